@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.canonical import canonical_json, canonical_use, plain, tagged
-from designopt.plugin import ModelPlugin, ObjectivePlugin, SolverPlugin, Use
+from designopt.plugin import Fidelity, ModelPlugin, ObjectivePlugin, SolverPlugin, Use
 from designopt.space import Matrix, Space, in_model_unit, shown_value
 from designopt.study.language.derivative import derivatives
 from designopt.study.language.expression import Expression
@@ -134,6 +134,13 @@ class Evaluate(Protocol):
         which follow one another, are solved one after the other on one worker, each from the one before.
         """
 
+    def cheap(self, X: Matrix) -> Outcomes:
+        """Outcomes of the designs `X` (n, d) by cheap evaluations (`Problem.cheap`), each durably recorded once.
+
+        Each design costs `Fidelity.cost` of the budget's evaluations. What there is no budget for is not evaluated, and
+        `StageEnded` raised.
+        """
+
     def note(self, kind: str, text: str) -> None:
         """Record and show something that the user should know, once in all sessions."""
 
@@ -166,7 +173,8 @@ class Problem:
 
     With `gradients` every evaluation records the model's derivatives too, as figures ``d(output)/d(input)`` in the
     model's units. `seed` is the study's, for a model that uses random numbers; None for any other. When at most the
-    share `missing` of the scenarios has no result, a design is scored by the others.
+    share `missing` of the scenarios has no result, a design is scored by the others. `fidelity` is the model's where a
+    solver learns from cheap evaluations, which are those of `cheap`.
     """
 
     model: Use[ModelPlugin]
@@ -178,6 +186,7 @@ class Problem:
     gradients: bool = False
     seed: int | None = None
     missing: float = 0.0
+    fidelity: Fidelity | None = None
 
     @classmethod
     def of(cls, study: Study) -> Problem:
@@ -193,7 +202,16 @@ class Problem:
             and any(s.solver.plugin.wants_gradient(s.solver.settings) for s in study.stages),
             seed=study.seed if study.model.plugin.takes_rng else None,
             missing=study.missing,
+            fidelity=_fidelity(study),
         )
+
+    @cached_property
+    def cheap(self) -> Problem | None:
+        """The same problem with cheap evaluations; None without a `fidelity`."""
+        if self.fidelity is None:
+            return None
+        model = Use(self.model.plugin, {**self.model.settings, **self.fidelity.settings})
+        return dataclasses.replace(self, model=model, gradients=False, fidelity=None)
 
     @cached_property
     def output_names(self) -> tuple[str, ...]:
@@ -525,6 +543,14 @@ class Problem:
                 with np.errstate(all="ignore"):
                     slopes[:, :, j] += np.where(outer == 0.0, 0.0, outer * inner * stretch[:, j])
         return np.where(self.space.active(X)[:, None, :], slopes, 0.0)
+
+
+def _fidelity(study: Study) -> Fidelity | None:
+    """That of the model, where a solver learns from cheap evaluations and the study's own are not as cheap."""
+    fidelity, settings = study.model.plugin.fidelity, study.model.settings
+    if fidelity is None or not any(s.solver.plugin.wants_cheap(s.solver.settings) for s in study.stages):
+        return None
+    return fidelity if any(settings.get(name) != value for name, value in fidelity.settings.items()) else None
 
 
 def _plain_shift(scenario: Scenario) -> list[Any]:

@@ -33,6 +33,7 @@ from designopt.plugin.plain import as_model
 from designopt.plugin.values import (
     Array,
     Diverged,
+    Fidelity,
     Field,
     InputFile,
     InvalidDesign,
@@ -48,6 +49,7 @@ __all__ = [
     "Declared",
     "Diverged",
     "ExportPlugin",
+    "Fidelity",
     "Field",
     "InputFile",
     "InvalidDesign",

@@ -20,13 +20,18 @@ from designopt.plugin.kinds import (
     SolverPlugin,
 )
 from designopt.plugin.signature import doc, keyword_settings, quantity, shape, source, typed_dict
-from designopt.plugin.values import Array, PluginError
+from designopt.plugin.values import Array, Fidelity, PluginError
 
 T = TypeVar("T", bound=Callable[..., Any])
 
 
 def model(
-    name: str, *, version: int, arrays: Mapping[str, Array] | None = None, unchecked: bool = False
+    name: str,
+    *,
+    version: int,
+    arrays: Mapping[str, Array] | None = None,
+    fidelity: Fidelity | None = None,
+    unchecked: bool = False,
 ) -> Callable[[T], T]:
     """Declare a model: ``f(design, scenario[, arrays][, rng], *, settings...)`` or a class with that `evaluate` method.
 
@@ -57,6 +62,9 @@ def model(
     evaluations that it likes to compute in one call. Row i is design i in scenario i; it returns a sequence with what
     `evaluate` would return for each row, or the exception that `evaluate` would raise. What it says of one row must not
     depend on the others.
+
+    `fidelity` names settings that make an evaluation cheap, fewer intervals or cycles, and what it costs then. Solvers
+    that learn from cheap evaluations (`gp`) ask for some; all results are of full ones.
 
     With ``unchecked=True`` outputs may be undeclared (tests and quick experiments only).
     """
@@ -94,6 +102,8 @@ def model(
             raise PluginError(f"model '{name}': annotate what it returns with a TypedDict of numbers with units")
         if taken := [output for output in outputs or {} if output.startswith("d(")]:
             raise PluginError(f"model '{name}': output '{taken[0]}': names that begin with 'd(' are of derivatives")
+        if unknown := [setting for setting in (fidelity.settings if fidelity else ()) if setting not in settings]:
+            raise PluginError(f"model '{name}': fidelity names '{unknown[0]}', which is no setting")
         register(
             target,
             ModelPlugin(
@@ -120,6 +130,7 @@ def model(
                 has_check_scenario=has("check_scenario"),
                 has_trajectory_problem=has("trajectory_problem"),
                 has_declares=has("declares"),
+                fidelity=fidelity,
             ),
         )
         return target
@@ -194,7 +205,7 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
     whose settings ``designs`` and ``table`` give what it evaluates), ``objectives`` (``"one"``, ``"several"`` or
     ``"any"``, which is meant when absent) and ``wants_gradient`` (True to have the model's derivatives recorded with
     every evaluation of the study, see `Problem.gradients`; or a method without arguments that tells it for the
-    settings).
+    settings), and ``wants_cheap`` in the same way (it asks `evaluate.cheap`, where the model has a `Fidelity`).
 
     ``unit_sample(dimension, rng)`` gives points of the unit cube: scenarios can be drawn with such a solver too.
     ``indices(problem, outcomes)`` gives sensitivity indices, which the report shows.
@@ -213,7 +224,7 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
         objectives: Any = getattr(target, "objectives", "any")
         if objectives not in ("one", "several", "any"):
             raise PluginError(f"solver '{name}': 'objectives' is 'one', 'several' or 'any', not {objectives!r}")
-        wants = getattr(target, "wants_gradient", False)
+        wants, cheap = getattr(target, "wants_gradient", False), getattr(target, "wants_cheap", False)
         register(
             target,
             SolverPlugin(
@@ -231,6 +242,7 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
                 takes_designs=bool(getattr(target, "takes_designs", False)),
                 objectives=objectives,
                 gradient=None if callable(wants) else bool(wants),
+                cheap=None if callable(cheap) else bool(cheap),
                 has_check=has("check"),
                 has_minimum_budget=has("minimum_budget"),
                 has_program=has("program"),

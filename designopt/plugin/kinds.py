@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from designopt.plugin.values import Array, Field
+from designopt.plugin.values import Array, Fidelity, Field
 
 Kind = Literal["model", "objective", "solver", "aggregation", "report", "export"]
 
@@ -55,7 +55,8 @@ class ModelPlugin(Plugin):
     `batch_size` is how many evaluations it takes in one call. `takes_prepared`: its class has
     ``prepare_scenario(conditions)``, and its methods take what that gave. `has_batch`, `has_gradient`, `has_prepare`,
     `has_check`, `has_check_space`, `has_check_scenario`, `has_trajectory_problem` and `has_declares` say which
-    optional methods its class has. What it declares for its settings is in the plugin of a `Use` that was checked.
+    optional methods its class has. `fidelity` is what makes an evaluation cheap. What it declares for its
+    settings is in the plugin of a `Use` that was checked.
     """
 
     kind = "model"
@@ -75,6 +76,7 @@ class ModelPlugin(Plugin):
     has_check_scenario: bool = False
     has_trajectory_problem: bool = False
     has_declares: bool = False
+    fidelity: Fidelity | None = None
 
     def build(self, settings: Mapping[str, Any]) -> Any:
         """An object with ``evaluate(design, scenario[, arrays][, prepared][, rng])``; its ``prepare()`` has *not* been
@@ -107,7 +109,8 @@ class SolverPlugin(Plugin):
     `needs_budget`: it never ends by itself. `uses_start`: it makes use of designs of an earlier stage.
     `needs_objectives` and `needs_parameters`: a study with no other solver states some. `takes_designs`: it evaluates
     designs that its settings `designs` and `table` give. `objectives`: how many it takes. `gradient`: whether it uses
-    the model's derivatives, ``None`` when its settings decide. `has_check`, `has_minimum_budget`, `has_program` (it
+    the model's derivatives, `cheap` whether it learns from cheap evaluations (`Fidelity`), ``None`` when its settings
+    decide. `has_check`, `has_minimum_budget`, `has_program` (it
     solves trajectory problems instead of evaluating designs), `has_unit_sample` (it can sample scenarios) and
     `has_indices` (sensitivity indices) say which optional methods its class has.
     """
@@ -120,6 +123,7 @@ class SolverPlugin(Plugin):
     takes_designs: bool = False
     objectives: Literal["one", "several", "any"] = "any"
     gradient: bool | None = False
+    cheap: bool | None = False
     has_check: bool = False
     has_minimum_budget: bool = False
     has_program: bool = False
@@ -129,6 +133,10 @@ class SolverPlugin(Plugin):
     def wants_gradient(self, settings: Mapping[str, Any]) -> bool:
         """Whether it makes use of the model's derivatives with these settings."""
         return bool(self.build(settings).wants_gradient()) if self.gradient is None else self.gradient
+
+    def wants_cheap(self, settings: Mapping[str, Any]) -> bool:
+        """Whether it learns from cheap evaluations with these settings."""
+        return bool(self.build(settings).wants_cheap()) if self.cheap is None else self.cheap
 
 
 @dataclass(frozen=True)

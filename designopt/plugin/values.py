@@ -52,6 +52,23 @@ class Array:
             object.__setattr__(self, "dtype", "int")
 
 
+@dataclass(frozen=True)
+class Fidelity:
+    """What makes an evaluation of a model cheap: values that replace `settings`, and its `cost` in full ones.
+
+    A solver may learn from cheap evaluations where to look (`gp` does); fronts and reports are of full ones alone.
+    """
+
+    settings: Mapping[str, Any]
+    cost: float
+
+    def __post_init__(self) -> None:
+        if not self.settings:
+            raise PluginError("a fidelity names the settings that make an evaluation cheap")
+        if not 0.0 < self.cost < 1.0:
+            raise PluginError(f"a cheap evaluation costs between 0 and 1 full one, not {self.cost:g}")
+
+
 class Diverged(Exception):
     """Raised by a model: the physics has no answer for this design. `reason` is a short identifier for grouping.
 

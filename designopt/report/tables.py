@@ -170,6 +170,7 @@ def state(result: Result) -> str:
         if status != "invalid"
     ]
     invalid = int(invalid_designs(result).sum())
+    cheap = 0 if result.cheap is None else len(result.cheap)
     programs = Counter(record.status for record in result.programs())
     ends = ", ".join(f"{status} {count(n)}" for status, n in programs.most_common(6))
     return "\n".join(
@@ -177,6 +178,7 @@ def state(result: Result) -> str:
             f"study        {result.study.name}",
             *([f"programs     {count(programs.total())}: {ends}"] if programs else []),
             f"evaluated    {plural(counts['evaluations'], 'evaluation')} of {designs}",
+            *([f"cheap        {plural(cheap, 'design')} evaluated cheaply, in no result"] if cheap else []),
             f"failed       {', '.join(failed[:6]) or 'none'}{', ...' if len(failed) > 6 else ''}",
             *(
                 [f"invalid      {plural(invalid, 'design')}: a relation is broken or values are refused"]

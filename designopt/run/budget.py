@@ -18,13 +18,15 @@ INVALID_LIMIT = 100
 #: One that chooses each design by itself is ended after so many invalid ones in a row, and so many for each one of its
 #: budget: choosing takes longer with every design that it knows.
 REFUSED_LIMIT = (1000, 10)
+#: Sums of costs are compared within this.
+ROUNDING = 1e-9
 
 
 class StageBudget:
     """The budget of a stage and what of it is spent. Designs that are invalid cost nothing.
 
     `used` are the seconds that earlier sessions spent. `valid` and `invalid` count designs asked for,
-    `refused_in_a_row` the invalid ones that came last.
+    `refused_in_a_row` the invalid ones that came last. `cheap` is what cheap evaluations cost, in full ones.
     """
 
     def __init__(self, budget: Budget, problem: Problem, used: float) -> None:
@@ -33,6 +35,7 @@ class StageBudget:
         self.valid = 0
         self.invalid = 0
         self.refused_in_a_row = 0
+        self.cheap = 0.0
         self._used = used
         self._began = time.monotonic()
 
@@ -49,7 +52,8 @@ class StageBudget:
     @property
     def designs_left(self) -> float:
         """How many valid designs may still be asked for; infinite without a limit."""
-        return np.inf if self.limits.evaluations is None else self.limits.evaluations - self.valid
+        limit = self.limits.evaluations
+        return np.inf if limit is None else np.floor(limit - self.valid - self.cheap + ROUNDING)
 
     @property
     def mostly_invalid(self) -> bool:
@@ -78,6 +82,14 @@ class StageBudget:
         valid = int(used[rows - 1]) if rows else 0
         self.valid += valid
         self.invalid += rows - valid
+        return rows
+
+    def take_cheap(self, relation_violation: Matrix, cost: float) -> int:
+        """Count cheap evaluations at a `cost` each; how many of the first rows the budget allows."""
+        used = cost * np.cumsum(relation_violation <= 0.0)
+        left = np.inf if self.limits.evaluations is None else self.limits.evaluations - self.valid - self.cheap
+        rows = int(np.searchsorted(used, left + ROUNDING, side="right"))
+        self.cheap += float(used[rows - 1]) if rows else 0.0
         return rows
 
     def give_back(self, designs: int) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.budget import StageBudget
 from designopt.run.evaluations.ahead import Ahead
+from designopt.run.evaluations.cheap import CheapBatch
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import PENDING, Ledger
 from designopt.run.evaluations.points import StagePoints
@@ -113,6 +114,27 @@ class StageRun:
                 self._end(frozenset())
                 raise
         return batch.outcome()
+
+    def cheap(self, X: Matrix) -> Outcomes:
+        """Outcomes of designs by cheap evaluations, all durably recorded (see `Evaluate`). They are no points of the
+        stage and cost their share of its budget. Raises `StageEnded`."""
+        self.dispatcher.check()
+        X = self.admitted(X)
+        relation_violation = self.problem.space.relation_violation(X)
+        rows = self.budget.take_cheap(relation_violation, self.problem.fidelity.cost if self.problem.fidelity else 1.0)
+        batch = CheapBatch(self.dispatcher, X[:rows], relation_violation[:rows])
+        if batch.waiting:
+            if self._ending is not None or self.out_of_time():
+                self._end(frozenset())
+                raise StageEnded
+            try:
+                self.dispatcher.run(batch.work(), batch.waiting, time_left=self._time_left, tick=lambda: self.show(0))
+            except StageEnded:
+                self._end(frozenset())
+                raise
+        if rows < len(X):
+            raise StageEnded
+        return batch.outcomes()
 
     def note(self, kind: str, text: str) -> None:
         """Record and show something, once in all sessions."""
@@ -239,7 +261,7 @@ class StageRun:
         elapsed = self.budget.elapsed
         computed = self.dispatcher.evaluations - self._computed_before
         total = self.stage.budget.evaluations
-        done = self._valid + ready
+        done = self._valid + ready + int(self.budget.cheap)
         if total is None and batch:
             total = self._valid + batch
         rate = computed / elapsed if elapsed > 0.0 else 0.0

@@ -28,6 +28,7 @@ from designopt.store.journal.reader import JournalReader
 from designopt.store.rescore import changed_study
 from designopt.store.views import activity, importance, table
 from designopt.store.views.activity import Activity, Attained
+from designopt.store.views.cheap import read_cheap
 from designopt.store.views.programs import ProgramRecord, read_programs
 from designopt.store.views.tolerated import ENOUGH, Tolerated, read_neighbours
 from designopt.store.views.validated import Validated, read_validation
@@ -320,6 +321,15 @@ class Result:
             return None
         with self._journal() as journal, self._plugins():
             return read_validation(journal, self.recorded_problem, self.problem, validation, X, chosen)
+
+    @cached_property
+    def cheap(self) -> Outcomes | None:
+        """The designs that a search had evaluated cheaply (`designopt.plugin.Fidelity`), in none of the other results;
+        None without any."""
+        if self.recorded_problem.fidelity is None:
+            return None
+        with self._journal() as journal, self._plugins():
+            return read_cheap(journal, self.recorded_problem)
 
     def tolerated(self) -> Tolerated | None:
         """Designs and their neighbours within the tolerances of the parameters; None before any are evaluated."""

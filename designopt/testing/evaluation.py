@@ -69,7 +69,8 @@ class InProcess:
     the model for free; the batch that exceeds it is evaluated as far as it goes and ends with `StageEnded`. A model's
     `Diverged` makes a design fail, its `InvalidDesign` makes it invalid; any other exception passes, so that a test
     shows it. Objective plugins are not computed. `batches` holds everything that was asked, `notes` what the solver had
-    to tell. Programs are those of the `solver`, and cost no budget.
+    to tell. Programs are those of the `solver`, and cost no budget. `cheap_batches` holds the designs of cheap
+    evaluations, which cost their share of it.
     """
 
     def __init__(self, problem: Problem, budget: int | None = None, *, solver: Any = None) -> None:
@@ -78,6 +79,8 @@ class InProcess:
         self.solver = solver
         self.notes: list[tuple[str, str]] = []
         self.batches: list[Matrix] = []
+        self.cheap_batches: list[Matrix] = []
+        self._cheap = 0.0
         self.ended = False
         self._model = prepared(problem.model)
 
@@ -102,7 +105,7 @@ class InProcess:
         waiting: deque[Outcomes] = deque()
         more = True
         while True:
-            if queued and self.budget != 0:
+            if queued and self._left > 1.0 - 1e-9:
                 outcomes = self.outcomes(queued.popleft())
                 self.batches.append(outcomes.X)
                 waiting.append(outcomes)
@@ -135,6 +138,29 @@ class InProcess:
         figures = {name: np.array([one.figures.get(name, np.nan) for one in solved]) for name in names}
         return SolvedPrograms(np.array([one.ok for one in solved]), figures, tuple(one.reason for one in solved))
 
+    def cheap(self, X: Matrix) -> Outcomes:
+        """Outcomes of the designs `X` by cheap evaluations."""
+        self._check_open()
+        problem = self.problem
+        if problem.cheap is None or problem.fidelity is None:
+            raise ValueError("this problem has no cheap evaluations")
+        X = problem.space.impute(np.array(X, dtype=float))
+        cost = problem.fidelity.cost * np.cumsum(problem.space.relation_violation(X) <= 0.0)
+        rows = len(X) if self.budget is None else int(np.searchsorted(cost, self._left + 1e-9, side="right"))
+        outcomes = InProcess(problem.cheap).outcomes(X[:rows])
+        self.cheap_batches.append(X[:rows])
+        if self.budget is not None and rows:
+            self._cheap += float(cost[rows - 1])
+        if rows < len(X):
+            self.ended = True
+            raise StageEnded
+        return outcomes
+
+    @property
+    def _left(self) -> float:
+        """What of the budget is left, cheap evaluations paid."""
+        return np.inf if self.budget is None else self.budget - self._cheap
+
     def note(self, kind: str, text: str) -> None:
         """Remember what the solver tells."""
         self.notes.append((kind, text))
@@ -162,7 +188,7 @@ class InProcess:
         for i in range(len(X)):
             if relation_violation[i] > 0.0:
                 continue
-            if self.budget == 0 and not free:
+            if self._left < 1.0 - 1e-9 and not free:
                 rows, self.ended = i, True
                 break
             for s in range(shape[1]):

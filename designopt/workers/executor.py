@@ -26,7 +26,8 @@ class Chunk:
     `arrays` are the names of arrays to bring back. `seeds` are those of the evaluations' random numbers, for models
     that take a generator, and of programs. A chunk holds evaluations or `programs`, never both; `scenarios` are then
     the stages (from 0) whose solver has them. `number` is unique in a run. One that is `alone` is a suspect: nothing
-    else is at work in its process shortly before and after it.
+    else is at work in its process shortly before and after it. Evaluations of a `cheap` one are cheap
+    (`Problem.cheap`).
     """
 
     number: int
@@ -36,6 +37,7 @@ class Chunk:
     seeds: tuple[int, ...] = ()
     alone: bool = False
     programs: bool = False
+    cheap: bool = False
 
     def __len__(self) -> int:
         return len(self.X)

@@ -10,7 +10,7 @@ from typing import Annotated, TypedDict
 
 import numpy as np
 
-from designopt.plugin import Array, Diverged, InvalidDesign, Quantity, model, objective, solver
+from designopt.plugin import Array, Diverged, Fidelity, InvalidDesign, Quantity, model, objective, solver
 
 
 class Bowl(TypedDict):
@@ -25,6 +25,15 @@ def bowl(design, scenario, *, pause: float = 0.0) -> Bowl:
         time.sleep(pause)
     a, b, shift = design["a"], design.get("b", 0.0), scenario.get("shift", 0.0)
     return {"height": (a - shift) ** 2 + b**2, "slope": abs(a - shift) + abs(b - 1.0)}
+
+
+@model("rough_bowl", version=1, fidelity=Fidelity({"digits": 1}, cost=0.1))
+def rough_bowl(design, scenario, *, digits: int = 9) -> Bowl:
+    """A paraboloid, rounded; there is none far from the origin."""
+    a, b, shift = design["a"], design["b"], scenario.get("shift", 0.0)
+    if a > 1.9:
+        raise Diverged("too far")
+    return {"height": round((a - shift) ** 2 + (b - 0.5) ** 2, digits), "slope": abs(a - shift) + abs(b - 1.0)}
 
 
 class Threads(TypedDict):

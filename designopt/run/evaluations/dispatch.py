@@ -179,7 +179,8 @@ class Dispatcher:
             self._flight[self._chunks] = work
             programs = work.kind == "program"
             seeds = self._seeds(work)
-            chunk = Chunk(self._chunks, work.X, self._scenarios(work), arrays, seeds, work.alone, programs)
+            cheap = work.kind == "cheap"
+            chunk = Chunk(self._chunks, work.X, self._scenarios(work), arrays, seeds, work.alone, programs, cheap)
             self._executor.submit(chunk)
             self._describe()
         return True

@@ -40,7 +40,7 @@ class ProgramBatch:
         self._dispatcher = dispatcher
         ledger = dispatcher.ledger
         keys = ledger.problem.program_keys(stage.solver, X, chains, seeds)
-        designs = _designs(dispatcher, X, keys)
+        designs = numbers_of(dispatcher, X, keys)
         new = [key for key in dict.fromkeys(keys) if key not in ledger.slot_of]
         ledger.slot_of.update(zip(new, itertools.count(len(ledger.slot_of))))
         ledger.add_slots(len(new))
@@ -103,8 +103,9 @@ class ProgramBatch:
         return SolvedPrograms(status == CODE["ok"], figures, tuple(reasons))
 
 
-def _designs(dispatcher: Dispatcher, X: Matrix, programs: Sequence[bytes]) -> NDArray[np.int64]:
-    """Numbers of the designs at which programs begin; new ones are recorded."""
+def numbers_of(dispatcher: Dispatcher, X: Matrix, keys: Sequence[bytes]) -> NDArray[np.int64]:
+    """Numbers of designs that are no points of a stage; new ones are recorded. `keys` (n,) are those of programs that
+    begin at them, or of other evaluations."""
     ledger: Ledger = dispatcher.ledger
     problem: Problem = ledger.problem
     known = len(ledger.designs)
@@ -112,7 +113,7 @@ def _designs(dispatcher: Dispatcher, X: Matrix, programs: Sequence[bytes]) -> ND
     new: list[int] = []
     for i, row in enumerate(problem.keys(X)):
         if ledger.lost and row[0] not in ledger.design_of:
-            _restore(dispatcher, programs[i], row[0], X[i])
+            _restore(dispatcher, keys[i], row[0], X[i])
         number = ledger.design_of.setdefault(row[0], known + len(new))
         if number == known + len(new):
             new.append(i)
@@ -124,9 +125,9 @@ def _designs(dispatcher: Dispatcher, X: Matrix, programs: Sequence[bytes]) -> ND
     return np.array(numbers, np.int64)
 
 
-def _restore(dispatcher: Dispatcher, program: bytes, key: bytes, x: Matrix) -> None:
-    """Record a design again whose record is lost, when a known program begins at it."""
-    found = dispatcher.journal.evaluation(program, "design")
+def _restore(dispatcher: Dispatcher, known: bytes, key: bytes, x: Matrix) -> None:
+    """Record a design again whose record is lost, when the evaluation `known` was of it."""
+    found = dispatcher.journal.evaluation(known, "design")
     if found and found[0] in dispatcher.ledger.lost:
         relation_violation = dispatcher.ledger.problem.space.relation_violation(x[None])
         dispatcher.ledger.restore(found[0], key, x, float(relation_violation[0]))

@@ -171,6 +171,17 @@ class GaussianProcess:
                 error[row], variance[row] = covariance[0] @ self._weights[of_point], covariance[0, 0]
         return self.values - error, np.sqrt(self.variance * variance)
 
+    def factor_of(self, trend: Array) -> float:
+        """How much of `trend` (n,) is in the values beside a constant, by generalised least squares."""
+        columns = np.column_stack([trend, np.ones(len(trend))])
+        found, *_ = np.linalg.lstsq(self._inverse_factor @ columns, self._inverse_factor @ self.values, rcond=None)
+        return float(found[0])
+
+    def label_likelihood(self) -> float:
+        """The sum of the logarithms of the probabilities of all signs of the values, each predicted from the others."""
+        mean, sd = self.leave_one_out()
+        return float(scipy.special.log_ndtr(np.sign(self.values) * mean / sd).sum())
+
 
 def _observed(values: Array, slopes: Slopes | None) -> Array:
     return values if slopes is None else np.append(values, slopes.flat)

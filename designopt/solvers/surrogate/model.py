@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from designopt.lazy import moocore
 from designopt.problem import EQUAL, Outcomes, Problem
+from designopt.solvers.surrogate.cokriging import CoKriging, better
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.gaussian_process import GaussianProcess, Hyperparameters, first_guess, fitted
 from designopt.solvers.surrogate.improvement import (
@@ -23,10 +24,12 @@ from designopt.solvers.surrogate.matern import Slopes
 from designopt.solvers.surrogate.scale import Scale
 from designopt.space import Matrix
 
+Process = GaussianProcess | CoKriging
+
 #: Logarithms of gains are not smaller than this.
 TINY = 1e-200
-#: The process of success: its length scale over the root of the number of parameters, and its noise.
-SUCCESS_LENGTH = 0.2
+#: Processes of success: their length scales over the root of the number of parameters, and their noise.
+SUCCESS_LENGTHS = (0.2, 0.1, 0.05, 0.025)
 SUCCESS_NOISE = 0.02
 #: From so many observations for each parameter on short length scales are tried.
 MANY = 10
@@ -37,6 +40,8 @@ NOISY = 1e-4
 #: Slopes of so many designs at most are used that there are so many observations, values counted: time grows with the
 #: third power.
 OBSERVATIONS = 400
+#: So many full and so many cheap evaluations at least make a process of both.
+LEAST = 4
 #: How far the reference point lies beyond the worst of the front in each objective, in widths of the front; of the
 #: middle of all values where the front is shorter than this share of it: known by one end alone, it would hardly grow.
 BEYOND, SHORT = 0.1, 0.25
@@ -80,14 +85,24 @@ class Processes:
     """
 
     scales: tuple[Scale, ...]
-    objectives: tuple[GaussianProcess, ...]
-    limits: tuple[GaussianProcess, ...]
+    objectives: tuple[Process, ...]
+    limits: tuple[Process, ...]
     equality: NDArray[np.bool_]
     limit_sizes: Matrix
     boxes: Boxes | None
     front: Matrix
     """Designs of the present front, of the one with least violation as long as none is feasible."""
     hypervolume: float
+
+    def cheap_share(self, feature: Matrix) -> float:
+        """The share of the variance at `feature` (e,) that a cheap evaluation would take away, mean of all outputs."""
+        known = [p for p, size in zip((*self.objectives, *self.limits), self._sizes, strict=True) if np.isfinite(size)]
+        shares = [float(p.share(feature[None])[0]) if isinstance(p, CoKriging) else 0.0 for p in known]
+        return float(np.mean(shares)) if shares else 0.0
+
+    @property
+    def _sizes(self) -> Matrix:
+        return np.append(np.ones(len(self.objectives)), self.limit_sizes)
 
     def near(self, feature: Matrix, count: int) -> Processes:
         """What the `count` designs nearest to `feature` (e,) alone tell, for what differs from place to place.
@@ -142,12 +157,12 @@ def _slopes(problem: Problem, outcomes: Outcomes) -> Matrix:
     return np.asarray(np.concatenate(slopes, axis=1) * Coordinates(problem.space).stretch(X)[:, None, :])
 
 
-def _stacked(processes: Sequence[GaussianProcess], features: Matrix) -> tuple[Matrix, Matrix]:
+def _stacked(processes: Sequence[Process], features: Matrix) -> tuple[Matrix, Matrix]:
     mean, sd = zip(*(p.predict(features) for p in processes), strict=True)
     return np.column_stack(mean), np.column_stack(sd)
 
 
-def _stacked_slopes(processes: Sequence[GaussianProcess], feature: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+def _stacked_slopes(processes: Sequence[Process], feature: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:
     mean, sd, d_mean, d_sd = zip(*(p.slopes(feature) for p in processes), strict=True)
     return np.array(mean), np.array(sd), np.array(d_mean), np.array(d_sd)
 
@@ -163,9 +178,11 @@ class Surrogate:
         self.coordinates = Coordinates(problem.space)
         self._equality = np.array([limit.equality for limit in problem.limits], dtype=bool)
         self._chosen: dict[str, _Chosen] = {}
+        self._lengths: dict[str, tuple[float, int]] = {}
 
-    def processes(self, seen: Observations, pending: Matrix) -> Processes:
-        """What is known with the designs `pending` (k, d) on their way, believed to give what is predicted."""
+    def processes(self, seen: Observations, pending: Matrix, cheap: Observations | None = None) -> Processes:
+        """What is known with the designs `pending` (k, d) on their way, believed to give what is predicted. Processes
+        of objectives and limits learn from `cheap` evaluations where that makes them better."""
         problem = self.problem
         good = ~seen.failed
         features = self.coordinates.features(seen.X)
@@ -174,22 +191,32 @@ class Surrogate:
         found, m = seen.objectives[good], len(problem.objectives)
         slopes = self._observed_slopes(seen, features)
         fitted_objectives = [
-            self._process(f"objective {j}", features[good], values, Scale.choices(values, feasible), slopes[j])
+            self._with_cheap(
+                f"objective {j}",
+                self._process(f"objective {j}", features[good], values, Scale.choices(values, feasible), slopes[j]),
+                _known(cheap, cheap.objectives[:, j]) if cheap else None,
+            )
             for j, values in enumerate(found.T)
         ]
         fitted_limits = [
-            self._process(f"limit {j}", features[good], values, Scale.choices_of_limit(values), slopes[m + j])
+            self._with_cheap(
+                f"limit {j}",
+                self._process(f"limit {j}", features[good], values, Scale.choices_of_limit(values), slopes[m + j]),
+                _known(cheap, cheap.limits[:, j]) if cheap else None,
+            )
             for j, values in enumerate(seen.limits[good].T)
         ]
-        scales, objectives = tuple(s for s, _ in fitted_objectives), [p for _, p in fitted_objectives]
-        limits, sizes = [p for _, p in fitted_limits], np.array([s.sd for s, _ in fitted_limits])
+        scales = tuple(s for s, _ in fitted_objectives)
+        objectives: list[Process] = [p for _, p in fitted_objectives]
+        limits: list[Process] = [p for _, p in fitted_limits]
+        sizes = np.array([s.sd for s, _ in fitted_limits])
         equality = self._equality.copy()
         for j in np.flatnonzero(self._equality):
             differs = np.abs(seen.limits[good, j]) > EQUAL
             if differs.mean() < 1.0 - OFTEN:
-                limits[j], equality[j], sizes[j] = self._success(features[good], differs), False, np.inf
+                limits[j], equality[j], sizes[j] = self._success(f"limit {j}", features[good], differs), False, np.inf
         if seen.failed.any():
-            limits.append(self._success(features, seen.failed))
+            limits.append(self._success("result", features, seen.failed))
             equality, sizes = np.append(equality, False), np.append(sizes, np.inf)
         values = np.column_stack(
             [p.predict(features[good])[0] if p.hyperparameters.noise > NOISY else p.values for p in objectives]
@@ -249,12 +276,38 @@ class Surrogate:
         violation = np.maximum(np.where(self._equality, np.abs(limits), limits), 0.0).sum(axis=1)
         return np.argsort(violation, kind="stable")[:1]
 
-    def _success(self, features: Matrix, failed: NDArray[np.bool_]) -> GaussianProcess:
-        """Its hyperparameters are fixed: what is a step in truth would be fitted by a length scale near 0."""
-        values = failed.astype(np.float64) - 0.5
-        length = SUCCESS_LENGTH * np.sqrt(len(self.problem.space.free))
+    def _success(self, name: str, features: Matrix, failed: NDArray[np.bool_]) -> GaussianProcess:
+        """Of its hyperparameters only the length scale is found, as the one of a few with which each design is best
+        predicted from the others: what is a step in truth would be fitted by a length scale near 0."""
+        values, n = failed.astype(np.float64) - 0.5, len(failed)
         alike = np.zeros(features.shape[1], dtype=np.int64)
-        return GaussianProcess(features, values, alike, Hyperparameters(np.array([length]), SUCCESS_NOISE))
+
+        def process(length: float) -> GaussianProcess:
+            scaled = length * np.sqrt(len(self.problem.space.free))
+            return GaussianProcess(features, values, alike, Hyperparameters(np.array([scaled]), SUCCESS_NOISE))
+
+        length, found_at = self._lengths.get(name, (SUCCESS_LENGTHS[0], 0))
+        if n >= 1.1 * found_at:
+            length = max(SUCCESS_LENGTHS, key=lambda one: process(one).label_likelihood())
+            self._lengths[name] = length, n
+        return process(length)
+
+    def _with_cheap(
+        self, name: str, known: tuple[Scale, GaussianProcess], cheap: tuple[Matrix, Matrix] | None
+    ) -> tuple[Scale, Process]:
+        """The process with the `cheap` designs (k, d) and values (k,), if these make it better."""
+        scale, full = known
+        if cheap is None or len(full.values) < LEAST or np.ptp(full.values) == 0.0 or np.ptp(cheap[1]) == 0.0:
+            return scale, full
+        X, values = cheap
+        _, level = self._process(f"cheap {name}", self.coordinates.features(X), values, [scale], None)
+
+        def of_differences(differences: Matrix) -> Hyperparameters:
+            own = Scale(np.inf, 1.0)
+            return self._process(f"difference {name}", full.points, differences, [own], None)[1].hyperparameters
+
+        both = CoKriging.of(level, replace(full, observed_slopes=None), of_differences)
+        return scale, both if better(both, full) else full
 
     def _guesses(self, count: int) -> list[Hyperparameters]:
         """Where fits to `count` observations begin: what changes slowly and, unless that would find chance, quickly."""
@@ -290,6 +343,12 @@ class Surrogate:
         scale = scales[chosen.scale]
         seen_slopes = _seen(scale, values, slopes)
         return scale, GaussianProcess(features, scale.seen(values), groups, chosen.hyperparameters, seen_slopes)
+
+
+def _known(cheap: Observations, values: Matrix) -> tuple[Matrix, Matrix] | None:
+    """Designs and values of cheap evaluations that have a result; None for fewer than are worth a process."""
+    known = ~cheap.failed
+    return (cheap.X[known], values[known]) if int(known.sum()) >= LEAST else None
 
 
 def _seen(scale: Scale, values: Matrix, slopes: Slopes | None) -> Slopes | None:

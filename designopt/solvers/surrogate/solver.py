@@ -25,6 +25,10 @@ MANY = 16
 GRID = 2.0**-26
 #: So many sets of candidates without a new design, and the space is exhausted.
 PATIENCE = 10
+#: How much a full evaluation tells: it leaves 1e-4 of the variance, of which this is the negative logarithm.
+KNOWN = 4.0 * float(np.log(10.0))
+#: Full evaluations that a search with cheap ones begins with, and cheap ones at most for each parameter.
+LEAST, CHEAP = 4, 20
 #: Where fewer than half of so many designs were improvements, every other one is chosen by what is known beside it.
 RECENT = 10
 
@@ -45,12 +49,14 @@ class GaussianProcessSearch:
     Designs are asked one by one, `look_ahead` of them at the same time: so many workers are busy, and each design is
     chosen as if those on their way gave what is predicted (Ginsbourger, Le Riche & Carraro 2010). Designs of
     ``start_from`` are known from the start. Where the model gives derivatives, the processes learn from them too
-    (Morris, Mitchell & Ylvisaker 1993). With `min_gain` the stage ends when no design has a larger expected gain.
+    (Morris, Mitchell & Ylvisaker 1993). Where the model names a `Fidelity`, cheap evaluations teach them more: some are
+    made before the next full one where they take a larger share of its uncertainty away than they cost. With `min_gain`
+    the stage ends when no design has a larger expected gain.
     """
 
     needs_budget: ClassVar[bool] = True
     uses_start: ClassVar[bool] = True
-    later_settings: ClassVar[tuple[str, ...]] = ("gradients",)
+    later_settings: ClassVar[tuple[str, ...]] = ("gradients", "fidelity")
     objectives: ClassVar[Literal["one", "several", "any"]] = "any"
 
     startup: (
@@ -93,6 +99,14 @@ class GaussianProcessSearch:
 
     gradients: Annotated[bool, Quantity("", "learn from the model's derivatives too, where it gives them")] = True
 
+    fidelity: Annotated[
+        bool, Quantity("", "learn from cheap evaluations too, where the model says what makes one cheap")
+    ] = True
+
+    def wants_cheap(self) -> bool:
+        """Whether cheap evaluations are of use."""
+        return self.fidelity
+
     def wants_gradient(self) -> bool:
         """Whether the model's derivatives are of use."""
         return self.gradients
@@ -105,6 +119,12 @@ class GaussianProcessSearch:
             raise InvalidSetting("use", "gp needs an objective")
         if (m := len(problem.objectives)) > OBJECTIVES:
             raise InvalidSetting("use", f"gp takes at most {OBJECTIVES} objectives, not {m}; nsga3 takes more")
+        if self.fidelity and problem.cheap is not None and problem.model.plugin.has_check:
+            try:
+                problem.cheap.model.build().check()
+            except InvalidSetting as error:
+                text = f"cheap evaluations are not possible with these settings of the model: {error}"
+                raise InvalidSetting("fidelity", f"{text}; set fidelity: false") from error
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str | None:
         """Ask for design after design; all random numbers come from `rng`."""
@@ -117,8 +137,17 @@ class GaussianProcessSearch:
             with blas.limit(limits=1, user_api="blas"):
                 return search.ask()
 
+        if search.cost is not None and problem.fidelity is not None:
+            how = ", ".join(f"{name} = {value}" for name, value in problem.fidelity.settings.items())
+            text = f"cheap evaluations ({how}) count {search.cost:g} each; fronts and reports are of full ones alone"
+            evaluate.note("fidelity", text)
         try:
-            evaluate.ahead(ask, search.tell, self.look_ahead)
+            while True:
+                if len(search.wanted):
+                    search.learn(evaluate.cheap(search.wanted))
+                evaluate.ahead(ask, search.tell, self.look_ahead)
+                if not search.paused:
+                    break
         except StageEnded:
             if search.starting:
                 text = "ended within its start-up, a Sobol' sequence: no process has learnt; give it a larger budget"
@@ -140,12 +169,23 @@ class _Search:
         self._outcomes = [start] if len(start) else []
         self._pending: list[Matrix] = []
         self._asked = {x.tobytes() for x in start.X + 0.0}
+        self._known_cheap: set[bytes] = set()
         d = len(problem.space.free)
         wanted = settings.startup or min(max(2 * d + 2, 8), 40)
         self._region = TrustRegion(d) if d >= MANY else None
-        self._first = _spread(self._coordinates, max(wanted - int((~start.invalid).sum()), 0), rng)
+        count = max(wanted - int((~start.invalid).sum()), 0)
+        self.cost = problem.fidelity.cost if problem.fidelity is not None and settings.fidelity else None
+        self._cheap: list[Outcomes] = []
+        self.wanted = np.empty((0, d))
+        """Designs that are to be evaluated cheaply before the next full evaluation."""
+        self.paused = False
+        """Whether nothing is asked for until all that was asked is told, and what is `wanted` is learnt."""
+        if self.cost is not None and count > LEAST:  # most of the start-up's budget for cheap evaluations
+            cheap = min(int((count - LEAST) / self.cost), CHEAP * d)
+            self.wanted, count = _spread(self._coordinates, cheap, rng), LEAST
+        self._first = _spread(self._coordinates, count, rng)
         self._recent: deque[bool] = deque(maxlen=RECENT)
-        self._small = self._told = 0
+        self._small = self._told = self._since_cheap = 0
 
     @property
     def starting(self) -> bool:
@@ -165,6 +205,13 @@ class _Search:
         self._pending.append(x)
         return x[None]
 
+    def learn(self, outcomes: Outcomes) -> None:
+        """What became of the designs that were `wanted`."""
+        self._cheap.append(outcomes)
+        self._since_cheap = 0
+        self._known_cheap.update(x.tobytes() for x in outcomes.X + 0.0)
+        self.wanted = np.empty((0, outcomes.X.shape[1]))
+
     def tell(self, outcomes: Outcomes) -> None:
         """What became of the design that was asked for first (1 row)."""
         self._told += 1
@@ -180,12 +227,16 @@ class _Search:
         for x in self._first:
             if x.tobytes() not in self._asked:
                 return np.asarray(x)
-        seen = Observations.of(self._problem, self._outcomes, self._problem.gradients and self._settings.gradients)
+        self.paused = self.cost is not None and self._told < len(self._first)
+        if self.paused:  # the first are few: what they give is waited for
+            return None
+        slopes = self._problem.gradients and self._settings.gradients and self.cost is None
+        seen = Observations.of(self._problem, self._outcomes, slopes)
         if int((~seen.failed).sum()) < 2:
             return self._anything()
-        processes = self._surrogate.processes(
-            seen, np.array(self._pending).reshape(len(self._pending), seen.X.shape[1])
-        )
+        cheap = Observations.of(self._problem, self._cheap) if self._cheap else None
+        pending = np.array(self._pending).reshape(len(self._pending), seen.X.shape[1])
+        processes = self._surrogate.processes(seen, pending, cheap)
         bounds = None
         if self._region is not None:
             centre = processes.front[int(self._rng.integers(len(processes.front)))]
@@ -208,7 +259,20 @@ class _Search:
             if self._small >= 2 * self._settings.look_ahead:
                 self.ended = f"no design has an expected gain of {self._settings.min_gain:.3g} any more"
                 return None
-        return np.asarray(best)
+        feature = self._coordinates.features(best[None])[0]
+        if self.cost is not None and self._since_cheap >= self._settings.look_ahead:
+            if -np.log(1.0 - processes.cheap_share(feature)) > self.cost * KNOWN:
+                self.wanted = self._worth_a_look(best, X[order])
+            self.paused = len(self.wanted) > 0
+        self._since_cheap += 1
+        return None if self.paused else np.asarray(best)
+
+    def _worth_a_look(self, best: Matrix, others: Matrix) -> Matrix:
+        """Designs for cheap evaluations at the price of one full one: the `best`, and others (n, d) that come after it,
+        apart from each other."""
+        X = np.array([x for x in (best, *others) if x.tobytes() not in self._known_cheap]).reshape(-1, len(best))
+        count = max(int(1.0 / (self.cost or 1.0)), 1)
+        return np.asarray(X[list(_apart(self._coordinates.features(X), np.arange(len(X)), count))])
 
     def _near(self, processes: Processes, X: Matrix) -> tuple[Processes, tuple[Matrix, Matrix]]:
         """Processes of the designs around one of the front, and the box in which they are."""

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 FORMAT = 2
 
-#: What an evaluation is: a design in a scenario of the study, one of its validation, a program of a stage's solver, or
-#: a neighbour of the design within the tolerances.
-Kind = Literal["scenario", "validation", "program", "neighbour"]
+#: What an evaluation is: a design in a scenario of the study, one of its validation, a program of a stage's solver, a
+#: neighbour of the design within the tolerances, or a cheap evaluation of it (`designopt.plugin.Fidelity`).
+Kind = Literal["scenario", "validation", "program", "neighbour", "cheap"]
 
 #: Columns of the tables, without that of the digest. In `point` a row is a run of consecutive asks for consecutive
 #: designs. In `evaluation`, `number` is by `kind` that of the scenario, of the validation's scenario, of the program's

@@ -78,6 +78,7 @@ class Evaluator:
     programs: Solve | None = None
     prepared: PreparedScenarios | None = None
     asked: tuple[str, ...] = ()
+    cheap: Evaluator | None = None
 
     @classmethod
     def build(
@@ -90,11 +91,13 @@ class Evaluator:
         gradients: bool = False,
         programs: Solve | None = None,
         asked: tuple[str, ...] = (),
+        cheap: Use[ModelPlugin] | None = None,
     ) -> Evaluator:
         """Build the model and its figures and do the model's costly set-up (`prepare`).
 
         With `gradients` the model's derivatives are computed with every evaluation (`Problem.gradients`). `programs`
-        solves chunks of programs. `asked` are what a model that declares no outputs has to give.
+        solves chunks of programs. `asked` are what a model that declares no outputs has to give. `cheap` is the
+        model with which chunks of cheap evaluations are computed.
         Raises `PluginError` with one line for the user when that fails.
         """
         try:
@@ -119,13 +122,20 @@ class Evaluator:
             programs=programs,
             prepared=PreparedScenarios(built.prepare_scenario, scenarios) if model.plugin.takes_prepared else None,
             asked=asked,
+            cheap=None if cheap is None else cls.build(cheap, figures, space, scenarios, asked=asked),
         )
 
     @classmethod
     def of(cls, problem: Problem, programs: Solve | None = None) -> Evaluator:
         """The evaluator of `problem` in this process."""
         parts = (problem.model, problem.figures, problem.space, problem.scenarios)
-        return cls.build(*parts, gradients=problem.gradients, programs=programs, asked=asked_of(problem))
+        return cls.build(
+            *parts,
+            gradients=problem.gradients,
+            programs=programs,
+            asked=asked_of(problem),
+            cheap=problem.cheap.model if problem.cheap else None,
+        )
 
     def evaluate(
         self,
@@ -257,6 +267,8 @@ class Evaluator:
 
         `begin` is told the position of each before it starts, `TOGETHER` before several.
         """
+        if self.cheap is not None and chunk.cheap:
+            return self.cheap.run(dataclasses.replace(chunk, cheap=False), begin)
         if self.programs is not None and chunk.programs:
             return self.programs(chunk, begin or (lambda position: None))
         n = len(chunk)
@@ -421,7 +433,7 @@ def evaluate_one(
     The first scenario unless named. Raises `KeyError` for an unknown or missing name, `ValueError` for a value that the
     parameter does not allow.
     """
-    problem = Problem.of(study)
+    problem = dataclasses.replace(Problem.of(study), fidelity=None)
     names = [s.name for s in problem.scenarios]
     if scenario is not None and scenario not in names:
         raise KeyError(f"no scenario '{scenario}' (known: {', '.join(names)})")
@@ -454,7 +466,7 @@ def middle(study: Study) -> list[str]:
 
     Raises `ValueError` when it gives nothing there: with the message of the model.
     """
-    problem = Problem.of(study)
+    problem = dataclasses.replace(Problem.of(study), fidelity=None)
     x = problem.space.from_search((problem.space.lower + problem.space.upper)[None] / 2.0)
     evaluator = dataclasses.replace(Evaluator.of(problem), asked=())
     seed = None if problem.seed is None else evaluation_seed(problem.keys(x)[0][0], study.seed)
@@ -472,7 +484,7 @@ def trial(study: Study, count: int) -> tuple[list[str], int]:
 
     That a model refuses a design or tells that it diverged is an answer, unless it has no other.
     """
-    problem = Problem.of(study)
+    problem = dataclasses.replace(Problem.of(study), fidelity=None)
     space = problem.space
     rng = np.random.default_rng(study.seed)
     S = space.lower + rng.random((count, len(space.free))) * (space.upper - space.lower)

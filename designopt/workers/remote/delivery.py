@@ -40,6 +40,7 @@ class Delivery:
 
     `declared` are the outputs and arrays of a model that declares some for its settings: a worker does not ask it.
     `asked` is what a model without declared outputs has to give.
+    `cheap` are the settings of cheap evaluations, if a solver learns from some.
     `programs` is the whole study (as a store keeps it, and its files by digest) where a solver solves programs.
     """
 
@@ -56,6 +57,7 @@ class Delivery:
     programs: tuple[str, tuple[InputFile, ...]] | None = None
     declared: tuple[Mapping[str, Field], Mapping[str, Array]] | None = None
     asked: tuple[str, ...] = ()
+    cheap: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, study: Study, *, allow_version_skew: bool = False, programs: Study | None = None) -> Delivery:
@@ -81,6 +83,7 @@ class Delivery:
             programs=_whole(programs) if programs else None,
             declared=_declared(study.model.plugin),
             asked=asked_of(problem),
+            cheap=dict(problem.fidelity.settings) if problem.fidelity else None,
         )
 
     def elsewhere(self) -> Delivery:
@@ -112,7 +115,14 @@ class Delivery:
             solve = ProgramWorker(archive.decode(json.loads(text), file=lambda name, digest: of[digest]))
         space = Space(self.parameters)
         return Evaluator.build(
-            model, figures, space, scenarios, gradients=self.gradients, programs=solve, asked=self.asked
+            model,
+            figures,
+            space,
+            scenarios,
+            gradients=self.gradients,
+            programs=solve,
+            asked=self.asked,
+            cheap=None if self.cheap is None else Use(model.plugin, {**model.settings, **self.cheap}),
         )
 
     def plugins(self) -> tuple[Use[ModelPlugin], dict[str, Use[ObjectivePlugin]]]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from designopt.plugin import Diverged, InvalidSetting, Use, find, model
+from designopt.plugin import Diverged, Fidelity, InvalidSetting, Use, find, model
 from designopt.problem import StageEnded
 from designopt.solvers.surrogate.candidates import TrustRegion
 from designopt.solvers.surrogate.coordinates import Coordinates
@@ -287,3 +287,85 @@ def test_gp_asks_for_derivatives_unless_it_is_told_not_to():
     defaults = {name: f.default for name, f in plugin.settings.items()}
     assert plugin.wants_gradient(defaults)
     assert not plugin.wants_gradient({**defaults, "gradients": False})
+
+
+@model("currin", version=1, unchecked=True, fidelity=Fidelity({"level": "cheap"}, cost=0.1))
+class Currin:
+    """The pair of Xiong, Qian & Wu (2013) after Currin et al. (1991), its sign changed; the smallest value is
+    -13.79872."""
+
+    level: str = "full"
+
+    def evaluate(self, design, scenario):
+        x, y = design["x"], design["y"]
+        if self.level == "full":
+            return {"f": -self.value(x, y)}
+        low = max(0.0, y - 0.05)
+        around = [(x + 0.05, y + 0.05), (x + 0.05, low), (x - 0.05, y + 0.05), (x - 0.05, low)]
+        return {"f": -0.25 * sum(self.value(*at) for at in around)}
+
+    def value(self, x, y):
+        rise = 1.0 - np.exp(-0.5 / y) if y > 0.0 else 1.0
+        above, below = (2300.0, 1900.0, 2092.0, 60.0), (100.0, 500.0, 4.0, 20.0)
+        return float(rise * np.polyval(above, x) / np.polyval(below, x))
+
+
+CURRIN = replace(
+    problem_from(lambda d, s: {}, SQUARE, minimize=["f"]),
+    model=Use(find("model", "currin"), {"level": "full"}),
+    fidelity=find("model", "currin").fidelity,
+)
+
+
+def test_cheap_evaluations_lead_to_the_optimum_for_the_same_budget():
+    with_cheap, without = (
+        np.median(
+            [found(run(CURRIN, 18, seed=seed, fidelity=used)).objectives.min() + 13.79872 for seed in range(21, 26)]
+        )
+        for used in (True, False)
+    )
+    assert with_cheap < 0.3 * without
+
+
+def test_cheap_evaluations_are_paid_and_told():
+    evaluate = run(CURRIN, 18)
+    cheap = sum(len(X) for X in evaluate.cheap_batches)
+    assert cheap >= 20
+    assert len(evaluate.X) == int(18 - 0.1 * cheap + 1e-9)
+    assert evaluate.notes == [
+        ("fidelity", "cheap evaluations (level = cheap) count 0.1 each; fronts and reports are of full ones alone")
+    ]
+    assert not run(CURRIN, 6, fidelity=False).cheap_batches
+
+
+def test_a_model_that_cannot_be_cheap_with_its_settings_is_refused():
+    @model("refuses_cheap", version=1, unchecked=True, fidelity=Fidelity({"cycles": 2}, cost=0.5))
+    class Refuses:
+        cycles: int = 9
+
+        def check(self):
+            if self.cycles < 5:
+                raise InvalidSetting("cycles", "fewer than 5")
+
+        def evaluate(self, design, scenario):
+            return {"f": design["x"]}
+
+    plugin = find("model", "refuses_cheap")
+    problem = replace(CURRIN, model=Use(plugin, {"cycles": 9}), fidelity=plugin.fidelity)
+    with pytest.raises(InvalidSetting, match=r"fidelity: cheap evaluations are not possible.*fewer than 5"):
+        GaussianProcessSearch().check(problem)
+    GaussianProcessSearch(fidelity=False).check(problem)
+
+
+def test_success_that_changes_quickly_is_seen():
+    # Feasible within two narrow strips, by a whole number: a process with the usual length scale sees none.
+    def strips(d, s):
+        return {"f": d["y"] + d["x"], "n": float(abs(d["x"] - 0.3) > 0.015 and d["x"] < 0.8)}
+
+    problem = replace(
+        problem_from(strips, SQUARE, minimize=["f"]),
+        constraints=(Constraint("n", Expression.parse("n"), Use(find("aggregation", "worst")), equals=0.0),),
+    )
+    evaluate = run(problem, 40, start=np.random.default_rng(0).random((60, 2)))
+    outcomes = found(evaluate)
+    assert outcomes.objectives[outcomes.feasible].min() < 0.32

@@ -32,6 +32,7 @@ def overview(result: Result) -> Section:
     facts = [
         ("distinct designs", count(len(done))),
         ("evaluations", count(result.counts["evaluations"])),
+        *((("designs evaluated cheaply, in no result", count(len(result.cheap))),) if result.cheap is not None else ()),
         ("feasible designs", count(int(np.sum(done.feasible)))),
         *(((best, count(len(front))),) if problem.objectives else ()),
         ("failed designs", count(failed)),

@@ -9,12 +9,11 @@ from numpy.typing import NDArray
 
 from designopt.plugin import report
 from designopt.report.colours import axis, layout, scale_for
-from designopt.report.labels import listed, number, parameter_label, plain, with_unit
+from designopt.report.labels import listed, number, parameter_label, plain, plural, with_unit
 from designopt.report.section import Figure, Section, Selector, Table
 from designopt.solvers.surrogate.candidates import candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
-from designopt.solvers.surrogate.gaussian_process import GaussianProcess
-from designopt.solvers.surrogate.model import Observations, Processes, Surrogate
+from designopt.solvers.surrogate.model import Observations, Process, Processes, Surrogate
 from designopt.store.result import Result
 
 Matrix = NDArray[np.float64]
@@ -36,12 +35,13 @@ def surrogate(result: Result) -> Section | None:
     searches = [stage.solver for stage in result.study.stages if stage.solver.plugin.name == "gp"]
     if not searches or not problem.objectives:
         return None
-    slopes = problem.gradients and bool(searches[-1].settings.get("gradients"))
+    slopes = problem.gradients and bool(searches[-1].settings.get("gradients")) and result.cheap is None
     seen = Observations.of(problem, [result.outcomes], slopes) if len(result.outcomes) else None
     if seen is None or int((~seen.failed).sum()) < 4 or len(seen.X) > DESIGNS:
         return None
     model = Surrogate(problem, searches[-1].settings.get("noise"))
-    processes = model.processes(seen, np.empty((0, seen.X.shape[1])))
+    cheap = Observations.of(problem, [result.cheap]) if result.cheap is not None else None
+    processes = model.processes(seen, np.empty((0, seen.X.shape[1])), cheap)
     centre, name = _centre(result, processes)
     table, poor = _accuracy(result, processes)
     findings = [_gain(model.coordinates, processes)] if processes.boxes is not None else []
@@ -50,7 +50,8 @@ def surrogate(result: Result) -> Section | None:
     return Section(
         "What the search learned",
         introduction="The Gaussian processes of the solver gp, fitted to all designs: what they predict along each "
-        f"parameter through {name}, the others unchanged. Bands are two standard deviations wide on each side.",
+        f"parameter through {name}, the others unchanged. Bands are two standard deviations wide on each side."
+        + (f" {plural(len(cheap.X), 'design')} evaluated cheaply taught them too." if cheap is not None else ""),
         findings=tuple(findings),
         figures=(_slices(result, model.coordinates, processes, centre),),
         tables=(table,),
@@ -75,7 +76,7 @@ def _gain(coordinates: Coordinates, processes: Processes) -> str:
     return f"The next design is expected to gain {number(100.0 * share, 2)} % {what}."
 
 
-def _outputs(result: Result, processes: Processes) -> list[tuple[str, str, GaussianProcess]]:
+def _outputs(result: Result, processes: Processes) -> list[tuple[str, str, Process]]:
     """Name, unit and process of each objective, then of each limit."""
     problem = result.problem
     named = [(o.name, o.unit) for o in problem.objectives]
@@ -157,7 +158,7 @@ def _slices(result: Result, coordinates: Coordinates, processes: Processes, cent
 
 
 def _band(
-    result: Result, processes: Processes, k: int, process: GaussianProcess, features: Matrix
+    result: Result, processes: Processes, k: int, process: Process, features: Matrix
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Lower end, mean and upper end in the units of the study."""
     mean, sd = process.predict(features)

@@ -1,0 +1,30 @@
+"""Cheap evaluations, from which a search learned: no points of a stage, on no front."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designopt.problem import Outcomes, Problem
+from designopt.store.journal import recorded
+from designopt.store.journal.reader import JournalReader
+
+
+def read_cheap(journal: JournalReader, problem: Problem) -> Outcomes | None:
+    """The designs of `problem` that were evaluated cheaply, in the order of their numbers, judged as full evaluations
+    are; None for none."""
+    rows = list(journal.evaluations("design, number, status, outputs", "cheap"))
+    if not rows:
+        return None
+    X, relation_violation = recorded.designs(journal, problem)
+    designs, place = np.unique([row[0] for row in rows], return_inverse=True)
+    at = place.reshape(-1), np.array([row[1] for row in rows], np.int64)
+    status = np.full((len(designs), len(problem.scenarios)), "", dtype="U12")
+    status[at] = [row[2] for row in rows]
+    names, values = recorded.outputs([row[3] for row in rows], problem.output_names)
+    figures = {}
+    for name, column in zip(names, values.T, strict=True):
+        figures[name] = np.full(status.shape, np.nan)
+        figures[name][at] = column
+    alike = list(problem.first_alike)
+    status, figures = status[:, alike], {name: table[:, alike] for name, table in figures.items()}
+    return problem.judge(X[designs], figures, status != "ok", relation_violation[designs], status == "invalid")

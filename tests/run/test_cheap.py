@@ -1,0 +1,111 @@
+"""Cheap evaluations in runs: recorded as such, paid from the budget, in no result, the same after a resume."""
+
+import contextlib
+import dataclasses
+
+import numpy as np
+import pytest
+from run_cases import Recorder, dump, make_study, use
+
+from designopt.plugin import Fidelity, PluginError, model
+from designopt.problem import Problem
+from designopt.report.tables import state
+from designopt.run.budget import StageBudget
+from designopt.run.runner import resume_study, run_study
+from designopt.store.errors import Interrupted
+from designopt.store.journal.reader import JournalReader
+from designopt.study.study import Budget, Stage
+from designopt.workers.evaluation.evaluate import Evaluator
+from designopt.workers.executor import Chunk
+from designopt.workers.remote.delivery import Delivery
+
+
+def searched(budget=12, *, scenarios=({}, {"shift": 0.2}), settings=None, **others):
+    gp = Stage("search", use("solver", "gp", look_ahead=2), Budget(evaluations=budget))
+    settings = settings or {"digits": 9}
+    return make_study("rough_bowl", stages=(gp,), settings=settings, scenarios=scenarios, **others)
+
+
+def kinds(result):
+    with contextlib.closing(JournalReader.read(result.path, result.problem)) as journal:
+        return list(journal.evaluations("design, kind, number"))
+
+
+def test_cheap_evaluations_are_recorded_as_such_and_in_no_result(tmp_path):
+    recorder = Recorder()
+    result = run_study(searched(), tmp_path / "s", progress=recorder)
+    rows = kinds(result)
+    cheap = {design for design, kind, _ in rows if kind == "cheap"}
+    full = {design for design, kind, _ in rows if kind == "scenario"}
+    assert len(cheap) >= 20
+    assert len(rows) == 2 * (len(cheap) + len(full))  # two scenarios
+    assert len(result.outcomes) == len(full) == int(12 - 0.1 * len(cheap) + 1e-9)
+    assert len(result.cheap) == len(cheap)
+    heights = result.cheap.figures["height"]
+    assert heights[np.isfinite(heights)] == pytest.approx(np.round(heights[np.isfinite(heights)], 1))
+    assert f"{len(cheap)} designs evaluated cheaply, in no result" in state(result)
+    assert [text for kind, text in recorder.events if kind == "fidelity"] == [
+        "stage search: cheap evaluations (digits = 1) count 0.1 each; fronts and reports are of full ones alone"
+    ]
+
+
+def test_a_run_with_a_larger_budget_goes_on_as_if_it_had_had_it_before(tmp_path):
+    short = run_study(searched(9), tmp_path / "s")
+    assert len(short.cheap)
+    longer = resume_study(tmp_path / "s", budget={"search": 13})
+    assert dump(longer) == dump(run_study(searched(13), tmp_path / "t"))
+
+
+def test_a_run_that_is_stopped_among_cheap_evaluations_goes_on(tmp_path):
+    class Stops(Recorder):
+        def update(self, snapshot):
+            raise Interrupted("stopped by the test", tmp_path / "s")
+
+    with contextlib.suppress(Interrupted):
+        run_study(searched(), tmp_path / "s", progress=Stops())
+    resumed = resume_study(tmp_path / "s")
+    assert dump(resumed) == dump(run_study(searched(), tmp_path / "t"))
+
+
+def test_keys_of_full_evaluations_do_not_depend_on_cheap_ones():
+    problem = Problem.of(searched())
+    X = np.array([[0.5, 0.5]])
+    alone = dataclasses.replace(problem, fidelity=None)
+    assert problem.keys(X) == alone.keys(X)
+    assert problem.digest == alone.digest
+    assert not set(problem.keys(X)[0]) & set(problem.cheap.keys(X)[0])
+
+
+def test_a_study_that_is_as_cheap_itself_has_no_cheaper_evaluations(tmp_path):
+    study = searched(settings={"digits": 1})
+    assert Problem.of(study).fidelity is None
+    assert {kind for _, kind, _ in kinds(run_study(study, tmp_path / "s"))} == {"scenario"}
+
+
+def test_workers_get_the_cheap_model_too():
+    study = searched()
+    chunk = Chunk(1, np.array([[0.123, 0.5]]), np.array([0], np.int32))
+    for evaluator in (Evaluator.of(Problem.of(study)), Delivery.of(study).build()):
+        values = [evaluator.run(dataclasses.replace(chunk, cheap=cheap)).values[0, 0] for cheap in (True, False)]
+        assert values == pytest.approx([0.0, 0.015129])
+
+
+def test_a_budget_counts_what_cheap_evaluations_cost():
+    budget = StageBudget(Budget(evaluations=3), Problem.of(searched()), 0.0)
+    valid = np.zeros(25)
+    assert budget.take_cheap(np.append(valid[:10], 1.0), 0.1) == 11  # a broken relation costs nothing
+    assert budget.designs_left == 2
+    assert budget.take(valid[:1]) == 1
+    assert budget.take_cheap(valid[:5], 0.1) == 5
+    assert budget.designs_left == 0
+    assert budget.take_cheap(valid, 0.1) == 5
+    assert budget.take_cheap(valid, 0.1) == 0
+
+
+def test_what_makes_an_evaluation_cheap_is_a_setting_and_costs_less():
+    with pytest.raises(PluginError, match="fidelity names 'cycles', which is no setting"):
+        model("odd_fidelity", version=1, unchecked=True, fidelity=Fidelity({"cycles": 2}, cost=0.5))(lambda d, s: {})
+    with pytest.raises(PluginError, match="between 0 and 1 full one, not 1"):
+        Fidelity({"cycles": 2}, cost=1.0)
+    with pytest.raises(PluginError, match="names the settings"):
+        Fidelity({}, cost=0.5)
