@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from designopt.plugin import GROUPS, Kind, ModelPlugin, ObjectivePlugin, Plugin, find, installed
-from designopt.study.language.settings import Row, rows
+from designopt.study.language.settings import SettingRow, rows
 from designopt.study.sections.schema import schema
 
 _TITLES: dict[Kind, str] = {
@@ -192,7 +192,7 @@ def _first(plugin: Plugin) -> str:
 
 def _plugin(plugin: Plugin) -> str:
     parts = [f"## `{plugin.name}` {{ #{plugin.name} }}", _prose(plugin.description)]
-    tables: list[tuple[str, Sequence[Row]]] = [("Settings", rows(plugin.settings))]
+    tables: list[tuple[str, Sequence[SettingRow]]] = [("Settings", rows(plugin.settings))]
     if isinstance(plugin, ModelPlugin):
         tables += [
             ("Design inputs", rows(plugin.inputs or {})),

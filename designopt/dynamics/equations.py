@@ -18,7 +18,7 @@ from designopt.plugin.place import own_frames, place, place_of
 Table = Mapping[str, str] | Sequence[Variable | Vector]
 
 
-class Symbols:
+class DeclaredSymbols:
     """The declared quantities by name, as attributes, and `time` (s)."""
 
     def __init__(self, named: Mapping[str, Any], what: str) -> None:
@@ -41,7 +41,7 @@ def called(what: str, equations: Callable[[Any], Any], symbols: Mapping[str, Any
     Raises `ValueError` for code that fails, in a sentence with the line of the user's file.
     """
     try:
-        found = equations(Symbols(symbols, what))
+        found = equations(DeclaredSymbols(symbols, what))
     except Exception as error:
         where = place(error)
         raise ValueError(f"{where + ': ' if where else ''}{_explained(what, error)}") from error
@@ -57,7 +57,7 @@ def called(what: str, equations: Callable[[Any], Any], symbols: Mapping[str, Any
 
 def build_system(
     name: str,
-    equations: Callable[[Symbols], Mapping[str, Any]],
+    equations: Callable[[DeclaredSymbols], Mapping[str, Any]],
     *,
     states: Table,
     parameters: Table = (),

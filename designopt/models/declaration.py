@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Set
 from functools import cached_property
 from typing import Annotated, Any, NotRequired, Required, TypedDict, TypeVar
 
-from designopt.dynamics.equations import Symbols, placed
-from designopt.models.quantities import Condition, Declared, Figure, Given, Parameter, Series, Setting, State
+from designopt.dynamics.equations import DeclaredSymbols, placed
+from designopt.models.quantities import Condition, Given, ModelQuantity, Output, Parameter, Series, Setting, State
 from designopt.plugin import Array, InvalidDesign, PluginError, Quantity, model
 from designopt.study.language import units
 
@@ -35,7 +35,7 @@ def motion(name: str, *, version: int, cost: str = "", samples: int = 301) -> Ca
     """
 
     def declare(target: T) -> T:
-        declared = {n: d for n, d in vars(target).items() if isinstance(d, Declared)}
+        declared = {n: d for n, d in vars(target).items() if isinstance(d, ModelQuantity)}
         declared.setdefault("rtol", _RTOL)
         _check(name, declared, target, cost)
         for n, d in declared.items():
@@ -55,7 +55,7 @@ def motion(name: str, *, version: int, cost: str = "", samples: int = 301) -> Ca
     return declare
 
 
-def _check(name: str, declared: Mapping[str, Declared], target: type, cost: str) -> None:
+def _check(name: str, declared: Mapping[str, ModelQuantity], target: type, cost: str) -> None:
     def refuse(text: str) -> PluginError:
         return PluginError(f"model '{name}': {text}")
 
@@ -63,13 +63,13 @@ def _check(name: str, declared: Mapping[str, Declared], target: type, cost: str)
         raise refuse("declare the duration of the motion: duration = Setting('s', 'of the motion', 1.0, gt=0)")
     if not any(isinstance(d, State) for d in declared.values()):
         raise refuse("declare at least one State")
-    if not any(isinstance(d, Figure) for d in declared.values()):
+    if not any(isinstance(d, Output) for d in declared.values()):
         raise refuse("declare at least one figure: an Integral, a Peak, a Final or an Event")
     if not callable(getattr(target, "equations", None)):
         raise refuse("give it a method equations(self, v)")
     if "time" in declared:
         raise refuse("time is there without being declared")
-    if cost and not isinstance(declared.get(cost), Figure):
+    if cost and not isinstance(declared.get(cost), Output):
         raise refuse(f"the cost '{cost}' is no declared figure")
     for n, d in declared.items():
         try:
@@ -81,7 +81,7 @@ def _check(name: str, declared: Mapping[str, Declared], target: type, cost: str)
             raise refuse(f"the initial value of '{n}' is '{named}', which is no parameter, condition or setting")
 
 
-def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: str, samples: int) -> dict[str, Any]:
+def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cost: str, samples: int) -> dict[str, Any]:
     """What a model of motion can do, with the types that its quantities make."""
     given_breaks, given_refusal, given_check = (vars(target).get(n) for n in ("breaks", "refusal", "check"))
     defaults = {n: d.default for n, d in declared.items() if isinstance(d, Condition) and d.default is not None}
@@ -107,8 +107,8 @@ def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: st
             raise InvalidDesign(wrong[1])
         return known, known["duration"], breaks(self, known)
 
-    def _symbols(known: Mapping[str, float]) -> Symbols:
-        return Symbols(known, f"model '{name}'")
+    def _symbols(known: Mapping[str, float]) -> DeclaredSymbols:
+        return DeclaredSymbols(known, f"model '{name}'")
 
     def simulation(self: Any) -> Any:
         from designopt.models.equations import Equations
@@ -176,7 +176,7 @@ def _methods(name: str, declared: Mapping[str, Declared], target: type, cost: st
     return made
 
 
-def _types(declared: Mapping[str, Declared]) -> tuple[Any, Any, Any]:
+def _types(declared: Mapping[str, ModelQuantity]) -> tuple[Any, Any, Any]:
     """TypedDicts of the inputs, the conditions and the outputs."""
     inputs = {n: Annotated[float, d.quantity] for n, d in declared.items() if isinstance(d, Parameter)}
     conditions: dict[str, Any] = {}
@@ -184,7 +184,7 @@ def _types(declared: Mapping[str, Declared]) -> tuple[Any, Any, Any]:
         if isinstance(d, Condition):
             of_number = Annotated[float, d.quantity]
             conditions[n] = Required[of_number] if d.default is None else NotRequired[of_number]
-    figures = {n: d for n, d in declared.items() if isinstance(d, Figure)}
+    figures = {n: d for n, d in declared.items() if isinstance(d, Output)}
     outputs = {n: Annotated[float, Quantity(d.unit, d.description)] for n, d in figures.items()}
     return (
         TypedDict("Design", inputs),  # type: ignore[operator]

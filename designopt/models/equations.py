@@ -18,12 +18,12 @@ from designopt.dynamics.equations import called, check_named
 from designopt.dynamics.expressions import Expressions
 from designopt.lazy import casadi as ca
 from designopt.models.quantities import (
-    Declared,
     Event,
     Final,
     Given,
     Guard,
     Integral,
+    ModelQuantity,
     Parameter,
     Peak,
     Series,
@@ -41,13 +41,13 @@ class Equations:
     equation, by name."""
 
     name: str
-    declared: Mapping[str, Declared]
+    declared: Mapping[str, ModelQuantity]
     symbols: Mapping[str, Any]
     time: Any
     values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, name: str, declared: Mapping[str, Declared], equations: Callable[[Any], Any]) -> Equations:
+    def of(cls, name: str, declared: Mapping[str, ModelQuantity], equations: Callable[[Any], Any]) -> Equations:
         """Call `equations` once. Raises `ValueError`, in a sentence, for equations that do not fit the declaration."""
         known = {n: ca.SX.sym(n) for n, d in declared.items() if isinstance(d, (Given, State, Unknown, Integral))}
         time = ca.SX.sym("time")
@@ -77,7 +77,7 @@ class Equations:
             equations.append((f"{what} '{n}'", e, wanted))
         return findings(symbols, equations)
 
-    def names(self, *kinds: type[Declared]) -> list[str]:
+    def names(self, *kinds: type[ModelQuantity]) -> list[str]:
         """Names of some kinds, in the order of their declaration."""
         return [n for n, d in self.declared.items() if isinstance(d, kinds)]
 

@@ -15,7 +15,7 @@ from designopt.plugin import Quantity
 
 
 @dataclass(frozen=True)
-class Declared:
+class ModelQuantity:
     """What all have: a unit and a meaning."""
 
     unit: str
@@ -23,7 +23,7 @@ class Declared:
 
 
 @dataclass(frozen=True)
-class Given(Declared):
+class Given(ModelQuantity):
     """A number that is given, and the range that it must be in."""
 
     default: float | None = None
@@ -74,7 +74,7 @@ class Setting(Given):
 
 
 @dataclass(frozen=True)
-class State(Declared):
+class State(ModelQuantity):
     """A state; its equation is its rate. It is an array too.
 
     `initial` is a number, or the name of a parameter, condition or setting. `low` and `high` bound it in a trajectory
@@ -88,46 +88,46 @@ class State(Declared):
 
 
 @dataclass(frozen=True)
-class Unknown(Declared):
+class Unknown(ModelQuantity):
     """A rate that the equations leave unknown, as an acceleration; its equation is an expression that is zero."""
 
 
 @dataclass(frozen=True)
-class Series(Declared):
+class Series(ModelQuantity):
     """An array over time; its equation is its value."""
 
 
 @dataclass(frozen=True)
-class Guard(Declared):
+class Guard(ModelQuantity):
     """Its equation is positive wherever the others hold; where it is not, the model has no answer (`Diverged`)."""
 
 
 @dataclass(frozen=True)
-class Figure(Declared):
+class Output(ModelQuantity):
     """A number that the model gives."""
 
 
 @dataclass(frozen=True)
-class Integral(Figure):
+class Integral(Output):
     """The integral of its equation over the motion; other figures may name it."""
 
     size: float = field(default=1.0, kw_only=True)
 
 
 @dataclass(frozen=True)
-class Peak(Figure):
+class Peak(Output):
     """The largest size of its equation at the samples of the motion; its largest or smallest value by `of`."""
 
     of: Literal["size", "largest", "smallest"] = field(default="size", kw_only=True)
 
 
 @dataclass(frozen=True)
-class Final(Figure):
+class Final(Output):
     """The value of its equation at the end of the motion."""
 
 
 @dataclass(frozen=True)
-class Event(Figure):
+class Event(Output):
     """The time at which its equation, positive before, is zero first.
 
     `never` is the figure where that does not happen; without it the model has no answer then (`Diverged`).

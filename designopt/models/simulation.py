@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from designopt.dynamics import SimulationStatus, Simulator, System
 from designopt.lazy import scipy
 from designopt.models.equations import SAMPLED, Equations
-from designopt.models.quantities import Event, Figure, Final, Integral, Parameter, Peak, Series, State
+from designopt.models.quantities import Event, Final, Integral, Output, Parameter, Peak, Series, State
 from designopt.plugin import Diverged
 
 Vector = NDArray[np.float64]
@@ -161,7 +161,7 @@ class Simulation:
         names, nx = [v.name for v in self.sensitive.system.outputs], len(self.states)
         found: dict[str, dict[str, float]] = {}
         for name, declared in self.equations.declared.items():
-            if not isinstance(declared, Figure):
+            if not isinstance(declared, Output):
                 continue
             columns = [] if isinstance(declared, Integral) else [names.index(f"{name}_by_{n}") for n in self.parameters]
             if isinstance(declared, Integral):

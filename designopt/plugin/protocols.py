@@ -121,7 +121,7 @@ class SolvesPrograms(Protocol):
         """A `designopt.problem.Programs`, built on every worker."""
 
 
-class Samples(Protocol):
+class UnitSampler(Protocol):
     """A solver whose points can be scenarios too."""
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Any:

@@ -27,7 +27,7 @@ _SCALE = ("#46136e", "#443a83", "#31688e", "#26828e", "#1f9e89", "#35b779", "#90
 
 
 @dataclass(frozen=True)
-class Motion:
+class DrawnMotion:
     """What is drawn over `time` (n,) in s; places in m, in the plane (axes x, y) or in space (x, y, z).
 
     `lines` by name (n, vertices, 2 or 3): each a set of lines with NaN between them; several sets lie over each other.
@@ -45,7 +45,7 @@ class Motion:
     forces: Mapping[str, Array] = field(default_factory=dict)
 
 
-def draw(motion: Motion) -> dict[str, Any]:
+def draw(motion: DrawnMotion) -> dict[str, Any]:
     """The Plotly figure with its animation. ``layout.meta.times`` has the time of each frame."""
     low, high = _box(motion)
     names = "xyz"[: len(low)]
@@ -78,7 +78,7 @@ def draw(motion: Motion) -> dict[str, Any]:
     }
 
 
-def _projected(motion: Motion, kept: list[int]) -> Motion:
+def _projected(motion: DrawnMotion, kept: list[int]) -> DrawnMotion:
     """The motion in the plane of two of its axes."""
     return replace(
         motion,
@@ -88,7 +88,7 @@ def _projected(motion: Motion, kept: list[int]) -> Motion:
     )
 
 
-def _box(motion: Motion) -> tuple[Array, Array]:
+def _box(motion: DrawnMotion) -> tuple[Array, Array]:
     """The corners of the box around all places that are known; a unit box where none is."""
     parts = [*motion.lines.values(), *([motion.wires] if motion.wires is not None else [])]
     flat = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
@@ -98,7 +98,7 @@ def _box(motion: Motion) -> tuple[Array, Array]:
     return flat.min(axis=0), flat.max(axis=0)
 
 
-def _arrow_scale(motion: Motion, size: float) -> float:
+def _arrow_scale(motion: DrawnMotion, size: float) -> float:
     """Metres of an arrow for a newton."""
     longest = max((_longest(force) for force in motion.forces.values()), default=0.0)
     return LONGEST * size / longest if longest > 0.0 else 0.0
@@ -110,7 +110,7 @@ def _longest(force: Array) -> float:
     return float(known.max()) if len(known) else 0.0
 
 
-def _frame(motion: Motion, i: int, arrow: float) -> list[dict[str, Any]]:
+def _frame(motion: DrawnMotion, i: int, arrow: float) -> list[dict[str, Any]]:
     """The coordinates of every trace at instant `i`."""
     traces = [_places(lines[i]) for lines in motion.lines.values()]
     if motion.wires is not None:
@@ -123,7 +123,7 @@ def _frame(motion: Motion, i: int, arrow: float) -> list[dict[str, Any]]:
     return traces
 
 
-def _colour_steps(motion: Motion, i: int) -> NDArray[np.intp]:
+def _colour_steps(motion: DrawnMotion, i: int) -> NDArray[np.intp]:
     assert motion.wires is not None
     if motion.values is None:
         return np.zeros(motion.wires.shape[1], np.intp)
@@ -146,7 +146,7 @@ def _places(points: Array) -> dict[str, list[float | None]]:
     }
 
 
-def _looks(motion: Motion) -> list[dict[str, Any]]:
+def _looks(motion: DrawnMotion) -> list[dict[str, Any]]:
     """How each trace looks, in the order of `_frame`."""
     looks: list[dict[str, Any]] = []
     for k, name in enumerate(motion.lines):
@@ -172,7 +172,7 @@ def _heads(colour: str, force: Array) -> dict[str, Any]:
     return {"size": [0, 5 if spatial else 12, 0] * count, "color": colour, "opacity": 1.0, **head}
 
 
-def _colour_bar(motion: Motion) -> dict[str, Any]:
+def _colour_bar(motion: DrawnMotion) -> dict[str, Any]:
     """An invisible marker that carries the scale of the wires' colours."""
     steps = [[(k + e) / COLOURS, colour] for k, colour in enumerate(_SCALE) for e in (0, 1)]
     bar = {"title": {"text": motion.meaning, "side": "right"}, "thickness": 12, "outlinewidth": 0, "len": 0.8}

@@ -46,7 +46,7 @@ from designopt.space import Matrix
 CHECK_ROUNDS = 5
 
 
-class State:
+class ChainState:
     """What the next program of a chain begins with: a solution and the iterations that a cold solve took."""
 
     def __init__(self, solution: Solution, cold: int) -> None:
@@ -104,7 +104,7 @@ class StudyPrograms:
             return Solved(False, {}, {}, error.status, str(error))
         last = found if self._options.refine is not None else first  # a chain goes on with one mesh
         cold = max(last.iterations, before.cold) if before is not None else last.iterations
-        told = self._told(problem, x, rounded, State(last, cold), figures)
+        told = self._told(problem, x, rounded, ChainState(last, cold), figures)
         if before is not None:  # a chain has one structure
             return told
         return replace(told, arrays={**told.arrays, **sparsity_arrays(self._program.sparsity)})
@@ -118,7 +118,7 @@ class StudyPrograms:
             guess = Guess(drawn.phases, {**drawn.parameters, **problem.guess})
         return rollout(problem, guess) if self._options.rollout else guess
 
-    def _solved(self, problem: TrajectoryProblem, guess: Guess | None, before: State | None) -> Solution:
+    def _solved(self, problem: TrajectoryProblem, guess: Guess | None, before: ChainState | None) -> Solution:
         if before is None:
             return self._cold(problem, guess)
         if self._options.refine is None:
@@ -205,7 +205,7 @@ class StudyPrograms:
         return figures, estimate_arrays(said), (*said.doubts, *doubts)
 
     def _told(
-        self, stated: TrajectoryProblem, x: Matrix, found: Solution, state: State, more: Mapping[str, float]
+        self, stated: TrajectoryProblem, x: Matrix, found: Solution, state: ChainState, more: Mapping[str, float]
     ) -> Solved:
         problem = self._study.problem
         design = dict(zip(problem.space.names, self._study.design(x, found.parameters).tolist(), strict=True))

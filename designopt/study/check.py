@@ -30,7 +30,7 @@ from designopt.study.sections.execution import execution as execution_
 from designopt.study.sections.execution import stages as stages_
 from designopt.study.sections.goals import Goals
 from designopt.study.sections.scenarios import given as scenarios_
-from designopt.study.sections.schema import SECTIONS, Section, section_type
+from designopt.study.sections.schema import SECTIONS, TopLevelKey, section_type
 from designopt.study.study import Parameter, Scenario, Stage, Study, Tolerances
 
 #: Sections without which solvers cannot be asked about the problem: they name what is in them.
@@ -101,7 +101,7 @@ def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Given:
     return given
 
 
-def _members(ctx: Context, name: str, section: Section, value: Any) -> Any:
+def _members(ctx: Context, name: str, section: TopLevelKey, value: Any) -> Any:
     """The checked section with None in place of whatever is wrong in it."""
 
     def checked(path: Path, item: Any) -> Any:

@@ -63,12 +63,12 @@ def executor_for(
             Delivery.of(study, programs=programs)
         except PluginError:  # a model typed in interactively: it exists in this process only
             return serial()
-        return Auto(serial(), workers) if expected <= FEW else workers()
+        return SerialThenWorkers(serial(), workers) if expected <= FEW else workers()
 
     return start
 
 
-class Auto:
+class SerialThenWorkers:
     """Begins in this process and goes over to workers when the evaluations turn out to be worth it."""
 
     _now: Executor

@@ -9,7 +9,7 @@ import numpy as np
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, kept, line, missing, poses, selectable
-from designopt.report.drawing import Motion, draw
+from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_motion.arm_equations import MUSCLES
@@ -56,7 +56,7 @@ def _way(arrays: Arrays) -> Plot:
 def _motion(arrays: Arrays) -> Plot:
     path = np.asarray(arrays["path"], dtype=np.float64)
     lines = np.concatenate([np.zeros((len(path), 1, 2)), path], axis=1)
-    return draw(Motion(np.asarray(arrays["time"], dtype=np.float64), {"arm": lines}))
+    return draw(DrawnMotion(np.asarray(arrays["time"], dtype=np.float64), {"arm": lines}))
 
 
 def _muscles(arrays: Arrays) -> Plot:

@@ -7,7 +7,7 @@ import numpy as np
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, kept, line, missing, poses, selectable
-from designopt.report.drawing import Motion, draw
+from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_motion.biped_equations import JOINTS, TORQUES
@@ -61,7 +61,7 @@ def _motion(arrays: Arrays) -> Plot:
     gap = np.full((len(figure), 1, 2), np.nan)
     lines = np.concatenate([figure[:, _STANCE], gap, figure[:, _SWING]], axis=1)
     ground = np.tile([[figure[..., 0].min(), 0.0], [figure[..., 0].max(), 0.0]], (len(figure), 1, 1))
-    return draw(Motion(np.asarray(arrays["time"], dtype=np.float64), {"walker": lines, "ground": ground}))
+    return draw(DrawnMotion(np.asarray(arrays["time"], dtype=np.float64), {"walker": lines, "ground": ground}))
 
 
 def _torques(arrays: Arrays) -> Plot:

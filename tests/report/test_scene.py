@@ -14,7 +14,7 @@ from browser import errors, headless_browser, open_page, wait_until
 import designopt
 from designopt.plugin import Array, Quantity, model
 from designopt.report.designs import kept
-from designopt.report.drawing import BYTES, Motion, draw
+from designopt.report.drawing import BYTES, DrawnMotion, draw
 from designopt.report.page import write_report
 from designopt.report.parts.motion.frames import Frames
 from designopt.report.parts.motion.scene import Scene
@@ -118,7 +118,7 @@ def test_two_hundred_frames_of_a_hundred_segments_are_at_most_a_megabyte(axes: i
     rng = np.random.default_rng(0)
     segments = np.full((200, 100, 3, axes), np.nan)
     segments[:, :, :2] = rng.uniform(-1.0, 1.0, (200, 100, 2, axes))
-    plot = draw(Motion(np.linspace(0.0, 2.0, 200), {"bodies": segments.reshape(200, 300, axes)}))
+    plot = draw(DrawnMotion(np.linspace(0.0, 2.0, 200), {"bodies": segments.reshape(200, 300, axes)}))
     assert len(json.dumps(plot, separators=(",", ":"))) < 1_000_000
     assert len(plot["frames"]) >= min(200, BYTES // (300 * axes * 7))
     assert plot["data"][0]["type"] == ("scatter3d" if axes == 3 else "scatter")
@@ -127,7 +127,7 @@ def test_two_hundred_frames_of_a_hundred_segments_are_at_most_a_megabyte(axes: i
 def test_a_planar_motion_in_space_is_drawn_in_its_plane() -> None:
     places = np.random.default_rng(1).uniform(-1.0, 1.0, (5, 4, 3))
     places[..., 1] = 0.25
-    plot = draw(Motion(np.arange(5.0), {"bodies": places}))
+    plot = draw(DrawnMotion(np.arange(5.0), {"bodies": places}))
     assert plot["data"][0]["type"] == "scatter"
     assert plot["layout"]["yaxis"]["title"]["text"] == "z [m]"
     assert plot["data"][0]["y"] == pytest.approx(places[0, :, 2], abs=1e-4)
@@ -137,7 +137,7 @@ def test_unknown_places_are_gaps_and_never_spread() -> None:
     places = np.zeros((4, 2, 2))
     places[:, 1] = np.arange(8).reshape(4, 2)
     places[2] = np.nan
-    plot = draw(Motion(np.arange(4.0), {"raw": places, "consistent": np.nan_to_num(places)}))
+    plot = draw(DrawnMotion(np.arange(4.0), {"raw": places, "consistent": np.nan_to_num(places)}))
     assert plot["frames"][2]["data"][0]["x"] == [None, None]
     assert plot["frames"][2]["data"][1]["x"] == [0.0, 0.0]
     assert np.isfinite(plot["layout"]["xaxis"]["range"]).all()

@@ -29,7 +29,7 @@ from designopt.collocation.solve.solve import solve
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import Ends, Phase, ProblemError, TrajectoryProblem
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.samples import SamplePoint, numeric_arguments
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import scipy
@@ -125,7 +125,7 @@ def _weighted(problem: TrajectoryProblem) -> Any:
 
 
 def _residuals(
-    made: Transcription, given: Boxes, i: int, phase: Phase, residuals: Residuals, x: Vector
+    made: Transcription, given: ProgramBounds, i: int, phase: Phase, residuals: Residuals, x: Vector
 ) -> tuple[Any, Vector]:
     """The Jacobian (n k, N) of the residuals of a phase by all scaled variables, sample by sample, and their values."""
     index, sample = next((j, s) for j, s in enumerate(made.statement.samples) if (s.phase, s.name) == (i, MISFIT))
@@ -166,7 +166,7 @@ def _unknowns(problem: TrajectoryProblem, made: Transcription) -> dict[str, int]
     return found
 
 
-def _is_misfit(problem: TrajectoryProblem, made: Transcription, given: Boxes, x: Vector) -> bool:
+def _is_misfit(problem: TrajectoryProblem, made: Transcription, given: ProgramBounds, x: Vector) -> bool:
     """Whether the cost is a multiple of the misfit and nothing else: at the optimum and beside it."""
     reader = Reader(made.statement, made.layout)
     ratios = []
@@ -181,7 +181,7 @@ def _is_misfit(problem: TrajectoryProblem, made: Transcription, given: Boxes, x:
 
 
 def _root(
-    made: Transcription, given: Boxes, kkt: Kkt, jacobian: Any, said: Information | None, *, pure: bool
+    made: Transcription, given: ProgramBounds, kkt: Kkt, jacobian: Any, said: Information | None, *, pure: bool
 ) -> Matrix | None:
     """A matrix (n, r) whose product with its own transpose is the covariance of all scaled variables."""
     if pure:
@@ -198,7 +198,7 @@ def _root(
 def _told(
     problem: TrajectoryProblem,
     made: Transcription,
-    given: Boxes,
+    given: ProgramBounds,
     found: Solution,
     active: ActiveSet,
     root: Matrix,

@@ -19,7 +19,7 @@ from designopt.collocation.interior import library
 from designopt.collocation.interior.functions import Functions
 from designopt.collocation.interior.structure import Structure, kinds, structure
 from designopt.collocation.solution.solution import Iterate
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 
 Vector = NDArray[np.float64]
@@ -43,7 +43,7 @@ class Interior:
         self.evaluate = library.EVALUATE(self.functions.evaluate)
         self._structures: dict[tuple[bytes, ...], Structure] = {}
 
-    def structure(self, given: Boxes) -> Structure:
+    def structure(self, given: ProgramBounds) -> Structure:
         """Newton's equations of the program with limits `given`: the last one is kept."""
         masks = kinds(given)
         key = tuple(mask.tobytes() for mask in masks)
@@ -56,7 +56,7 @@ class Run:
     """One search with the limits `given` from scaled variables `x`, with `multipliers` or without: it goes to one
     tolerance, and further to a smaller one."""
 
-    def __init__(self, of: Interior, given: Boxes, x: Vector, multipliers: Iterate | None) -> None:
+    def __init__(self, of: Interior, given: ProgramBounds, x: Vector, multipliers: Iterate | None) -> None:
         made, self._of, self._given = of.made, of, given
         self._s = s = of.structure(given)
         warm, free, slacks = multipliers is not None, len(s.column), len(s.slack_row)

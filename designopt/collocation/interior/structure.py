@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 
 Indices = NDArray[np.int32]
@@ -44,7 +44,7 @@ class Structure:
         return len(self.column) + len(self.slack_row)
 
 
-def kinds(given: Boxes) -> tuple[Mask, Mask, Mask]:
+def kinds(given: ProgramBounds) -> tuple[Mask, Mask, Mask]:
     """Which variables are free, which rows have a limit at all, which of these have two different ones."""
     limited = np.isfinite(given.row_low) | np.isfinite(given.row_high)
     return given.low < given.high, limited, limited & (given.row_low < given.row_high)

@@ -17,7 +17,7 @@ from designopt.collocation.statement.problem import (
     ProblemError,
     TrajectoryProblem,
 )
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal
 
@@ -58,7 +58,9 @@ def _is_timed(phase: Phase) -> bool:
     return any(entry.at is not None and not entry.at.of_duration for entry in entries)
 
 
-def directions(problem: TrajectoryProblem, made: Transcription, given: Boxes, names: Sequence[str]) -> Directions:
+def directions(
+    problem: TrajectoryProblem, made: Transcription, given: ProgramBounds, names: Sequence[str]
+) -> Directions:
     """What each of `names` moves. Raises `ProblemError` (bad_statement) for what is no number of the problem.
 
     A parameter, or a data entry of all phases that have it, goes by its name; "phase.entry" is that of one phase.

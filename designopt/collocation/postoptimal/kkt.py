@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import Iterate
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import scipy
 
@@ -52,7 +52,7 @@ class ActiveSet:
     weak_rows: Indices
 
 
-def active_set(made: Transcription, given: Boxes, iterate: Iterate, rows: Vector) -> ActiveSet:
+def active_set(made: Transcription, given: ProgramBounds, iterate: Iterate, rows: Vector) -> ActiveSet:
     """What is active at the `iterate`, where the scaled constraints are `rows` (m,)."""
     low, high = (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
     row_low, row_high = given.row_low / made.row_scale, given.row_high / made.row_scale
@@ -91,7 +91,7 @@ def _active(
 class Kkt:
     """The linearised conditions of the program `made` at the scaled variables and multipliers of `iterate`."""
 
-    def __init__(self, made: Transcription, given: Boxes, iterate: Iterate, active: ActiveSet) -> None:
+    def __init__(self, made: Transcription, given: ProgramBounds, iterate: Iterate, active: ActiveSet) -> None:
         self.active = active
         self.free, self.rows = np.flatnonzero(active.free), np.flatnonzero(active.rows)
         upper = _sparse(made.hessian(iterate.x, given.parameters, 1.0, iterate.constraint_multipliers))

@@ -16,7 +16,7 @@ from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
-from designopt.collocation.transcription.boxes import Boxes, boxes
+from designopt.collocation.transcription.boxes import ProgramBounds, boxes
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
@@ -105,7 +105,7 @@ def sensitivities(
 
 def at_optimum(
     problem: TrajectoryProblem, found: Solution, options: Options | None
-) -> tuple[Transcription, Boxes, Solution, list[str]]:
+) -> tuple[Transcription, ProgramBounds, Solution, list[str]]:
     """The program of `problem` on the meshes of `found`, its numbers, its solution to a tight tolerance from there, and
     whether that is another optimum. Raises `ProblemError` (bad_guess) for a solution that is no result.
     """
@@ -129,7 +129,12 @@ def at_optimum(
 
 
 def _found(
-    problem: TrajectoryProblem, made: Transcription, given: Boxes, found: Solution, asked: Directions, doubts: list[str]
+    problem: TrajectoryProblem,
+    made: Transcription,
+    given: ProgramBounds,
+    found: Solution,
+    asked: Directions,
+    doubts: list[str],
 ) -> Sensitivities:
     rows = np.asarray(made.constraints(found.iterate.x, given.parameters), float).ravel()
     kkt = Kkt(made, given, found.iterate, active_set(made, given, found.iterate, rows))

@@ -16,7 +16,7 @@ from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout
 from designopt.collocation.transcription.per_point import PerPoint
@@ -81,7 +81,7 @@ def read_solution(
     reader: Reader,
     problem: TrajectoryProblem,
     made: Transcription,
-    given: Boxes,
+    given: ProgramBounds,
     iterate: Iterate,
     rows: Vector,
     status: Status,
@@ -129,7 +129,7 @@ def _phase(
     i: int,
     problem: TrajectoryProblem,
     made: Transcription,
-    given: Boxes,
+    given: ProgramBounds,
     x: Vector,
     of_points: PhaseValues,
     multipliers: NamedMultipliers,
@@ -188,7 +188,11 @@ def _stem(name: str) -> str:
 
 
 def _constraints(
-    problem: TrajectoryProblem, made: Transcription, given: Boxes, rows: Vector, of_points: Sequence[PhaseValues]
+    problem: TrajectoryProblem,
+    made: Transcription,
+    given: ProgramBounds,
+    rows: Vector,
+    of_points: Sequence[PhaseValues],
 ) -> Constraints:
     """All rows, not scaled. Limits of an integral are those of a variable that equals it: here they are its own."""
     units = []

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.ipopt import SHARE_TO_FINISH, Start
 from designopt.collocation.solve.search import End, Search
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 
 Vector = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ HELPFUL = 0.5
 LARGEST_FACTOR = 1e10
 
 
-def optimisation_error(search: Search, given: Boxes, end: End, *, flat: bool) -> float:
+def optimisation_error(search: Search, given: ProgramBounds, end: End, *, flat: bool) -> float:
     """How far the cost of `end` is from the optimum of the discretised problem, relative to the cost: an estimate.
 
     Where the problem is `flat` (a singular arc), bounds that are not active move the cost too.
@@ -82,7 +82,7 @@ def _size(end: End) -> float:
     return max(found, ZERO * statistics.median(usual) if usual else 0.0, 1e-300)
 
 
-def finished(search: Search, given: Boxes, end: End, *, flat: bool) -> End:
+def finished(search: Search, given: ProgramBounds, end: End, *, flat: bool) -> End:
     """`end`, continued until its optimisation error is below the tolerance, with that error.
 
     What fails on the way or does not help leaves what was before it.
@@ -99,7 +99,7 @@ def _unfinished(search: Search, best: End) -> bool:
     return best.error > search.options.tolerance and in_time
 
 
-def _by_own(search: Search, given: Boxes, best: End, flat: bool) -> End:
+def _by_own(search: Search, given: ProgramBounds, best: End, flat: bool) -> End:
     """The run that led to `best` goes on, to a tolerance for what is missing; the equations hold to one relative to the
     cost."""
     asked = tolerance = search.options.tolerance
@@ -121,7 +121,7 @@ def _by_own(search: Search, given: Boxes, best: End, flat: bool) -> End:
     return best
 
 
-def _by_ipopt(search: Search, given: Boxes, best: End, flat: bool) -> End:
+def _by_ipopt(search: Search, given: ProgramBounds, best: End, flat: bool) -> End:
     """Each run begins where the one before ended, with the cost scaled to 1 and a tolerance for what is missing."""
     options = search.options
     tolerance, factor, barrier = options.tolerance, 1.0, _last(best.stats.get("iterations", {}), "mu")

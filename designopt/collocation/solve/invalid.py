@@ -12,7 +12,7 @@ from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.reading import Reader
 from designopt.collocation.statement.expressions import first_invalid
 from designopt.collocation.transcription.nonsmooth import parts
-from designopt.collocation.transcription.points import Point
+from designopt.collocation.transcription.points import CollocationPoint
 from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]
@@ -79,7 +79,7 @@ def _derivatives(expression: Any, variables: Any, order: int) -> Iterator[tuple[
         yield f" by {by}", matrix.nz[k]
 
 
-def _values(point: Point, at_point: list[Vector]) -> str:
+def _values(point: CollocationPoint, at_point: list[Vector]) -> str:
     """The values of all symbols at one point, as text."""
     known: Mapping[str, float] = {
         str(symbol[k]): float(np.ravel(value)[k])

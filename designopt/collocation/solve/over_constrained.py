@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import TrajectoryProblem, ends, is_added
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 
 Vector = NDArray[np.float64]
@@ -17,17 +17,17 @@ Vector = NDArray[np.float64]
 ROUNDED = 1e-10
 
 
-def free_variables(given: Boxes) -> int:
+def free_variables(given: ProgramBounds) -> int:
     """How many variables are not fixed."""
     return int((given.low < given.high).sum())
 
 
-def equations(given: Boxes) -> int:
+def equations(given: ProgramBounds) -> int:
     """How many rows have one value alone."""
     return int((given.row_low == given.row_high).sum())
 
 
-def over_constrained(problem: TrajectoryProblem, given: Boxes) -> str:
+def over_constrained(problem: TrajectoryProblem, given: ProgramBounds) -> str:
     """What there is too much of, if there are more equations than free variables; else empty."""
     free, rows = free_variables(given), equations(given)
     if rows <= free:
@@ -48,7 +48,7 @@ def over_constrained(problem: TrajectoryProblem, given: Boxes) -> str:
     return f"{text} Suspect: {'; '.join(suspects)}." if suspects else text
 
 
-def without_idle_rows(made: Transcription, given: Boxes, x: Vector, rows: Vector) -> Boxes:
+def without_idle_rows(made: Transcription, given: ProgramBounds, x: Vector, rows: Vector) -> ProgramBounds:
     """`given` without limits of rows that hold whatever the free variables are, as those of controls that are fixed.
 
     `rows` (m,) are the scaled constraints at the scaled variables `x`.

@@ -35,7 +35,7 @@ from designopt.collocation.solve.search import End, Search
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
-from designopt.collocation.transcription.boxes import Boxes, boxes
+from designopt.collocation.transcription.boxes import ProgramBounds, boxes
 from designopt.collocation.transcription.compiled import with_compiled
 from designopt.collocation.transcription.functions import Statement, state
 from designopt.collocation.transcription.layout import Layout, layout
@@ -168,7 +168,7 @@ class Program:
             )
             raise ProblemError("bad_guess", "previous", text)
 
-    def _first(self, problem: TrajectoryProblem, places: Layout, given: Boxes, guess: Guess) -> Vector:
+    def _first(self, problem: TrajectoryProblem, places: Layout, given: ProgramBounds, guess: Guess) -> Vector:
         """All variables (n,) at the guess, not scaled; integrals have the values that it gives them."""
         x = initial_point(self.statement, problem, places, given, guess)
         for phase in sorted({phase for phase, _ in places.integrals}):
@@ -179,7 +179,7 @@ class Program:
         return x
 
     def _run(
-        self, problem: TrajectoryProblem, given: Boxes, x: Vector, warm: Iterate | None, guessed: bool
+        self, problem: TrajectoryProblem, given: ProgramBounds, x: Vector, warm: Iterate | None, guessed: bool
     ) -> Solution:
         made = self.transcription
         if self._conditioning is None:
@@ -232,7 +232,7 @@ class Program:
             return f"{OWN}, exact hessian, {NAME}"
         return f"ipopt, {self.options.hessian} hessian, {self._linear_solver}"
 
-    def _finished(self, given: Boxes, end: End) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
+    def _finished(self, given: ProgramBounds, end: End) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
         """`end` with its optimisation error, continued where that is too large, its singular arcs, and what was read
         of it, if it was."""
         if not end.status.success:
@@ -246,7 +246,7 @@ class Program:
         last = finished(self._search, given, end, flat=bool(arcs))
         return last, arcs, values if last.iterate is end.iterate else None
 
-    def _solved_from_beside(self, given: Boxes, found: End) -> End:
+    def _solved_from_beside(self, given: ProgramBounds, found: End) -> End:
         """What is found from beside a guess that the solver did not move from, if that is better; else the same.
 
         The solver ends where derivatives are zero, at a maximum or a saddle too: motions at rest often are.

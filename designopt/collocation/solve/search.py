@@ -22,7 +22,7 @@ from designopt.collocation.solution.status import OF_SOLVER, Status
 from designopt.collocation.solve.interrupt import Stopping
 from designopt.collocation.solve.ipopt import COLD, SHARE_TO_FINISH, Start, ipopt
 from designopt.collocation.statement.options import Options
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
@@ -78,20 +78,20 @@ class Search:
             self.building += time.perf_counter() - begin
         return self._solvers[start, watched]
 
-    def box(self, given: Boxes) -> tuple[Vector, Vector]:
+    def box(self, given: ProgramBounds) -> tuple[Vector, Vector]:
         """Lower and upper limits (n,) of the scaled variables."""
         made = self.made
         return (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
 
-    def row_box(self, given: Boxes) -> tuple[Vector, Vector]:
+    def row_box(self, given: ProgramBounds) -> tuple[Vector, Vector]:
         """Lower and upper limits (m,) of the scaled rows."""
         return given.row_low / self.made.row_scale, given.row_high / self.made.row_scale
 
-    def rows(self, x: Vector, given: Boxes) -> Vector:
+    def rows(self, x: Vector, given: ProgramBounds) -> Vector:
         """The scaled constraints (m,) at scaled variables."""
         return np.asarray(self.made.constraints(x, given.parameters), float).ravel()
 
-    def gradient(self, given: Boxes, iterate: Iterate) -> Vector:
+    def gradient(self, given: ProgramBounds, iterate: Iterate) -> Vector:
         """The gradient (n,) of cost and constraints, scaled; the boxes have no part in it."""
         found = self._lagrangian(iterate.x, given.parameters, iterate.constraint_multipliers)
         return np.asarray(found, float).ravel()
@@ -103,7 +103,7 @@ class Search:
         gradient = made.gradient(x, p)[1] + made.jacobian(x, p)[1].T @ multipliers
         return ca.Function("lagrangian", [x, p, multipliers], [gradient])
 
-    def run(self, given: Boxes, x: Vector, multipliers: Iterate | None = None, start: Start = COLD) -> End:
+    def run(self, given: ProgramBounds, x: Vector, multipliers: Iterate | None = None, start: Start = COLD) -> End:
         """Where the solver ends from scaled variables `x`, with the `multipliers` that a warm `start` needs."""
         begin = time.perf_counter()
         if self._interior is not None and not start.finishes:
@@ -169,7 +169,7 @@ class Search:
         seconds = time.perf_counter() - begin
         return End(iterate, rows, status, own.stats(), seconds, cost=own.cost, gradient=gradient, own=own)
 
-    def _feasible(self, rows: Vector, given: Boxes) -> bool:
+    def _feasible(self, rows: Vector, given: ProgramBounds) -> bool:
         low, high = self.row_box(given)
         missed = np.maximum(low - rows, rows - high)
         return float(missed.max(initial=0.0)) <= max(self.options.tolerance, ROUNDED)

@@ -58,7 +58,7 @@ def sampled(times: ArrayLike, values: Mapping[str, ArrayLike]) -> Sampled:
     return Sampled((t - t[0]) / (t[-1] - t[0]), arrays, float(t[0]), float(t[-1]))
 
 
-class Solved(Protocol):
+class KnownSolution(Protocol):
     """What a guess takes of a solution."""
 
     @property
@@ -76,6 +76,6 @@ class Guess:
     parameters: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, solution: Solved) -> Guess:
+    def of(cls, solution: KnownSolution) -> Guess:
         """A `designopt.collocation.Solution` as a guess, on any mesh."""
         return cls(dict(solution.phases), dict(solution.parameters))

@@ -22,7 +22,7 @@ from designopt.collocation.statement.problem import (
 from designopt.collocation.transcription.delays import share, stencil
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout, PhaseLayout
-from designopt.collocation.transcription.points import Point
+from designopt.collocation.transcription.points import CollocationPoint
 from designopt.collocation.transcription.rows import Block, pieces_of
 from designopt.collocation.transcription.samples import sample_numbers
 from designopt.dynamics.signals import Signal
@@ -35,7 +35,7 @@ INSIDE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Boxes:
+class ProgramBounds:
     """Limits of all variables (n,) and of all rows (m,), and the parameters of the program's functions. Not scaled."""
 
     low: Vector
@@ -45,7 +45,7 @@ class Boxes:
     parameters: Vector
 
 
-def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, blocks: tuple[Block, ...]) -> Boxes:
+def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, blocks: tuple[Block, ...]) -> ProgramBounds:
     """The numbers of `problem`, which is that of `statement` or differs from it in numbers alone.
 
     Raises `ProblemError` (bad_bounds) for empty boxes, names that are not there, and signals that are too short.
@@ -71,10 +71,10 @@ def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, bloc
     _limit_integrals(problem, places, low, high)
     row_low, row_high = _row_limits(statement.problem, problem, blocks)
     _take_histories(problem, statement, places, blocks, row_low, row_high)
-    return Boxes(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
+    return ProgramBounds(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
 
 
-def _limit_variables(phase: Phase, point: Point, place: PhaseLayout, low: Vector, high: Vector) -> None:
+def _limit_variables(phase: Phase, point: CollocationPoint, place: PhaseLayout, low: Vector, high: Vector) -> None:
     """The boxes of all variables on the way, and of the states at both ends."""
     for side in ("bounds", "initial", "final"):
         known(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")

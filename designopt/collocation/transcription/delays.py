@@ -11,7 +11,7 @@ from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.problem import Phase, ProblemError, ends
 from designopt.collocation.transcription.layout import PhaseLayout
 from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.points import Point
+from designopt.collocation.transcription.points import CollocationPoint
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
@@ -43,7 +43,7 @@ class Stencil:
         return found
 
 
-def stencil(phase: Phase, name: str, point: Point, place: PhaseLayout) -> Stencil:
+def stencil(phase: Phase, name: str, point: CollocationPoint, place: PhaseLayout) -> Stencil:
     """That of the delayed variable `name`. Raises `ProblemError` for other schemes than radau and for a bad history."""
     delay, mesh = phase.delays[name], place.mesh
     if mesh.schemes[0].name != "radau":

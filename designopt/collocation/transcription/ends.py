@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.collocation.statement.problem import Ends, EndVariables, Named, PhaseEnds, TrajectoryProblem, stacked
 from designopt.collocation.transcription.entries import stretch
 from designopt.collocation.transcription.layout import Layout
-from designopt.collocation.transcription.points import Point, column, nonzeros, stated
+from designopt.collocation.transcription.points import CollocationPoint, column, nonzeros, stated
 from designopt.lazy import casadi as ca
 
 Indices = NDArray[np.int64]
@@ -40,7 +40,7 @@ class EndSymbols:
         return [*(s for phase in self.phases for s in phase), self.parameters]
 
 
-def end_symbols(problem: TrajectoryProblem, points: Sequence[Point]) -> EndSymbols:
+def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) -> EndSymbols:
     """State the functions of the ends. Raises `ProblemError` where one of them names what is not there."""
     phases, named = [], {}
     parameters = {v.name: ca.SX.sym(v.name) for v in problem.variables}

@@ -10,7 +10,7 @@ from designopt.collocation.statement.checks import check_statement
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.ends import EndSymbols, end_symbols, linear_integrals
 from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.points import Point, PointFunctions, equal_key, point_functions
+from designopt.collocation.transcription.points import CollocationPoint, PointFunctions, equal_key, point_functions
 from designopt.collocation.transcription.samples import SamplePoint, sample_points
 
 
@@ -20,7 +20,7 @@ class Statement:
     variables, `direct` ones part of the cost with a factor."""
 
     problem: TrajectoryProblem
-    points: tuple[Point, ...]
+    points: tuple[CollocationPoint, ...]
     functions: tuple[PointFunctions, ...]
     ends: EndSymbols
     kept: tuple[tuple[int, int], ...]
@@ -39,7 +39,7 @@ def state(problem: TrajectoryProblem, *, residual: bool = True) -> Statement:
     Raises `ProblemError` for statements that make no sense or have no symbolic form.
     """
     check_statement(problem)
-    points = tuple(Point(phase, residual=residual) for phase in problem.phases)
+    points = tuple(CollocationPoint(phase, residual=residual) for phase in problem.phases)
     ends = end_symbols(problem, points)
     direct = linear_integrals(problem, ends)
     every = [(i, j) for i, phase in enumerate(problem.phases) for j in range(len(phase.integrals))]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.points import Point
+from designopt.collocation.transcription.points import CollocationPoint
 from designopt.collocation.transcription.samples import SamplePlace, SamplePoint, sample_place
 
 Indices = NDArray[np.int64]
@@ -64,7 +64,7 @@ class Layout:
 
 def layout(
     problem: TrajectoryProblem,
-    points: Sequence[Point],
+    points: Sequence[CollocationPoint],
     meshes: Sequence[Mesh],
     kept: Sequence[tuple[int, int]],
     samples: Sequence[SamplePoint] = (),

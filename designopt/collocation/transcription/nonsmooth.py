@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.collocation.statement.expressions import nodes, operation, operation_names, quoted
 from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.points import Point
+from designopt.collocation.transcription.points import CollocationPoint
 from designopt.lazy import casadi as ca
 
 #: Operations with a kink or a jump, in the user's words.
@@ -54,7 +54,7 @@ def _warnings(statement: Statement) -> Iterator[str]:
                 )
 
 
-def parts(point: Point) -> Iterator[tuple[str, Any]]:
+def parts(point: CollocationPoint) -> Iterator[tuple[str, Any]]:
     """The expressions of a point, each with what it is."""
     phase = point.phase
     expressions, which = point.equations(range(len(phase.integrals)))

@@ -40,7 +40,7 @@ class PointRows:
         return self.integrands.stop
 
 
-class Point:
+class CollocationPoint:
     """The equations of `phase` at one point, of scalar expressions.
 
     Variables of the point `w`: states, unknown rates (with `residual`), controls, algebraic variables. Variables of the
@@ -156,7 +156,7 @@ class PointFunctions:
     operations: int
 
 
-def equal_key(point: Point, integrals: Sequence[int], weights: Sequence[tuple[int, float]]) -> object:
+def equal_key(point: CollocationPoint, integrals: Sequence[int], weights: Sequence[tuple[int, float]]) -> object:
     """What is equal of points whose functions are the same operations of arguments in the same places."""
     rows, which = point.equations(integrals)
     try:
@@ -166,7 +166,9 @@ def equal_key(point: Point, integrals: Sequence[int], weights: Sequence[tuple[in
     return text, which.rates, which.residuals, which.algebraic, which.path, which.integrands
 
 
-def point_functions(point: Point, integrals: Sequence[int], weights: Sequence[tuple[int, float]]) -> PointFunctions:
+def point_functions(
+    point: CollocationPoint, integrals: Sequence[int], weights: Sequence[tuple[int, float]]
+) -> PointFunctions:
     """Form them: constraints have the integrands of `integrals`, the cost is made of those of `weights`."""
     rows, which = point.equations(integrals)
     cost = point.running_cost(weights)

@@ -42,7 +42,7 @@ class Block:
         return self.first + np.arange(len(self.slots) * len(self.names)).reshape(len(self.slots), len(self.names))
 
 
-class Rows:
+class RowCollector:
     """Numbers the rows and collects what they are made of: ``g = C x + sum of K_i y_i``, and the ends.
 
     y_i are the rows of all points of phase i, `per_point` at each. Nothing is scaled.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import Phase, ProblemError, Samples, Symbols, ends
 from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.points import Point, column, nonzeros, stated
+from designopt.collocation.transcription.points import CollocationPoint, column, nonzeros, stated
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
@@ -37,7 +37,7 @@ class SamplePoint:
     and of `numbers`, the sample's own data.
     """
 
-    def __init__(self, phase: int, point: Point, kind: str, name: str, number: int = -1) -> None:
+    def __init__(self, phase: int, point: CollocationPoint, kind: str, name: str, number: int = -1) -> None:
         self.phase, self.kind, self.name, self.number = phase, kind, name, number
         self.stated = point.phase
         entry = point.phase.integrals[name] if kind == "sum" else point.phase.samples[name]
@@ -127,12 +127,12 @@ class SamplePlace:
         return each, begin[each] + np.arange(len(each)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
 
 
-def sample_points(points: Sequence[Point]) -> tuple[SamplePoint, ...]:
+def sample_points(points: Sequence[CollocationPoint]) -> tuple[SamplePoint, ...]:
     """All that phases say of samples, in their order."""
     return tuple(sample for i, point in enumerate(points) for sample in of_phase(i, point))
 
 
-def of_phase(i: int, point: Point) -> list[SamplePoint]:
+def of_phase(i: int, point: CollocationPoint) -> list[SamplePoint]:
     """What phase i says of samples."""
     sums = [(j, name) for j, (name, entry) in enumerate(point.phase.integrals.items()) if entry.at is not None]
     found = [SamplePoint(i, point, "sum", name, j) for j, name in sums]

@@ -21,7 +21,7 @@ from designopt.collocation.transcription.layout import Layout, PhaseLayout, layo
 from designopt.collocation.transcription.mapped import mapped
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.points import PointFunctions
-from designopt.collocation.transcription.rows import Block, Rows
+from designopt.collocation.transcription.rows import Block, RowCollector
 from designopt.collocation.transcription.samples import SamplePlace, SamplePoint
 from designopt.lazy import casadi as ca
 
@@ -60,7 +60,7 @@ def transcribe(
 ) -> Transcription:  # fmt: skip
     """The program of `statement` on `meshes` (one per phase) with variables scaled by `scale` and `shift` (n,)."""
     places = places or layout(statement.problem, statement.points, meshes, statement.kept, statement.samples)
-    rows = Rows(statement, places)
+    rows = RowCollector(statement, places)
     parts = _Parts(statement, places, rows, scale, shift, cost_scale)
     for i, place in enumerate(places.phases):
         parts.add_phase(i, place)
@@ -100,7 +100,7 @@ class _Parts:
     """
 
     def __init__(
-        self, statement: Statement, places: Layout, rows: Rows, scale: Vector, shift: Vector, cost_scale: float
+        self, statement: Statement, places: Layout, rows: RowCollector, scale: Vector, shift: Vector, cost_scale: float
     ) -> None:
         self.statement, self.places, self.rows, self.cost_scale = statement, places, rows, cost_scale
         self.row_scale = rows.scales(scale)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, is_added
 from designopt.collocation.transcription.ends import EndSymbols, end_symbols
 from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.points import Point
+from designopt.collocation.transcription.points import CollocationPoint
 from designopt.collocation.transcription.samples import of_phase
 from designopt.lazy import casadi as ca
 
@@ -71,7 +71,7 @@ def _functions(problem: TrajectoryProblem, before: TrajectoryProblem) -> Functio
     return [problem.cost, *constraints, *problem.terms.values(), *problem.figures.values()]
 
 
-def _check_phase(statement: Statement, stated: Phase, phase: Phase, point: Point) -> None:
+def _check_phase(statement: Statement, stated: Phase, phase: Phase, point: CollocationPoint) -> None:
     def functions(of: Phase) -> Functions:
         tables = (of.path, of.integrals, of.samples)
         return [entry.value for table in tables for entry in table.values()]
@@ -85,7 +85,7 @@ def _check_phase(statement: Statement, stated: Phase, phase: Phase, point: Point
             _check_names(f"{phase.name}: {table} of the system", before, now)
     # times and data may be other numbers, or numbers instead of ranges: those make no other expressions
     again = replace(phase, t0=stated.t0, tf=stated.tf, data=stated.data)
-    other = Point(again, residual=point.form is not None)
+    other = CollocationPoint(again, residual=point.form is not None)
     names = [f"{phase.name}: rate of {v.name}" for v in phase.system.states]
     names += [f"{phase.name}: equations of the system"] * 2
     names += [f"{phase.name}: path.{n}" for n in phase.path]
@@ -97,7 +97,7 @@ def _check_phase(statement: Statement, stated: Phase, phase: Phase, point: Point
             _compare([sample.where], (own.arguments, [own.value]), (sample.arguments, [sample.value]))
 
 
-def _of_point(point: Point) -> Iterator[Any]:
+def _of_point(point: CollocationPoint) -> Iterator[Any]:
     rows, which = point.equations([])
     yield from ca.vertsplit(point.rates)
     yield rows[which.residuals.start : which.residuals.stop]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.report.colours import axis, category, layout, scale_for
+from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
-from designopt.store.result import Result
 from designopt.study.study import Objective
 
 Matrix = NDArray[np.float64]
@@ -20,18 +20,7 @@ Matrix = NDArray[np.float64]
 SAME = 1e-6
 
 
-class Entry(Protocol):
-    """A store: its name on the page, its objectives (n, 1) to be minimised in common units, and its result."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def objectives(self) -> Matrix: ...
-    @property
-    def result(self) -> Result: ...
-
-
-def best_values(entries: Sequence[Entry], objective: Objective) -> Section:
+def best_values(entries: Sequence[ComparedStore], objective: Objective) -> Section:
     """The best value of each store, its distance to the best of all, and the history of the best over the designs."""
     histories = [_history(entry) for entry in entries]
     best = np.array([history[-1] if len(history) else np.inf for history in histories])
@@ -58,13 +47,13 @@ def best_values(entries: Sequence[Entry], objective: Objective) -> Section:
     )
 
 
-def _history(entry: Entry) -> Matrix:
+def _history(entry: ComparedStore) -> Matrix:
     """The best feasible value after each design asked for."""
     values = np.where(entry.result.outcomes.feasible, entry.objectives[:, 0], np.inf)
     return np.asarray(np.minimum.accumulate(values))
 
 
-def _figure(entries: Sequence[Entry], histories: Sequence[Matrix], objective: Objective) -> Figure:
+def _figure(entries: Sequence[ComparedStore], histories: Sequence[Matrix], objective: Objective) -> Figure:
     data: list[dict[str, Any]] = []
     for i, (entry, history) in enumerate(zip(entries, histories, strict=True)):
         steps = np.flatnonzero(history < np.concatenate([[np.inf], history[:-1]]))

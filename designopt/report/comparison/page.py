@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from designopt import decision
 from designopt.lazy import moocore
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.best import best_values
+from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.comparison.differences import differences
 from designopt.report.comparison.seeds import Scores, repeated
 from designopt.report.labels import chosen_once, count, listed, number, objective_values, plain, thinned, with_unit
@@ -35,27 +35,6 @@ DRAWN, PAIRED = 2000, 4
 #: The hypervolume is computed at so many places along each run, for at most so many objectives.
 PLACES, OBJECTIVES = 40, 5
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """One store: its `label`, and `objectives` (n, m) in the common units, to be minimised, infinite without one."""
-
-    label: str
-    result: Result
-    objectives: Matrix
-
-    @property
-    def front(self) -> NDArray[np.intp]:
-        """Designs that no other one of this store dominates in the common objectives."""
-        rows = np.flatnonzero(self.result.outcomes.feasible)
-        if not len(rows):
-            return rows
-        F = self.objectives[rows]
-        if F.shape[1] == 1:
-            return rows[[int(np.argmin(F[:, 0]))]]
-        keep = moocore.is_nondominated(F, keep_weakly=False)
-        return np.asarray(rows[keep][np.lexsort(F[keep].T[::-1])])
 
 
 def write_comparison(results: Sequence[Result], path: Path | str) -> Path:
@@ -90,7 +69,7 @@ def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
 # ------------------------------------------------------------------------------------------------ what is common
 
 
-def _common(results: Sequence[Result]) -> tuple[list[_Entry], tuple[Objective, ...], list[str]]:
+def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objective, ...], list[str]]:
     """The stores with what they have in common, its objectives (of the first store), and what was left out."""
     known = [{o.name: o for o in r.problem.objectives} for r in results]
     names = [n for n in known[0] if all(n in k for k in known)]
@@ -116,7 +95,7 @@ def _common(results: Sequence[Result]) -> tuple[list[_Entry], tuple[Objective, .
             if (factor, offset) != (1.0, 0.0):
                 notes.append(f"{name} of {label} is converted from {k[name].unit} to {known[0][name].unit}.")
             columns.append(np.where(np.isfinite(values), k[name].sign * values, np.inf))
-        entries.append(_Entry(label, result, np.column_stack(columns)))
+        entries.append(ComparedStore(label, result, np.column_stack(columns)))
     return entries, tuple(known[0][n] for n in names), notes
 
 
@@ -144,7 +123,7 @@ def _conversion(own: Objective, common: Objective, label: str) -> tuple[float, f
 # -------------------------------------------------------------------------------------------------------- sections
 
 
-def _overview(entries: list[_Entry], notes: list[str]) -> Section:
+def _overview(entries: list[ComparedStore], notes: list[str]) -> Section:
     rows = []
     for e in entries:
         c, r = e.result.counts, e.result
@@ -190,7 +169,7 @@ def _elapsed(result: Result) -> str:
     return duration(float(sum(spans))) if spans else "–"
 
 
-def _differences(entries: list[_Entry]) -> Section:
+def _differences(entries: list[ComparedStore]) -> Section:
     """What differs between the problems, in words: each store against the first."""
     findings = []
     for e in entries[1:]:
@@ -200,7 +179,9 @@ def _differences(entries: list[_Entry]) -> Section:
     return Section("What differs", findings=tuple(findings))
 
 
-def _reference(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Matrix:
+def _reference(
+    entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]
+) -> Matrix:
     """One reference point for all: that of the first study if all agree on it, or a tenth of all fronts' range beyond
     their worst."""
     given = [e.result.given_reference for e in entries]
@@ -212,7 +193,7 @@ def _reference(entries: list[_Entry], objectives: tuple[Objective, ...], fronts:
     return np.asarray(worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0)))
 
 
-def _scores(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Scores:
+def _scores(entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Scores:
     """One number for each store: the hypervolume of its front, or its best value."""
     if len(objectives) == 1:
         best = [float(e.objectives[f, 0].min(initial=np.inf)) for e, f in zip(entries, fronts, strict=True)]
@@ -224,7 +205,7 @@ def _scores(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: li
     return Scores("hypervolume", np.array(volumes), True)
 
 
-def _fronts(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Section:
+def _fronts(entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Section:
     m = len(objectives)
     figures = []
     tables: list[Table] = []
@@ -276,7 +257,7 @@ def _fronts(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: li
     )
 
 
-def _nondominated(entries: list[_Entry], fronts: list[NDArray[np.intp]]) -> list[str]:
+def _nondominated(entries: list[ComparedStore], fronts: list[NDArray[np.intp]]) -> list[str]:
     """The share of each front that no design of another store dominates."""
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     good = moocore.is_nondominated(F, keep_weakly=True)
@@ -284,7 +265,7 @@ def _nondominated(entries: list[_Entry], fronts: list[NDArray[np.intp]]) -> list
     return [f"{float(part.mean()):.0%}" if len(part) else "–" for part in parts]
 
 
-def _planes(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Figure:
+def _planes(entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Figure:
     """Every pair of the common objectives, one colour and symbol for each store."""
     m = min(len(objectives), PAIRED)
     gap = 0.08 if m > 2 else 0.0
@@ -326,13 +307,13 @@ def _planes(entries: list[_Entry], objectives: tuple[Objective, ...], fronts: li
     )
 
 
-def _scale(entries: list[_Entry], reference: Matrix, fronts: list[NDArray[np.intp]]) -> float:
+def _scale(entries: list[ComparedStore], reference: Matrix, fronts: list[NDArray[np.intp]]) -> float:
     """What all hypervolumes are divided by: that of all fronts together."""
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     return decision.hypervolume(F, reference) or 1.0
 
 
-def _convergence(entries: list[_Entry], reference: Matrix, scale: float, m: int) -> Figure:
+def _convergence(entries: list[ComparedStore], reference: Matrix, scale: float, m: int) -> Figure:
     """Hypervolume with the common reference over the designs asked for."""
     data = []
     for i, e in enumerate(entries):
@@ -367,7 +348,7 @@ def _convergence(entries: list[_Entry], reference: Matrix, scale: float, m: int)
     return Figure("Hypervolume over the designs", {"data": data, "layout": layout(**axes)}, height=360)
 
 
-def _chosen(entries: list[_Entry], objectives: tuple[Objective, ...]) -> Section:
+def _chosen(entries: list[ComparedStore], objectives: tuple[Objective, ...]) -> Section:
     """The chosen designs of each store in the common units."""
     parameters = list(dict.fromkeys(with_unit(p.name, p.unit) for e in entries for p in e.result.problem.space.free))
     rows = []

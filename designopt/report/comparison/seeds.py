@@ -12,17 +12,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.lazy import moocore, scipy
 from designopt.report.colours import axis, category, layout
+from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.comparison.differences import differences
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
-from designopt.store.result import Result
 from designopt.study.study import Objective
 
 Matrix = NDArray[np.float64]
@@ -31,19 +31,6 @@ Matrix = NDArray[np.float64]
 LEVEL = 0.05
 #: Shares of the runs (%) whose attainment surfaces are drawn: best, median and worst.
 _SURFACES = ((0.0, "attained by one run at least", "dot"), (50.0, "by half", "solid"), (100.0, "by all", "dash"))
-
-
-class Entry(Protocol):
-    """A store: its name on the page, its objectives (n, m) to be minimised in common units, its front, its result."""
-
-    @property
-    def label(self) -> str: ...
-    @property
-    def objectives(self) -> Matrix: ...
-    @property
-    def front(self) -> NDArray[np.intp]: ...
-    @property
-    def result(self) -> Result: ...
 
 
 @dataclass(frozen=True)
@@ -60,11 +47,11 @@ class _Group:
     """Stores that differ by their seeds alone, with the `scores` (r,) of their runs."""
 
     label: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ComparedStore, ...]
     scores: Matrix
 
 
-def repeated(entries: Sequence[Entry], objectives: Sequence[Objective], scores: Scores) -> Section | None:
+def repeated(entries: Sequence[ComparedStore], objectives: Sequence[Objective], scores: Scores) -> Section | None:
     """What runs with several seeds attain, and a rank test of groups; None when no study was run with two seeds.
 
     A seed counts once in a group.
@@ -92,7 +79,7 @@ def repeated(entries: Sequence[Entry], objectives: Sequence[Objective], scores: 
     )
 
 
-def _groups(entries: Sequence[Entry], scores: Matrix) -> tuple[list[_Group], list[str]]:
+def _groups(entries: Sequence[ComparedStore], scores: Matrix) -> tuple[list[_Group], list[str]]:
     """Stores by study, in their order, and what is left out."""
     together: list[list[int]] = []
     notes = []

@@ -18,7 +18,7 @@ from designopt.study.language import units
 from designopt.study.language.annotations import type_words
 from designopt.study.language.files import NO_FILES
 from designopt.study.language.findings import Finding
-from designopt.study.language.values import Checked, Entry, Reader, adapted, check, checker, members_of, table
+from designopt.study.language.values import Checked, KeyEntry, Reader, adapted, check, checker, members_of, table
 
 #: Settings of solvers that say how many designs there are: the budget's evaluations, where a study does not give them.
 COUNTS = ("samples", "evaluations")
@@ -61,7 +61,7 @@ def fields_type(name: str, fields: Mapping[str, Field], only: Collection[str] | 
             except PluginError as error:
                 raise PluginError(f"{name}: '{field.name}': {error}") from None
         return TypeAdapter(
-            table(name, {n: Entry(f.annotation, f.required, f.default, f.quantity) for n, f in chosen.items()})
+            table(name, {n: KeyEntry(f.annotation, f.required, f.default, f.quantity) for n, f in chosen.items()})
         )
 
     return once(fields, make, names)
@@ -109,7 +109,7 @@ def _complete(
 
 
 @dataclass(frozen=True)
-class Row:
+class SettingRow:
     """One line of a settings table, all in words."""
 
     name: str
@@ -121,16 +121,16 @@ class Row:
     sampled: str = ""
 
 
-def rows(fields: Mapping[str, Field], prefix: str = "") -> list[Row]:
+def rows(fields: Mapping[str, Field], prefix: str = "") -> list[SettingRow]:
     """One row for each field, in the order of declaration: settings, but also a model's inputs, conditions and outputs.
 
     A setting that is a mapping is followed by its members, ``crossover.probability`` and so on.
     """
-    table: list[Row] = []
+    table: list[SettingRow] = []
     for field in fields.values():
         members = members_of(field.annotation)
         table.append(
-            Row(
+            SettingRow(
                 name=prefix + field.name,
                 type=type_words(field.annotation),
                 unit=field.quantity.unit if field.quantity else "",
@@ -196,7 +196,7 @@ def describe(plugin: Plugin) -> str:
         outputs = [replace(row, default="") for row in rows(plugin.outputs)]
         parts.append(_table("outputs", outputs))
         arrays = [
-            Row(name, f"({', '.join(array.axes)})", array.unit, "", "", array.description)
+            SettingRow(name, f"({', '.join(array.axes)})", array.unit, "", "", array.description)
             for name, array in plugin.arrays.items()
         ]
         parts.append(_table("arrays", arrays))
@@ -205,12 +205,12 @@ def describe(plugin: Plugin) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _named(fields: Mapping[str, Field] | None) -> list[Row]:
+def _named(fields: Mapping[str, Field] | None) -> list[SettingRow]:
     """Rows of design inputs or scenario conditions: one that may be left out has no default that could be told."""
     return [row if row.default == "required" else replace(row, default="") for row in rows(fields or {})]
 
 
-def _table(title: str, lines: list[Row]) -> str:
+def _table(title: str, lines: list[SettingRow]) -> str:
     """Rows in columns under a title; columns that are empty in all rows are left out."""
     if not lines:
         return ""

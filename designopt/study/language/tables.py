@@ -33,7 +33,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class Heading:
     """What the header says of a column: its name and, in brackets, the unit of its bare numbers."""
 
     name: str
@@ -46,7 +46,7 @@ class DataTable:
     """A table: `columns`, and `rows` with a cell for each of them."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[Heading, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
     def place(self, cell: Cell) -> str:
@@ -95,7 +95,7 @@ def _place(name: str, cell: Cell) -> str:
     return f"{name}:{cell.line}:{cell.column}"
 
 
-def _column(name: str, cell: Cell) -> Column:
+def _column(name: str, cell: Cell) -> Heading:
     match = _HEAD.fullmatch(cell.text)
     if match is None or not match[1]:
         raise TableError(f"{_place(name, cell)}: a column is headed by its name, as in 'mass' or 'mass [kg]'")
@@ -104,7 +104,7 @@ def _column(name: str, cell: Cell) -> Column:
             units.check(match[2].strip())
         except units.UnitError as error:
             raise TableError(f"{_place(name, cell)}: {error}") from None
-    return Column(match[1], None if match[2] is None else match[2].strip(), cell)
+    return Heading(match[1], None if match[2] is None else match[2].strip(), cell)
 
 
 def _cells(name: str, line: str, number: int, separator: str) -> Iterator[Cell]:

@@ -29,7 +29,7 @@ _MISSING = dataclasses.MISSING
 
 
 @dataclasses.dataclass(frozen=True)
-class Entry:
+class KeyEntry:
     """One key of a mapping: its annotation, whether it must be given, and what stands for it otherwise."""
 
     annotation: Any
@@ -162,7 +162,7 @@ def _record(hint: Any) -> Any:
     return table(hint.__name__, members_of(hint), build)
 
 
-def members_of(hint: Any) -> dict[str, Entry]:
+def members_of(hint: Any) -> dict[str, KeyEntry]:
     """The keys of a TypedDict or dataclass annotation; empty for anything else."""
     if typing.get_origin(hint) is Annotated:
         hint = typing.get_args(hint)[0]
@@ -170,7 +170,7 @@ def members_of(hint: Any) -> dict[str, Entry]:
         return next((members for members in map(members_of, typing.get_args(hint)) if members), {})
     if typing.is_typeddict(hint):
         hints = typing.get_type_hints(hint, include_extras=True)
-        return {n: Entry(_bare(h), _is_required(hint, n, h), None, _said(h)) for n, h in hints.items()}
+        return {n: KeyEntry(_bare(h), _is_required(hint, n, h), None, _said(h)) for n, h in hints.items()}
     if not (dataclasses.is_dataclass(hint) and isinstance(hint, type)) or hint in LEAVES:
         return {}
     hints = typing.get_type_hints(hint, include_extras=True)
@@ -179,7 +179,7 @@ def members_of(hint: Any) -> dict[str, Entry]:
         if item.init:
             required = item.default is _MISSING and item.default_factory is _MISSING
             default = item.default_factory() if item.default_factory is not _MISSING else item.default
-            entries[item.name] = Entry(hints[item.name], required, default, _said(hints[item.name]))
+            entries[item.name] = KeyEntry(hints[item.name], required, default, _said(hints[item.name]))
     return entries
 
 
@@ -203,7 +203,7 @@ def _said(hint: Any) -> Quantity | None:
     return None
 
 
-def table(name: str, entries: Mapping[str, Entry], build: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+def table(name: str, entries: Mapping[str, KeyEntry], build: Callable[[dict[str, Any]], Any] | None = None) -> Any:
     """A mapping with these keys and no others; the result holds what was given, through `build` if there is one."""
     fields = {key: _table_field(entry) for key, entry in entries.items()}
     required = [key for key, entry in entries.items() if entry.required]
@@ -235,13 +235,13 @@ def table(name: str, entries: Mapping[str, Entry], build: Callable[[dict[str, An
     return Annotated[record, WrapValidator(validate)]
 
 
-def _missing(key: str, entry: Entry) -> str:
+def _missing(key: str, entry: KeyEntry) -> str:
     about = entry.quantity
     words = [w for w in (about.description, f"in {about.unit}" if about.unit else "") if w] if about else []
     return f"'{key}' is missing" + (f" ({', '.join(words)})" if words else "")
 
 
-def _table_field(entry: Entry) -> Any:
+def _table_field(entry: KeyEntry) -> Any:
     inner: Any = adapted(entry.annotation, entry.quantity)
     extra: dict[str, Any] = {}
     if not entry.required and isinstance(entry.default, (str, int, float)):

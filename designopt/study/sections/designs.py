@@ -34,7 +34,7 @@ Scalar = str | float | int | bool
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenDesigns:
     """The designs of one solver, whose section is at `path`."""
 
     use: Use[SolverPlugin]
@@ -46,7 +46,7 @@ class Given:
         return replace(self.use, settings={**self.use.settings, "designs": list(designs), "table": None})
 
 
-def given(ctx: Context, use: Use[SolverPlugin], path: Path) -> Given:
+def given(ctx: Context, use: Use[SolverPlugin], path: Path) -> GivenDesigns:
     """The designs of the solver at `path`, their names checked."""
     listed, table = use.settings["designs"], use.settings["table"]
     if listed and table is not None:
@@ -61,10 +61,10 @@ def given(ctx: Context, use: Use[SolverPlugin], path: Path) -> Given:
     for row in found:
         with row.findings(ctx):
             _check_name(ctx, row, seen)
-    return Given(use, path, tuple(found))
+    return GivenDesigns(use, path, tuple(found))
 
 
-def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool) -> Given:
+def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool) -> GivenDesigns:
     """The designs of the section `baseline`, as ones that the solver ``evaluate`` is given; one alone needs no name."""
     use = Use(find("solver", "evaluate"))
     found = []
@@ -81,7 +81,7 @@ def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool)
             ctx.add((*row.path, "name"), f"'{name}' would be taken for the number of a design; use letters too")
         elif name in CHOSEN:
             ctx.add((*row.path, "name"), f"'{name}' is what a rule of choice picks; use another name")
-    return Given(use, path, tuple(found))
+    return GivenDesigns(use, path, tuple(found))
 
 
 def _check_name(ctx: Context, row: Row, seen: set[str]) -> None:
@@ -103,7 +103,7 @@ def _check_name(ctx: Context, row: Row, seen: set[str]) -> None:
 # ---------------------------------------------------------------------------------------------- with a space
 
 
-def in_space(ctx: Context, found: Given, parameters: Sequence[Parameter]) -> Use[SolverPlugin]:
+def in_space(ctx: Context, found: GivenDesigns, parameters: Sequence[Parameter]) -> Use[SolverPlugin]:
     """The solver with its designs as values of `parameters`."""
     of = {p.name: p for p in parameters}
     free = [p.name for p in parameters if p.kind != "fixed"]
@@ -158,7 +158,7 @@ def _real(ctx: Context, value: Any, p: Parameter, path: Path) -> float | None:
 
 
 def space_of(
-    ctx: Context, found: Sequence[Given], model: ModelPlugin
+    ctx: Context, found: Sequence[GivenDesigns], model: ModelPlugin
 ) -> tuple[list[Parameter], list[Use[SolverPlugin]]]:
     """The parameters that designs of the model's own inputs make, in its units, and the solvers with these designs."""
     inputs = model.inputs

@@ -276,7 +276,7 @@ class MissingSection(TypedDict):
 
 
 @dataclass(frozen=True)
-class Section:
+class TopLevelKey:
     """One top-level key: the type of its value, or of each member when it is a list or a mapping.
 
     `alone` says that a single mapping may stand for a list.
@@ -290,31 +290,31 @@ class Section:
     alone: bool = False
 
 
-SECTIONS: dict[str, Section] = {
-    "study": Section(Label, meaning="name of the study", required=True),
-    "title": Section(str, meaning="one line for people"),
-    "description": Section(str, meaning="free text"),
-    "seed": Section(Annotated[int, Quantity("", "seed of all random numbers", ge=0)], meaning="seed, default 0"),
-    "model": Section(PartSection, meaning="what computes a design", required=True, kind="model"),
-    "scenarios": Section(ScenarioEntry, "list", "conditions in which each design is evaluated", alone=True),
-    "missing": Section(MissingSection, meaning="scenarios that may lack a result without failing their design"),
-    "robust": Section(
+SECTIONS: dict[str, TopLevelKey] = {
+    "study": TopLevelKey(Label, meaning="name of the study", required=True),
+    "title": TopLevelKey(str, meaning="one line for people"),
+    "description": TopLevelKey(str, meaning="free text"),
+    "seed": TopLevelKey(Annotated[int, Quantity("", "seed of all random numbers", ge=0)], meaning="seed, default 0"),
+    "model": TopLevelKey(PartSection, meaning="what computes a design", required=True, kind="model"),
+    "scenarios": TopLevelKey(ScenarioEntry, "list", "conditions in which each design is evaluated", alone=True),
+    "missing": TopLevelKey(MissingSection, meaning="scenarios that may lack a result without failing their design"),
+    "robust": TopLevelKey(
         Annotated[int, Quantity("", "neighbours", ge=1, le=1000)],
         meaning="neighbours within the tolerances with which each design is evaluated; default none",
     ),
-    "space": Section(ParameterEntry, "mapping", "the design variables"),
-    "relations": Section(Formula, "list", "inequalities between design variables"),
-    "figures": Section(
+    "space": TopLevelKey(ParameterEntry, "mapping", "the design variables"),
+    "relations": TopLevelKey(Formula, "list", "inequalities between design variables"),
+    "figures": TopLevelKey(
         PartSection, "mapping", "objective plugins under the names that expressions use", kind="objective"
     ),
-    "baseline": Section(dict[str, Any], "list", "designs of one's own to compare with, by name", alone=True),
-    "objectives": Section(ObjectiveEntry, "list", "what is to be made small or large"),
-    "constraints": Section(ConstraintEntry, "list", "limits"),
-    "stages": Section(StageSection, "list", "solvers, one after the other"),
-    "solver": Section(PartSection, meaning="the solver of a study with a single stage", kind="solver"),
-    "budget": Section(BudgetSection, meaning="the budget of that single stage"),
-    "execution": Section(ExecutionSection, meaning="when, where and how often"),
-    "report": Section(ReportSection, meaning="what the report shows"),
+    "baseline": TopLevelKey(dict[str, Any], "list", "designs of one's own to compare with, by name", alone=True),
+    "objectives": TopLevelKey(ObjectiveEntry, "list", "what is to be made small or large"),
+    "constraints": TopLevelKey(ConstraintEntry, "list", "limits"),
+    "stages": TopLevelKey(StageSection, "list", "solvers, one after the other"),
+    "solver": TopLevelKey(PartSection, meaning="the solver of a study with a single stage", kind="solver"),
+    "budget": TopLevelKey(BudgetSection, meaning="the budget of that single stage"),
+    "execution": TopLevelKey(ExecutionSection, meaning="when, where and how often"),
+    "report": TopLevelKey(ReportSection, meaning="what the report shows"),
 }
 
 

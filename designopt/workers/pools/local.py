@@ -58,7 +58,7 @@ class Local:
         try:
             self._exits.enter_context(_together)
             self._allow_files(workers)
-            self._exits.callback(children.Guard(run).close)
+            self._exits.callback(children.OrphanGuard(run).close)
             self._exits.callback(self._clean_up)
             self.cluster, self.client = self._start(workers)
         except BaseException:

@@ -145,7 +145,7 @@ def _processes() -> Iterator[int]:
         yield from [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-class Guard:
+class OrphanGuard:
     """Cleans up after the workers of `run` when this process is killed: a shell that waits for its end.
 
     It notices by a pipe whose other end this process alone has. Nothing happens where there is no shell.

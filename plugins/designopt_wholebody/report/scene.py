@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.report.designs import Arrays, Plot
-from designopt.report.drawing import Motion, draw
+from designopt.report.drawing import DrawnMotion, draw
 
 Array = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ def scene(arrays: Arrays) -> Plot:
     forces = {}
     if "ground_forces" in arrays and np.isfinite(arrays["ground_forces"]).any():
         forces["ground"] = np.asarray(arrays["ground_forces"], dtype=np.float64)
-    plot = draw(Motion(np.asarray(arrays["time"], dtype=np.float64), lines, forces=forces))
+    plot = draw(DrawnMotion(np.asarray(arrays["time"], dtype=np.float64), lines, forces=forces))
     if "scene" in plot["layout"]:
         plot["layout"]["scene"]["camera"] = {
             "up": {"x": 0, "y": 1, "z": 0},

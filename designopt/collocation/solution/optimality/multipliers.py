@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.solution.phase_values import PhaseValues
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.delays import stencil
 from designopt.collocation.transcription.mesh import Mesh
 from designopt.collocation.transcription.rows import Block
@@ -70,7 +70,7 @@ class Multipliers:
 
 
 def multipliers(
-    made: Transcription, given: Boxes, x: Vector, constraint_multipliers: Vector, bound_multipliers: Vector
+    made: Transcription, given: ProgramBounds, x: Vector, constraint_multipliers: Vector, bound_multipliers: Vector
 ) -> Multipliers:
     """Without scales, from the solver's at its scaled variables `x`.
 
@@ -85,7 +85,7 @@ def multipliers(
     return Multipliers(rows, bounds / made.scale / made.cost_scale)
 
 
-def lagrangian_gradient(made: Transcription, given: Boxes, x: Vector, constraint_multipliers: Vector) -> Vector:
+def lagrangian_gradient(made: Transcription, given: ProgramBounds, x: Vector, constraint_multipliers: Vector) -> Vector:
     """The gradient (n,) of cost and constraints, scaled, at scaled variables `x`; the boxes have no part in it."""
     gradient = np.asarray(made.gradient(x, given.parameters)[1], float).ravel()
     if not len(constraint_multipliers):

@@ -14,7 +14,7 @@ from designopt.collocation.solution.optimality.sensitivity import data_sensitivi
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.rows import Block
 from designopt.collocation.transcription.transcription import Transcription
 
@@ -30,7 +30,7 @@ class NamedMultipliers:
 
     problem: TrajectoryProblem
     made: Transcription
-    given: Boxes
+    given: ProgramBounds
     x: Vector
     iterate: Iterate
     values: Sequence[PhaseValues]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.ends import linear_integrals
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.points import column
@@ -30,7 +30,7 @@ _FORMED: WeakKeyDictionary[Statement, tuple[list[Any], Any]] = WeakKeyDictionary
 def data_sensitivity(
     problem: TrajectoryProblem,
     made: Transcription,
-    given: Boxes,
+    given: ProgramBounds,
     found: Multipliers,
     x: Vector,
     values: Sequence[PhaseValues],
@@ -90,7 +90,7 @@ def data_sensitivity(
 
 def _of_samples(
     made: Transcription, sample: SamplePoint, at: SamplePlace, found: Multipliers, x: Vector, known: PhaseValues,
-    given: Boxes,
+    given: ProgramBounds,
 ) -> Vector:  # fmt: skip
     """The gradient (constants and signals, n) of what samples add to the Lagrangian."""
     theta = x[made.layout.phases[sample.phase].theta]

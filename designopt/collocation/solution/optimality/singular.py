@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Arc
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.per_point import PerPoint
 from designopt.collocation.transcription.transcription import Transcription
 
@@ -35,7 +35,7 @@ LONGER, SHARE = 2, 0.02
 
 
 def singular_arcs(
-    made: Transcription, given: Boxes, x: Vector, found: Multipliers, values: Sequence[PhaseValues], cost: float
+    made: Transcription, given: ProgramBounds, x: Vector, found: Multipliers, values: Sequence[PhaseValues], cost: float
 ) -> list[Arc]:
     """The singular arcs at variables `x` (n,), not scaled, of a solution of the size `cost`.
 
@@ -125,7 +125,7 @@ def _of_points(function: Any, count: int) -> PerPoint:
     return PerPoint(function, count)
 
 
-def _held(made: Transcription, given: Boxes, i: int, x: Vector, known: PhaseValues, slopes: Cube) -> Cube:
+def _held(made: Transcription, given: ProgramBounds, i: int, x: Vector, known: PhaseValues, slopes: Cube) -> Cube:
     """Directions (points, k, n) in which the variables of a point that are no states cannot move: none are zero."""
     place, point, which = made.layout.phases[i], made.statement.points[i], made.statement.functions[i].rows
     columns = place.point[:, point.nx :]

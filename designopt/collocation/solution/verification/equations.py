@@ -23,7 +23,7 @@ Cube = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class EquationsAlong:
     """The equations of `phase` along `found`, with the values of all `parameters` by name."""
 
     phase: Phase

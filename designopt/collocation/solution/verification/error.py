@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import PhaseSolution
-from designopt.collocation.solution.verification.equations import Cube, Equations, Indices
+from designopt.collocation.solution.verification.equations import Cube, EquationsAlong, Indices
 from designopt.collocation.solution.verification.violation import point_values
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.scheme import Scheme, derivative_matrix
-from designopt.collocation.transcription.points import Point
+from designopt.collocation.transcription.points import CollocationPoint
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -36,7 +36,7 @@ def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str,
     becomes active inside an interval, are optimistic, by a factor of ten and more. It is infinite where the equations
     are not finite between the points.
     """
-    equations = Equations(phase, found, parameters)
+    equations = EquationsAlong(phase, found, parameters)
     mesh = found.mesh
     errors = np.empty(len(mesh))
     for scheme, some in mesh.groups:
@@ -51,13 +51,15 @@ def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str,
     return np.where(np.isnan(errors), np.inf, errors)
 
 
-def pulse_errors(phase: Phase, point: Point, found: PhaseSolution, parameters: Mapping[str, float]) -> Vector:
+def pulse_errors(
+    phase: Phase, point: CollocationPoint, found: PhaseSolution, parameters: Mapping[str, float]
+) -> Vector:
     """What a pulse between the points of an interval does to states and integrals (intervals,), relative as above.
 
     Rates and integrands along the interpolated solution are integrated over each interval with `PANELS` panels of Gauss
     points, which see what is as narrow as a twentieth of the interval; integrals count relative to 1 + their size.
     """
-    equations = Equations(phase, found, parameters)
+    equations = EquationsAlong(phase, found, parameters)
     mesh, states = found.mesh, [v.name for v in phase.system.states]
     others = point.names[len(states) :]
     inner, weights = np.polynomial.legendre.leggauss(GAUSS)
@@ -83,7 +85,9 @@ def pulse_errors(phase: Phase, point: Point, found: PhaseSolution, parameters: M
     return np.where(np.isnan(errors), np.inf, errors)
 
 
-def _integrals(point: Point, equations: Equations, x: Cube, some: Indices, tau: Vector, others: Sequence[str]) -> Cube:
+def _integrals(
+    point: CollocationPoint, equations: EquationsAlong, x: Cube, some: Indices, tau: Vector, others: Sequence[str]
+) -> Cube:
     """Integrands (integrals, k, n) times the duration for states `x` (k, n, nx) at the places `tau` (n,)."""
     count = len(some) * len(tau)
     w = np.hstack([x.reshape(count, -1), equations.others(some, tau, others).reshape(count, -1)])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.verification.dormand_prince import stage_places, step_functions
-from designopt.collocation.solution.verification.equations import Equations, Indices, explicit_rates
+from designopt.collocation.solution.verification.equations import EquationsAlong, Indices, explicit_rates
 from designopt.collocation.solution.verification.integrate import integrate
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 
@@ -61,7 +61,7 @@ def resimulate_phases(solution: Solution, problem: TrajectoryProblem) -> dict[st
 
 def resimulate(phase: Phase, found: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:
     """Simulate a solved phase with its interpolated controls, kept within their bounds, at a relative error of 1e-9."""
-    equations = Equations(phase, found, parameters)
+    equations = EquationsAlong(phase, found, parameters)
     mesh, names = found.mesh, [v.name for v in phase.system.states]
     solved = np.stack([found.values[name][mesh.bases] for name in names])
     size = 1.0 + np.abs(np.stack([found.values[name] for name in names])).max(axis=1)
@@ -79,7 +79,7 @@ def resimulate(phase: Phase, found: PhaseSolution, parameters: Mapping[str, floa
 class _Segments:
     """Runs over the intervals of a solution, each from given states at its left end; `size` (nx,) scales errors."""
 
-    def __init__(self, equations: Equations, size: Vector) -> None:
+    def __init__(self, equations: EquationsAlong, size: Vector) -> None:
         self.equations, self.size, self.p = equations, size, equations.p
         self.stages = stage_places()
         system = equations.phase.system

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import PhaseSolution
-from designopt.collocation.solution.verification.equations import Equations
+from designopt.collocation.solution.verification.equations import EquationsAlong
 from designopt.collocation.statement.problem import Phase
-from designopt.collocation.transcription.points import Point
+from designopt.collocation.transcription.points import CollocationPoint
 
 Vector = NDArray[np.float64]
 
@@ -19,7 +19,7 @@ FINER = 10
 
 
 def violation_between_points(
-    phase: Phase, point: Point, found: PhaseSolution, parameters: Mapping[str, float]
+    phase: Phase, point: CollocationPoint, found: PhaseSolution, parameters: Mapping[str, float]
 ) -> float:
     """How far the interpolated states leave their bounds and the path constraints their limits, on a ten times finer
     grid than that of the collocation points: the largest of all, relative to 1 + the largest absolute value.
@@ -27,7 +27,7 @@ def violation_between_points(
     Infinite where a path constraint is not a number. Controls are kept within their bounds. A solved problem keeps all
     limits at the points themselves.
     """
-    equations = Equations(phase, found, parameters)
+    equations = EquationsAlong(phase, found, parameters)
     states = [v.name for v in phase.system.states]
     others = point.names[len(states) :]
     trajectories, path = [], []
@@ -54,7 +54,9 @@ def _outside(values: Vector, limits: list[tuple[float, float]]) -> float:
     return float(np.where(np.isnan(shares), np.inf, shares).max(initial=0.0))
 
 
-def point_values(point: Point, equations: Equations, w: Vector, fractions: Vector) -> tuple[Vector, Vector]:
+def point_values(
+    point: CollocationPoint, equations: EquationsAlong, w: Vector, fractions: Vector
+) -> tuple[Vector, Vector]:
     """Path constraints (n, rows), and integrands (n, integrals) times the duration, for variables `w` (n, nw) at
     `fractions` (n,)."""
     phase, found, count = equations.phase, equations.found, len(fractions)

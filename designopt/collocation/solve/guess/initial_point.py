@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from designopt.collocation.solve.guess.first_values import algebraic_values, unknown_rates
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, ends
-from designopt.collocation.transcription.boxes import Boxes
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.delays import stencil
 from designopt.collocation.transcription.functions import Statement
 from designopt.collocation.transcription.layout import Layout
@@ -63,7 +63,7 @@ def _default_times(phase: Phase, before: float) -> tuple[float, float]:
 
 
 def initial_point(
-    statement: Statement, problem: TrajectoryProblem, places: Layout, boxes: Boxes, guess: Guess
+    statement: Statement, problem: TrajectoryProblem, places: Layout, boxes: ProgramBounds, guess: Guess
 ) -> Vector:
     """All variables (n,) at `guess`, not scaled, within their boxes.
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from designopt.plugin import InvalidSetting, Quantity, report
 from designopt.report.designs import Arrays, Plot, kept, missing, selectable
-from designopt.report.drawing import Motion, draw
+from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
 
@@ -68,7 +68,7 @@ class Scene:
         low, high = _range(values, self.lowest, self.highest)
         more: dict[str, Any] = {"lowest": low, "highest": high, "meaning": self.colour or ""}
         return draw(
-            Motion(
+            DrawnMotion(
                 time,
                 {name: places(name, 3) for name in self.lines},
                 wires=None if self.wires is None else places(self.wires, 4),

@@ -16,10 +16,10 @@ from designopt.study.language import settings
 from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt.study.language.part import Part, as_part
 from designopt.study.language.refusals import shown, wrong_kind
-from designopt.study.language.values import Checked, Entry, check, members_of, table
+from designopt.study.language.values import Checked, KeyEntry, check, members_of, table
 from designopt.study.language.words import Label, spelt_out
 from designopt.study.sections.context import Context
-from designopt.study.sections.scenarios.spread import SPREAD_SCHEMA, Spread, SpreadSection, declared, spread
+from designopt.study.sections.scenarios.spread import SPREAD_SCHEMA, ConditionSpread, SpreadSection, declared, spread
 from designopt.study.study import Scenario
 
 #: Conditions that one sample may vary.
@@ -120,7 +120,7 @@ def _checked(
     others = {n: f for n, f in plugin.settings.items() if n not in own and n != "samples"} if plugin else {}
 
     def make() -> Checked:
-        entries = {**own, **{n: Entry(f.annotation, f.required, f.default, f.quantity) for n, f in others.items()}}
+        entries = {**own, **{n: KeyEntry(f.annotation, f.required, f.default, f.quantity) for n, f in others.items()}}
         return TypeAdapter(table("sample", entries))
 
     try:
@@ -149,7 +149,9 @@ def _renamed(finding: Finding) -> Finding:
     return replace(finding, path=("count", *finding.path[1:]))
 
 
-def _spreads(ctx: Context, given: Mapping[str, Any], model: ModelPlugin | None, path: Path) -> dict[str, Spread | None]:
+def _spreads(
+    ctx: Context, given: Mapping[str, Any], model: ModelPlugin | None, path: Path
+) -> dict[str, ConditionSpread | None]:
     """How each varied condition varies; None for one that is wrong."""
     if model is None:
         return {}
@@ -164,7 +166,7 @@ def _spreads(ctx: Context, given: Mapping[str, Any], model: ModelPlugin | None, 
     if not given["vary"] or len(given["vary"]) > MOST_VARIED:
         ctx.add((*path, "vary"), f"1 to {MOST_VARIED} conditions may vary, these are {len(given['vary'])}")
         return {}
-    result: dict[str, Spread | None] = {}
+    result: dict[str, ConditionSpread | None] = {}
     for name, section in given["vary"].items():
         here: Path = (*path, "vary", name)
         item: Field | None = None
@@ -182,7 +184,11 @@ def _spreads(ctx: Context, given: Mapping[str, Any], model: ModelPlugin | None, 
 
 
 def _common(
-    ctx: Context, given: Mapping[str, Any], varied: Mapping[str, Spread | None], model: ModelPlugin | None, path: Path
+    ctx: Context,
+    given: Mapping[str, Any],
+    varied: Mapping[str, ConditionSpread | None],
+    model: ModelPlugin | None,
+    path: Path,
 ) -> dict[str, Any]:
     """The conditions that all scenarios of the sample share; what neither they nor `varied` give is missing."""
     vary, values = given.get("vary", {}) or {}, dict(given.get("with", {}) or {})

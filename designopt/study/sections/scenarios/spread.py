@@ -61,7 +61,7 @@ SPREAD_SCHEMA = {
 }
 
 
-class Spread(Protocol):
+class ConditionSpread(Protocol):
     """A distribution of a condition, in the model's unit."""
 
     @abstractmethod
@@ -78,7 +78,7 @@ class Real:
     log: bool = False
 
     def values(self, u: Numbers) -> list[Any]:
-        """See `Spread`."""
+        """See `ConditionSpread`."""
         if self.log:
             with np.errstate(over="ignore"):
                 inside = np.exp(math.log(self.low) * (1.0 - u) + math.log(self.high) * u)
@@ -96,7 +96,7 @@ class Whole:
     as_float: bool = False
 
     def values(self, u: Numbers) -> list[Any]:
-        """See `Spread`."""
+        """See `ConditionSpread`."""
         count = self.high - self.low + 1
         found = [self.low + min(int(x * count), count - 1) for x in u.tolist()]
         return [float(n) for n in found] if self.as_float else list(found)
@@ -109,7 +109,7 @@ class OneOf:
     members: tuple[Any, ...]
 
     def values(self, u: Numbers) -> list[Any]:
-        """See `Spread`."""
+        """See `ConditionSpread`."""
         count = len(self.members)
         return [self.members[min(int(x * count), count - 1)] for x in u.tolist()]
 
@@ -124,7 +124,7 @@ class Normal:
     high: float = math.inf
 
     def values(self, u: Numbers) -> list[Any]:
-        """See `Spread`. A `u` of exactly 0, as in a sequence that is not scrambled, counts as half a stratum."""
+        """See `ConditionSpread`. A `u` of exactly 0, as in a sequence not scrambled, counts as half a stratum."""
         floor, ceiling = (scipy.special.ndtr((bound - self.mean) / self.deviation) for bound in (self.low, self.high))
         inside = np.where(u > 0.0, np.minimum(u, 1.0 - 2.0**-53), 0.5 / max(len(u), 1))
         with np.errstate(over="ignore"):
@@ -132,9 +132,9 @@ class Normal:
         return [float(v) for v in np.clip(x, max(self.low, -_LARGEST), min(self.high, _LARGEST)) + 0.0]
 
 
-def declared(conditions: Mapping[str, Field]) -> dict[str, Spread]:
+def declared(conditions: Mapping[str, Field]) -> dict[str, ConditionSpread]:
     """The conditions for which the model says over what range a sample varies them."""
-    made: dict[str, Spread] = {}
+    made: dict[str, ConditionSpread] = {}
     for name, item in conditions.items():
         if item.quantity is not None and item.quantity.sampled is not None:
             low, high = item.quantity.sampled
@@ -143,7 +143,7 @@ def declared(conditions: Mapping[str, Field]) -> dict[str, Spread]:
     return made
 
 
-def spread(ctx: Context, section: Mapping[str, Any] | None, item: Field | None, path: Path) -> Spread | None:
+def spread(ctx: Context, section: Mapping[str, Any] | None, item: Field | None, path: Path) -> ConditionSpread | None:
     """What the section at `path` says of the condition `item` (None: the model declares no conditions)."""
     if section is None:
         return None
@@ -193,7 +193,7 @@ def _number(ctx: Context, value: Any, item: Field | None, path: Path) -> float |
     return float(found.value)
 
 
-def _one_of(ctx: Context, given: list[Any], item: Field | None, path: Path) -> Spread | None:
+def _one_of(ctx: Context, given: list[Any], item: Field | None, path: Path) -> ConditionSpread | None:
     if not given:
         ctx.add((*path, "values"), "at least one value is needed")
         return None
@@ -205,7 +205,7 @@ def _one_of(ctx: Context, given: list[Any], item: Field | None, path: Path) -> S
     return OneOf(tuple(members)) if len(ctx.findings) == before and len(members) == len(given) else None
 
 
-def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> Spread | None:
+def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> ConditionSpread | None:
     low, high = (_number(ctx, section.get(key), item, (*path, key)) for key in ("low", "high"))
     if low is None or high is None or not ctx.sound(path):
         return None
@@ -232,7 +232,7 @@ def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: P
     return Real(float(low), float(high), log)
 
 
-def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> Spread | None:
+def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> ConditionSpread | None:
     if item is not None and number_type(item.annotation) is int:
         ctx.add(path, "the model takes a whole number here; use 'low' and 'high', or 'values'")
         return None
