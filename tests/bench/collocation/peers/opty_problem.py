@@ -12,7 +12,8 @@ from sympy.physics.mechanics import dynamicsymbols
 
 given, intervals, limit = arguments()
 nodes = intervals + 1
-SORTED = sorted(given.parameters)  # as opty has them
+# as opty has them
+INPUTS, SORTED = sorted(given.controls), sorted(given.parameters)
 
 UNARY = {
     casadi.OP_NEG: lambda a: -a, casadi.OP_SQ: lambda a: a**2, casadi.OP_SQRT: sympy.sqrt, casadi.OP_SIN: sympy.sin,
@@ -51,7 +52,8 @@ def costs(free):
     w = casadi.SX.sym("w", trajectories + parameters + int(free))
     p = casadi.vertcat(*(w[trajectories + SORTED.index(n)] for n in given.parameters))
     X = casadi.reshape(w[: len(given.states) * nodes], nodes, len(given.states)).T
-    U = casadi.reshape(w[len(given.states) * nodes : trajectories], nodes, len(given.controls)).T
+    U = casadi.reshape(w[len(given.states) * nodes : trajectories], nodes, len(INPUTS)).T
+    U = casadi.vertcat(*(U[INPUTS.index(n), :] for n in given.controls))
     h = w[-1] if free else given.fixed_tf / intervals
     if given.cost == "duration":
         cost = intervals * h
@@ -108,8 +110,8 @@ def build():
 
 def solve(built, guess):
     values = given.at(guess, np.linspace(0.0, 1.0, nodes))
-    assert built.order == [*given.controls, *SORTED], "inputs in another order than the objective has them"
-    start = np.concatenate([values[n] for n in (*given.states, *given.controls)])
+    assert built.order == [*INPUTS, *SORTED], "inputs in another order than the objective has them"
+    start = np.concatenate([values[n] for n in (*given.states, *INPUTS)])
     start = np.append(start, [guess["parameters"][n] for n in SORTED])
     if given.fixed_tf is None:
         start = np.append(start, guess["tf"] / intervals)
