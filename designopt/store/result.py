@@ -234,7 +234,7 @@ class Result:
         study without rules, the best one of a single objective.
 
         Where fewer than `ENOUGH` of its neighbours within the tolerances keep all limits, it is the most robust design,
-        if more of that one's neighbours do. None where no feasible design is on record.
+        if more of that one's neighbours do. None where no feasible design is on record, and see `first_choice`.
         """
         first = self.first_choice()
         if first is None:
@@ -249,9 +249,11 @@ class Result:
         return next((name for name, other in self._picked().items() if other == robust), ROBUST), robust
 
     def first_choice(self) -> tuple[str, int] | None:
-        """What would be `recommended` if nothing were ever off, its label and row."""
+        """What would be `recommended` if nothing were ever off, its label and row; None also where the stages only
+        sample for sensitivity indices, and search for nothing."""
         picked = self._picked()
-        if not picked:
+        stages = [stage for stage in self.study.stages if not stage.baseline]
+        if not picked or (stages and all(stage.solver.plugin.has_indices for stage in stages)):
             return None
         rules = [decision.label(choice) for choice in self.study.choose] or ["compromise"]
         label = next((name for name in rules if name in picked), next(iter(picked)))

@@ -13,10 +13,12 @@ from given_results import SAMPLER, GivenResult, at_most, grid, maximize, minimiz
 
 from designopt.plugin import Use, find
 from designopt.problem import Problem
+from designopt.report import summary_table
 from designopt.report.labels import recompute
 from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.decision import decision
 from designopt.report.parts.answer.limits import limits
+from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.problem import problem
 from designopt.report.parts.answer.validation import validation, wilson
 from designopt.report.parts.designs.front import front
@@ -87,6 +89,13 @@ def test_pairs_are_mapped_when_the_second_order_was_asked_for() -> None:
     assert cells["z"].shape == (2, 2)
     assert np.isnan(cells["z"][0, 1])  # a pair stands once
     assert cells["zmin"] == 0.0
+
+
+def test_a_study_that_only_samples_for_indices_recommends_nothing() -> None:
+    given = sampled("sobol_indices", {"base": 64})
+    assert given.recommended() is None
+    assert not any("ecommended" in text for text in overview(given).findings)
+    assert "recommended" not in summary_table(given)
 
 
 def test_morris_effects_are_shown_with_their_spread() -> None:
