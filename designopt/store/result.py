@@ -69,6 +69,10 @@ class Result:
         head = f"{self.study.title or self.study.name}: {_designs(counts['designs'])}, {counts['feasible']} feasible, "
         head += f"{len(self.front())} on the front"
         text = table.as_text(self._shown(), chosen) if chosen else "no design keeps all limits and has a result"
+        act, first = self.recommended(), self.first_choice()
+        if act is not None and first is not None:
+            why = "" if act == first else f", for {first[0]} breaks limits within its tolerances"
+            text += f"\nrecommended: {act[0]}{why}"
         return f"{head}\n{text}\nall of it on a page: designopt report {self.path}"
 
     def _shown(self) -> list[table.Column]:

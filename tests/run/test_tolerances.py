@@ -140,6 +140,7 @@ def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limit
 nearest to f1 0.1 keeps them in {kept} of 16"
     assert summary_table(result).splitlines()[0] == f"recommended is {lead}"
     assert overview(result).findings[0] == f"Recommended is {lead}."
+    assert "\nrecommended: robust, for nearest to f1 0.1 breaks limits within its tolerances\n" in str(result)
 
 
 def test_the_parameter_that_matters_is_the_one_on_which_the_objectives_depend(tmp_path):
