@@ -237,6 +237,10 @@ def test_a_single_objective_has_neither_front_nor_hypervolume(refused_once, find
     refused_once(SINGLE, find, replacement, path, message)
 
 
+def test_the_design_of_a_single_objective_may_be_chosen_by_its_robustness(load) -> None:
+    assert [choice.method for choice in load(SINGLE.replace("plots: []", "choose: [robust]")).choose] == ["robust"]
+
+
 def test_a_mistake_in_an_objective_is_not_told_where_it_is_used(mistakes, full_text) -> None:
     issues = mistakes(full_text.replace("minimize: abs(peak_error)", "minimize: abs(peak_eror)"))
     assert [issue.path for issue in issues] == ["objectives.1.minimize"]
