@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from designopt.study.language.errors import Issue, StudyError
 from designopt.study.load import load_text
 
 COURSE = (Path(__file__).parents[2] / "studies" / "course_pid_2obj.yaml").read_text(encoding="utf-8")
-COURSE = COURSE.replace(", tolerance: 1 %", "").replace(", tolerance: 0.01", "")
+COURSE = re.sub(r', why: "[^"]*"', "", COURSE.replace(", tolerance: 1 %", "").replace(", tolerance: 0.01", ""))
 MODEL = "  loop: course "
 TURF = "{name: turf_5, terrain: turf, speed: 5}"
 IAE = "- {name: iae, minimize: iae, over: worst}\n"
@@ -43,7 +44,7 @@ CASES = [
     ("{low: 1 s, high: 100 s, unit: s, scale: log}", "{low: 0 s, high: 9 s}", "space.ti.low", "must be above 0 s"),
     ("kp: {low: 0.1, high: 10,", "kp: {low: 0.1, high: 1e40,", "space.kp", "1e+40 is beyond what can be computed"),
     ("tt: 3 s", "tt: 0 s", "space.tt.value", "must be above 0 s, is 0"),
-    ("tf: {low: 0.05 s", "tf: {low: 0 s", "space.tf.low", "must be above 0 s"),
+    ("    low: 0.05 s", "    low: 0 s", "space.tf.low", "must be above 0 s"),
     ("td: {low: 0 s", "td: {low: -0.1 s", "space.td.low", "must be at least 0 s"),
     ("b: {low: 0, high: 1}", "b: {low: 0, high: 1.6}", "space.b.high", "must be at most 1.5"),
     # delays
