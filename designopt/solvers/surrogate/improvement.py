@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,12 @@ class Boxes:
 
     lower: Array
     upper: Array
+
+    @cached_property
+    def edges(self) -> list[tuple[Array, NDArray[np.intp]]]:
+        """Of each objective the distinct sides of the boxes, and which of them are the lower, then the upper ones."""
+        sides = np.concatenate([self.lower, self.upper])
+        return [np.unique(side, return_inverse=True) for side in sides.T]
 
     @classmethod
     def above(cls, front: Array, reference: Array) -> Boxes:
@@ -81,7 +88,7 @@ def improvement_slopes(mean: Array, sd: Array, boxes: Boxes) -> tuple[float, Arr
 
 def _gain(boxes: Boxes, mean: Array, sd: Array, j: int) -> Array:
     """The expected length (n, k) of the part of side j of each box that lies above a normal value."""
-    edges, places = np.unique(np.concatenate([boxes.lower[:, j], boxes.upper[:, j]]), return_inverse=True)
+    edges, places = boxes.edges[j]
     z = (edges[None] - mean) / sd
     below = np.where(np.isneginf(edges)[None], 0.0, sd * (np.where(np.isfinite(z), z, 0.0) * _cdf(z) + _pdf(z)))
     k = len(boxes.upper)

@@ -75,6 +75,19 @@ class Observations:
         of_outcomes = np.concatenate([_slopes(problem, o) for o in told]) if slopes else None
         return cls(X, objectives, limits, feasible & ~lost, lost, of_outcomes)
 
+    @classmethod
+    def together(cls, parts: Sequence[Observations]) -> Observations:
+        """All of `parts`, of which there is one at least."""
+        slopes = [part.slopes for part in parts if part.slopes is not None and len(part.X)]
+        return cls(
+            np.concatenate([part.X for part in parts]),
+            np.concatenate([part.objectives for part in parts]),
+            np.concatenate([part.limits for part in parts]),
+            np.concatenate([part.feasible for part in parts]),
+            np.concatenate([part.failed for part in parts]),
+            np.concatenate(slopes) if slopes else None,
+        )
+
 
 @dataclass(frozen=True)
 class Processes:

@@ -175,7 +175,9 @@ class _Search:
         self._region = TrustRegion(d) if d >= MANY else None
         count = max(wanted - int((~start.invalid).sum()), 0)
         self.cost = problem.fidelity.cost if problem.fidelity is not None and settings.fidelity else None
-        self._cheap: list[Outcomes] = []
+        self._cheap: list[Observations] = []
+        self._slopes = problem.gradients and settings.gradients and self.cost is None
+        self._seen = [Observations.of(problem, self._outcomes, self._slopes)]
         self.wanted = np.empty((0, d))
         """Designs that are to be evaluated cheaply before the next full evaluation."""
         self.paused = False
@@ -207,7 +209,7 @@ class _Search:
 
     def learn(self, outcomes: Outcomes) -> None:
         """What became of the designs that were `wanted`."""
-        self._cheap.append(outcomes)
+        self._cheap.append(Observations.of(self._problem, [outcomes]))
         self._since_cheap = 0
         self._known_cheap.update(x.tobytes() for x in outcomes.X + 0.0)
         self.wanted = np.empty((0, outcomes.X.shape[1]))
@@ -222,6 +224,7 @@ class _Search:
         if self._region is not None:
             self._region.learn(better)
         self._outcomes.append(outcomes)
+        self._seen.append(Observations.of(self._problem, [outcomes], self._slopes))
 
     def _next(self) -> Matrix | None:
         for x in self._first:
@@ -230,11 +233,10 @@ class _Search:
         self.paused = self.cost is not None and self._told < len(self._first)
         if self.paused:  # the first are few: what they give is waited for
             return None
-        slopes = self._problem.gradients and self._settings.gradients and self.cost is None
-        seen = Observations.of(self._problem, self._outcomes, slopes)
+        seen = Observations.together(self._seen)
         if int((~seen.failed).sum()) < 2:
             return self._anything()
-        cheap = Observations.of(self._problem, self._cheap) if self._cheap else None
+        cheap = Observations.together(self._cheap) if self._cheap else None
         pending = np.array(self._pending).reshape(len(self._pending), seen.X.shape[1])
         processes = self._surrogate.processes(seen, pending, cheap)
         bounds = None
