@@ -2,7 +2,7 @@
 (() => {
   const $ = id => document.getElementById(id);
   const made = (name, text, more) => Object.assign(document.createElement(name), text === undefined ? {} : {textContent: text}, more);
-  const POLL = 1000, CHECK = 400;  // ms between two looks at the folder; ms after the last key until a text is checked
+  const POLL = 500, CHECK = 400;  // ms between two looks at the folder; ms after the last key until a text is checked
 
   let state = {stores: [], studies: [], run: false};
   let shown = null;      // {store} or {study} or {stores: [two]}
@@ -52,7 +52,7 @@
     }
     $("folder").textContent = state.folder;
     list();
-    if (shown?.store) await renew();
+    if (shown?.store) renew();  // the list goes on meanwhile
     if (shown?.study) await showPrinted();
   }
 
@@ -131,14 +131,13 @@
     if (at.stamp === one.stamp || (at.stamp !== null && !$("follow").checked)) return;
     at.busy = true;
     try {
-      const progress = await tried($("said"), () => get("/progress", {store: at.store}));
+      const [progress] = await Promise.all([tried($("said"), () => get("/progress", {store: at.store})), draw()]);
       if (shown !== at) return;
       if (progress) {
         $("line").textContent = one.state === "running" ? progress.line : `${one.state}; ${progress.line}`;
         $("share").hidden = progress.share === null || one.state !== "running";
         if (progress.share !== null) $("share").value = progress.share;
       }
-      await draw();
       at.stamp = one.stamp;
     } finally {
       at.busy = false;

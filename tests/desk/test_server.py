@@ -236,9 +236,9 @@ def test_a_run_outlives_the_desk_and_the_desk_a_run(folder):
 
 
 def test_the_figures_of_a_run_hold_all_that_is_on_record_when_they_are_asked_for(folder):
-    """The page looks every second and draws what has changed, which takes a quarter of one: never older than 2 s."""
+    """The page looks twice a second and draws what has changed; a benchmark times it in a browser."""
     script = (Path(designopt.desk.__file__).parent / "desk.js").read_text(encoding="utf-8")
-    assert int(re.search(r"const POLL = (\d+)", script)[1]) <= 1000
+    assert int(re.search(r"const POLL = (\d+)", script)[1]) <= 500
     (folder / "grows.yaml").write_text(STUDY.replace("SAMPLES", "100000"))
     with desk(folder, run=True) as client:
 
