@@ -2,12 +2,7 @@
 
 import warnings
 
-from designopt.collocation.contact.solve_complementary import (
-    Complementary,
-    Complemented,
-    Relaxed,
-    solve_complementary,
-)
+from designopt.collocation.contact.solve_complementary import Complemented, Relaxed, solve_complementary
 from designopt.collocation.estimation.fitting import with_measurements
 from designopt.collocation.estimation.inference import FitError, estimate, inference
 from designopt.collocation.estimation.measurements import Measurements, NoColumn, read_measurements
@@ -27,6 +22,7 @@ from designopt.collocation.solve.guess.shift import shifted
 from designopt.collocation.solve.guess.warm import Difference, solve_chain, solve_near, verify
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked, solve
+from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.margins import with_margins

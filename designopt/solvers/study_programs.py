@@ -24,6 +24,7 @@ from designopt.collocation import (
     sensitivities,
     spread,
 )
+from designopt.collocation.contact.solve_complementary import RELAXATIONS, euler, relaxed_chain
 from designopt.collocation.estimation.fitting import is_measured, measured_guess
 from designopt.collocation.estimation.saving import estimate_arrays
 from designopt.collocation.solution.saving import to_arrays
@@ -34,6 +35,7 @@ from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.guess.warm import solve_near
 from designopt.collocation.solve.refine import refine
 from designopt.collocation.solve.solve import checked, solve
+from designopt.collocation.statement.complementary import relaxed_problem
 from designopt.collocation.statement.margins import OF_COST
 from designopt.collocation.switching.solve_switched import gap_of, rounded_problem, told_as_rounded
 from designopt.collocation.transcription.compiled import with_compiled
@@ -58,7 +60,8 @@ class StudyPrograms:
 
     `deviations` are those of numbers by name, whose influence on each optimum is looked at; `confidence` is the level
     of the intervals of what is fitted to measurements. Without a refinement among the options, a mesh on which an error
-    is above `mesh_check` is refined until it is not (0: never).
+    is above `mesh_check` is refined until it is not (0: never). Where pairs are complementary each program is a chain
+    of relaxed ones on one mesh.
     """
 
     def __init__(
@@ -70,24 +73,30 @@ class StudyPrograms:
         confidence: float = 0.95,
         mesh_check: float = 0.0,
     ) -> None:
-        self._study, self._options, self._expected = study, options, expected
+        contacts = bool(study.base.complementary)
+        if contacts and study.controls.switches:
+            text = "contacts are solved for by a chain of programs, switches by another one: leave out one of them"
+            raise ProblemError("bad_statement", "switches", text)
+        self._study, self._expected = study, expected
+        self._options = euler(options) if contacts else options
         self._deviations, self._confidence = deviations, confidence
-        checked = Refinement(mesh_check, rounds=CHECK_ROUNDS) if mesh_check > 0.0 else None
+        checked = Refinement(mesh_check, rounds=CHECK_ROUNDS) if mesh_check > 0.0 and not contacts else None
         self._refinement = checked if options.refine is None else options.refine
 
     def check(self) -> None:
         """Raises `ProblemError` for mistakes in the statement of the model or of the study: nothing is solved."""
-        Program(self._study.base, self._options)
+        Program(_first_of(self._study.base), self._options)
 
     @cached_property
     def _built(self) -> tuple[StudyTrajectory, Program]:
         """The question and its program, which all designs share."""
         study, options = self._study, self._options
         if (mean := study.with_mean) is not None:  # the unknown that is the worst has no guess, and so no size
-            program = Program(mean.base, replace(options, compile="never", scales={}))
+            program = Program(_first_of(mean.base), replace(options, compile="never", scales={}))
             study = study.sized(1.0 / program.transcription.cost_scale)
-        statement = state(study.base, residual=options.residual_for(study.base))
-        return study, Program(study.base, options, statement=with_compiled(statement, options, self._expected))
+        base = _first_of(study.base)
+        statement = state(base, residual=options.residual_for(base))
+        return study, Program(base, options, statement=with_compiled(statement, options, self._expected))
 
     @property
     def _program(self) -> Program:
@@ -97,9 +106,13 @@ class StudyPrograms:
         """As `designopt.problem.Programs`: `seed` 0 is the guess itself."""
         try:
             problem = self._built[0].at(x)
-            first = replace(self._solved(problem, self._guess(problem, seed), before), seed=seed)
-            found = self._finished(problem, first)
-            problem, rounded, figures = self._rounded(problem, found)
+            if problem.complementary:
+                problem, rounded, figures = self._in_contact(problem, seed)
+                first = found = rounded
+            else:
+                first = replace(self._solved(problem, self._guess(problem, seed), before), seed=seed)
+                found = self._finished(problem, first)
+                problem, rounded, figures = self._rounded(problem, found)
         except ProblemError as error:
             return Solved(False, {}, {}, error.status, str(error))
         last = found if self._options.refine is not None else first  # a chain goes on with one mesh
@@ -108,6 +121,20 @@ class StudyPrograms:
         if before is not None:  # a chain has one structure
             return told
         return replace(told, arrays={**told.arrays, **sparsity_arrays(self._program.sparsity)})
+
+    def _in_contact(
+        self, problem: TrajectoryProblem, seed: int
+    ) -> tuple[TrajectoryProblem, Solution, dict[str, float]]:
+        """The last of a chain of relaxed programs, the problem that it solves, and the products that are left."""
+        pairs, bare = problem.complementary, replace(problem, complementary={})
+        chain = relaxed_chain(self._program, bare, pairs, RELAXATIONS, self._guess(bare, seed))
+        stated = relaxed_problem(bare, pairs, chain.relaxation)
+        found = chain.solution
+        if chain.success:
+            chain = replace(chain, solution=checked(stated, self._program.statement, found))
+            found = chain.solution
+        found = replace(found, seed=seed, status=chain.status, message=chain.message)
+        return stated, found, {f"complementary({name})": product for name, product in chain.products.items()}
 
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
         """Where to begin: trajectories as they were measured, or perturbed with random numbers of `seed`; parameters
@@ -234,3 +261,8 @@ class StudyPrograms:
             told += [f"Intervals: {text}." for text in doubts]
         status = found.status.name.lower()
         return Solved(found.success, figures, arrays, status, " ".join(told), state)
+
+
+def _first_of(base: TrajectoryProblem) -> TrajectoryProblem:
+    """What the first program solves: `base`, or where pairs are complementary the first of its relaxations."""
+    return relaxed_problem(base, base.complementary, RELAXATIONS[0]) if base.complementary else base

@@ -278,7 +278,7 @@ class _Merged:
 
     def trajectory(self, objective: Objective, relations: Mapping[str, Expression], margin: float) -> TrajectoryProblem:
         """All of it; the parameters of the study have their ranges, those that are fixed their values."""
-        phases, constraints, figures, peaks = [], {}, {}, {}
+        phases, constraints, figures, peaks, complementary = [], {}, {}, {}, {}
         for s, (scenario, part) in enumerate(zip(self.scenarios, self.parts, strict=True)):
             phases += [replace(phase, name=self._named(scenario, phase.name)) for phase in part.phases]
             for name, rows in part.constraints.items():
@@ -286,6 +286,8 @@ class _Merged:
             figures.update({self._named(scenario, n): self._in(s, f) for n, f in part.figures.items()})
             for n, peak in part.peaks.items():
                 peaks[self._named(scenario, n)] = replace(peak, phase=self._named(scenario, peak.phase))
+            for n, pair in part.complementary.items():
+                complementary[self._named(scenario, n)] = replace(pair, phase=self._named(scenario, pair.phase))
         cost, extra, below = self._goal(objective)
         terms = {
             _other(f"{objective.name}{where}", "objective", figures): value for where, value in self._values(objective)
@@ -313,6 +315,7 @@ class _Merged:
             figures=figures,
             extra=(*extra, *{v.name: v for part in self.parts for v in part.extra}.values()),
             peaks=peaks,
+            complementary=complementary,
         )
 
     def _boxes(self) -> dict[str, Any]:

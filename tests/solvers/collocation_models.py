@@ -132,6 +132,72 @@ class Pushed(DampedStart):
         )
 
 
+class Floor(TypedDict, total=False):
+    duration: Annotated[float, Quantity("s", "of the move", gt=0)]
+
+
+class Rough(TypedDict, total=False):
+    friction: Annotated[float, Quantity("N", "of Coulomb", gt=0)]
+
+
+class Work(TypedDict):
+    effort: Annotated[float, Quantity("N^2 s", "integral of the squared force")]
+
+
+@model("rough_move", version=1)
+class RoughMove:
+    """A block with Coulomb's friction m moves by 1 from rest to rest: the effort is 12/T^3 + m^2 T within T, at least
+    that at T = sqrt(6/m), and sticking costs nothing."""
+
+    def trajectory_problem(self, scenario):
+        import casadi as ca
+
+        from designopt.collocation import Complementary
+
+        names = ("x", "v", "u", "forth", "back", "slip", "duration", "friction")
+        x, v, u, forth, back, slip, duration, friction = (ca.SX.sym(n) for n in names)
+        system = System.from_expressions(
+            "rough",
+            states=[(Variable("x", "m"), x, duration * v), (Variable("v", "m/s"), v, duration * (u + forth - back))],
+            controls=[
+                (Variable("u", "N", -100.0, 100.0), u),
+                (Variable("forth", "N"), forth),
+                (Variable("back", "N"), back),
+                (Variable("slip", "m/s"), slip),
+            ],
+            parameters=[(Variable("duration", "s", 0.1, 10.0), duration)],
+            data=[(Variable("friction", "N"), friction)],
+        )
+        size = scenario.get("friction", 24.0)
+        phase = Phase(
+            system,
+            tf=1.0,
+            initial={"x": 0.0, "v": 0.0},
+            final={"x": 1.0, "v": 0.0},
+            integrals={"effort": Integral(lambda s: s["duration"] * s["u"] ** 2)},
+            data={"friction": size},
+        )
+        pairs = {
+            "left": Complementary(lambda s: s["slip"] + s["v"], lambda s: s["forth"], sizes=(1.0, size)),
+            "right": Complementary(lambda s: s["slip"] - s["v"], lambda s: s["back"], sizes=(1.0, size)),
+            "stick": Complementary(
+                lambda s: s["friction"] - s["forth"] - s["back"], lambda s: s["slip"], sizes=(size, 1.0)
+            ),
+        }
+        return TrajectoryProblem(
+            [phase],
+            cost=lambda e: e.integral["effort"],
+            figures={"effort": lambda e: e.integral["effort"]},
+            complementary=pairs,
+        )
+
+    def evaluate(self, design: Floor, scenario: Rough) -> Work:
+        from designopt.collocation import Options, solve_design
+
+        found = solve_design(self.trajectory_problem(scenario), design, Options(intervals=40))
+        return {"effort": found.figures["effort"]}
+
+
 @model("no_equations", version=1)
 def no_equations(design: Bar, scenario: Load) -> Decay:
     return {"error": design["damping"], "loss": 0.0, "peak": 0.0}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,33 +22,15 @@ from designopt.collocation.solve.attempts import persist
 from designopt.collocation.solve.guess.multistart import perturbed
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked
+from designopt.collocation.statement.complementary import Complementary, relaxed_problem, rows_of
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
-from designopt.collocation.statement.problem import Constraint, ProblemError, Symbols, TrajectoryProblem
+from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
 
 #: Limits of the products of a pair, relative to its sizes, one after the other.
 RELAXATIONS = tuple(10.0 ** (-0.5 * k) for k in range(15))
 #: A step that fails is divided so many times, at its geometric middle.
 DIVIDED = 3
-
-
-@dataclass(frozen=True)
-class Complementary:
-    """``0 <= first``, ``0 <= second`` and one of the two zero, at all collocation points of a `phase`.
-
-    `first` and `second` are functions of the symbols of a point, `sizes` about how large they get: the relaxation is
-    relative to their product. As a distance and a force: no force but in contact. Raises `ValueError` for sizes that
-    are not positive.
-    """
-
-    first: Callable[[Any], Any]
-    second: Callable[[Any], Any]
-    phase: str = "motion"
-    sizes: tuple[float, float] = (1.0, 1.0)
-
-    def __post_init__(self) -> None:
-        if len(self.sizes) != 2 or not all(0.0 < size < math.inf for size in self.sizes):
-            raise ValueError(f"sizes are {self.sizes!r}: give two positive numbers")
 
 
 @dataclass(frozen=True)
@@ -78,6 +60,27 @@ class Complemented:
     reached: bool
 
     @property
+    def relaxation(self) -> float:
+        """That of the solution; the first one where none was solved."""
+        return next((step.relaxation for step in self.chain[::-1] if step.status.success), self.chain[0].relaxation)
+
+    @property
+    def status(self) -> Status:
+        """That of the last solve: it may have failed where a less strict one before it has a solution."""
+        return self.chain[-1].status
+
+    @property
+    def message(self) -> str:
+        """How it ended, in a sentence."""
+        left = max(self.overlaps.values(), default=0.0)
+        if self.reached:
+            return f"{self.solution.message} Of each pair one is zero within {left:.1e} of its size."
+        return (
+            f"The pairs could not be made complementary: with the relaxation {self.chain[-1].relaxation:.1e} the solve"
+            f" ended {self.chain[-1].status.name}. Try another guess, or more intervals. {self.solution.message}"
+        )
+
+    @property
     def success(self) -> bool:
         """Whether the solution may be used: solved, to the last relaxation."""
         return self.reached and self.solution.success
@@ -85,13 +88,13 @@ class Complemented:
 
 def solve_complementary(
     problem: TrajectoryProblem,
-    pairs: Mapping[str, Complementary],
+    pairs: Mapping[str, Complementary] | None = None,
     options: Options | None = None,
     guess: Guess | None = None,
     *,
     relaxations: Sequence[float] = RELAXATIONS,
 ) -> Complemented:
-    """The solution of `problem` in which all `pairs` are complementary.
+    """The solution of `problem` in which all `pairs` are complementary, and those that it states itself.
 
     One program is solved for each of the `relaxations`, falling numbers, from the solution before it; a solve that
     fails is tried again half-way, three times. With `starts` in the options whole chains begin at as many guesses, and
@@ -100,25 +103,25 @@ def solve_complementary(
     at any speed. So others are refused, and so is refinement. Raises `ProblemError` (bad_statement) for these, for
     phases that are not there and for names that are taken.
     """
-    options = _euler(options or Options())
+    pairs = {**problem.complementary, **(pairs or {})}
+    problem, options = replace(problem, complementary={}), euler(options or Options())
     steps = [float(r) for r in relaxations]
     if not steps or any(not b < a for a, b in itertools.pairwise(steps)) or not steps[-1] > 0.0:
         raise ProblemError("bad_statement", "relaxations", f"are {steps}: give positive numbers that fall")
     program = Program(relaxed_problem(problem, pairs, steps[0]), options, guess)
-    best = _chain(program, problem, pairs, steps, guess)
+    best = relaxed_chain(program, problem, pairs, steps, guess)
     for i in range(1, options.starts):
         drawn = perturbed(problem, guess, np.random.default_rng([options.seed, i]))
-        found = _chain(program, problem, pairs, steps, drawn)
+        found = relaxed_chain(program, problem, pairs, steps, drawn)
         if (found.success, -found.solution.objective) > (best.success, -best.solution.objective):
             best = found
     if not (options.check and best.solution.success):
         return best
-    last = [step.relaxation for step in best.chain if step.status.success][-1]
-    stated = relaxed_problem(problem, pairs, last)
+    stated = relaxed_problem(problem, pairs, best.relaxation)
     return replace(best, solution=checked(stated, program.statement, best.solution))
 
 
-def _euler(options: Options) -> Options:
+def euler(options: Options) -> Options:
     """`options` with the scheme of contacts. Raises `ProblemError` where they ask for another."""
     if options.scheme not in ("auto", "radau") or options.degree not in (None, 1):
         text = "contacts need radau of degree 1, in which a body that falls on another stays there: leave it out"
@@ -130,14 +133,14 @@ def _euler(options: Options) -> Options:
     return replace(options, scheme="radau", degree=1)
 
 
-def _chain(
+def relaxed_chain(
     program: Program,
     problem: TrajectoryProblem,
     pairs: Mapping[str, Complementary],
     relaxations: Sequence[float],
     guess: Guess | None,
 ) -> Complemented:
-    """The solves from one guess."""
+    """The solves from one guess, with the `program` of the first of the `relaxations`."""
     steps, chain = list(relaxations), list[Relaxed]()
     best: Solution | None = None
     last, divided = math.inf, 0
@@ -169,56 +172,10 @@ def _chain(
     )
 
 
-def relaxed_problem(
-    problem: TrajectoryProblem, pairs: Mapping[str, Complementary], relaxation: float
-) -> TrajectoryProblem:
-    """`problem` with path constraints for its `pairs`: none is negative, and the product at most the `relaxation`,
-    all relative to their sizes."""
-    phases = {phase.name: phase for phase in problem.phases}
-    for name, pair in pairs.items():
-        where = f"complementary.{name}"
-        if pair.phase not in phases:
-            text = f"there is no phase '{pair.phase}'; there are {', '.join(phases)}"
-            raise ProblemError("bad_statement", where, text)
-        phase = phases[pair.phase]
-        first, second, product = _rows(name)
-        if taken := {first, second, product} & {*phase.path, *phase.samples}:
-            text = f"'{min(taken)}' is what the pair adds: rename the path constraint"
-            raise ProblemError("bad_statement", where, text)
-        added = {
-            first: Constraint(_Part(pair.first, pair.sizes[0]), 0.0),
-            second: Constraint(_Part(pair.second, pair.sizes[1]), 0.0),
-            product: Constraint(_Product(pair), high=relaxation),
-        }
-        phases[pair.phase] = replace(phase, path={**phase.path, **added})
-    return replace(problem, phases=list(phases.values()))
-
-
-@dataclass(frozen=True)
-class _Part:
-    value: Callable[[Any], Any]
-    size: float
-
-    def __call__(self, v: Symbols) -> Any:
-        return self.value(v) / self.size
-
-
-@dataclass(frozen=True)
-class _Product:
-    pair: Complementary
-
-    def __call__(self, v: Symbols) -> Any:
-        return self.pair.first(v) * self.pair.second(v) / math.prod(self.pair.sizes)
-
-
-def _rows(name: str) -> tuple[str, str, str]:
-    return f"{name}: first", f"{name}: second", f"{name}: product"
-
-
 def _values(found: Solution, name: str, pair: Complementary) -> tuple[Any, Any]:
     """Both of a pair at all points (rows, points), relative to their sizes."""
     path = found.phases[pair.phase].path
-    first, second, _ = _rows(name)
+    first, second, _ = rows_of(name)
 
     def rows(label: str) -> Any:
         return np.stack([values for key, values in path.items() if key == label or key.startswith(f"{label}[")])

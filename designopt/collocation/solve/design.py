@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from designopt.collocation.contact.solve_complementary import solve_complementary
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.solve import solve
@@ -31,7 +32,14 @@ def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], option
         raise ProblemError("bad_bounds", f"parameters.{missing[0]}", text)
     fixed = {v.name: float(design[v.name]) for v in problem.variables if v.name in design}
     once = replace(options or Options(), persistent=False)
-    solution = solve(replace(problem, parameters={**problem.parameters, **fixed}), once)
+    stated = replace(problem, parameters={**problem.parameters, **fixed})
+    if problem.complementary:
+        found = solve_complementary(stated, options=once)
+        solution = (
+            found.solution if found.success else replace(found.solution, status=found.status, message=found.message)
+        )
+    else:
+        solution = solve(stated, once)
     if solution.status is Status.CANCELLED:
         raise KeyboardInterrupt(solution.message)
     if not solution.success:

@@ -138,6 +138,9 @@ def _check(problem: TrajectoryProblem, margins: Mapping[str, float], cost: float
         tables = [problem.constraints, *(table for p in problem.phases for table in (p.path, p.samples))]
         if any(name in table and table[name].low == table[name].high for table in tables):
             raise ProblemError("bad_statement", f"margins.{name}", "is an equality, which leaves no room for a margin")
+    if problem.complementary:
+        text = "contacts open and close elsewhere for other numbers, and are not followed: use scenarios instead"
+        raise ProblemError("bad_statement", "margins", text)
     for phase in problem.phases:
         for what, found in (
             ("algebraic variables", phase.system.algebraic),

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral as Whole
 from numbers import Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.vectors import spread, spread_data
 from designopt.dynamics.system import System, Variable, Vector
 from designopt.lazy import casadi as ca
+
+if TYPE_CHECKING:
+    from designopt.collocation.statement.complementary import Complementary
 
 #: A value that is fixed, or the range in which it is free.
 Box = float | tuple[float, float]
@@ -312,8 +315,9 @@ class TrajectoryProblem:
     whatever else is. `parameters` gives every parameter of the systems (shared by name) a number or a range; those
     that it leaves out have the range of their variable. `guess` gives parameters a first value, else it is the middle
     of the range. `extra` are parameters that no system has: unknowns of the cost and the constraints alone. `peaks` are
-    figures that studies and `with_peaks` take in where they are asked for. Phases
-    whose ranges of times overlap get a constraint "duration of <name>", which keeps them from running backwards.
+    figures that studies and `with_peaks` take in where they are asked for, `complementary` are pairs of which one is
+    zero at any time, as contacts, that `solve_complementary` and studies solve for. Phases whose ranges of times
+    overlap get a constraint "duration of <name>", which keeps them from running backwards.
     """
 
     phases: Sequence[Phase]
@@ -325,6 +329,7 @@ class TrajectoryProblem:
     figures: Mapping[str, Callable[[Ends], Any]] = field(default_factory=dict)
     extra: tuple[Variable, ...] = ()
     peaks: Mapping[str, Peak] = field(default_factory=dict)
+    complementary: Mapping[str, Complementary] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         vectors = {v.name: v for phase in self.phases for v in phase.system.vectors}

@@ -35,12 +35,14 @@ def _plot(found: Sparsity) -> dict[str, Any]:
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     for k, (name, pattern, domain) in enumerate(
-        (("Jacobian", found.jacobian, [0.0, 0.44]), ("Hessian", found.hessian, [0.56, 1.0]))
+        (("Jacobian", found.jacobian, [0.0, 0.42]), ("Hessian", found.hessian, [0.6, 1.0]))
     ):
         suffix = "" if k == 0 else "2"
         data.append(_map(name, pattern, suffix))
         size = f"{pattern.shape[0]} x {pattern.shape[1]}, {number(pattern.nonzeros)} entries"
-        axes[f"xaxis{suffix}"] = axis(f"{name}: {size}", domain=domain, **_ticks(pattern.columns, pattern.shape[1]))
+        axes[f"xaxis{suffix}"] = axis(
+            f"{name}: {size}", domain=domain, tickangle=20, **_ticks(pattern.columns, pattern.shape[1])
+        )
         rows = _ticks(pattern.rows, pattern.shape[0])
         axes[f"yaxis{suffix}"] = axis("", autorange="reversed", anchor=f"x{suffix}", **rows)
     return {"data": data, "layout": layout(**axes)}
