@@ -24,6 +24,7 @@ from designopt.collocation import (
     sensitivities,
     spread,
 )
+from designopt.collocation.contact.relaxed_problem import relaxed_problem
 from designopt.collocation.contact.solve_complementary import RELAXATIONS, euler, relaxed_chain
 from designopt.collocation.estimation.fitting import is_measured, measured_guess
 from designopt.collocation.estimation.saving import estimate_arrays
@@ -35,7 +36,6 @@ from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.guess.warm import solve_near
 from designopt.collocation.solve.refine import refine
 from designopt.collocation.solve.solve import checked, solve
-from designopt.collocation.statement.complementary import relaxed_problem
 from designopt.collocation.statement.margins import OF_COST
 from designopt.collocation.switching.solve_switched import gap_of, rounded_problem, told_as_rounded
 from designopt.collocation.transcription.compiled import with_compiled

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from designopt.collocation.contact.relaxed_problem import relaxed_problem, rows_of
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.attempts import persist
 from designopt.collocation.solve.guess.multistart import perturbed
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked
-from designopt.collocation.statement.complementary import Complementary, relaxed_problem, rows_of
+from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem

@@ -1,13 +1,11 @@
-"""Pairs of quantities of which one is zero at any time, as path constraints that are relaxed."""
+"""Pairs of quantities of which one is zero at any time, as a distance and a force of contact."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
-
-from designopt.collocation.statement.problem import Constraint, ProblemError, Symbols, TrajectoryProblem
 
 
 @dataclass(frozen=True)
@@ -27,50 +25,3 @@ class Complementary:
     def __post_init__(self) -> None:
         if len(self.sizes) != 2 or not all(0.0 < size < math.inf for size in self.sizes):
             raise ValueError(f"sizes are {self.sizes!r}: give two positive numbers")
-
-
-def relaxed_problem(
-    problem: TrajectoryProblem, pairs: Mapping[str, Complementary], relaxation: float
-) -> TrajectoryProblem:
-    """`problem` with path constraints for the `pairs`: none is negative, and the product at most the `relaxation`, all
-    relative to their sizes. Raises `ProblemError` (bad_statement) for phases that are not there and names that are."""
-    phases = {phase.name: phase for phase in problem.phases}
-    for name, pair in pairs.items():
-        where = f"complementary.{name}"
-        if pair.phase not in phases:
-            text = f"there is no phase '{pair.phase}'; there are {', '.join(phases)}"
-            raise ProblemError("bad_statement", where, text)
-        phase = phases[pair.phase]
-        first, second, product = rows_of(name)
-        if taken := {first, second, product} & {*phase.path, *phase.samples}:
-            text = f"'{min(taken)}' is what the pair adds: rename the path constraint"
-            raise ProblemError("bad_statement", where, text)
-        added = {
-            first: Constraint(_Part(pair.first, pair.sizes[0]), 0.0),
-            second: Constraint(_Part(pair.second, pair.sizes[1]), 0.0),
-            product: Constraint(_Product(pair), high=relaxation),
-        }
-        phases[pair.phase] = replace(phase, path={**phase.path, **added})
-    return replace(problem, phases=list(phases.values()), complementary={})
-
-
-@dataclass(frozen=True)
-class _Part:
-    value: Callable[[Any], Any]
-    size: float
-
-    def __call__(self, v: Symbols) -> Any:
-        return self.value(v) / self.size
-
-
-@dataclass(frozen=True)
-class _Product:
-    pair: Complementary
-
-    def __call__(self, v: Symbols) -> Any:
-        return self.pair.first(v) * self.pair.second(v) / math.prod(self.pair.sizes)
-
-
-def rows_of(name: str) -> tuple[str, str, str]:
-    """The names of the path constraints of a pair: both parts, and their product."""
-    return f"{name}: first", f"{name}: second", f"{name}: product"

@@ -13,17 +13,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral as Whole
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.vectors import spread, spread_data
 from designopt.dynamics.system import System, Variable, Vector
 from designopt.lazy import casadi as ca
-
-if TYPE_CHECKING:
-    from designopt.collocation.statement.complementary import Complementary
 
 #: A value that is fixed, or the range in which it is free.
 Box = float | tuple[float, float]
