@@ -74,6 +74,7 @@ WINGS = {
         "solution",
         "interior",
         "solve",
+        "contact",
         "postoptimal",
         "estimation",
         "switching",

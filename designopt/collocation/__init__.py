@@ -3,6 +3,7 @@
 import warnings
 
 from designopt.collocation.contact.solve_complementary import Complemented, Relaxed, solve_complementary
+from designopt.collocation.design import solve_design
 from designopt.collocation.estimation.fitting import with_measurements
 from designopt.collocation.estimation.inference import FitError, estimate, inference
 from designopt.collocation.estimation.measurements import Measurements, NoColumn, read_measurements
@@ -16,7 +17,6 @@ from designopt.collocation.solution.solution import PhaseSolution, Round, Soluti
 from designopt.collocation.solution.sparsity import Pattern, Sparsity
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.verification.resimulate import Resimulation, resimulate, resimulate_phases
-from designopt.collocation.solve.design import solve_design
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.guess.shift import shifted
 from designopt.collocation.solve.guess.warm import Difference, solve_chain, solve_near, verify
