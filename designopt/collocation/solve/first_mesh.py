@@ -1,7 +1,8 @@
-"""The first mesh of a phase: equal intervals, nodes where controls are held anew and where delays bend a motion."""
+"""The first mesh of a phase: equal intervals, nodes where controls are held anew, and a delay from one another."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -12,9 +13,14 @@ from designopt.collocation.statement.scheme import Scheme
 from designopt.collocation.transcription.delays import SAME, share
 from designopt.collocation.transcription.mesh import Mesh
 
+Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 
-#: A motion bends once more smoothly after each delay: kinks of a higher derivative than this are no matter.
+#: With delays there may be so many times the intervals that are asked for, so that each is that many times one of them
+#: later another interval.
+MORE = 4
+#: Where that is not to be had: a motion bends once more smoothly after each delay, and kinks of a higher derivative
+#: than this are no matter.
 BENDS = 6
 
 
@@ -29,23 +35,56 @@ def first_mesh(phase: Phase, scheme: Scheme, intervals: int) -> Mesh:
     return Mesh.at(scheme, np.concatenate([*parts, [1.0]]))
 
 
-def _edges(phase: Phase, pieces: int, most: int) -> Vector:
-    """Ends of pieces and the sums of delays from there, order after order, while they are no more than `most`.
+def _edges(phase: Phase, pieces: int, intervals: int) -> Vector:
+    """Ends of pieces and the sums of delays from there and back from the end, all of them where they are few.
 
-    The history ends in a kink at the start; the costates, which look forward, have one at the end.
+    Then every interval is another one a delay earlier: what is read there is read at its own points, and not between
+    them, where nothing keeps a control from its limits. The history ends in a kink at the start; the costates, which
+    look forward, have one at the end.
     """
-    shares = sorted({share(phase, delay) for delay in phase.delays.values()})
-    found = forward = _distinct(np.linspace(0.0, 1.0, pieces + 1))
-    backward = np.array([1.0])
-    for _ in range(BENDS):
-        forward = _distinct(np.add.outer(forward, shares).ravel())
-        backward = _distinct(np.subtract.outer(backward, shares).ravel())
-        more = _distinct(np.concatenate([found, forward, backward]))
-        if len(more) > max(most, len(found)) + 1:
+    shares = _shares(phase)
+    found = few = _distinct(np.linspace(0.0, 1.0, pieces + 1))
+    for order in itertools.count(1):
+        more = _distinct(np.concatenate([found, *(found + s for s in shares), *(found - s for s in shares)]))
+        if len(more) == len(found):
+            break
+        if len(more) > MORE * intervals + 1:
+            found = few
             break
         found = more
+        if order <= BENDS and len(found) <= max(intervals, len(few)) + 1:
+            few = found
     found[0], found[-1] = 0.0, 1.0
     return found
+
+
+def errors_with_delays(phase: Phase, mesh: Mesh, errors: Vector) -> Vector:
+    """The `errors` (N,) of intervals, the same for those that are a delay apart: divided alike, they stay so."""
+    shares = _shares(phase)
+    earlier = [_moved(mesh, s) for s in shares]
+    found = errors
+    while True:
+        before, found = found, found.copy()
+        for later, first in earlier:
+            found[later] = np.maximum(found[later], found[first])
+            found[first] = np.maximum(found[first], found[later])
+        if (found == before).all():
+            return found
+
+
+def _moved(mesh: Mesh, by: float) -> tuple[Indices, Indices]:
+    """Intervals of `mesh`, and those which they are `by` earlier, where these have their width and scheme."""
+    middles = 0.5 * (mesh.nodes[:-1] + mesh.nodes[1:]) - by
+    later = np.flatnonzero(middles > 0.0)
+    first = mesh.interval_of(middles[later])[0]
+    same = np.abs(mesh.nodes[first] + by - mesh.nodes[later]) < SAME
+    same &= np.abs(mesh.nodes[first + 1] + by - mesh.nodes[later + 1]) < SAME
+    same &= np.array([mesh.schemes[i] is mesh.schemes[k] for i, k in zip(first, later, strict=True)], bool)
+    return later[same], first[same]
+
+
+def _shares(phase: Phase) -> list[float]:
+    return sorted({share(phase, delay) for delay in phase.delays.values()})
 
 
 def _distinct(fractions: Vector) -> Vector:

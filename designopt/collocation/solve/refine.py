@@ -18,6 +18,7 @@ from designopt.collocation.solution.solution import Attempt, PhaseSolution, Roun
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.verification.error import interval_errors, pulse_errors
 from designopt.collocation.solution.verification.resimulate import resimulate
+from designopt.collocation.solve.first_mesh import errors_with_delays
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Refinement
@@ -93,8 +94,14 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
             message = f"{status.value} It is {best.error_estimate:.1e} after {refinement.rounds} rounds."
             break
         meshes = [
-            finer_mesh(phase.mesh, phase.error, refinement, options.scheme_for(problem), options.defects)
-            for phase in found.phases.values()
+            finer_mesh(
+                found.phases[phase.name].mesh,
+                errors_with_delays(phase, found.phases[phase.name].mesh, found.phases[phase.name].error),
+                refinement,
+                options.scheme_for(problem),
+                options.defects,
+            )
+            for phase in problem.phases
         ]
         result, tried = _round(program, found, meshes, start)
         attempts += tuple(a._replace(way=f"round {len(rounds)} {a.way}") for a in tried)
