@@ -1,7 +1,7 @@
 /* The numerical factorization, front after front, and the solution with it. */
 
 typedef struct {
-    Reals l;       /* columns of L, front after front, each (m, pivots) */
+    Reals l;       /* columns of L, front after front, each from its diagonal on */
     Ints index;    /* (m,) of each front: places in the order of elimination */
     Reals inverse; /* (2 pivots,) of each */
     ptrdiff_t *l_at, *index_at, *inverse_at;
@@ -11,6 +11,9 @@ typedef struct {
     int fronts, negative, delayed, largest;
     double *x;         /* (n,) in the order of elimination, (largest,) of a front */
 } Factor;
+
+/* Where column k of a front with m rows begins: its diagonal. */
+static ptrdiff_t column_at(ptrdiff_t m, ptrdiff_t k) { return k * m - k * (k - 1) / 2; }
 
 static void free_factor(Factor *t) {
     if (!t) return;
@@ -113,7 +116,9 @@ static int factorize(const Analysis *a, const double *value, double threshold, d
         if (m > t->largest) t->largest = m;
         t->l_at[s] = t->l.size, t->index_at[s] = t->index.size, t->inverse_at[s] = t->inverse.size;
         t->m[s] = m, t->pivots[s] = done;
-        t->l.size += (ptrdiff_t)m * done, t->index.size += m, t->inverse.size += 2 * (ptrdiff_t)done;
+        for (ptrdiff_t k = 1; k < done; k++)
+            memmove(f + column_at(m, k), f + k * m + k, (size_t)(m - k) * sizeof(double));
+        t->l.size += column_at(m, done), t->index.size += m, t->inverse.size += 2 * (ptrdiff_t)done;
         if (a->parent[s] < 0) continue;
         if (!reals_room(&t->stack, (ptrdiff_t)rest * rest) || !ints_room(&t->waiting, own - done) ||
             !ints_room(&lefts, 3))
@@ -159,12 +164,12 @@ static void solve(const Analysis *a, Factor *t, double *b) {
         for (int k = 0; k < m; k++) y[k] = x[index[k]];
         int k = 0;
         for (; k + 1 < pivots; k += 2) { /* two columns at once */
-            const double *c0 = l + k * (ptrdiff_t)m, *c1 = c0 + m;
-            y[k + 1] -= c0[k + 1] * y[k];
-            subtract(y + k + 2, c0 + k + 2, y[k], c1 + k + 2, y[k + 1], m - k - 2);
+            const double *c0 = l + column_at(m, k), *c1 = l + column_at(m, k + 1);
+            y[k + 1] -= c0[1] * y[k];
+            subtract(y + k + 2, c0 + 2, y[k], c1 + 1, y[k + 1], m - k - 2);
         }
         for (; k < pivots; k++) {
-            const double *c = l + k * (ptrdiff_t)m + k + 1;
+            const double *c = l + column_at(m, k) + 1;
             subtract(y + k + 1, c, y[k], c, 0.0, m - k - 1);
         }
         for (k = pivots; k < m; k++) x[index[k]] = y[k];
@@ -182,11 +187,11 @@ static void solve(const Analysis *a, Factor *t, double *b) {
         for (int k = 0; k < m; k++) y[k] = x[index[k]];
         int k = pivots - 1;
         for (; k > 0; k -= 2) { /* two columns at once */
-            const double *c1 = l + k * (ptrdiff_t)m, *c0 = c1 - m;
+            const double *c1 = l + column_at(m, k), *c0 = l + column_at(m, k - 1);
             double sum0, sum1;
-            products(c0 + k + 1, c1 + k + 1, y + k + 1, m - k - 1, &sum0, &sum1);
+            products(c0 + 2, c1 + 1, y + k + 1, m - k - 1, &sum0, &sum1);
             y[k] -= sum1;
-            y[k - 1] -= sum0 + c0[k] * y[k];
+            y[k - 1] -= sum0 + c0[1] * y[k];
             x[index[k]] = y[k], x[index[k - 1]] = y[k - 1];
         }
         if (!k) {
