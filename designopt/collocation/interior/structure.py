@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,31 +51,41 @@ def kinds(given: ProgramBounds) -> tuple[Mask, Mask, Mask]:
     return given.low < given.high, limited, limited & (given.row_low < given.row_high)
 
 
+def _places(pattern: Any) -> tuple[Indices, Indices]:
+    """Rows and columns of the nonzeros of a CasADi pattern."""
+    begin = np.array(pattern.colind(), np.int32)
+    return np.fromiter(pattern.row(), np.int32, begin[-1]), np.repeat(
+        np.arange(len(begin) - 1, dtype=np.int32), np.diff(begin)
+    )
+
+
 def structure(made: Transcription, free: Mask, limited: Mask, slack: Mask) -> Structure:
     """That of the program `made` with the `free` variables (n,) and the `limited` rows (m,), some with a `slack`."""
     column, equation = np.flatnonzero(free), np.flatnonzero(limited)
     slack_row = np.flatnonzero(slack[equation])
     count, n, m = len(column), len(column) + len(slack_row), len(equation)
-    of_column = np.where(free, np.cumsum(free) - 1, -1)
-    of_row = np.where(limited, np.cumsum(limited) - 1, -1)
+    of_column = np.where(free, np.cumsum(free) - 1, -1).astype(np.int32)
+    of_row = np.where(limited, np.cumsum(limited) - 1, -1).astype(np.int32)
 
-    pattern = made.jacobian.sparsity_out(1)
-    j_row, j_col = of_row[np.array(pattern.row(), np.int64)], of_column[np.array(pattern.get_col(), np.int64)]
+    rows, columns = _places(made.jacobian.sparsity_out(1))
+    j_row, j_col = of_row[rows], of_column[columns]
     j_from = np.flatnonzero((j_row >= 0) & (j_col >= 0))
     j_row, j_col = j_row[j_from], j_col[j_from]
 
-    pattern = made.hessian.sparsity_out(0)
-    first, second = of_column[np.array(pattern.row(), np.int64)], of_column[np.array(pattern.get_col(), np.int64)]
+    rows, columns = _places(made.hessian.sparsity_out(0))
+    first, second = of_column[rows], of_column[columns]
     w_from = np.flatnonzero((first >= 0) & (second >= 0))
     first, second = first[w_from], second[w_from]
 
-    every = np.arange(n + m)
+    every = np.arange(n + m, dtype=np.int32)
     lower = np.concatenate([np.maximum(first, second), n + j_row, n + slack_row, every])
     columns = np.concatenate([np.minimum(first, second), j_col, count + np.arange(len(slack_row)), every])
-    entries, places = np.unique(columns * (n + m) + lower, return_inverse=True)
+    keys = columns * np.int64(n + m) + lower
+    del rows, columns, lower, first, second
+    entries, places = np.unique(keys, return_inverse=True)
     ends = np.cumsum([len(w_from), len(j_from), len(slack_row)])
     w_to, j_to, slack_to, diagonal = np.split(places.ravel(), ends)
-    begin = np.searchsorted(entries, np.arange(n + m + 1) * (n + m))
+    begin = np.searchsorted(entries, np.arange(n + m + 1, dtype=np.int64) * (n + m))
     found = (column, equation, slack_row, begin, entries % max(n + m, 1), diagonal, slack_to)
     all_of_them = (*found, w_from, w_to, j_from, j_to, j_row, j_col)
     return Structure(*(np.ascontiguousarray(each, np.int32) for each in all_of_them))
