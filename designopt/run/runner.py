@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import json
 import logging
+import math
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from designopt.plugin import Plugin, load_file, refuse_while_loading
 from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import start_from
+from designopt.run.budget import ROUNDING
 from designopt.run.evaluations.again import baselines_with_errors
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, Ledger
@@ -275,6 +277,10 @@ def _refuse_budgets(study: Study, problem: Problem, path: Path) -> None:
     with reading(path), contextlib.closing(JournalReader.read(path, problem)) as journal:
         begun = {name for number, name in journal.stages().items() if journal.points(number)}
         spent = {name: journal.spent(name) for name in grown}
+        asking = [s.name for s in study.stages if s.solver.plugin.wants_cheap(s.solver.settings)]
+        if problem.fidelity is not None and len(asking) == 1 and asking[0] in spent:
+            designs = {design for (design,) in journal.evaluations("design", "cheap")}
+            spent[asking[0]] += math.ceil(problem.fidelity.cost * len(designs) - ROUNDING)
     for stage in study.stages:
         least = spent.get(stage.name, 0)
         if stage.budget.evaluations is not None and stage.budget.evaluations < least:

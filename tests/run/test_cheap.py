@@ -12,7 +12,7 @@ from designopt.problem import Problem
 from designopt.report.tables import state
 from designopt.run.budget import StageBudget
 from designopt.run.runner import resume_study, run_study
-from designopt.store.errors import Interrupted
+from designopt.store.errors import Interrupted, StoreError
 from designopt.store.journal.reader import JournalReader
 from designopt.study.study import Budget, Stage
 from designopt.workers.evaluation.evaluate import Evaluator
@@ -52,6 +52,8 @@ def test_cheap_evaluations_are_recorded_as_such_and_in_no_result(tmp_path):
 def test_a_run_with_a_larger_budget_goes_on_as_if_it_had_had_it_before(tmp_path):
     short = run_study(searched(9), tmp_path / "s")
     assert len(short.cheap)
+    with pytest.raises(StoreError, match="asked for 9 designs already; give it a budget of 9 at least, not 8"):
+        resume_study(tmp_path / "s", budget={"search": 8})
     longer = resume_study(tmp_path / "s", budget={"search": 13})
     assert dump(longer) == dump(run_study(searched(13), tmp_path / "t"))
 
