@@ -102,6 +102,17 @@ def test_the_sequence_of_designs_does_not_depend_on_the_workers(tmp_path, worker
     assert (tmp_path / "two").read_text() == (tmp_path / "one").read_text()
 
 
+def test_nsga2_without_generations_leaves_the_same_journal_through_any_number_of_workers(tmp_path):
+    """The next designs are bred while the last ones are at work, `look_ahead` asks behind."""
+    stage = Stage("front", use("solver", "nsga2", population=8, look_ahead=3), Budget(evaluations=40))
+
+    def run(name, **execution):
+        study = make_study("uneven", minimize=("height", "slope"), stages=(stage,), execution=execution)
+        return dump(run_study(study, tmp_path / name))
+
+    assert run("two", executor="dask", workers=2) == run("none", executor="serial")
+
+
 @pytest.mark.parametrize("executor", ["serial", "threads", pytest.param("dask", marks=pytest.mark.slow)])
 def test_a_stopped_and_resumed_run_equals_the_uninterrupted_one(tmp_path, executor, request):
     whole = run_study(follower(count=40, scenarios=({}, {"shift": 0.5})), tmp_path / "whole")
