@@ -381,7 +381,7 @@ def _run_stages(study: Study, dispatcher: Dispatcher, taken: Mapping[str, start_
             _note_end(dispatcher, stage, told)
         except StageEnded:
             dispatcher.check()
-        dispatcher.commit()
+        dispatcher.journal.commit()
         asked[stage.name] = run.designs()
         run.show(0, force=True)
 

@@ -25,7 +25,7 @@ from designopt.study.study import Stage
 
 #: Rows of a batch whose keys are computed ahead of their evaluation, and of the journal that are read at once.
 BLOCK = 4096
-#: Results that took less than so many seconds in all are recorded together with those of the next ones.
+#: Records of results that took less than so many seconds in all are flushed to the disk together.
 AT_STAKE = 0.1
 #: The time left is told after so many seconds and evaluations: the first ones carry the start of workers and models.
 SETTLED = (3.0, 5)
@@ -250,7 +250,7 @@ class StageRun:
             self.dispatcher.best = np.minimum(self.dispatcher.best, F.min(axis=0))
 
     def show(self, ready: int, *, invalid: int = 0, batch: int = 0, force: bool = False) -> None:
-        """Tell the progress display, twice a second at most, of what is on record.
+        """Tell the progress display, twice a second at most.
 
         `ready` of the `batch` valid rows of the running batch are done, and `invalid` ones were passed on the way.
         """
@@ -258,7 +258,6 @@ class StageRun:
         if now - self._shown < 0.5 and not force:
             return
         self._shown = now
-        self.dispatcher.commit()
         elapsed = self.budget.elapsed
         computed = self.dispatcher.evaluations - self._computed_before
         total = self.stage.budget.evaluations

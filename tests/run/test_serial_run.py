@@ -18,10 +18,10 @@ from designopt.problem import STATUSES
 from designopt.run.runner import resume_study, run_study
 from designopt.store.errors import FailurePolicyStop, ReplayError, StoreError
 from designopt.store.journal.schema import FORMAT
+from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 from designopt.study.language.expression import Expression
 from designopt.study.study import Budget, Constraint, Parameter, Stage, StartFrom
-from designopt.workers.evaluation.serial import Serial
 
 
 def trouble(kind, values=range(40, 60), **others):
@@ -40,7 +40,7 @@ def trouble(kind, values=range(40, 60), **others):
 
 @solver("looks", version=1)
 class Looks:
-    """Notes how many evaluations are on the disk when it is told of 5 more, three times."""
+    """Notes how many evaluations are on record when it is told of 5 more, three times."""
 
     def solve(self, problem, evaluate, rng, start):
         for i in range(3):
@@ -54,25 +54,33 @@ def on_record():
 
 
 @pytest.mark.parametrize("pause", [0.03, 0.0])
-def test_results_are_on_record_before_what_follows_from_them_is_computed(tmp_path, monkeypatch, pause):
-    """And before the solver is told, if they took longer than a tenth of a second."""
-    Looks.store, Looks.seen, before = tmp_path / "s", {}, []
-    wait = Serial.wait
-
-    def waited(self, timeout):
-        done = wait(self, timeout)
-        before.append((on_record(), sum(len(completion.chunk) for completion in done)))
-        return done
-
-    monkeypatch.setattr(Serial, "wait", waited)
+def test_results_are_on_record_before_the_solver_hears_of_them(tmp_path, pause):
+    Looks.store, Looks.seen = tmp_path / "s", {}
     stage = Stage("looks", Use(Looks.__designopt__, {}))
     run_study(make_study(stages=(stage,), settings={"pause": pause}), tmp_path / "s")
-    evaluated = np.cumsum([count for _, count in before])
-    assert evaluated[-1] == 15
-    assert [count for count, _ in before] == [0, *evaluated[:-1]]
-    if pause:
-        assert Looks.seen == {0: 5, 1: 10, 2: 15}
-    assert on_record() == 15
+    assert Looks.seen == {0: 5, 1: 10, 2: 15}
+
+
+def test_the_disk_is_waited_for_by_a_tenth_of_a_second_of_results_and_at_the_end(tmp_path, monkeypatch):
+    flushed, commit = [], Journal.commit
+
+    def noted(self, *, flush=True):
+        if flush and (self._rows or not self._flushed):
+            flushed.append(on_record())
+        commit(self, flush=flush)
+        assert self._flushed or not flush
+
+    Looks.store, Looks.seen = tmp_path / "s", {}
+    monkeypatch.setattr(Journal, "commit", noted)
+    stage = Stage("looks", Use(Looks.__designopt__, {}))
+    run_study(make_study(stages=(stage,), settings={"pause": 0.03}), tmp_path / "s")
+    assert len(flushed) >= 3
+    flushed.clear()
+    Looks.store = tmp_path / "t"
+    monkeypatch.setattr("designopt.run.stage.AT_STAKE", 1e9)
+    run_study(make_study(stages=(stage,)), tmp_path / "t")
+    assert flushed[-1] == 15  # what had not been flushed is at the end of the stage
+    assert len(flushed) < 5
 
 
 def test_a_run_leaves_every_design_with_its_figures_in_ask_order(tmp_path):

@@ -79,7 +79,7 @@ class Dispatcher:
         self._leave_at = np.inf if allotted is None else time.monotonic() + allotted - execution.grace
         self._job_ends = False
         self._tick: Callable[[], None] = lambda: None
-        self._at_stake, self._committed = 0.0, -np.inf
+        self._at_stake, self._flushed = 0.0, -np.inf
         self._running = Running(store.path)
         self._frozen = False
 
@@ -97,11 +97,10 @@ class Dispatcher:
     ) -> None:
         """Evaluate and record all work of `source` (about `expected` evaluations).
 
-        Returns when everything is durable, but for results that took less than `at_stake` seconds to compute in all and
-        came less than that after the last ones that were written: they are written with later ones. A source that gives
-        None is asked again when results are there. Raises `StageEnded` when `time_left` runs out with work left,
-        `Interrupted`, `FailurePolicyStop`, or `StoreError`; what had finished by then is recorded. `tick` is called
-        between.
+        Returns when everything is on record: it outlives this process, and all but results that took less than
+        `at_stake` seconds, and came within that time, the machine. A source that gives None is asked again when results
+        are there. Raises `StageEnded` when `time_left` runs out with work left, `Interrupted`, `FailurePolicyStop`, or
+        `StoreError`; what had finished by then is recorded. `tick` is called between.
         """
         queue = Queue(self._unknown(source, arrays), expected)
         self._tick = tick
@@ -123,7 +122,6 @@ class Dispatcher:
             if stopping and self._give_up():
                 self._drop()
                 continue
-            self._commit(at_stake if self._away() else 0.0)
             for completion in self._wait():
                 self._receive(completion, queue)
             self._tell_notices()
@@ -131,18 +129,12 @@ class Dispatcher:
             tick()
 
     def _commit(self, at_stake: float) -> None:
-        """Make results durable that took `at_stake` seconds to compute, or so long after the last ones were."""
-        if max(self._at_stake, time.monotonic() - self._committed) >= at_stake:
-            self.commit()
-
-    def commit(self) -> None:
-        """Make everything durable."""
-        self.journal.commit()
-        self._at_stake, self._committed = 0.0, time.monotonic()
-
-    def _away(self) -> bool:
-        """Whether evaluations take place elsewhere, so that `run` comes round meanwhile."""
-        return self._executor is not None and self._executor.slots > 1
+        """Record everything, and wait for the disk if results took `at_stake` seconds, or so long ago it was waited."""
+        now = time.monotonic()
+        flush = max(self._at_stake, now - self._flushed) >= at_stake
+        self.journal.commit(flush=flush)
+        if flush:
+            self._at_stake, self._flushed = 0.0, now
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
         """The work of `source` that is to be computed, with `arrays`."""

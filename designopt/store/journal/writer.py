@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,8 @@ COUNTING = 1.0
 class Journal(JournalReader):
     """The journal in the store folder `path`, for writing.
 
-    What is given to the `add_...` methods is kept until `commit`, which writes everything in one transaction and
-    returns when it is on the disk. `StoreError` where it cannot be written; what was committed before stays intact.
+    What is given to the `add_...` methods is kept until `commit`, which writes everything in one transaction.
+    `StoreError` where it cannot be written; what was committed before stays intact.
     """
 
     def __init__(self, path: Path, problem: Problem, connection: sqlite3.Connection) -> None:
@@ -56,6 +57,7 @@ class Journal(JournalReader):
         self._counted = {_EVALUATION: "evaluation", _POINT: "point", self._design: "design"}
         self._new = dict.fromkeys(COUNTED, 0)
         self._counted_at = time.monotonic()
+        self._logged = self._flushed = True
         self._events = int(connection.execute("SELECT IFNULL(MAX(id), 0) FROM event").fetchone()[0])
         connection.create_function("digest", -1, lambda *values: digest(values), deterministic=True)
 
@@ -88,6 +90,7 @@ class Journal(JournalReader):
             mode = "DELETE" if file_system(path) in NETWORK_FILE_SYSTEMS else "WAL"
             db.execute(f"PRAGMA journal_mode={mode}")
             db.execute("PRAGMA synchronous=FULL")
+            journal._logged = mode == "WAL"
             # A log that is restarted every 1000 pages grows no more, which halves the time of a flush.
             db.execute("PRAGMA wal_autocheckpoint=1000")
         journal._count_anew()
@@ -202,8 +205,13 @@ class Journal(JournalReader):
 
     # ------------------------------------------------------------------------------------------------- durable
 
-    def commit(self) -> None:
-        """Write all that was added, in one durable transaction."""
+    def commit(self, *, flush: bool = True) -> None:
+        """Write all that was added, in one transaction, which outlives this process however that ends. With `flush`
+        it is on the disk as well when this returns, with all before it: it outlives the machine's end."""
+        if flush and not self._flushed and not self._rows:
+            with explained(self.path):
+                _flush(self._file + "-wal")
+            self._flushed = True
         if not self._rows:
             return
         rows = self._rows
@@ -211,7 +219,7 @@ class Journal(JournalReader):
             raise StoreError(f"{self.path}: journal.db was removed while the run was writing; start again", self.path)
         new, now = dict(self._new), time.monotonic()
         counting = now - self._counted_at > COUNTING
-        with explained(self.path), self._transaction():
+        with explained(self.path), self._flushing(flush), self._transaction():
             if _EVALUATION in rows:  # the table is a tree by keys: rows in their order touch each of its pages once
                 rows[_EVALUATION].sort(key=itemgetter(0))
             for statement, values in rows.items():
@@ -220,8 +228,20 @@ class Journal(JournalReader):
                     new[table] += written
             if counting:
                 self._count(new)
-        self._rows = {}
+        self._rows, self._flushed = {}, flush or not self._logged
         self._new, self._counted_at = (dict.fromkeys(COUNTED, 0), now) if counting else (new, self._counted_at)
+
+    @contextlib.contextmanager
+    def _flushing(self, flush: bool) -> Iterator[None]:
+        """Whether a transaction waits for the disk; it always does where there is no log."""
+        if flush or not self._logged:
+            yield
+            return
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        try:
+            yield
+        finally:
+            self._db.execute("PRAGMA synchronous=FULL")
 
     def _count_anew(self) -> None:
         """Note how many records there are: a session that was killed has noted those of its last second nowhere."""
@@ -263,6 +283,14 @@ class _Transaction:
         finally:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
+
+
+def _flush(file: str) -> None:
+    descriptor = os.open(file, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def new_database(path: Path, problem: Problem, seed: int) -> sqlite3.Connection:
