@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from designopt.collocation import (
     solve_design,
     with_margins,
 )
+from designopt.collocation.contact import solve_complementary as contact
 
 FRICTION = 24.0
 STICKING = {
@@ -125,6 +127,27 @@ def test_given_relaxations_end_where_they_say() -> None:
 
     assert [step.relaxation for step in found.chain if step.status.success][-1] == 0.1
     assert found.products["stick"] > 0.1
+
+
+def test_a_step_that_fails_is_divided_three_times_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contact, "relaxed_problem", lambda problem, pairs, relaxation: relaxation)
+    asked = []
+
+    class Fails:
+        """Solves all that is above 0.0101: each middle, the step itself never."""
+
+        options = Options(persistent=False)
+
+        def solve(self, relaxation: float, *args: Any, **more: Any) -> Any:
+            asked.append(relaxation)
+            good = relaxation > 0.0101
+            status = Status.SOLVED if good else Status.LOCALLY_INFEASIBLE
+            return SimpleNamespace(success=good, status=status, iterations=1, objective=0.0)
+
+    found = contact.relaxed_chain(Fails(), rough_move(), {}, [1.0, 0.01], None)
+
+    assert not found.reached
+    assert asked == pytest.approx([1.0, 0.01, 0.1, 0.01, 10.0**-1.5, 0.01, 10.0**-1.75, 0.01])
 
 
 def test_what_has_no_solution_is_a_result_with_its_status() -> None:

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from designopt.collocation import Constraint, Options, Program, solve
-from designopt.collocation.interior.search import NAME
+from designopt.collocation.interior import library
+from designopt.collocation.interior.search import NAME, SOLVED, Interior, Run
 from designopt.collocation.solution.status import Status
+from designopt.collocation.transcription.boxes import boxes
 from designopt.dynamics.compile import find_compiler
 
 needs_compiler = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
@@ -95,6 +97,27 @@ def test_the_same_solve_gives_the_same_bits():
     again = program.solve()
     assert np.array_equal(first.iterate.x, again.iterate.x)
     assert first.objective == again.objective
+
+
+@needs_compiler
+def test_a_search_goes_on_with_its_own_derivatives_after_another_one():
+    program = Program(problems.cart_pole(), Options(intervals=20))
+    made = program.transcription
+    given = boxes(program.statement, program.problem, made.layout, made.blocks)
+    interior = Interior(made, library.loaded())
+    x = program.solve().iterate.x
+
+    def ended(*, disturbed):
+        run = Run(interior, given, 0.9 * x, None)
+        run.go(10.0, 10.0, 0.0, 100, lambda: False)
+        if disturbed:
+            Run(interior, given, 0.5 * x, None).go(10.0, 10.0, 0.0, 100, lambda: False)
+        begun = run.iterations
+        assert run.go(1e-10, 1e-10, 0.0, 100, lambda: False) == SOLVED
+        assert run.iterations > begun
+        return run.place()[0].x
+
+    assert np.array_equal(ended(disturbed=False), ended(disturbed=True))
 
 
 @needs_compiler

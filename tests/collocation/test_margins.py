@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -211,6 +212,23 @@ def test_equalities_delays_and_taken_names_are_refused() -> None:
     again = with_margins(nearest(), {"push": 1.0}, {"wall": 1.0})
     with pytest.raises(ProblemError, match=r"'v_by_push' is the name that a sensitivity gets"):
         with_margins(again, {"push": 1.0}, {"wall": 1.0})
+
+
+@pytest.mark.parametrize("tf", [2.0, (1.0, 2.0)])
+def test_phases_that_go_on_from_one_another_are_refused(tf: Any) -> None:
+    first = nearest(tf=tf)
+    second = replace(first.phases[0], name="back", t0=None, tf=3.0, initial={})
+    both = replace(
+        first,
+        phases=[first.phases[0], second],
+        constraints={
+            n: Constraint(lambda e, n=n: e.phase["back"].initial[n] - e.phase["motion"].final[n], 0.0, 0.0)
+            for n in "xv"
+        },
+        cost=lambda e: -e.phase["back"].final["x"],
+    )
+    with pytest.raises(ProblemError, match=r"back: margins: the phase has a start where the phase before it ends"):
+        with_margins(both, {"push": PUSH}, {"wall": 1.0})
 
 
 def test_no_deviation_leaves_the_problem_as_it_is() -> None:

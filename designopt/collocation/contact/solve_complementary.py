@@ -30,7 +30,7 @@ from designopt.collocation.statement.problem import ProblemError, TrajectoryProb
 
 #: Limits of the products of a pair, relative to its sizes, one after the other.
 RELAXATIONS = tuple(10.0 ** (-0.5 * k) for k in range(15))
-#: A step that fails is divided so many times, at its geometric middle.
+#: A step to one of the relaxations that fails is divided so many times in all, at its geometric middle.
 DIVIDED = 3
 
 
@@ -155,8 +155,9 @@ def relaxed_chain(
             found = program.solve(stated, warm="full", previous=best)
         chain.append(Relaxed(step, found.status, found.iterations, found.objective, _largest(found, pairs)))
         if found.success:
-            best, last, divided = found, step, 0
+            best, last = found, step
             steps.pop(0)
+            divided = 0 if step in relaxations else divided
         elif best is None or divided == DIVIDED:
             break
         else:

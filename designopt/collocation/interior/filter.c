@@ -100,7 +100,7 @@ static int search_line(Interior *t) {
     int n = t->g.n;
     Merit m = {sum_of(t->c, t->g.m), barrier_of(t, t->g.x, t->f), 0.0};
     for (int i = 0; i < n; i++) m.slope += (t->slopes[i] + barrier_slope(t, i)) * t->step[i];
-    double alpha_most = longest(t, t->step), alpha = alpha_most, relative = 0.0, theta, phi;
+    double alpha = longest(t, t->step), relative = 0.0, theta, phi;
     for (int i = 0; i < n; i++) relative = fmax(relative, fabs(t->step[i]) / (1.0 + fabs(t->g.x[i])));
     memcpy(t->before, t->g.x, (size_t)n * sizeof(double));
     memcpy(t->c_before, t->c, (size_t)t->g.m * sizeof(double));

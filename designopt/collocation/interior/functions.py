@@ -17,7 +17,8 @@ class Functions:
     """Cost, rows and derivatives of `made`: ``evaluate(what)`` reads `x`, `p`, `cost_factor` and `row_factors`, and
     writes `cost` and `g` (what 0), `gradient` and the nonzeros of `jacobian` (1), those of `hessian` (2).
 
-    After each it is asked whether it `stops`; what is raised on the way is kept as `raised`.
+    After each it is asked whether it `stops`; what is raised on the way is kept as `raised`. `user` is whose search has
+    left what they hold.
     """
 
     def __init__(self, made: Transcription) -> None:
@@ -37,6 +38,7 @@ class Functions:
         )
         self.stops: Callable[[], bool] = lambda: False
         self.raised: BaseException | None = None
+        self.user: object = None
 
     def _call(self, function: Any, given: tuple[Vector, ...], number: int, result: Vector) -> Any:
         buffer, call = function.buffer()

@@ -28,6 +28,8 @@ Vector = NDArray[np.float64]
 NAME = "designopt interior point"
 #: What `Run.go` returns.
 SOLVED, NEAR, LIMIT, STOPPED, LOST = range(5)
+#: What functions are asked for: `VALUES` and `SLOPES` of state.c.
+VALUES, SLOPES = range(2)
 #: Names of what is recorded of each iteration, as IPOPT has them.
 RECORDED = ("obj", "inf_pr", "inf_du", "mu", "d_norm", "alpha_pr")
 #: How far inside its limits a search begins, and with which barrier, without and with multipliers.
@@ -88,6 +90,7 @@ class Run:
             **{name: each.ctypes.data for name, each in (integers | numbers).items()},
             evaluate=of.evaluate, barrier=BARRIER[warm], push=PUSH[warm], warm=warm,
         )  # fmt: skip
+        self._begun = False
         self._state = of.code.interior_new(ctypes.byref(told))
         if not self._state:
             raise MemoryError("no memory for the interior point method")
@@ -104,6 +107,9 @@ class Run:
         functions.row_factors[:] = 0.0
         functions.stops, functions.raised = stops, None
         functions.x[self._s.column] = self._x[: len(self._s.column)]
+        if functions.user is not self and self._begun:  # the derivatives that are there are another search's
+            functions.evaluate(SLOPES)
+        functions.user, self._begun = self, True
         found = int(self._of.code.interior_run(self._state, tolerance, of_rows, acceptable, most))
         if functions.raised is not None:
             raise functions.raised
@@ -136,7 +142,7 @@ class Run:
         gradient[s.column] = slopes
         functions = self._of.functions
         functions.x[:] = x
-        functions.evaluate(0)
+        functions.evaluate(VALUES)
         return Iterate(x, rows, bounds), functions.g.copy(), gradient
 
     def stats(self) -> Mapping[str, Any]:

@@ -42,7 +42,7 @@ typedef struct {
     double *step, *side, *left, *dzl, *dzu;   /* (n + m,) Newton's step, right-hand side, residual */
     double *low, *up;                         /* (n,) limits as they are given */
     double *before, *c_before, *c_soc, *soc, *row_scale;
-    double f, cost_scale, mu, tau, theta_most, theta_least, last_shift, threshold, step_size, alpha, alpha_dual;
+    double f, cost_scale, mu, tau, theta_most, theta_least, last_shift, threshold, step_size, alpha;
     Reals filter, history;
     int iterations, begun, tiny; /* steps that were too small, one after the other */
 } Interior;
@@ -78,16 +78,16 @@ Interior *interior_new(const Given *given) {
     if (!t) return NULL;
     int n = given->n, m = given->m;
     t->g = *given;
-    t->work = calloc((size_t)(10 * (ptrdiff_t)n + 9 * (ptrdiff_t)m + 4 * (n + m) + given->nz + 1), sizeof(double));
+    t->work = calloc((size_t)(11 * (ptrdiff_t)n + 8 * (ptrdiff_t)m + given->nz + 1), sizeof(double));
     if (!t->work) {
         interior_free(t);
         return NULL;
     }
     double *at = t->work;
     t->slopes = at, at += n, t->dual = at, at += n, t->dzl = at, at += n, t->dzu = at, at += n;
-    t->low = at, at += n, t->up = at, at += n, t->before = at, at += n, t->c = at, at += m, t->c_before = at, at += m, t->c_soc = at, at += m;
-    t->row_scale = at, at += m, t->step = at, at += n + m, t->side = at, at += n + m;
-    t->left = at, at += n + m, t->soc = at, at += n + m, t->k = at;
+    t->low = at, at += n, t->up = at, at += n, t->before = at, at += n;
+    t->c = at, at += m, t->c_before = at, at += m, t->c_soc = at, at += m, t->row_scale = at, at += m;
+    t->step = at, at += n + m, t->side = at, at += n + m, t->left = at, at += n + m, t->soc = at, at += n + m, t->k = at;
     memcpy(t->low, given->low, (size_t)n * sizeof(double)), memcpy(t->up, given->up, (size_t)n * sizeof(double));
     t->system = (System){n + m, given->nz, (int *)given->begin, (int *)given->row, NULL};
     t->cost_scale = 1.0, t->threshold = 1e-8, t->mu = given->barrier;

@@ -15,6 +15,7 @@ from typing import Any
 
 from designopt.collocation.statement.problem import (
     Constraint,
+    Continued,
     Ends,
     Integral,
     Phase,
@@ -145,7 +146,7 @@ def _check(problem: TrajectoryProblem, margins: Mapping[str, float], cost: float
         for what, found in (
             ("algebraic variables", phase.system.algebraic),
             ("delays", phase.delays),
-            ("a start where the phase before it ends", phase.t0 is None),
+            ("a start where the phase before it ends", phase.t0 is None or isinstance(phase.t0, Continued)),
         ):
             if found:
                 text = f"the phase has {what}, through which deviations are not followed: use scenarios instead"

@@ -203,6 +203,8 @@ def _take_histories(
 
 def _delays(phase: Phase) -> list[str]:
     """Delays in words, those of equal stencils in the same."""
+    if phase.t0 is None:  # no phase with delays
+        return list(phase.delays)
     return [f"{name}: {delay.of}, {share(phase, delay):.9f} of the phase ago" for name, delay in phase.delays.items()]
 
 
@@ -225,8 +227,8 @@ def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
         pairs.append((f"{b.name}: samples", list(a.samples), list(b.samples)))
         pairs.append((f"{b.name}: integrals", list(a.integrals), list(b.integrals)))
         pairs.append((f"{b.name}: held", _pieces(a), _pieces(b)))
-        pairs.append((f"{b.name}: delays", _delays(a), _delays(b)))
         pairs.append((f"{b.name}: t0", [str(a.t0 is None)], [str(b.t0 is None)]))
+        pairs.append((f"{b.name}: delays", _delays(a), _delays(b)))
     for where, before, now in pairs:
         if before != now:
             text = f"{', '.join(now) or 'none'} were {', '.join(before) or 'none'} when the program was built"

@@ -184,8 +184,8 @@ class _Search:
         """Whether nothing is asked for until all that was asked is told, and what is `wanted` is learnt."""
         if self.cost is not None and count > LEAST:  # most of the start-up's budget for cheap evaluations
             cheap = min(int((count - LEAST) / self.cost), CHEAP * d)
-            self.wanted, count = _spread(self._coordinates, cheap, rng), LEAST
-        self._first = _spread(self._coordinates, count, rng)
+            self.wanted, count = _distinct(_spread(self._coordinates, cheap, rng)), LEAST
+        self._first = self._new(_distinct(_spread(self._coordinates, count, rng)))
         self._recent: deque[bool] = deque(maxlen=RECENT)
         self._small = self._told = self._since_cheap = 0
 
@@ -263,7 +263,7 @@ class _Search:
                 return None
         feature = self._coordinates.features(best[None])[0]
         if self.cost is not None and self._since_cheap >= self._settings.look_ahead:
-            if -np.log(1.0 - processes.cheap_share(feature)) > self.cost * KNOWN:
+            if 1.0 - processes.cheap_share(feature) < np.exp(-self.cost * KNOWN):
                 self.wanted = self._worth_a_look(best, X[order])
             self.paused = len(self.wanted) > 0
         self._since_cheap += 1
@@ -338,6 +338,11 @@ class _Search:
             return np.asarray(self._coordinates.designs(self._rng.random((1, len(self._problem.space.free))))[0])
         self.ended = "no design is left that was not evaluated"
         return None
+
+
+def _distinct(X: Matrix) -> Matrix:
+    """The rows of `X`, each once, in their order."""
+    return np.asarray(X[np.sort(np.unique(X, axis=0, return_index=True)[1])])
 
 
 def _with(feature: Matrix, columns: NDArray[np.int64], u: Matrix) -> Matrix:

@@ -327,6 +327,19 @@ def test_cheap_evaluations_lead_to_the_optimum_for_the_same_budget():
     assert with_cheap < 0.3 * without
 
 
+def test_a_space_of_fewer_designs_than_the_start_up_is_searched_to_its_end():
+    problem = replace(
+        CURRIN,
+        space=problem_from(
+            lambda d, s: {}, [Parameter("x", "int", 0, 1), Parameter("y", "int", 1, 1)], minimize=["f"]
+        ).space,
+    )
+    evaluate = run(problem, 12)
+    assert evaluate.sentence == "no design is left that was not evaluated"
+    assert sorted(evaluate.X[:, 0].tolist()) == [0.0, 1.0]
+    assert [len(X) for X in evaluate.cheap_batches] == [2]  # each once
+
+
 def test_cheap_evaluations_are_paid_and_told():
     evaluate = run(CURRIN, 18)
     cheap = sum(len(X) for X in evaluate.cheap_batches)
