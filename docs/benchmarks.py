@@ -31,7 +31,8 @@ Rules of `gp` were chosen with seeds 0 to 2 of these problems; the table has its
 run or none says little: BoTorch and Optuna's GP take minutes of a core for each. Behind each table stands, for every
 problem, which other search has the largest median, gp's median over it, and the probability that the other's runs rank
 so far above those of gp by chance (Mann & Whitney 1947, one-sided). One run against five cannot tell (p is 1/6 at
-least). Problems and settings are in `tests/bench/few_evaluations`; `measure.py` there adds runs, `table.py` the rows.
+least); 0.000 everywhere says that no search had come below the worst corner of the front by then. Problems and settings
+are in `tests/bench/few_evaluations`; `measure.py` there adds runs, `table.py` the rows.
 """
 
 #: Below this probability another search is ahead of gp.

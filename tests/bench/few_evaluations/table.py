@@ -19,7 +19,7 @@ HEAD = ("problem", "search", "seed", "evaluations", "share", "processor_ms")
 RESULTS = Path(__file__).parents[3] / "results" / "benchmarks" / "few_evaluations.csv"
 
 
-def rows(folder: Path, counts: tuple[int, ...] = (100, 200)) -> list[tuple[str, str, int, int, float, float]]:
+def rows(folder: Path, counts: tuple[int, ...] = (50, 100, 200)) -> list[tuple[str, str, int, int, float, float]]:
     """Shares of all runs that are as long as one of `counts`; processor time a design where it is known."""
     found = []
     for path in sorted(folder.glob("*.jsonl")):
