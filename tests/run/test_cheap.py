@@ -9,6 +9,8 @@ from run_cases import Recorder, dump, make_study, use
 
 from designopt.plugin import Fidelity, PluginError, model
 from designopt.problem import Problem
+from designopt.report.parts.answer.overview import overview
+from designopt.report.parts.designs.surrogate import surrogate
 from designopt.report.tables import state
 from designopt.run.budget import StageBudget
 from designopt.run.runner import resume_study, run_study
@@ -47,6 +49,15 @@ def test_cheap_evaluations_are_recorded_as_such_and_in_no_result(tmp_path):
     assert [text for kind, text in recorder.events if kind == "fidelity"] == [
         "stage search: cheap evaluations (digits = 1) count 0.1 each; fronts and reports are of full ones alone"
     ]
+
+
+def test_the_report_says_how_many_there_are_and_its_processes_learn_from_them(tmp_path):
+    result = run_study(searched(14), tmp_path / "s")
+    count = len(result.cheap)
+    assert ("designs evaluated cheaply, in no result", str(count)) in overview(result).facts
+    section = surrogate(result)
+    assert f"{count} designs evaluated cheaply taught them too." in section.introduction
+    assert section.tables[0].rows[0][1] < 0.5  # the error of left-out designs over their spread
 
 
 def test_a_run_with_a_larger_budget_goes_on_as_if_it_had_had_it_before(tmp_path):
