@@ -78,10 +78,8 @@ def _unwritable_exports(study: Study, file: str) -> list[Issue]:
     if not formats or (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
         return []
     why = "is no folder" if not there.is_dir() else "is not writable"
-    text = (
-        f"{', '.join(formats)} cannot be written to {study.default_store}: {there} {why}; give a run another folder: -o"
-    )
-    return [Issue(file, None, None, None, "report.export", f"{text} STORE")]
+    text = f"{', '.join(formats)} cannot be written to {study.default_store}: {there} {why}"
+    return [Issue(file, None, None, None, "report.export", f"{text}; give a run another folder: -o STORE")]
 
 
 def _show_choices(study: Study) -> None:

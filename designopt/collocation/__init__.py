@@ -1,4 +1,4 @@
-"""Direct collocation: trajectories and design parameters in one sparse program, solved with IPOPT."""
+"""Direct collocation: trajectories and design parameters in one sparse program, solved by an interior point method."""
 
 import warnings
 

@@ -49,7 +49,7 @@ class Refine:
 
 @solver("collocation", version=1)
 class Collocation:
-    """Direct collocation with IPOPT: the motion and the free real parameters together in one sparse program.
+    """Direct collocation: the motion and the free real parameters together in one sparse program.
 
     For models that state their equations (`trajectory_problem`). The one objective and the limits are expressions of
     the figures that the trajectory problem has; scenarios are phases of one program that share its parameters.

@@ -214,21 +214,43 @@ def test_equalities_delays_and_taken_names_are_refused() -> None:
         with_margins(again, {"push": 1.0}, {"wall": 1.0})
 
 
+def going_on(tf: Any, t0: Any) -> TrajectoryProblem:
+    """Back from the wall in a second phase."""
+    first = nearest(tf=tf)
+    second = replace(first.phases[0], name="back", t0=t0, tf=3.0, initial={})
+    links = {
+        n: Constraint(lambda e, n=n: e.phase["back"].initial[n] - e.phase["motion"].final[n], 0.0, 0.0) for n in "xv"
+    }
+    return replace(
+        first, phases=[first.phases[0], second], constraints=links, cost=lambda e: -e.phase["back"].final["x"]
+    )
+
+
 @pytest.mark.parametrize("tf", [2.0, (1.0, 2.0)])
 def test_phases_that_go_on_from_one_another_are_refused(tf: Any) -> None:
-    first = nearest(tf=tf)
-    second = replace(first.phases[0], name="back", t0=None, tf=3.0, initial={})
+    with pytest.raises(ProblemError, match="back: margins: the phase has a start where the phase before it ends"):
+        with_margins(going_on(tf, None), {"push": PUSH}, {"wall": 1.0})
+
+
+def test_phases_that_only_constraints_link_are_refused() -> None:
+    with pytest.raises(ProblemError, match=r"constraints\.x: links phases, between which deviations are not followed"):
+        solve(with_margins(going_on(2.0, 2.0), {"push": PUSH}, {"wall": 1.0}))
+
+
+def test_phases_that_share_their_choices_alone_have_margins() -> None:
+    """Two moves with equal ends, each with its own margin: the one with the nearer wall decides."""
+    first = nearest()
+    second = replace(first.phases[0], name="other", path={"wall": Constraint(lambda v: v["x"], high=0.7, unit="m")})
     both = replace(
         first,
         phases=[first.phases[0], second],
         constraints={
-            n: Constraint(lambda e, n=n: e.phase["back"].initial[n] - e.phase["motion"].final[n], 0.0, 0.0)
-            for n in "xv"
+            "equal": Constraint(lambda e: e.phase["other"].final["x"] - e.phase["motion"].final["x"], 0.0, 0.0)
         },
-        cost=lambda e: -e.phase["back"].final["x"],
+        cost=lambda e: -e.phase["motion"].final["x"],
     )
-    with pytest.raises(ProblemError, match=r"back: margins: the phase has a start where the phase before it ends"):
-        with_margins(both, {"push": PUSH}, {"wall": 1.0})
+    found = solve(with_margins(both, {"push": PUSH}, {"wall": 2.0}))
+    assert found.objective == pytest.approx(-(0.7 - 2.0 * deviation(2.0, speed=0.0)), abs=1e-8)
 
 
 def test_no_deviation_leaves_the_problem_as_it_is() -> None:

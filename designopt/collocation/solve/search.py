@@ -30,9 +30,9 @@ Vector = NDArray[np.float64]
 
 #: What is violated by less, relative to its scale, is not violated.
 ROUNDED = 1e-10
-#: A run of the own solver that finishes gets so many more iterations.
+#: A run of the package's own solver that finishes gets so many more iterations.
 FEW_TO_FINISH = 60
-#: How a run of the own solver ended that nobody stopped.
+#: How a run of it ended that nobody stopped.
 ENDS = {SOLVED: Status.SOLVED, NEAR: Status.ACCEPTABLE, LIMIT: Status.ITERATION_LIMIT}
 
 

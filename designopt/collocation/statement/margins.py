@@ -13,16 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from designopt.collocation.statement.margin_checks import check_margins, unlinked
 from designopt.collocation.statement.problem import (
     Constraint,
-    Continued,
     Ends,
     Integral,
     Phase,
     ProblemError,
     Symbols,
     TrajectoryProblem,
-    is_added,
 )
 from designopt.dynamics.system import ARGUMENTS, System, Variable
 from designopt.lazy import casadi as ca
@@ -71,18 +70,18 @@ def with_margins(
     times its own deviation. Sensitivities are states ``<state>_by_<number>``; the margin of a constraint between ends
     is the figure "margin(name)", what the cost grows by "margin(cost)". Raises `ProblemError` (bad_statement) for names
     that are not there, for equalities, and for phases with algebraic variables or delays and those that go on from one
-    another.
+    another (where only a constraint between them says so, when the problem is transcribed).
     """
     sources = [_source(problem, name, deviation) for name, deviation in deviations.items()]
     sources = [source for source in sources if source.deviation > 0.0]
-    _check(problem, margins, cost)
+    check_margins(problem, margins, cost)
     if not sources:
         return problem
     ended = [name for name in margins if name in problem.constraints]
     phases = [
         _phase(phase, [s for s in sources if s.moves(phase)], margins, bool(ended or cost)) for phase in problem.phases
     ]
-    constraints, figures = dict(problem.constraints), dict(problem.figures)
+    constraints, figures = unlinked(problem), dict(problem.figures)
     for name in ended:
         stated = constraints[name]
         limited = _AtEnds(stated.value, tuple(sources), tuple(phases), margins[name], (stated.low, stated.high))
@@ -119,38 +118,6 @@ def _source(problem: TrajectoryProblem, name: str, deviation: float) -> Source:
         text = f"is no number whose deviation moves a motion; there are {', '.join(known)}"
         raise ProblemError("bad_statement", f"deviations.{name}", text)
     return known[name]
-
-
-def _check(problem: TrajectoryProblem, margins: Mapping[str, float], cost: float) -> None:
-    there = [
-        *dict.fromkeys(
-            name for p in problem.phases for name in (*p.path, *p.samples, *(v.name for v in p.system.states))
-        ),
-        *(name for name, c in problem.constraints.items() if not is_added(c)),
-    ]
-    for name, times in {**margins, "cost": cost}.items():
-        if not 0.0 <= float(times) < math.inf:
-            raise ProblemError("bad_statement", f"margins.{name}", f"is {times!r}: give a number from 0 on")
-    for name in margins:
-        if name not in there:
-            raise ProblemError(
-                "bad_statement", f"margins.{name}", f"there is no such limit; there are {', '.join(there)}"
-            )
-        tables = [problem.constraints, *(table for p in problem.phases for table in (p.path, p.samples))]
-        if any(name in table and table[name].low == table[name].high for table in tables):
-            raise ProblemError("bad_statement", f"margins.{name}", "is an equality, which leaves no room for a margin")
-    if problem.complementary:
-        text = "contacts open and close elsewhere for other numbers, and are not followed: use scenarios instead"
-        raise ProblemError("bad_statement", "margins", text)
-    for phase in problem.phases:
-        for what, found in (
-            ("algebraic variables", phase.system.algebraic),
-            ("delays", phase.delays),
-            ("a start where the phase before it ends", phase.t0 is None or isinstance(phase.t0, Continued)),
-        ):
-            if found:
-                text = f"the phase has {what}, through which deviations are not followed: use scenarios instead"
-                raise ProblemError("bad_statement", f"{phase.name}: margins", text)
 
 
 def _phase(phase: Phase, sources: Sequence[Source], margins: Mapping[str, float], with_integrals: bool) -> Phase:

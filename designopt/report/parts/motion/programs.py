@@ -56,7 +56,7 @@ def programs(result: Result) -> Section | None:
     return Section(
         "Programs",
         introduction="Each program is one solve of the trajectories and the free parameters together, by direct "
-        "collocation with IPOPT.",
+        "collocation.",
         facts=_facts(records, sign),
         findings=tuple(_findings(records, sign)),
         figures=(*figures, *structure(records[:1])),

@@ -1,0 +1,86 @@
+"""What limits with a margin cannot be stated for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from designopt.collocation.statement.problem import (
+    Constraint,
+    Continued,
+    Ends,
+    EndVariables,
+    ProblemError,
+    TrajectoryProblem,
+    is_added,
+)
+from designopt.lazy import casadi as ca
+
+
+def check_margins(problem: TrajectoryProblem, margins: Mapping[str, float], cost: float) -> None:
+    """Raises `ProblemError` (bad_statement) for names and numbers of `margins`, and of that of the `cost`, that make no
+    sense, and for phases through which deviations are not followed."""
+    there = [
+        *dict.fromkeys(
+            name for p in problem.phases for name in (*p.path, *p.samples, *(v.name for v in p.system.states))
+        ),
+        *(name for name, c in problem.constraints.items() if not is_added(c)),
+    ]
+    for name, times in {**margins, "cost": cost}.items():
+        if not 0.0 <= float(times) < math.inf:
+            raise ProblemError("bad_statement", f"margins.{name}", f"is {times!r}: give a number from 0 on")
+    for name in margins:
+        if name not in there:
+            raise ProblemError(
+                "bad_statement", f"margins.{name}", f"there is no such limit; there are {', '.join(there)}"
+            )
+        tables = [problem.constraints, *(table for p in problem.phases for table in (p.path, p.samples))]
+        if any(name in table and table[name].low == table[name].high for table in tables):
+            raise ProblemError("bad_statement", f"margins.{name}", "is an equality, which leaves no room for a margin")
+    if problem.complementary:
+        text = "contacts open and close elsewhere for other numbers, and are not followed: use scenarios instead"
+        raise ProblemError("bad_statement", "margins", text)
+    for phase in problem.phases:
+        for what, found in (
+            ("algebraic variables", phase.system.algebraic),
+            ("delays", phase.delays),
+            ("a start where the phase before it ends", phase.t0 is None or isinstance(phase.t0, Continued)),
+        ):
+            if found:
+                text = f"the phase has {what}, through which deviations are not followed: use scenarios instead"
+                raise ProblemError("bad_statement", f"{phase.name}: margins", text)
+
+
+def unlinked(problem: TrajectoryProblem) -> dict[str, Constraint]:
+    """The constraints of `problem`; those between phases refuse, when they are called, that one phase begins where
+    another ends: sensitivities would begin anew there."""
+    if len(problem.phases) == 1:
+        return dict(problem.constraints)
+    states = {phase.name: tuple(v.name for v in phase.system.states) for phase in problem.phases}
+    return {
+        name: c if is_added(c) or c.low < c.high else replace(c, value=_Unlinked(name, c.value, states))
+        for name, c in problem.constraints.items()
+    }
+
+
+@dataclass(frozen=True)
+class _Unlinked:
+    name: str
+    value: Callable[[Ends], Any]
+    states: Mapping[str, tuple[str, ...]]
+
+    def __call__(self, e: Ends) -> Any:
+        value = self.value(e)
+        begins = self._of(value, {n: e.phase[n].initial for n in self.states})
+        ends = self._of(value, {n: e.phase[n].final for n in self.states})
+        if any(begin != end for begin in begins for end in ends):
+            text = "links phases, between which deviations are not followed: use scenarios instead"
+            raise ProblemError("bad_statement", f"constraints.{self.name}", text)
+        return value
+
+    def _of(self, value: Any, sides: Mapping[str, EndVariables]) -> list[str]:
+        """The phases of whose states at one of their `sides` the value is a function."""
+        states = {n: ca.vertcat(*(side[v] for v in self.states[n])) for n, side in sides.items()}
+        return [n for n, column in states.items() if ca.depends_on(ca.SX(value), column)]
