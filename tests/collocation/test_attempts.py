@@ -155,7 +155,7 @@ def test_a_design_that_cannot_be_is_evaluated_once(monkeypatch: pytest.MonkeyPat
 def test_each_way_leads_to_the_optimum_of_an_easy_problem(way: str) -> None:
     problem = benchmark_problems.sliding_mass()
     program = Program(problem, QUICK)
-    found: Solution = dict(ways(program, problem, None))[way]()
+    found: Solution = dict(ways(program, problem, None))[way]()[-1]
 
     assert found.status is Status.SOLVED
     assert found.objective == pytest.approx(0.4, rel=1e-6)
@@ -164,6 +164,16 @@ def test_each_way_leads_to_the_optimum_of_an_easy_problem(way: str) -> None:
     assert again.status is Status.SOLVED
     assert again.objective == pytest.approx(0.4, rel=1e-6)
     assert again.iterations <= 12
+
+
+def test_a_way_of_several_solves_counts_the_iterations_of_all() -> None:
+    problem = benchmark_problems.sliding_mass()
+    program = Program(problem, replace(QUICK, rollout=True))  # the coarse mesh comes first, then
+    failed = replace(program.solve(), status=Status.LOCALLY_INFEASIBLE)
+    found = persist(program, problem, None, failed)
+
+    assert found.attempts[-1].way == "coarse mesh first"
+    assert found.attempts[-1].iterations > found.iterations
 
 
 def test_a_guess_is_what_the_ways_begin_with() -> None:

@@ -17,8 +17,8 @@ class Functions:
     """Cost, rows and derivatives of `made`: ``evaluate(what)`` reads `x`, `p`, `cost_factor` and `row_factors`, and
     writes `cost` and `g` (what 0), `gradient` and the nonzeros of `jacobian` (1), those of `hessian` (2).
 
-    After each it is asked whether it `stops`; what is raised on the way is kept as `raised`. `user` is whose search has
-    left what they hold.
+    `addresses` are those of these arrays in memory. After each call it is asked whether it `stops`; what is raised on
+    the way is kept as `raised`. `user` is whose search has left what they hold.
     """
 
     def __init__(self, made: Transcription) -> None:
@@ -28,6 +28,9 @@ class Functions:
         self.jacobian = np.zeros(made.jacobian.nnz_out(1))
         self.hessian = np.zeros(made.hessian.nnz_out(0))
         self.cost_factor, self.row_factors = np.zeros(1), np.zeros(m)
+        shared = {"all": self.x, "cost": self.cost, "g": self.g, "gradient": self.gradient, "jacobian": self.jacobian}
+        shared |= {"hessian": self.hessian, "cost_factor": self.cost_factor, "row_factors": self.row_factors}
+        self.addresses = {name: each.ctypes.data for name, each in shared.items()}
         given = (self.x, self.p)
         multiplied = (*given, self.cost_factor, self.row_factors)
         self._kept: list[Any] = []  # what the calls work with

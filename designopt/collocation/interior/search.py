@@ -77,17 +77,12 @@ class Run:
             both = np.concatenate([multipliers.bound_multipliers[s.column], self._y[s.slack_row]])
             self._zl[:], self._zu[:] = np.maximum(-both, 0.0), np.maximum(both, 0.0)
         functions = of.functions
-        integers = {name: getattr(s, name) for name in library.INTEGERS}
-        numbers = {
-            "all": functions.x, "cost": functions.cost, "g": functions.g, "gradient": functions.gradient,
-            "jacobian": functions.jacobian, "hessian": functions.hessian, "cost_factor": functions.cost_factor,
-            "row_factors": functions.row_factors, "value": self._value, "low": self._limits[0], "up": self._limits[1],
-            "x": self._x, "y": self._y, "zl": self._zl, "zu": self._zu,
-        }  # fmt: skip
+        own = {"value": self._value, "low": self._limits[0], "up": self._limits[1], "x": self._x, "y": self._y}
+        own |= {"zl": self._zl, "zu": self._zu}
         told = library.Given(
             n=s.n, free=free, m=len(s.equation), columns=made.layout.size, rows=len(made.row_scale), nz=len(s.row),
             w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
-            **{name: each.ctypes.data for name, each in (integers | numbers).items()},
+            **s.addresses, **functions.addresses, **{name: each.ctypes.data for name, each in own.items()},
             evaluate=of.evaluate, barrier=BARRIER[warm], push=PUSH[warm], warm=warm,
         )  # fmt: skip
         self._begun = False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,11 @@ class Structure:
     j_to: Indices
     j_row: Indices
     j_col: Indices
+
+    @cached_property
+    def addresses(self) -> dict[str, int]:
+        """Where each table is in memory, by its name."""
+        return {table.name: getattr(self, table.name).ctypes.data for table in fields(self)}
 
     @property
     def n(self) -> int:

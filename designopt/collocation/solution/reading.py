@@ -38,7 +38,8 @@ class Reader:
             for point, place in zip(statement.points, places.phases, strict=True)
         ]
         ends = statement.ends
-        self._ends = ca.Function("figures", ends.all, [ends.cost, ca.densify(column(list(ends.figures.values())))])
+        figures = ca.densify(column(list(ends.figures.values())))
+        self._ends = PerPoint(ca.Function("figures", ends.all, [ends.cost, figures]), 1)
 
     def phase(self, i: int, x: Vector, parameters: Vector) -> PhaseValues:
         """Phase i at variables `x` (n,), not scaled, and the program's `parameters`."""
@@ -70,7 +71,7 @@ class Reader:
     def figures(self, phases: Sequence[PhaseValues], x: Vector) -> tuple[float, dict[str, float]]:
         """The cost, and terms and figures by name."""
         cost, figures = self._ends(*self.ends(phases, x))
-        return float(cost), dict(zip(self.statement.ends.figures, np.asarray(figures).ravel().tolist(), strict=True))
+        return float(cost[0, 0]), dict(zip(self.statement.ends.figures, figures.ravel().tolist(), strict=True))
 
     def cost(self, x: Vector, parameters: Vector) -> float:
         """The objective at variables `x` (n,), not scaled."""

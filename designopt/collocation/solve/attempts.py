@@ -22,7 +22,8 @@ from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.system import Variable
 
 Vector = NDArray[np.float64]
-Way = Callable[[], Solution]
+#: A way is one solve or a chain of them, of which the last counts.
+Way = Callable[[], tuple[Solution, ...]]
 
 #: After these endings another way may lead further.
 WORTH = frozenset(
@@ -63,11 +64,12 @@ def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, f
         if spent > max(PATIENCE * failed.iterations, LEAST):
             break
         try:
-            found = way()
+            chain = way()
         except ProblemError:
             continue
-        tried.append(Attempt(name, found.status, found.iterations))
-        spent += found.iterations
+        found, iterations = chain[-1], sum(solved.iterations for solved in chain)
+        tried.append(Attempt(name, found.status, iterations))
+        spent += iterations
         if found.success:
             before = ", ".join(f"{a.way} ({a.status.name.lower()})" for a in tried[:-1])
             text = f"{found.message} It was found by attempt {len(tried)}, {name}, after: {before}."
@@ -81,23 +83,23 @@ def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, f
 def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Iterator[tuple[str, Way]]:
     """What is tried, by name, in its order."""
     if not program.options.rollout:
-        yield "rollout", lambda: program.solve(problem, guess=rollout(problem, guess))
+        yield "rollout", lambda: (program.solve(problem, guess=rollout(problem, guess)),)
     yield "coarse mesh first", lambda: _from_coarse(program, problem, guess)
-    yield "unit scales", lambda: _with_unit_scales(program, problem, guess)
+    yield "unit scales", lambda: (_with_unit_scales(program, problem, guess),)
     yield "final values moved", lambda: _with_moved_ends(program, problem, guess)
     if any(len(set(ends(phase.tf))) == 2 for phase in problem.phases):
         for factor in TIMES:
-            yield f"times guessed {factor:g} times", lambda f=factor: _with_other_times(program, problem, guess, f)  # type: ignore[misc]
+            yield f"times guessed {factor:g} times", lambda f=factor: (_with_other_times(program, problem, guess, f),)  # type: ignore[misc]
     for i in range(1, STARTS + 1):
-        yield f"start {i}", lambda i=i: _from_start(program, problem, guess, i)  # type: ignore[misc]
+        yield f"start {i}", lambda i=i: (_from_start(program, problem, guess, i),)  # type: ignore[misc]
 
 
-def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
+def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> tuple[Solution, ...]:
     meshes = []
     for phase, mesh in zip(problem.phases, program.meshes, strict=True):
         meshes.append(first_mesh(phase, mesh.schemes[0], max(len(mesh) // COARSER, FEWEST)))
     coarse = Program(problem, program.options, guess, meshes=meshes, statement=program.statement).solve(guess=guess)
-    return program.solve(problem, guess=Guess.of(coarse)) if coarse.success else coarse
+    return (coarse, program.solve(problem, guess=Guess.of(coarse))) if coarse.success else (coarse,)
 
 
 def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
@@ -131,14 +133,15 @@ def _rescaled(iterate: Iterate, before: Transcription, after: Transcription) -> 
     )
 
 
-def _with_moved_ends(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
+def _with_moved_ends(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> tuple[Solution, ...]:
     start = begin = rollout(problem, guess)
+    chain: list[Solution] = []
     for share in SHARES:
-        found = program.solve(_moved(problem, begin, share), guess=start)
-        if not found.success:
-            return found
-        start = Guess.of(found)
-    return program.solve(problem, guess=start)
+        chain.append(program.solve(_moved(problem, begin, share), guess=start))
+        if not chain[-1].success:
+            return tuple(chain)
+        start = Guess.of(chain[-1])
+    return (*chain, program.solve(problem, guess=start))
 
 
 def _moved(problem: TrajectoryProblem, motion: Guess, share: float) -> TrajectoryProblem:
