@@ -17,6 +17,7 @@ from designopt.collocation import (
     Options,
     Phase,
     ProblemError,
+    Program,
     Refinement,
     Status,
     TrajectoryProblem,
@@ -198,3 +199,40 @@ def test_pairs_that_a_problem_states_itself_are_solved_for(stuck: Complemented) 
         solve(stated)
     with pytest.raises(ProblemError, match="contacts open and close elsewhere"):
         with_margins(stated, {"motion.initial.x": 0.1}, {"x": 1.0})
+
+
+@pytest.mark.parametrize("sizes", [(1e200, 1e200), 3.0, ("a", 1.0), (1.0,), None])
+def test_sizes_are_two_numbers_with_a_product(sizes: Any) -> None:
+    with pytest.raises(ValueError, match="give two positive numbers"):
+        Complementary(lambda v: v["y"], lambda v: v["support"], sizes=sizes)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "relaxations", "text"),
+    [
+        ({"ground": (lambda v: v["y"], lambda v: v["support"])}, (1.0,), "complementary.ground: is a tuple, not Compl"),
+        (GROUND, ("a",), "give positive numbers that fall"),
+        (GROUND, (np.inf, 1.0), "give positive numbers that fall"),
+        (GROUND, None, "give positive numbers that fall"),
+    ],
+)
+def test_what_is_no_pair_and_no_relaxation_is_refused(pairs: Any, relaxations: Any, text: str) -> None:
+    with pytest.raises(ProblemError, match=text):
+        solve_complementary(hop(), pairs, relaxations=relaxations)
+
+
+def test_a_request_to_stop_ends_the_chain_and_all_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, calls = Program.solve, list[Status]()
+
+    def solved(program: Program, *given: Any, **more: Any) -> Any:
+        found = own(program, *given, **more)
+        calls.append(Status.CANCELLED if len(calls) == 3 else found.status)
+        return replace(found, status=calls[-1])
+
+    monkeypatch.setattr(Program, "solve", solved)
+    found = solve_complementary(rough_move(), STICKING, Options(intervals=10, starts=3))
+
+    assert calls == [Status.SOLVED] * 3 + [Status.CANCELLED]
+    assert not found.success
+    assert found.chain[-1].status is Status.CANCELLED
+    assert found.solution.objective == found.chain[2].objective

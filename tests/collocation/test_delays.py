@@ -25,6 +25,7 @@ from designopt.collocation import (
     TrajectoryProblem,
     load_solution,
     save_solution,
+    sensitivities,
     solve,
     with_rates,
 )
@@ -202,6 +203,65 @@ def test_refinement_keeps_intervals_a_delay_apart() -> None:
     assert all(np.abs(nodes - node + 0.05).min() < 1e-9 for node in nodes if node > 0.05)
 
 
+def late_force(*by: float) -> TrajectoryProblem:
+    """A block moves by 1 from rest to rest within 1 s by the mean of a force as it was `by` ago, each with the least
+    int u^2. By one delay D = 1 - by remain: 12 / D^3."""
+    late = [f"late{k}" for k in range(len(by))]
+    of = system("late", {"x": lambda s: s["v"], "v": lambda s: sum(s[n] for n in late) / len(by)}, ["u", *late])
+    phase = Phase(
+        of,
+        tf=1.0,
+        initial={"x": 0.0, "v": 0.0},
+        final={"x": 1.0, "v": 0.0},
+        integrals={"effort": Integral(lambda v: v["u"] ** 2)},
+        delays={name: Delay("u", each, 0.0) for name, each in zip(late, by, strict=True)},
+    )
+    return TrajectoryProblem([phase], cost=lambda e: e.integral["effort"])
+
+
+@pytest.mark.parametrize("by", [0.013, 0.05, 0.15, 0.7])
+@pytest.mark.parametrize("more", [{}, {"refine": Refinement(1e-6)}])
+def test_a_control_cannot_hide_between_the_points_that_look_back_to_it(by: float, more: dict[str, Any]) -> None:
+    """It may jump at nodes; were there no node a delay later, a saw-tooth would cost a quarter of the optimum less."""
+    found = solve(late_force(by), Options(intervals=10, **more))
+
+    assert found.status is Status.SOLVED
+    assert found.objective == pytest.approx(12.0 / (1.0 - by) ** 3, rel=1e-6)
+
+
+def test_several_delays_of_a_control_have_the_nodes_of_all_their_sums() -> None:
+    coarse, fine = (solve(late_force(0.2, 0.3217), Options(intervals=n)) for n in (10, 100))
+
+    assert coarse.objective == pytest.approx(fine.objective, rel=5e-3)
+    times = coarse.phase.mesh.nodes
+    assert all(np.abs(times - t).min() < 1e-9 for s in (0.2, 0.3217) for t in times + s if t < 1.0)
+
+
+def test_a_control_whose_delay_needs_too_many_intervals_is_refused() -> None:
+    with pytest.raises(ProblemError, match=r"motion: delays: .*more than 2000 intervals here"):
+        solve(late_force(1e-6))
+    with pytest.raises(ProblemError, match="make one delay a multiple of the other"):
+        solve(late_force(0.011, 0.0123456, 0.01456789))
+
+
+def test_a_delay_as_long_as_the_phase_leaves_it_to_its_history() -> None:
+    found = solve(late_force(1.0), Options(intervals=10))
+
+    assert found.status is Status.LOCALLY_INFEASIBLE
+    assert found.phase.values["late0"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_no_derivative_by_the_times_of_a_phase_with_delays_is_given() -> None:
+    """With them the places that are looked back to would move over the mesh."""
+    problem = least_effort(0.5)
+    found = solve(problem)
+
+    assert set(sensitivities(problem, found).names) == {"motion.initial.x", "motion.final.x"}
+    with pytest.raises(ProblemError, match=r"motion\.tf: is no number of the problem"):
+        sensitivities(problem, found, ["motion.tf"])
+    assert math.isnan(found.dJ_dq["motion.tf"])
+
+
 def test_a_history_is_a_number_a_function_or_a_signal() -> None:
     times = np.linspace(-0.5, 0.0, 30)
     results = [
@@ -258,6 +318,8 @@ def test_a_warm_start_and_a_saved_result_know_delays(tmp_path: Any) -> None:
         ({"delays": {"x_late": 1.0}}, "is a float, not Delay"),
         ({"delays": {"x_late": Delay("x", 1.0, lambda t: math.inf)}}, r"the history of 'x' is inf at -?\d"),
         ({"delays": {"x_late": Delay("x", 1.0, lambda t: "much")}}, "is 'much', not a number"),
+        ({"delays": {"x_late": Delay("x", 1.0, lambda t: 1.0 / 0.0)}}, "the history at -.* s ends with ZeroDivision"),
+        ({"tf": 0.0}, "motion: tf: 0 is not after t0 = 0"),
         (
             {"delays": {"x_late": Delay("x", 1.0, Signal(np.array([-0.5, 0.0]), np.ones(2)))}},
             "the signal is known from -0.5 to 0",

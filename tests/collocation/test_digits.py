@@ -24,6 +24,7 @@ from designopt.collocation import (
     save_solution,
     solve,
 )
+from designopt.collocation.solution.optimality.singular import _bends_everywhere
 
 
 def limited_block(size: float) -> TrajectoryProblem:
@@ -110,6 +111,11 @@ def test_a_rocket_has_a_singular_arc_between_full_thrust_and_none() -> None:
 @pytest.mark.parametrize("name", ["double_integrator", "cart_pole", "van_der_pol", "quarter_car", "linear_tangent"])
 def test_switches_and_regular_controls_are_not_singular(name: str) -> None:
     assert Program(getattr(benchmark_problems, name)()).solve().singular_arcs == ()
+
+
+def test_curvature_beyond_all_sizes_is_no_arc_and_no_warning() -> None:
+    """Of a failed solve whose cost is nothing."""
+    assert not _bends_everywhere(np.full((1, 1, 1), 1e305), np.ones((1, 1, 1)))
 
 
 def test_the_control_that_is_singular_is_told_from_the_one_that_is_not() -> None:

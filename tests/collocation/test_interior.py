@@ -126,3 +126,11 @@ def test_it_stops_at_the_limit_of_iterations_and_keeps_the_iterate():
     assert found.status is Status.ITERATION_LIMIT
     assert found.iterations == 4
     assert len(found.history["objective"]) == 5
+
+
+@needs_compiler
+def test_more_iterations_than_a_c_int_holds_are_as_many_as_it_holds():
+    found = solve(problems.block_move(), Options(intervals=10, max_iterations=10**12, check=False))
+
+    assert found.solver.startswith(NAME)
+    assert found.status is Status.SOLVED

@@ -19,6 +19,8 @@ def relaxed_problem(
     phases = {phase.name: phase for phase in problem.phases}
     for name, pair in pairs.items():
         where = f"complementary.{name}"
+        if not isinstance(pair, Complementary):
+            raise ProblemError("bad_statement", where, f"is a {type(pair).__name__}, not Complementary(first, second)")
         if pair.phase not in phases:
             text = f"there is no phase '{pair.phase}'; there are {', '.join(phases)}"
             raise ProblemError("bad_statement", where, text)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -106,14 +107,19 @@ def solve_complementary(
     """
     pairs = {**problem.complementary, **(pairs or {})}
     problem, options = replace(problem, complementary={}), euler(options or Options())
-    steps = [float(r) for r in relaxations]
-    if not steps or any(not b < a for a, b in itertools.pairwise(steps)) or not steps[-1] > 0.0:
+    steps: list[Any] = list(relaxations) if isinstance(relaxations, Iterable) else [relaxations]
+    numbers = bool(steps) and all(isinstance(r, Real) for r in steps)
+    if not numbers or any(not b < a for a, b in itertools.pairwise([math.inf, *steps])) or not steps[-1] > 0.0:
         raise ProblemError("bad_statement", "relaxations", f"are {steps}: give positive numbers that fall")
     program = Program(relaxed_problem(problem, pairs, steps[0]), options, guess)
     best = relaxed_chain(program, problem, pairs, steps, guess)
     for i in range(1, options.starts):
+        if best.chain[-1].status is Status.CANCELLED:
+            break
         drawn = perturbed(problem, guess, np.random.default_rng([options.seed, i]))
         found = relaxed_chain(program, problem, pairs, steps, drawn)
+        if found.chain[-1].status is Status.CANCELLED:
+            return found
         if (found.success, -found.solution.objective) > (best.success, -best.solution.objective):
             best = found
     if not (options.check and best.solution.success):
@@ -158,7 +164,7 @@ def relaxed_chain(
             best, last = found, step
             steps.pop(0)
             divided = 0 if step in relaxations else divided
-        elif best is None or divided == DIVIDED:
+        elif best is None or divided == DIVIDED or found.status is Status.CANCELLED:
             break
         else:
             steps.insert(0, math.sqrt(last * step))

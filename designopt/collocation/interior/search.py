@@ -30,6 +30,8 @@ NAME = "designopt interior point"
 SOLVED, NEAR, LIMIT, STOPPED, LOST = range(5)
 #: What functions are asked for: `VALUES` and `SLOPES` of state.c.
 VALUES, SLOPES = range(2)
+#: A search has no more iterations: a C int holds no larger number.
+MOST = 2**31 - 1
 #: Names of what is recorded of each iteration, as IPOPT has them.
 RECORDED = ("obj", "inf_pr", "inf_du", "mu", "d_norm", "alpha_pr")
 #: How far inside its limits a search begins, and with which barrier, without and with multipliers.
@@ -105,7 +107,7 @@ class Run:
         if functions.user is not self and self._begun:  # the derivatives that are there are another search's
             functions.evaluate(SLOPES)
         functions.user, self._begun = self, True
-        found = int(self._of.code.interior_run(self._state, tolerance, of_rows, acceptable, most))
+        found = int(self._of.code.interior_run(self._state, tolerance, of_rows, acceptable, min(most, MOST)))
         if functions.raised is not None:
             raise functions.raised
         return found

@@ -53,9 +53,9 @@ def all_names(problem: TrajectoryProblem) -> list[str]:
 
 
 def _is_timed(phase: Phase) -> bool:
-    """Whether something is sampled at given times: with the ends of the phase it would move over the mesh."""
+    """Whether something is sampled at given times, or delayed: with the ends of its phase it moves over the mesh."""
     entries: list[Constraint | Integral] = [*phase.samples.values(), *phase.integrals.values()]
-    return any(entry.at is not None and not entry.at.of_duration for entry in entries)
+    return bool(phase.delays) or any(entry.at is not None and not entry.at.of_duration for entry in entries)
 
 
 def directions(
@@ -66,7 +66,7 @@ def directions(
     A parameter, or a data entry of all phases that have it, goes by its name; "phase.entry" is that of one phase.
     "phase.t0" and "phase.tf" are fixed times, "phase.initial.x" and "phase.final.x" fixed values at the ends. A signal
     is moved as a whole; a time moves where signals over time are sampled, and the phase that goes on from there. Phases
-    with samples at given times have none of their times among them.
+    with delays, or samples at given times, have none of their times among them.
     """
     shape = len(names)
     found = Directions(

@@ -1,4 +1,8 @@
-"""The first mesh of a phase: equal intervals, nodes where controls are held anew, and a delay from one another."""
+"""The first mesh of a phase: equal intervals, nodes where controls are held anew, and a delay from one another.
+
+A control may jump at every node. One that is delayed jumps a delay later, and between nodes nothing would see it: so a
+mesh has the nodes of delayed controls and algebraic variables once more, a delay later, however many that are.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import Phase
+from designopt.collocation.statement.problem import Phase, ProblemError
 from designopt.collocation.statement.scheme import Scheme
 from designopt.collocation.transcription.delays import SAME, share
 from designopt.collocation.transcription.mesh import Mesh
@@ -22,17 +26,59 @@ MORE = 4
 #: Where that is not to be had: a motion bends once more smoothly after each delay, and kinks of a higher derivative
 #: than this are no matter.
 BENDS = 6
+#: Delayed controls take no more intervals than this, or than so many times those that are asked for.
+MOST, MOST_TIMES = 2000, 20
 
 
 def first_mesh(phase: Phase, scheme: Scheme, intervals: int) -> Mesh:
-    """About so many `intervals`, not fewer: whole ones in each piece of held controls, and between kinks of delays."""
+    """About so many `intervals`, not fewer: whole ones in each piece of held controls, and between kinks of delays.
+
+    Raises `ProblemError` (bad_statement) where delays of controls take too many.
+    """
     pieces = math.lcm(*phase.pieces.values())
     if not phase.delays:
         return Mesh.uniform(scheme, pieces * math.ceil(intervals / pieces))
-    edges = _edges(phase, pieces, intervals)
+    most = max(MOST, MOST_TIMES * intervals)
+    edges = _with_later(phase, _edges(phase, pieces, intervals), most)
     counts = np.ceil(np.diff(edges) * intervals - SAME).astype(int)
     parts = [np.linspace(a, b, n, endpoint=False) for a, b, n in zip(edges, edges[1:], counts, strict=False)]
-    return Mesh.at(scheme, np.concatenate([*parts, [1.0]]))
+    return Mesh.at(scheme, _with_later(phase, np.concatenate([*parts, [1.0]]), most))
+
+
+def with_later_nodes(phase: Phase, mesh: Mesh) -> Mesh:
+    """`mesh` with its nodes once more where delayed controls jump."""
+    nodes = _with_later(phase, mesh.nodes, MOST * len(mesh))
+    if len(nodes) == len(mesh.nodes):
+        return mesh
+    within, _ = mesh.interval_of(0.5 * (nodes[1:] + nodes[:-1]))
+    return Mesh(nodes, tuple(mesh.schemes[k] for k in within))
+
+
+def _jumping(phase: Phase) -> list[float]:
+    """The delays, as shares of the phase below 1, of what may jump: states are continuous."""
+    states = {v.name for v in phase.system.states}
+    found = {share(phase, delay) for delay in phase.delays.values() if delay.of not in states}
+    return sorted(each for each in found if each < 1.0 - SAME)
+
+
+def _with_later(phase: Phase, nodes: Vector, most: int) -> Vector:
+    """`nodes` and all sums of the delays of controls from them. Raises `ProblemError` where these are more than `most`
+    intervals."""
+    shares, found = _jumping(phase), nodes
+    while shares:
+        more = _distinct(np.concatenate([found, *(found + s for s in shares)]))
+        more[0], more[-1] = 0.0, 1.0
+        if len(more) == len(found):
+            break
+        if len(more) > most + 1:
+            text = (
+                "a delayed control needs intervals no longer than its delay, and each node once more a delay later:"
+                f" more than {most} intervals here. Leave out a delay that short, or make one delay a multiple of"
+                " the other"
+            )
+            raise ProblemError("bad_statement", f"{phase.name}: delays", text)
+        found = more
+    return found
 
 
 def _edges(phase: Phase, pieces: int, intervals: int) -> Vector:
@@ -42,17 +88,18 @@ def _edges(phase: Phase, pieces: int, intervals: int) -> Vector:
     them, where nothing keeps a control from its limits. The history ends in a kink at the start; the costates, which
     look forward, have one at the end.
     """
-    shares = _shares(phase)
+    shares, jumps = _shares(phase), bool(_jumping(phase))
+    most = max(MOST, MOST_TIMES * intervals) if jumps else MORE * intervals
     found = few = _distinct(np.linspace(0.0, 1.0, pieces + 1))
     for order in itertools.count(1):
         more = _distinct(np.concatenate([found, *(found + s for s in shares), *(found - s for s in shares)]))
         if len(more) == len(found):
             break
-        if len(more) > MORE * intervals + 1:
+        if len(more) > most + 1:
             found = few
             break
         found = more
-        if order <= BENDS and len(found) <= max(intervals, len(few)) + 1:
+        if not jumps and order <= BENDS and len(found) <= max(intervals, len(few)) + 1:
             few = found
     found[0], found[-1] = 0.0, 1.0
     return found

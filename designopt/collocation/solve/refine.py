@@ -18,7 +18,7 @@ from designopt.collocation.solution.solution import Attempt, PhaseSolution, Roun
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.verification.error import interval_errors, pulse_errors
 from designopt.collocation.solution.verification.resimulate import resimulate
-from designopt.collocation.solve.first_mesh import errors_with_delays
+from designopt.collocation.solve.first_mesh import errors_with_delays, with_later_nodes
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Refinement
@@ -103,6 +103,7 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
             )
             for phase in problem.phases
         ]
+        meshes = [with_later_nodes(phase, mesh) for phase, mesh in zip(problem.phases, meshes, strict=True)]
         result, tried = _round(program, found, meshes, start)
         attempts += tuple(a._replace(way=f"round {len(rounds)} {a.way}") for a in tried)
         result = replace(result, starts=first.starts, seed=first.seed, warm_path=first.warm_path)

@@ -125,6 +125,10 @@ def _check_delays(phase: Phase) -> None:
                 " as numbers, and look for the best duration from outside"
             )
             raise ProblemError("bad_statement", where, text)
+        assert phase.t0 is not None
+        if not (begin := ends(phase.t0)[0]) < (end := ends(phase.tf)[0]):
+            text = f"{end:g} is not after t0 = {begin:g}: a phase takes some time"
+            raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
 
 
 def _check_constraints(where: str, given: Mapping[str, Any], kind: type) -> None:

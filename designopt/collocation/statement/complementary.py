@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 
@@ -23,5 +24,7 @@ class Complementary:
     sizes: tuple[float, float] = (1.0, 1.0)
 
     def __post_init__(self) -> None:
-        if len(self.sizes) != 2 or not all(0.0 < size < math.inf for size in self.sizes):
-            raise ValueError(f"sizes are {self.sizes!r}: give two positive numbers")
+        sizes: Any = self.sizes
+        numbers = isinstance(sizes, Sequence) and len(sizes) == 2 and all(isinstance(size, Real) for size in sizes)
+        if not (numbers and all(0.0 < size < math.inf for size in sizes) and 0.0 < math.prod(sizes) < math.inf):
+            raise ValueError(f"sizes are {sizes!r}: give two positive numbers")

@@ -48,14 +48,18 @@ class Delay:
         elif isinstance(history, Real):
             found = np.full(len(times), float(history))
         else:
-            found = np.array([_number(history(float(t)), float(t)) for t in times])
+            found = np.array([_number(history, float(t)) for t in times])
         if not np.isfinite(found).all():
             first = int(np.flatnonzero(~np.isfinite(found))[0])
             raise ValueError(f"the history of '{self.of}' is {found[first]} at {times[first]:g} s")
         return np.asarray(found, float)
 
 
-def _number(given: Any, time: float) -> float:
+def _number(history: Callable[[float], Any], time: float) -> float:
+    try:
+        given = history(time)
+    except Exception as error:
+        raise ValueError(f"the history at {time:g} s ends with {type(error).__name__}: {error}") from error
     try:
         return float(given)
     except (TypeError, ValueError) as error:

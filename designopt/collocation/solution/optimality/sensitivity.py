@@ -39,7 +39,7 @@ def data_sensitivity(
 
     The gradient of the Lagrangian by them at variables `x` (not scaled), where the functions of the phases have
     `values`. A fixed time moves the samples of signals over time, too. It has none (not a number) where what is
-    sampled at given times would be elsewhere on the mesh.
+    sampled at given times, or looked back to, would be elsewhere on the mesh.
     """
     statement = made.statement
     of_points, of_ends = _functions(statement)
@@ -64,8 +64,8 @@ def data_sensitivity(
                 fractions = np.concatenate([fractions, at.fractions])
         total = gradient[:nc].sum(axis=1)
         fixed = [name for name, index in (("t0", place.t0), ("tf", place.tf)) if index < 0]
-        if any(s.phase == i and not samples_of(phase, s).of_duration for s in statement.samples):
-            total[len(point.constant_names) :] = np.nan  # the samples would be elsewhere on the mesh
+        if phase.delays or any(s.phase == i and not samples_of(phase, s).of_duration for s in statement.samples):
+            total[len(point.constant_names) :] = np.nan  # samples, or what is looked back to, would move over the mesh
         for j, name in enumerate(fixed, len(point.constant_names)):
             share = 1.0 - fractions if name == "t0" else fractions
             for k, entry in enumerate(point.signal_names):

@@ -52,7 +52,8 @@ def singular_arcs(
         scale = made.scale[place.point[:, free]]
         curvature = curvature[:, free, free] * scale[:, :, None] * scale[:, None, :]
         counted = weights > 0.0
-        curvature[counted] /= weights[counted, None, None] * max(abs(cost), 1e-300)
+        with np.errstate(over="ignore", invalid="ignore"):  # of a failed solve; what is not finite is passed over
+            curvature[counted] /= weights[counted, None, None] * max(abs(cost), 1e-300)
         held = _held(made, given, i, x, known, slopes[:, :, free] * scale[:, None, :])
         if _bends_everywhere(curvature[counted], held[counted]):
             continue
@@ -85,8 +86,12 @@ def _bends_everywhere(curvature: Cube, held: Cube) -> bool:
     sizes = np.abs(curvature).max(axis=(1, 2), initial=FLAT)
     held = held / np.maximum(np.linalg.norm(held, axis=2, keepdims=True), 1e-300)
     shifted = curvature - FLAT * np.eye(curvature.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        tested = shifted + (LARGE * sizes[:, None, None]) * (held.transpose(0, 2, 1) @ held)
+    if not np.isfinite(tested).all():
+        return False
     try:
-        np.linalg.cholesky(shifted + (LARGE * sizes[:, None, None]) * (held.transpose(0, 2, 1) @ held))
+        np.linalg.cholesky(tested)
     except np.linalg.LinAlgError:
         return False
     return True
