@@ -81,14 +81,14 @@ class Run:
         functions = of.functions
         own = {"value": self._value, "low": self._limits[0], "up": self._limits[1], "x": self._x, "y": self._y}
         own |= {"zl": self._zl, "zu": self._zu}
-        told = library.Given(
+        passed = library.Given(
             n=s.n, free=free, m=len(s.equation), columns=made.layout.size, rows=len(made.row_scale), nz=len(s.row),
             w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
             **s.addresses, **functions.addresses, **{name: each.ctypes.data for name, each in own.items()},
             evaluate=of.evaluate, barrier=BARRIER[warm], push=PUSH[warm], warm=warm,
         )  # fmt: skip
         self._begun = False
-        self._state = of.code.interior_new(ctypes.byref(told))
+        self._state = of.code.interior_new(ctypes.byref(passed))
         if not self._state:
             raise MemoryError("no memory for the interior point method")
 

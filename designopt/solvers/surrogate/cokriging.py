@@ -1,7 +1,7 @@
 """A process that learns from cheap values too: autoregressive co-kriging of two levels.
 
-What is full is a factor times what is cheap, and a difference that is a process of its own (Kennedy & O'Hagan 2000), in
-the recursive form of Le Gratiet & Garnier (2014): the process of the cheap values is fitted first, then that of the
+A full value is a factor times the cheap one plus a difference, a process of its own (Kennedy & O'Hagan 2000), in the
+recursive form of Le Gratiet & Garnier (2014): the process of the cheap values is fitted first, then that of the
 differences. Where a full value has no cheap one beside it, the prediction stands for it.
 """
 

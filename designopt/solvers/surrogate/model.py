@@ -64,15 +64,20 @@ class Observations:
     def of(cls, problem: Problem, outcomes: Sequence[Outcomes], slopes: bool = False) -> Observations:
         """What outcomes tell, `slopes` too if asked. Designs that break a relation are left out: they are known
         before."""
-        told = [o for o in outcomes if not (problem.space.relation_violation(o.X) > 0.0).all()]
-        rows = [(o.X, o.objectives, _limit_values(problem, o), o.feasible, o.failed | o.invalid) for o in told]
+        kept = [(o, problem.space.relation_violation(o.X) <= 0.0) for o in outcomes]
+        kept = [(o, valid) for o, valid in kept if valid.any()]
+        rows = [
+            (o.X[valid], o.objectives[valid], _limit_values(problem, o)[valid], o.feasible[valid],
+             (o.failed | o.invalid)[valid])
+            for o, valid in kept
+        ]  # fmt: skip
         if not rows:
             d, m, k = len(problem.space.free), len(problem.objectives), len(problem.limits)
             none = np.zeros(0, dtype=bool)
             return cls(np.empty((0, d)), np.empty((0, m)), np.empty((0, k)), none, none)
         X, objectives, limits, feasible, failed = (np.concatenate(part) for part in zip(*rows, strict=True))
         lost = failed | ~np.isfinite(limits).all(axis=1) | ~np.isfinite(objectives).all(axis=1)
-        of_outcomes = np.concatenate([_slopes(problem, o) for o in told]) if slopes else None
+        of_outcomes = np.concatenate([_slopes(problem, o)[valid] for o, valid in kept]) if slopes else None
         return cls(X, objectives, limits, feasible & ~lost, lost, of_outcomes)
 
     @classmethod

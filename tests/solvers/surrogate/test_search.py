@@ -382,3 +382,11 @@ def test_success_that_changes_quickly_is_seen():
     evaluate = run(problem, 40, start=np.random.default_rng(0).random((60, 2)))
     outcomes = found(evaluate)
     assert outcomes.objectives[outcomes.feasible].min() < 0.32
+
+
+def test_designs_that_break_a_relation_are_no_failures():
+    problem = problem_from(lambda d, s: {"f": d["x"]}, SQUARE, minimize=["f"], relations=["x < y"])
+    outcomes = InProcess(problem, 9)(np.array([[0.1, 0.9], [0.9, 0.1], [0.2, 0.8]]))
+    seen = Observations.of(problem, [outcomes])
+    assert seen.X[:, 0].tolist() == [0.1, 0.2]
+    assert not seen.failed.any()
