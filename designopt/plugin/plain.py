@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import re
 import types
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from designopt.plugin.code import code_number
 from designopt.plugin.declaration import model
 from designopt.plugin.discovery import closest, make_models_of_functions_by, register
 from designopt.plugin.kinds import ModelPlugin
@@ -55,7 +55,7 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
         return answer if isinstance(answer, Mapping) else {VALUE: _number(answer, name)}
 
     evaluate.__module__, evaluate.__doc__ = function.__module__, function.__doc__
-    model(name, version=_version(function.__code__), unchecked=True)(evaluate)
+    model(name, version=code_number(function), unchecked=True)(evaluate)
     hints = typing.get_type_hints(function, include_extras=True)
     plugin: ModelPlugin = evaluate.__designopt__  # type: ignore[attr-defined]
     plugin = replace(
@@ -93,20 +93,6 @@ def _number(answer: Any, name: str) -> float:
     except (TypeError, ValueError) as error:
         what = f"model '{name}' returned {type(answer).__name__}; return a number, or a mapping of names to numbers"
         raise TypeError(what) from error
-
-
-def _version(code: types.CodeType) -> int:
-    """A number that changes with the code of a function."""
-    return int.from_bytes(hashlib.blake2b(repr(_content(code)).encode(), digest_size=4).digest(), "big") >> 1
-
-
-def _content(value: Any) -> Any:
-    """What a code object computes, without names of files and numbers of lines."""
-    if isinstance(value, types.CodeType):
-        return (value.co_code, value.co_names, value.co_varnames, [_content(item) for item in value.co_consts])
-    if isinstance(value, frozenset):
-        return sorted(map(repr, value))
-    return [_content(item) for item in value] if isinstance(value, tuple) else value
 
 
 make_models_of_functions_by(as_model)

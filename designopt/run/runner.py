@@ -44,7 +44,7 @@ from designopt.store.errors import (
 from designopt.store.folder import Store, discard, read_study
 from designopt.store.journal import recorded
 from designopt.store.journal.reader import JournalReader
-from designopt.store.provenance import provenance
+from designopt.store.provenance import other_code, provenance
 from designopt.store.result import Result
 from designopt.store.views.validated import with_validation
 from designopt.study.language.findings import nearest_or_all
@@ -113,7 +113,8 @@ def run_study(
                     ledger = _known(store, problem)
                 taken = start_from.settle(study, problem, store_path, taken)
                 dispatcher = _dispatcher(taken, store, ledger, execution, starting, signals, show)
-                _begin_session(store, study)
+                for text in _begin_session(store, study):
+                    dispatcher.event("code", text)
                 if repeated:
                     dispatcher.event("baseline", repeated)
                 with _ending(store, dispatcher):
@@ -318,8 +319,10 @@ def _known(store: Store, problem: Problem) -> Ledger:
     return ledger
 
 
-def _begin_session(store: Store, study: Study) -> None:
+def _begin_session(store: Store, study: Study) -> list[str]:
+    """A session begins; what there is to say of code that is not as it was."""
     facts = provenance(study)
+    changed = other_code(store.path, facts)
     store.journal.begin_session(host=socket.gethostname(), executor="none", workers=0, provenance=facts)
     for text in store.repaired:
         store.journal.add_event("repaired", f"journal.db was damaged: {text}")
@@ -327,6 +330,11 @@ def _begin_session(store: Store, study: Study) -> None:
         append_durably(store.path / "provenance.jsonl", json.dumps({"session": store.journal.session, **facts}))
     except OSError as error:
         raise explain(error, store.path) from error
+    return [
+        f"the code of {name} is not as it was, but its version is: numbers on record count as those of the new code;"
+        " if it gives others, give it another version, with which all is computed anew"
+        for name in changed
+    ]
 
 
 @contextlib.contextmanager

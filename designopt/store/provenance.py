@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import platform
 import shlex
@@ -10,11 +11,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from designopt.plugin import InputFile, Plugin, installed
+from designopt.plugin.code import code_number
+from designopt.plugin.discovery import is_installed
 from designopt.study.study import Study
 
 PACKAGES = (
@@ -52,11 +55,28 @@ def provenance(study: Study) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "versions": found,
-        "plugins": {f"{use.plugin.kind} {use.plugin.name}": use.plugin.version for use in uses},
+        "plugins": {_called(use.plugin): use.plugin.version for use in uses},
+        "code": {_called(use.plugin): code_number(use.plugin.target) for use in uses if not is_installed(use.plugin)},
         "plugin_files": {name: InputFile(name, content).digest for name, content in study.plugin_files},
         "revision": revision,
         "dirty": dirty,
     }
+
+
+def other_code(path: Path, facts: Mapping[str, Any]) -> list[str]:
+    """Plugins of the user whose code is not that which the store `path` was last written with, as `facts` say.
+
+    They have the version that they had: what the store holds of them counts as theirs.
+    """
+    try:
+        lines = (path / "provenance.jsonl").read_text(encoding="utf-8").splitlines()
+        before = [json.loads(line) for line in lines if line.strip()]
+    except (OSError, ValueError):  # what is told of sessions decides nothing
+        return []
+    known: dict[str, Any] = {}
+    for session in before:
+        known |= session.get("code", {})
+    return [name for name, code in facts["code"].items() if known.get(name, code) != code]
 
 
 def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:
@@ -71,6 +91,10 @@ def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             found[name] = "none"
     return found
+
+
+def _called(plugin: Plugin) -> str:
+    return f"{plugin.kind} {plugin.name}"
 
 
 def _processor() -> str:

@@ -1,0 +1,39 @@
+"""Numbers that change with the code of a function or a class, whatever its file and lines."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import types
+from typing import Any
+
+
+def code_number(target: Any) -> int:
+    """A number that changes with the code of a function, or with that of the functions of a class.
+
+    Code that these call does not change it, nor do comments, names of files and numbers of lines. What has no code of
+    Python has 0.
+    """
+    found = _codes(target)
+    if not found:
+        return 0
+    return int.from_bytes(hashlib.blake2b(repr(found).encode(), digest_size=4).digest(), "big") >> 1
+
+
+def _codes(target: Any) -> list[Any]:
+    if isinstance(target, type):
+        return [(name, codes) for name, member in vars(target).items() if (codes := _codes(member))]
+    if isinstance(target, (staticmethod, classmethod)):
+        target = target.__func__
+    target = target.fget if isinstance(target, property) else target
+    target = target.func if isinstance(target, functools.cached_property) else target
+    return [_content(target.__code__)] if isinstance(target, types.FunctionType) else []
+
+
+def _content(value: Any) -> Any:
+    """What a code object computes, without names of files and numbers of lines."""
+    if isinstance(value, types.CodeType):
+        return (value.co_code, value.co_names, value.co_varnames, [_content(item) for item in value.co_consts])
+    if isinstance(value, frozenset):
+        return sorted(map(repr, value))
+    return [_content(item) for item in value] if isinstance(value, tuple) else value
