@@ -33,7 +33,7 @@ from designopt.report.parts.designs import (
 )
 from designopt.report.parts.motion import estimation, programs, trajectories
 from designopt.report.section import Section
-from designopt.report.tables import other_code, unfinished
+from designopt.report.tables import unfinished
 from designopt.store.own import replacing
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def render(result: Result, parts: list[Section], refresh: float | None = None, *
     """The whole page as text; see `write_report` and, for `plotly`, `page`."""
     study = result.study
     going = result.ended == "not ended"
-    banners = [unfinished(result), *other_code(result)]
+    banners = [unfinished(result), *result.other_code]
     if result.changes:
         banners.append(
             f"Re-scored, not as it was run: {'; '.join(result.changes)}. The search looked for something else, so a"

@@ -65,7 +65,7 @@ def summary_table(result: Result) -> str:
             cells.append("–" if place is None else f"{near.feasible[place].sum()} of {near.known[place].sum()}")
         lines.append([label + broken, *cells])
     first = [f"recommended is {short.recommended(result)}"] if result.recommended() != result.first_choice() else []
-    first += [f"warning: {text}" for text in other_code(result)]
+    first += [f"warning: {text}" for text in result.other_code]
     first += [f"note: {clause}" for clause in (*fragile_in_short(result), *undetermined(result))]
     notes = [
         *_lacking(result, chosen),
@@ -189,11 +189,6 @@ def state(result: Result) -> str:
             f"last session {result.ended}",
         ]
     )
-
-
-def other_code(result: Result) -> list[str]:
-    """What was said of code that changed between the sessions of the store, each once."""
-    return list(dict.fromkeys(str(event["text"]) for event in result.events if event["kind"] == "code"))
 
 
 def unfinished(result: Result) -> str:

@@ -73,6 +73,7 @@ class Result:
         if act is not None and first is not None:
             why = "" if act == first else f", for {first[0]} breaks limits within its tolerances"
             text += f"\nrecommended: {act[0]}{why}"
+        text = "\n".join([*(f"warning: {changed}" for changed in self.other_code), text])
         return f"{head}\n{text}\nall of it on a page: designopt report {self.path}"
 
     def _shown(self) -> list[table.Column]:
@@ -471,6 +472,11 @@ class Result:
     def events(self) -> list[dict[str, Any]]:
         """What happened: mappings with time, session, kind and text."""
         return self._records("event")
+
+    @property
+    def other_code(self) -> list[str]:
+        """What was said of code that changed under its version between the sessions, each once."""
+        return list(dict.fromkeys(str(event["text"]) for event in self.events if event["kind"] == "code"))
 
     @cached_property
     def sessions(self) -> list[dict[str, Any]]:
