@@ -195,6 +195,9 @@ def _simulated(problem: TrajectoryProblem, found: Solution, omega: float) -> Any
         ),
         ({"push": -1.0}, {"wall": 1.0}, r"deviations.push: is -1.0: give a number from 0 on"),
         ({"push": 1.0}, {"roof": 1.0}, r"margins.roof: there is no such limit; there are wall, x, v"),
+        ({"push": "1"}, {"wall": 1.0}, r"deviations.push: is '1': give a number from 0 on"),
+        ({"push": 1.0}, {"wall": "2"}, r"margins.wall: is '2': give a number from 0 on"),
+        ({"push": 1.0}, {"x": 1.0}, r"margins.x: has no limit to keep a margin from: give it one"),
         ({"push": 1.0}, {"wall": math.nan}, r"margins.wall: is nan"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 from designopt.collocation.statement.problem import (
@@ -14,6 +15,7 @@ from designopt.collocation.statement.problem import (
     EndVariables,
     ProblemError,
     TrajectoryProblem,
+    ends,
     is_added,
 )
 from designopt.lazy import casadi as ca
@@ -29,7 +31,7 @@ def check_margins(problem: TrajectoryProblem, margins: Mapping[str, float], cost
         *(name for name, c in problem.constraints.items() if not is_added(c)),
     ]
     for name, times in {**margins, "cost": cost}.items():
-        if not 0.0 <= float(times) < math.inf:
+        if not isinstance(times, Real) or not 0.0 <= times < math.inf:
             raise ProblemError("bad_statement", f"margins.{name}", f"is {times!r}: give a number from 0 on")
     for name in margins:
         if name not in there:
@@ -51,6 +53,19 @@ def check_margins(problem: TrajectoryProblem, margins: Mapping[str, float], cost
             if found:
                 text = f"the phase has {what}, through which deviations are not followed: use scenarios instead"
                 raise ProblemError("bad_statement", f"{phase.name}: margins", text)
+    for name in margins:
+        if not any(math.isfinite(limit) for limit in _limits(problem, name)):
+            raise ProblemError("bad_statement", f"margins.{name}", "has no limit to keep a margin from: give it one")
+
+
+def _limits(problem: TrajectoryProblem, name: str) -> list[float]:
+    """All limits of what goes by a `name`: of constraints, and of states on the way."""
+    tables = [problem.constraints, *(table for p in problem.phases for table in (p.path, p.samples))]
+    found = [limit for table in tables if name in table for limit in (table[name].low, table[name].high)]
+    for phase in problem.phases:
+        own = [phase.bounds.get(name, (v.low, v.high)) for v in phase.system.states if v.name == name]
+        found += [limit for box in own for limit in ends(box)]
+    return found
 
 
 def unlinked(problem: TrajectoryProblem) -> dict[str, Constraint]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any
 
 from designopt.collocation.statement.margin_checks import check_margins, unlinked
@@ -101,7 +102,7 @@ def with_margins(
 
 def _source(problem: TrajectoryProblem, name: str, deviation: float) -> Source:
     """The number of a `name`. Raises `ProblemError` for one that is not there."""
-    if not 0.0 <= float(deviation) < math.inf:
+    if not isinstance(deviation, Real) or not 0.0 <= deviation < math.inf:
         raise ProblemError("bad_statement", f"deviations.{name}", f"is {deviation!r}: give a number from 0 on")
     known: dict[str, Source] = {}
     for phase in problem.phases:
