@@ -9,6 +9,7 @@ import pytest
 
 import designopt
 from designopt.plugin.code import code_number
+from designopt.report import write_report
 
 MODEL = """
 from typing import Annotated, TypedDict
@@ -48,7 +49,7 @@ def test_other_code_of_the_same_version_is_said_in_events_table_and_page(tmp_pat
     (text,) = said(again)
     assert "model edited_square" in text
     assert f"warning: {text}" in str(again)
-    assert text in again.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert text in write_report(again, tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_the_same_code_in_another_place_is_the_same(tmp_path: Path) -> None:
