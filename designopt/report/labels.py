@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import figure_meaning as figure_meaning
 from designopt.problem import figure_unit as figure_unit
+from designopt.store.errors import plugin_options
 
 if TYPE_CHECKING:
     from designopt.problem import Problem
@@ -113,7 +114,8 @@ def design_values(result: Result, row: int) -> list[Any]:
 def recompute(result: Result, row: int) -> str:
     """The command that shows a design and computes it again; files of plugins have to be given once more."""
     files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files)
-    return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{files}"
+    declared = plugin_options(result.path) or files  # a script that ran the study declares plugins too
+    return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{declared}"
 
 
 def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:

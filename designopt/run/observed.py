@@ -33,8 +33,9 @@ def snapshot(result: Result, looks: Sequence[tuple[float, int]]) -> Snapshot:
     left = max(0, total - done) * len(result.problem.scenarios) / rate if total is not None and rate > 0.0 else None
     F = outcomes.objectives[outcomes.feasible]
     best = {o.name: o.sign * float(F[:, j].min()) for j, o in enumerate(result.problem.objectives) if len(F)}
-    sessions = result.sessions
-    elapsed = max(0.0, time.time() - float(sessions[-1].get("started") or time.time())) if sessions else 0.0
+    session = result.sessions[-1] if result.sessions else {}
+    until = float(session.get("ended") or time.time())
+    elapsed = max(0.0, until - float(session.get("started") or until))
     failures = sum(n for (status, _), n in result.failures().items() if status != "invalid")
     invalid = int(np.sum(here & outcomes.invalid))
     return Snapshot(

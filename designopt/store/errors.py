@@ -14,15 +14,19 @@ from typing import Any, ClassVar
 from designopt.store import own
 
 
-def resume_command(path: Path) -> str:
-    """The command that continues the run in the store `path`, with the files that declare its plugins."""
+def plugin_options(path: Path) -> str:
+    """The options that name the files which declare the plugins of the store `path`, each after a space."""
     try:
         data = json.loads(own.read_bytes(path / "problem.json"))
         files = [file["name"] for file in data["study"]["plugin_files"]] + list(data.get("declared_in", ()))
-        plugins = [f" --plugin {shlex.quote(str(file))}" for file in files]
+        return "".join(f" --plugin {shlex.quote(str(file))}" for file in files)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        plugins = []
-    return f"designopt resume {shlex.quote(str(path))}{''.join(plugins)}"
+        return ""
+
+
+def resume_command(path: Path) -> str:
+    """The command that continues the run in the store `path`, with the files that declare its plugins."""
+    return f"designopt resume {shlex.quote(str(path))}{plugin_options(path)}"
 
 
 class RunError(Exception):

@@ -10,8 +10,10 @@ from run_cases import Recorder, listed, make_study
 
 from designopt.plugin import load_file
 from designopt.problem import Problem
+from designopt.report.labels import recompute
 from designopt.run.runner import run_study
 from designopt.store.errors import WorkersError
+from designopt.store.result import Result
 from designopt.study.load import load_text
 from designopt.workers.evaluation.evaluate import place_of, traceback_of
 
@@ -55,6 +57,8 @@ def test_the_command_that_resumes_a_run_of_a_script_names_the_script_and_works(t
     alone = process(tmp_path, "resume", "hill.study")
     assert alone.returncode == 4
     assert "give the file that declares it: designopt resume hill.study --plugin hill.py" in alone.stderr
+    shown = recompute(Result.open(tmp_path / "hill.study"), 0)
+    assert shown == f"designopt show {tmp_path / 'hill.study'}/0 --evaluate --plugin hill.py"
     resumed = designopt(tmp_path, "resume", "hill.study", "--plugin", "hill.py")
     assert resumed.returncode == 0, resumed.stderr
     assert "Traceback" not in alone.stderr + resumed.stderr

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from run_cases import Recorder, listed, make_study
 
+from designopt.run.observed import snapshot
 from designopt.run.plan import plan
 from designopt.run.progress import (
     JsonLines,
@@ -26,6 +27,7 @@ from designopt.run.progress import (
     told,
 )
 from designopt.run.runner import run_study
+from designopt.store.result import Result
 from designopt.study.language.expression import Expression
 
 STATE = Snapshot("sweep", 1, 2, 30, 120, 30, 2, 12.0, 2.5, 7.5, {"mismatch": 0.125})
@@ -35,6 +37,15 @@ def test_the_line_tells_what_is_done_the_rate_the_time_left_the_best_and_the_fai
     assert (
         line(STATE) == "sweep (1/2): 30/120 designs, 12/s, 0:08 left, 2 of 30 evaluations failed, best mismatch 0.125"
     )
+
+
+def test_the_time_of_a_run_that_has_ended_stands_still(tmp_path, monkeypatch):
+    store = tmp_path / "s.study"
+    run_study(make_study(), store)
+    (session,) = Result.open(store).sessions
+    monkeypatch.setattr("time.time", lambda: session["ended"] + 1000.0)
+
+    assert snapshot(Result.open(store), [(0.0, 4)]).elapsed == session["ended"] - session["started"]
 
 
 def test_designs_that_cost_no_budget_are_told_apart():
