@@ -42,8 +42,9 @@ def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> Traject
     """`problem` with the rates of some controls, by name, limited or penalised, in all phases that have them.
 
     Such a control is a state then, continuous within its phase and with the limits that it had; the new control is
-    called ``<name>_rate``, the integral of its square ``<name>_rate_squared``. It may jump from one phase to the next
-    unless a constraint links them. Raises `ProblemError` (bad_statement) for names that are no controls, or taken.
+    called ``<name>_rate``, the integral of its square ``<name>_rate_squared``. It begins at any value within its limits
+    unless `initial` of its phase gives one, and may jump from one phase to the next unless a constraint links them.
+    Raises `ProblemError` (bad_statement) for names that are no controls, or taken.
     """
     if not isinstance(rates, Mapping):
         text = f"are {type(rates).__name__}: give each control its Rate, as {{'u': Rate(low=-1, high=1)}}"
