@@ -14,7 +14,7 @@ from designopt_knee.model import FourBarKnee
 from designopt_knee.parameters import PARAMETER_SETS, complete
 
 from designopt import aggregations
-from designopt.plugin import Plugin, Use
+from designopt.plugin import Plugin, Use, find
 from designopt.problem import Problem
 from designopt.store.result import Result
 from designopt.study.language.expression import Expression
@@ -126,7 +126,7 @@ def made_up(
             Parameter("damping_ratio", "real", low=0.03, high=0.1, unit="s"),
         ),
         objectives=(minimize("mismatch", "1 - rho"), minimize("flexion", "abs(peak_error)", "deg")),
-        stages=(Stage("sweep", Use(plugin(FourBarKnee))),),
+        stages=(Stage("sweep", Use(find("solver", "random"), {"samples": 8})),),
         scenarios=tuple(Scenario(name) for name in scenarios),
     )
     problem = Problem.of(study)

@@ -12,7 +12,7 @@ from designopt_knee.branch import FourBarKneeBranch
 from designopt_knee.report.branches import best_dampers, branches
 from knee_results import CRITICAL, MadeUp, made_up, minimize, plugin
 
-from designopt.plugin import Use
+from designopt.plugin import Use, find
 from designopt.problem import Problem
 from designopt.study.study import Parameter, Scenario, Stage, Study
 
@@ -59,7 +59,7 @@ def followed(*scenarios: str, **more: Any) -> Followed:
         model=Use(plugin(FourBarKneeBranch), more.pop("settings", {})),
         space=(Parameter("damping_ratio", "real", low=0.02, high=0.12, unit="s"),),
         objectives=(minimize("critical", "critical_stiffness", "N/m"),),
-        stages=(Stage("sweep", Use(plugin(FourBarKneeBranch))),),
+        stages=(Stage("sweep", Use(find("solver", "random"), {"samples": 8})),),
         scenarios=tuple(Scenario(name) for name in names),
     )
     problem = Problem.of(study)

@@ -103,7 +103,7 @@ def test_a_study_is_edited_with_its_mistakes_shown_and_run(page):
     edit = "const t = document.getElementById('text'); t.value = arguments[0]; t.dispatchEvent(new Event('input'))"
     page.execute_script(edit, STUDY.replace("damping", "damper"))
     wait_until(lambda: "line 6" in text_of(page, "#findings"), "the mistake is shown with its line")
-    page.execute_script(edit, STUDY.replace("64", "2000"))
+    page.execute_script(edit, STUDY.replace("64", "200000"))
     wait_until(lambda: "a valid study" in text_of(page, "#findings"), "it is right again")
     one(page, "#save").click()
     wait_until(lambda: one(page, "#start").is_enabled(), "it is saved")
