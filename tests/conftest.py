@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How fast examples are made depends on what else the machine does, and says nothing of the code.
@@ -21,6 +22,48 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 def pytest_xdist_auto_num_workers() -> int:
     """Twice as many processes as processors: many a test waits for processes that it starts."""
     return 2 * (os.cpu_count() or 1)
+
+
+#: Files that take longest, by what they wait for too: they begin first, so that none is left alone at the end.
+LONG = (
+    "test_tutorial.py",
+    "solvers/test_conformance.py",
+    "run/test_dask_run.py",
+    "designopt_regulator/test_studies.py",
+    "designopt_muscle/dynamic/test_dynamic_studies.py",
+    "test_site.py",
+    "run/test_stopped_runs.py",
+    "run/test_existing_scheduler.py",
+    "designopt_regulator/linear_loop/test_model.py",
+    "run/test_unruly_models.py",
+    "designopt_mechanics/test_shoulder.py",
+    "designopt_mechanics/test_exoskeleton.py",
+    "designopt_regulator/export/test_controller.py",
+    "solvers/test_collocation.py",
+    "run/test_batch_systems.py",
+    "desk/test_server.py",
+    "desk/test_browser.py",
+    "solvers/surrogate/test_search.py",
+    "test_readme.py",
+    "test_new.py",
+    "test_cli_stores.py",
+    "designopt_muscle/test_static_sharing.py",
+    "designopt_muscle/test_wire_sharing.py",
+    "designopt_knee/test_branch.py",
+    "run/test_forked_workers.py",
+    "run/test_validate_faults.py",
+    "run/test_ask_ahead.py",
+    "store/test_bit_flips.py",
+    "study/test_hostile.py",
+    "test_docs.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The long files first, all others in their order."""
+    folder = Path(__file__).parent
+    rank = {folder / name: place for place, name in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
 # Modules are compiled once, not by each of the hundreds of processes that tests start.
