@@ -64,7 +64,11 @@ def summary_table(result: Result) -> str:
             place = near.place(row)
             cells.append("–" if place is None else f"{near.feasible[place].sum()} of {near.known[place].sum()}")
         lines.append([label + broken, *cells])
-    first = [f"recommended is {short.recommended(result)}"] if result.recommended() != result.first_choice() else []
+    first = (
+        [f"the recommended design is {short.recommended(result)}"]
+        if result.recommended() != result.first_choice()
+        else []
+    )
     first += [f"warning: {text}" for text in result.other_code]
     first += [f"note: {clause}" for clause in (*fragile_in_short(result), *undetermined(result))]
     notes = [

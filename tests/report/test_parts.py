@@ -411,7 +411,7 @@ def test_the_overview_asks_the_question_and_counts() -> None:
     assert (facts["distinct designs"], facts["feasible designs"], facts["on the Pareto front"]) == ("6", "5", "4")
     assert facts["computing time"] == "1.5 s"
     assert section.findings == (
-        "Recommended is the compromise: width 12 mm and height 0.4 m give mass 2 kg and sag 4 mm.",
+        "The recommended design is the compromise: width 12 mm and height 0.4 m give mass 2 kg and sag 4 mm.",
     )
     (table,), (drawn,) = section.tables, section.figures
     assert [row[0] for row in table.rows] == ["best mass", "best sag", "compromise"]

@@ -138,8 +138,8 @@ def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limit
     kept, _ = result.tolerated().kept(3)
     lead = f"robust: a 0.5 gives f0 0.25 and f1 0.5; 16 of 16 neighbours within the tolerances keep the limits, where \
 nearest to f1 0.1 keeps them in {kept} of 16"
-    assert summary_table(result).splitlines()[0] == f"recommended is {lead}"
-    assert overview(result).findings[0] == f"Recommended is {lead}."
+    assert summary_table(result).splitlines()[0] == f"the recommended design is {lead}"
+    assert overview(result).findings[0] == f"The recommended design is {lead}."
     assert "\nrecommended: robust, for nearest to f1 0.1 breaks limits within its tolerances\n" in str(result)
 
 

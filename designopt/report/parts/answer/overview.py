@@ -47,7 +47,7 @@ def overview(result: Result) -> Section:
         findings.append("Every design that was asked for breaks a relation of the space; none was evaluated.")
     else:
         lead = short.recommended(result)
-        findings += [f"Recommended is {lead}."] if lead else []
+        findings += [f"The recommended design is {lead}."] if lead else []
         findings += [sentence(clause) for clause in (*fragile_in_short(result), *recommended_bounds(result))]
     if evaluated and not done.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
