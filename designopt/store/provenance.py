@@ -71,7 +71,7 @@ def other_code(path: Path, facts: Mapping[str, Any]) -> list[str]:
     try:
         lines = (path / "provenance.jsonl").read_text(encoding="utf-8").splitlines()
         before = [json.loads(line) for line in lines if line.strip()]
-    except (OSError, ValueError):  # what is told of sessions decides nothing
+    except (OSError, ValueError):  # notes about sessions decide nothing
         return []
     known: dict[str, Any] = {}
     for session in before:

@@ -40,7 +40,7 @@ def trouble(kind, values=range(40, 60), **others):
 
 @solver("looks", version=1)
 class Looks:
-    """Notes how many evaluations are on record when it is told of 5 more, three times."""
+    """Notes how many evaluations are on record each time 5 more are reported, three times."""
 
     def solve(self, problem, evaluate, rng, start):
         for i in range(3):

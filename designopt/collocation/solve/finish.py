@@ -111,14 +111,22 @@ def _by_own(search: Search, given: ProgramBounds, best: End, flat: bool) -> End:
         again = search.further(best.own, tolerance, min(max(tolerance / size, TIGHTEST), asked))
         if again is None:
             break
-        again = replace(again, seconds=best.seconds + again.seconds)
-        if again.status is Status.CANCELLED:
+        again, helped = _compared(search, given, best, again, flat)
+        if not helped:
             return again
-        error = optimisation_error(search, given, again, flat=flat)
-        if not again.status.success or not error < HELPFUL * best.error:
-            return replace(best, seconds=again.seconds)
-        best = replace(again, error=error)
+        best = again
     return best
+
+
+def _compared(search: Search, given: ProgramBounds, best: End, again: End, flat: bool) -> tuple[End, bool]:
+    """The run `again` with its error and the time of all, and True where it helped; else `best`, or a cancelled run."""
+    again = replace(again, seconds=best.seconds + again.seconds)
+    if again.status is Status.CANCELLED:
+        return again, False
+    again = replace(again, error=optimisation_error(search, given, again, flat=flat))
+    if not again.status.success or not again.error < HELPFUL * best.error:
+        return replace(best, seconds=again.seconds), False
+    return again, True
 
 
 def _by_ipopt(search: Search, given: ProgramBounds, best: End, flat: bool) -> End:
@@ -134,15 +142,12 @@ def _by_ipopt(search: Search, given: ProgramBounds, best: End, flat: bool) -> En
         factor *= more
         start = Start(True, True, max(_ten(10.0 * barrier * factor), TIGHTEST), factor, tolerance)
         again = search.run(given, best.iterate.x, best.iterate, start)
-        again = replace(again, seconds=best.seconds + again.seconds)
-        if again.status is Status.CANCELLED:
+        again, helped = _compared(search, given, best, again, flat)
+        if not helped:
             return again
-        error = optimisation_error(search, given, again, flat=flat)
-        if not again.status.success or not error < HELPFUL * best.error:
-            return replace(best, seconds=again.seconds)
         barrier = _last(again.stats["iterations"], "mu") / factor
         stats = _joined(best.stats, again.stats, factor)
-        best = replace(again, status=Status.SOLVED, stats=stats, error=error)
+        best = replace(again, status=Status.SOLVED, stats=stats)
     return best
 
 

@@ -181,7 +181,7 @@ class _Search:
         self.wanted = np.empty((0, d))
         """Designs that are to be evaluated cheaply before the next full evaluation."""
         self.paused = False
-        """Whether nothing is asked for until all that was asked is told, and what is `wanted` is learnt."""
+        """Whether nothing is asked for until all that was asked for is known, and what is `wanted` is learnt."""
         if self.cost is not None and count > LEAST:  # most of the start-up's budget for cheap evaluations
             cheap = min(int((count - LEAST) / self.cost), CHEAP * d)
             self.wanted, count = _distinct(_spread(self._coordinates, cheap, rng)), LEAST
