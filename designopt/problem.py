@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from designopt.canonical import canonical_json, canonical_use, plain, tagged
 from designopt.plugin import Fidelity, ModelPlugin, ObjectivePlugin, SolverPlugin, Use
 from designopt.space import Matrix, Space, in_model_unit, shown_value
-from designopt.study.language.derivative import derivatives
-from designopt.study.language.expression import Expression
-from designopt.study.language.grammar import Term
+from designopt.study.language.expressions.derivative import derivatives
+from designopt.study.language.expressions.expression import Expression
+from designopt.study.language.expressions.grammar import Term
 from designopt.study.study import Constraint, Objective, Parameter, Scenario, Study
 
 #: Failure classes of an evaluation, in the order in which reports list them; "ok" is the only success.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from designopt.plugin import GROUPS, Kind, ModelPlugin, ObjectivePlugin, Plugin, find, installed
-from designopt.study.language.settings import SettingRow, rows
+from designopt.study.language.checking.settings import SettingRow, rows
 from designopt.study.sections.schema import schema
 
 _TITLES: dict[Kind, str] = {

@@ -274,7 +274,7 @@ def test_the_example_of_a_validation_is_a_valid_one(kerb: Path) -> None:
 
 
 def test_the_table_of_report_parts_lists_every_general_one() -> None:
-    from designopt.report.page import FIRST, GENERIC, LAST
+    from designopt.report.page.page import FIRST, GENERIC, LAST
 
     assert set(listed(RESULTS, "## The report", "## Choices")) == {
         *FIRST,
@@ -287,7 +287,7 @@ def test_the_table_of_report_parts_lists_every_general_one() -> None:
 
 
 def test_the_parts_said_to_stand_in_a_report_without_plots_do_so() -> None:
-    from designopt.report.page import FIRST, GENERIC, LAST
+    from designopt.report.page.page import FIRST, GENERIC, LAST
 
     middle = re.search(r"Without `plots` the page holds (.*?)\.", RESULTS, flags=re.DOTALL)
     around = re.search(r"The parts\s+(.*?) come before; (.*?) after them", RESULTS, flags=re.DOTALL)

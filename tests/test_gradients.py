@@ -10,8 +10,8 @@ import pytest
 from designopt.plugin import Diverged, Quantity, Use, aggregation, find, model, objective
 from designopt.problem import Problem
 from designopt.space import Space
-from designopt.study.language.derivative import derivatives
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.derivative import derivatives
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
 from designopt.workers.evaluation.evaluate import Evaluator
 

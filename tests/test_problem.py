@@ -13,7 +13,7 @@ from designopt.canonical import canonical_json
 from designopt.plugin import InputFile, Quantity, Use, find, model, objective, solver
 from designopt.problem import Outcomes, Problem
 from designopt.space import Space
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario, Stage, Study
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from designopt.space import Space
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Parameter
 
 CRITERION = Parameter("criterion", "choice", values=("cubed", "entropy", "min_max"))

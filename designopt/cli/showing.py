@@ -119,8 +119,8 @@ def _is_plugin(name: str, plugin_files: tuple[str, ...]) -> bool:
 def _plugin(
     name: str, plugin_files: tuple[str, ...], overrides: tuple[str, ...] = (), data: dict[str, str] | None = None
 ) -> None:
+    from designopt.study.language.checking.settings import describe
     from designopt.study.language.errors import StudyError, render_text
-    from designopt.study.language.settings import describe
     from designopt.study.load import plugin_with
 
     declare(plugin_files)

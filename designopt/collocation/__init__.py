@@ -44,7 +44,7 @@ from designopt.collocation.statement.rates import Rate, with_rates
 from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.switching.solve_switched import Switch, Switched, solve_switched
 from designopt.collocation.switching.sum_up import sum_up, sum_up_one_of
-from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.dynamics.signals import Signal, SignalTable
 
 __all__ = [

@@ -23,7 +23,7 @@ from designopt.report import one_design
 from designopt.report.colours import axis, layout
 from designopt.report.comparison.page import comparison
 from designopt.report.labels import with_unit
-from designopt.report.page import page, part_names, render, sections
+from designopt.report.page.page import page, part_names, render, sections
 from designopt.report.section import Figure, Section
 from designopt.run.observed import snapshot
 from designopt.run.progress import line, told

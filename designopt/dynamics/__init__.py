@@ -4,9 +4,9 @@ from designopt.dynamics.dimensions import check_units
 from designopt.dynamics.equations import build_system
 from designopt.dynamics.linearise import Linearisation, Mode, linearise
 from designopt.dynamics.signals import Signal, SignalTable
-from designopt.dynamics.simulator import Simulator, simulate
+from designopt.dynamics.simulation.simulator import Simulator, simulate
+from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory
 from designopt.dynamics.system import System, Variable, Vector
-from designopt.dynamics.trajectory import SimulationStatus, Trajectory
 
 __all__ = [
     "Linearisation",

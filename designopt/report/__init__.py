@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from designopt.report.page import write_report
+from designopt.report.page.page import write_report
 from designopt.report.section import Figure, Section, Selector, Table
 from designopt.report.tables import state, summary_table
 

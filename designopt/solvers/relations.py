@@ -6,8 +6,8 @@ import numpy as np
 
 from designopt.solvers.points import Points
 from designopt.space import Matrix
-from designopt.study.language.derivative import derivatives
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.derivative import derivatives
+from designopt.study.language.expressions.expression import Expression
 
 #: Distance kept from the edge of a relation, relative to its sides: what touches it may break it by rounding.
 MARGIN = 1e-9

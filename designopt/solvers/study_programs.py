@@ -38,8 +38,8 @@ from designopt.collocation.solve.refine import refine
 from designopt.collocation.solve.solve import checked, solve
 from designopt.collocation.statement.margins import OF_COST
 from designopt.collocation.switching.solve_switched import gap_of, rounded_problem, told_as_rounded
-from designopt.collocation.transcription.compiled import with_compiled
-from designopt.collocation.transcription.functions import state
+from designopt.collocation.transcription.functions.compiled import with_compiled
+from designopt.collocation.transcription.functions.functions import state
 from designopt.problem import Solved
 from designopt.solvers.trajectories import StudyTrajectory
 from designopt.space import Matrix

@@ -33,8 +33,8 @@ from designopt.solvers.trajectory_checks import (
     check_symbolic,
 )
 from designopt.space import Matrix, in_model_unit, shown_value
-from designopt.study.language.expression import Expression
-from designopt.study.language.grammar import Term
+from designopt.study.language.expressions.expression import Expression
+from designopt.study.language.expressions.grammar import Term
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
 
 #: Relations between parameters are kept by this, relative to their size: a design that breaks one is not evaluated.

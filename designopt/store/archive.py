@@ -32,7 +32,7 @@ from designopt.plugin import (
     Use,
     find,
 )
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Constraint, Objective, Study
 
 #: Fields of a study that are kept in files of their own or in another form.

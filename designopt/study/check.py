@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from designopt.plugin import ModelPlugin, SolverPlugin, Use, closest
+from designopt.study.language.checking.part import Part
+from designopt.study.language.checking.refusals import shown
+from designopt.study.language.checking.values import check
 from designopt.study.language.files import Files
 from designopt.study.language.findings import Finding, Path, nearest_or_all
-from designopt.study.language.part import Part
-from designopt.study.language.refusals import shown
-from designopt.study.language.values import check
 from designopt.study.neighbours import shifts, with_neighbours
 from designopt.study.sections import designs as designs_
 from designopt.study.sections import figures as figures_

@@ -13,10 +13,10 @@ from typing import Any
 from designopt.files import InputFile, regular
 from designopt.plugin import Plugin, PluginError, load_file
 from designopt.study.check import check_study
+from designopt.study.language.checking.part import Part, as_part
 from designopt.study.language.errors import Issue, StudyError
 from designopt.study.language.files import NO_FILES, Files, FolderFiles, GivenFiles
 from designopt.study.language.findings import Finding, issues, nearest_or_all
-from designopt.study.language.part import Part, as_part
 from designopt.study.language.yaml import MAX_BYTES, MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
 from designopt.study.sections.context import Context
 from designopt.study.study import Study

@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal
 from xml.parsers import expat
 
 from designopt.files import InputFile
+from designopt.study.language.checking.values import Checked, check, checker, members_of
 from designopt.study.language.errors import Issue, StudyError, shown_line
 from designopt.study.language.files import NO_FILES
 from designopt.study.language.findings import issues
-from designopt.study.language.values import Checked, check, checker, members_of
 from designopt.study.language.yaml import (
     MAX_BYTES,
     MAX_DEPTH,

@@ -17,7 +17,7 @@ from designopt.plugin import (
     SolverPlugin,
     Use,
 )
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from designopt.problem import (
     evaluation_seed,
 )
 from designopt.space import Matrix, Space
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
 
 

@@ -10,8 +10,8 @@ motions; nothing here knows muscles.
 
 `state.State` is a tree with CasADi symbols for z and its rates: positions, axes, velocities. From it come
 
-- `recursion.inverse_dynamics` and `efforts` (forces in the joints), with gravity as a free vector and `loads.Load` on
-  any frame; `matrices`: mass matrix, bias, Coriolis matrix, forward dynamics, energies;
+- `dynamics.recursion.inverse_dynamics` and `efforts` (forces in the joints), with gravity as a free vector and
+  `loads.Load` on any frame; `dynamics.matrices`: mass matrix, bias, Coriolis matrix, forward dynamics, energies;
 - `wires.lengths`, `moment_arms` (R = -dl/dz) and `pulls` of `wires.Wire`; `loads.generalised_force` (J' w) for
   whatever pulls otherwise;
 - `springs.Spring` along a wire and `contacts.Contact` of a point with a plane of any frame: their loads, smooth in z
@@ -20,8 +20,8 @@ motions; nothing here knows muscles.
   out to simulation, linearisation and collocation;
 - `tree_rows.TreeRows`: all of it over the frames of a trial, as arrays, up to a `moment_balance.MomentBalance`.
 
-`checks.check` tries a tree with numbers: joint functions that jump, directions without mass. `assembly.Assembly` is a
-second way to forward dynamics and joint forces, by joining free bodies.
+`checks.check` tries a tree with numbers: joint functions that jump, directions without mass.
+`dynamics.assembly.Assembly` is a second way to forward dynamics and joint forces, by joining free bodies.
 
 On the core stand `model_file` (mechanisms in YAML), `anatomy` (wires with virtual links, VRML), `rods` (of variable
 length), and the models of `andrews`, `shoulder`, `exoskeleton` and `cables`; `report` has the parts that draw them.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.lazy import casadi as ca
-from designopt_mechanics.matrices import mass_matrix
+from designopt_mechanics.dynamics.matrices import mass_matrix
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Tree, TreeError, values_of
 from designopt_mechanics.wires import Wire

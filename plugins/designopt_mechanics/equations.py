@@ -8,8 +8,8 @@ from typing import Any
 
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
+from designopt_mechanics.dynamics.recursion import NO_GRAVITY, inverse_dynamics
 from designopt_mechanics.loads import Load
-from designopt_mechanics.recursion import NO_GRAVITY, inverse_dynamics
 from designopt_mechanics.state import State
 
 

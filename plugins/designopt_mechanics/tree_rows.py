@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.contacts import Contact, contact_forces, contact_loads
+from designopt_mechanics.dynamics.recursion import NO_GRAVITY, efforts, inverse_dynamics
 from designopt_mechanics.loads import Load
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_mechanics.recursion import NO_GRAVITY, efforts, inverse_dynamics
 from designopt_mechanics.springs import Spring, spring_loads
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Point, Tree, TreeError

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from designopt_mechanics import matrices
 from designopt_mechanics.body import Body
+from designopt_mechanics.dynamics import matrices
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.motions import Rotate
 from designopt_mechanics.state import State

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from designopt_mechanics import matrices
 from designopt_mechanics.body import Body
+from designopt_mechanics.dynamics import matrices
+from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.functions.affine import Affine
 from designopt_mechanics.motions import Rotate
-from designopt_mechanics.recursion import efforts
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Coordinate, Frame, Tree
 

@@ -7,8 +7,8 @@ from chains import raised
 from designopt_motion.cart_pole import CartPole
 
 from designopt.collocation import Options, Program
-from designopt.collocation.transcription.compiled import with_compiled
-from designopt.collocation.transcription.functions import state
+from designopt.collocation.transcription.functions.compiled import with_compiled
+from designopt.collocation.transcription.functions.functions import state
 from designopt.dynamics.compile import find_compiler
 
 PROBLEM = CartPole().trajectory_problem({})

@@ -13,9 +13,9 @@ from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, Tra
 from designopt.collocation.statement.scheme import hermite_simpson, radau, trapezoidal
 from designopt.collocation.transcription.boxes import boxes
 from designopt.collocation.transcription.entries import constant_matrix
-from designopt.collocation.transcription.functions import state
-from designopt.collocation.transcription.layout import layout
-from designopt.collocation.transcription.mapped import mapped
+from designopt.collocation.transcription.functions.functions import state
+from designopt.collocation.transcription.functions.mapped import mapped
+from designopt.collocation.transcription.mesh.layout import layout
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.dynamics.system import System, Variable
 

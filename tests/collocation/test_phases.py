@@ -395,7 +395,7 @@ def trials(forces, **changes):
 
 
 def test_equal_phases_share_one_set_of_functions_and_others_have_their_own():
-    from designopt.collocation.transcription.functions import state
+    from designopt.collocation.transcription.functions.functions import state
 
     alike = state(trials([0.1, -0.3, 0.7]))
     assert len({id(functions) for functions in alike.functions}) == 1

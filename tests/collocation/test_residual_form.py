@@ -7,7 +7,7 @@ from chains import GRAVITY, INERTIA, LENGTH, MASS, chain, raised
 from scipy.integrate import solve_ivp
 
 from designopt.collocation import Guess, Options, Program
-from designopt.collocation.transcription.functions import state
+from designopt.collocation.transcription.functions.functions import state
 from designopt.dynamics import Simulator
 
 SCHEMES = {

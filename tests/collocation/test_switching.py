@@ -25,7 +25,7 @@ from designopt.collocation import (
     sum_up_one_of,
 )
 from designopt.collocation.switching.sum_up import deviation
-from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.dynamics.system import System, Variable
 
 

@@ -17,7 +17,7 @@ from designopt import aggregations
 from designopt.plugin import Plugin, Use, find
 from designopt.problem import Problem
 from designopt.store.result import Result
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, Parameter, Scenario, Stage, Study
 
 SAMPLES, WINDOW = 200, 5

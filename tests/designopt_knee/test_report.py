@@ -19,7 +19,7 @@ from designopt_knee.report.walking import knee_angle as angle_of_walk
 from designopt_knee.report.walking import leg_walking
 from knee_results import CRITICAL, RATIOS, SAMPLES, STIFFNESS, MadeUp, made_up, walk
 
-from designopt.report.page import render
+from designopt.report.page.page import render
 from designopt.report.section import Figure, Section
 from designopt.space import Space
 from designopt.study.study import Parameter

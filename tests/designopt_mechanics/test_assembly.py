@@ -7,13 +7,13 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from designopt_mechanics.assembly import Assembly
 from designopt_mechanics.body import Body
+from designopt_mechanics.dynamics.assembly import Assembly
+from designopt_mechanics.dynamics.matrices import forward_dynamics
+from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.functions.affine import Affine
 from designopt_mechanics.loads import Load
-from designopt_mechanics.matrices import forward_dynamics
 from designopt_mechanics.motions import Rotate, Slide
-from designopt_mechanics.recursion import efforts
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Coordinate, Frame, Tree, TreeError
 

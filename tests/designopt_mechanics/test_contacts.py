@@ -7,14 +7,14 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from designopt_mechanics.assembly import Assembly
 from designopt_mechanics.body import Body
 from designopt_mechanics.contacts import Contact, ContactError, Plane, contact_forces, contact_loads, gaps
+from designopt_mechanics.dynamics.assembly import Assembly
+from designopt_mechanics.dynamics.matrices import forward_dynamics
+from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.loads import generalised_force
-from designopt_mechanics.matrices import forward_dynamics
 from designopt_mechanics.motions import MotionError, Rotate, Slide
-from designopt_mechanics.recursion import efforts
 from designopt_mechanics.springs import positive
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree

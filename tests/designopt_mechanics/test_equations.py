@@ -5,8 +5,8 @@ from __future__ import annotations
 import casadi as ca
 import numpy as np
 import pytest
+from designopt_mechanics.dynamics.matrices import forward_dynamics
 from designopt_mechanics.equations import equations_of
-from designopt_mechanics.matrices import forward_dynamics
 from designopt_mechanics.state import State
 from random_trees import GRAVITY, random_case
 

@@ -11,8 +11,7 @@ import kronecker
 import numpy as np
 import pytest
 from designopt_mechanics.body import Body
-from designopt_mechanics.loads import Load, force_on, generalised_force, load_at, weight
-from designopt_mechanics.matrices import (
+from designopt_mechanics.dynamics.matrices import (
     bias,
     coriolis_matrix,
     forward_dynamics,
@@ -21,8 +20,9 @@ from designopt_mechanics.matrices import (
     mass_matrix,
     potential_energy,
 )
+from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
+from designopt_mechanics.loads import Load, force_on, generalised_force, load_at, weight
 from designopt_mechanics.motions import Polar, Rotate, Slide
-from designopt_mechanics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire, lengths, moment_arms, pulls

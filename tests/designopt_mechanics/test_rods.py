@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from designopt_mechanics import recursion
+from designopt_mechanics.dynamics import recursion
 from designopt_mechanics.rods.as_tree import as_tree
 from designopt_mechanics.rods.basis import objects, symbols
 from designopt_mechanics.rods.dynamics import forward_dynamics, inverse_dynamics, motion

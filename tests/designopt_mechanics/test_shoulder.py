@@ -9,7 +9,7 @@ from typing import Any
 import casadi as ca
 import numpy as np
 import pytest
-from designopt_mechanics.matrices import coriolis_matrix, gravity_force, mass_matrix
+from designopt_mechanics.dynamics.matrices import coriolis_matrix, gravity_force, mass_matrix
 from designopt_mechanics.report.rhythm import rhythm_map
 from designopt_mechanics.report.shoulder import shoulder_torques
 from designopt_mechanics.shoulder.chain import GRAVITY, shoulder

@@ -8,10 +8,10 @@ import casadi as ca
 import numpy as np
 import pytest
 from designopt_mechanics.body import Body
+from designopt_mechanics.dynamics.matrices import kinetic_energy, potential_energy
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.functions.formula import Formula
 from designopt_mechanics.loads import generalised_force
-from designopt_mechanics.matrices import kinetic_energy, potential_energy
 from designopt_mechanics.motions import Rotate, Slide
 from designopt_mechanics.springs import Spring, SpringError, spring_energy, spring_loads, tensions
 from designopt_mechanics.state import State

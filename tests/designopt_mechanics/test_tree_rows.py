@@ -8,9 +8,9 @@ import casadi as ca
 import numpy as np
 import pytest
 from designopt_mechanics.body import Body
+from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.loads import Load
 from designopt_mechanics.motions import Slide
-from designopt_mechanics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree, TreeError
 from designopt_mechanics.tree_rows import TreeRows

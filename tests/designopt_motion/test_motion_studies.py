@@ -16,7 +16,7 @@ from designopt_motion.report_biped import walking_step
 
 import designopt
 from designopt.problem import Problem
-from designopt.report.page import sections
+from designopt.report.page.page import sections
 from designopt.store.result import Result
 from designopt.study.load import load_study
 

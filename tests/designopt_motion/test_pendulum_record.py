@@ -67,7 +67,7 @@ def test_the_report_has_the_intervals_the_fit_and_what_is_determined_least(resul
     assert any(finding.startswith("Determined least: friction") for finding in section.findings)
     points = section.figures[0].plot["data"][-1]
     assert np.isnan(points["y"]).sum() == 6
-    assert "estimation" in designopt.report.page.part_names(result)
+    assert "estimation" in designopt.report.page.page.part_names(result)
 
 
 def test_the_page_on_estimation_shows_this_study_and_its_numbers(result: Any) -> None:

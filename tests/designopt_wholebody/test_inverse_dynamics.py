@@ -102,9 +102,9 @@ def test_a_random_eight_body_human_as_a_tree_has_the_same_joint_loads() -> None:
     """Two independent formulations in one house: recursion over relative coordinates, and natural coordinates."""
     import casadi as ca
     from designopt_mechanics.body import Body
+    from designopt_mechanics.dynamics.recursion import efforts
     from designopt_mechanics.loads import Load
     from designopt_mechanics.motions import Rotate, Slide
-    from designopt_mechanics.recursion import efforts
     from designopt_mechanics.state import State
     from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
 

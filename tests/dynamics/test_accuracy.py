@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from designopt.dynamics import SimulationStatus, Simulator
-from designopt.dynamics.tableau import METHODS
+from designopt.dynamics.simulation.tableau import METHODS
 
 METHOD = pytest.mark.parametrize("method", METHODS)
 

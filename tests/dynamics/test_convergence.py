@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from designopt.dynamics import Simulator, System, Variable
-from designopt.dynamics.tableau import METHODS
+from designopt.dynamics.simulation.tableau import METHODS
 
 METHOD = pytest.mark.parametrize("method", METHODS)
 

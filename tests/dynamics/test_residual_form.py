@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from rod_chains import GRAVITY, LENGTH, MASS, rod_chain, start
 
-from designopt.dynamics import SimulationStatus, Simulator, System, Variable, functions, linearise, residual
-from designopt.dynamics.tableau import METHODS
+from designopt.dynamics import SimulationStatus, Simulator, System, Variable, linearise, residual
+from designopt.dynamics.simulation import functions
+from designopt.dynamics.simulation.tableau import METHODS
 
 METHOD = pytest.mark.parametrize("method", METHODS)
 #: Unknowns that are solved by operations written out: all, or none.

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from designopt.dynamics import SimulationStatus, Simulator, System, Variable, Vector, functions
+from designopt.dynamics import SimulationStatus, Simulator, System, Variable, Vector
 from designopt.dynamics.signals import Signal, SignalTable
-from designopt.dynamics.tableau import METHODS
+from designopt.dynamics.simulation import functions
+from designopt.dynamics.simulation.tableau import METHODS
 
 KNOTS = np.linspace(0.0, 2.0, 9)
 PUSH = Signal(KNOTS, np.cos(3.0 * KNOTS))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from designopt.dynamics.tableau import METHODS
+from designopt.dynamics.simulation.tableau import METHODS
 
 METHOD = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 

@@ -13,7 +13,7 @@ from designopt import aggregations
 from designopt.plugin import Plugin, Quantity, Use, find, model
 from designopt.problem import Problem
 from designopt.store.result import Result
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario, Stage, Study
 
 

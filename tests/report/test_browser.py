@@ -11,7 +11,7 @@ from browser import errors, headless_browser, open_page, wait_until
 from given_results import GivenResult, at_most, grid, maximize, minimize
 
 from designopt.report import Figure, Section, write_report
-from designopt.report.page import render
+from designopt.report.page.page import render
 from designopt.report.parts.designs.front import front
 from designopt.report.parts.designs.map import map_figures
 from designopt.report.parts.designs.parallel import parallel

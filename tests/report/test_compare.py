@@ -16,7 +16,7 @@ from designopt.plugin import Use, find
 from designopt.report.comparison.differences import differences
 from designopt.report.comparison.page import write_comparison
 from designopt.report.notebook import plot
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, Parameter, Scenario, Stage
 
 

@@ -21,8 +21,8 @@ from plotly.offline import get_plotlyjs
 
 from designopt.plugin import report
 from designopt.report import Figure, Section, Selector, Table, write_report
-from designopt.report.data import as_plain
-from designopt.report.page import render, sections
+from designopt.report.page.data import as_plain
+from designopt.report.page.page import render, sections
 from designopt.study.study import Execution, Parameter
 
 

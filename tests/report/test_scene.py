@@ -15,7 +15,7 @@ import designopt
 from designopt.plugin import Array, Quantity, model
 from designopt.report.designs import kept
 from designopt.report.drawing import BYTES, DrawnMotion, draw
-from designopt.report.page import write_report
+from designopt.report.page.page import write_report
 from designopt.report.parts.motion.frames import Frames
 from designopt.report.parts.motion.scene import Scene
 

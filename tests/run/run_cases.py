@@ -7,7 +7,7 @@ from pathlib import Path
 from designopt.plugin import Use, find, load_file
 from designopt.store.journal import schema
 from designopt.store.journal.reader import JournalReader
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Budget, Execution, Objective, Parameter, Scenario, Stage, Study
 
 PLUGINS = Path(__file__).with_name("plugins.py")

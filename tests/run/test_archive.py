@@ -10,7 +10,7 @@ from run_cases import make_study, use
 from designopt.plugin import InputFile, Quantity, Use, find, model
 from designopt.problem import Problem
 from designopt.store import archive
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import (
     Budget,
     Choice,

@@ -14,7 +14,7 @@ from run_cases import Recorder, dump, make_study, rewrite, use
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted
 from designopt.store.result import Result
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Budget, HypervolumeGain, Stage
 from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.executor import Completion

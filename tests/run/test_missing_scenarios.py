@@ -14,7 +14,7 @@ from designopt import aggregations, load, open_store
 from designopt.plugin import Use, model
 from designopt.problem import Problem
 from designopt.space import Space
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
 
 

@@ -28,7 +28,7 @@ from designopt.run.progress import (
 )
 from designopt.run.runner import run_study
 from designopt.store.result import Result
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 
 STATE = Snapshot("sweep", 1, 2, 30, 120, 30, 2, 12.0, 2.5, 7.5, {"mismatch": 0.125})
 

@@ -13,7 +13,7 @@ from designopt.plugin import PluginError, Use, aggregation, find, model
 from designopt.run.runner import resume_study, run_study
 from designopt.store.errors import StoreError, WorkersError
 from designopt.store.result import Result
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Budget, Choice, Constraint, HypervolumeGain, Parameter, Stage, StartFrom
 
 

@@ -20,7 +20,7 @@ from designopt.store.errors import FailurePolicyStop, ReplayError, StoreError
 from designopt.store.journal.schema import FORMAT
 from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Budget, Constraint, Parameter, Stage, StartFrom
 
 

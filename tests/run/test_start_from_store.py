@@ -18,7 +18,7 @@ from designopt.run.start_from import translated
 from designopt.space import Space
 from designopt.store.errors import Interrupted, StoreError
 from designopt.store.result import Result
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Budget, HypervolumeGain, Parameter, Stage, StartFrom, Validation
 
 A = Parameter("a", "real", -2.0, 2.0)

@@ -17,7 +17,7 @@ from designopt.report.parts.answer.tolerances import fragile, tolerances
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted, StoreError
 from designopt.store.result import Result
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.load import load_text
 from designopt.study.neighbours import shifts, with_neighbours
 from designopt.study.study import Choice, Constraint, Scenario, Shift, Stage, Tolerance, Tolerances

@@ -13,7 +13,7 @@ from designopt.plugin import Diverged, Use, model
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted
 from designopt.store.result import Result
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Choice, Constraint, Scenario, Validation
 
 SHIFTS = (0.25, -0.5, 0.75)

@@ -19,7 +19,7 @@ from designopt.solvers.collocation import _compared
 from designopt.solvers.trajectories import symbolic
 from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.testing.evaluation import InProcess, no_outcomes
 
 MODELS = Path(__file__).with_name("collocation_models.py")

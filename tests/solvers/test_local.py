@@ -11,7 +11,7 @@ from designopt.plugin import Diverged, InvalidSetting, Use, find, model
 from designopt.problem import Problem, StageEnded
 from designopt.solvers.local import SLSQP, LeastSquares, NelderMead
 from designopt.space import Space
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
 from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designopt.study.language.expression import Expression
-from designopt.study.language.grammar import MAX_DEPTH, ExpressionError
+from designopt.study.language.expressions.expression import Expression
+from designopt.study.language.expressions.grammar import MAX_DEPTH, ExpressionError
 
 VALUES = {"a": 2.0, "b": 3.0, "c": -4.0, "x_1": 0.5}
 

@@ -12,7 +12,7 @@ import yaml
 
 from designopt.plugin import InputFile, PluginError, Quantity, find, solver
 from designopt.problem import STATUSES
-from designopt.study.language.settings import describe, json_schema, rows, settings_type, validate
+from designopt.study.language.checking.settings import describe, json_schema, rows, settings_type, validate
 from designopt.study.sections.schema import schema
 from designopt.study.study import Cluster, Execution
 

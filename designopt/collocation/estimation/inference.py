@@ -30,7 +30,7 @@ from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import Ends, Phase, ProblemError, TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.samples import SamplePoint, numeric_arguments
+from designopt.collocation.transcription.mesh.samples import SamplePoint, numeric_arguments
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import scipy
 

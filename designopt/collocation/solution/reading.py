@@ -17,11 +17,11 @@ from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.layout import Layout
-from designopt.collocation.transcription.per_point import PerPoint
-from designopt.collocation.transcription.points import column
-from designopt.collocation.transcription.samples import numeric_arguments
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.per_point import PerPoint
+from designopt.collocation.transcription.mesh.layout import Layout
+from designopt.collocation.transcription.mesh.points import column
+from designopt.collocation.transcription.mesh.samples import numeric_arguments
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 

@@ -19,7 +19,7 @@ from designopt.collocation.solution.optimality.constraints import Constraints
 from designopt.collocation.solution.solution import Arc, Attempt, Iterate, PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.scheme import SCHEMES, Scheme
-from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.rows import Block
 
 Arrays = dict[str, NDArray[Any]]

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from designopt.collocation.solution.optimality.constraints import Constraints
 from designopt.collocation.solution.status import Status
-from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.mesh.mesh import Mesh
 
 Vector = NDArray[np.float64]
 Kind = Literal["state", "unknown", "control", "algebraic"]

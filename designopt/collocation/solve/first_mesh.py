@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import Phase, ProblemError
 from designopt.collocation.statement.scheme import Scheme
-from designopt.collocation.transcription.delays import SAME, share
-from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.mesh.delays import SAME, share
+from designopt.collocation.transcription.mesh.mesh import Mesh
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.reading import Reader
 from designopt.collocation.statement.expressions import first_invalid
-from designopt.collocation.transcription.nonsmooth import parts
-from designopt.collocation.transcription.points import CollocationPoint
+from designopt.collocation.transcription.functions.nonsmooth import parts
+from designopt.collocation.transcription.mesh.points import CollocationPoint
 from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]

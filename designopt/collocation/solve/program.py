@@ -36,14 +36,14 @@ from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
-from designopt.collocation.transcription.compiled import with_compiled
-from designopt.collocation.transcription.functions import Statement, state
-from designopt.collocation.transcription.layout import Layout, layout
-from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.nonsmooth import nonsmooth_warnings
+from designopt.collocation.transcription.functions.compiled import with_compiled
+from designopt.collocation.transcription.functions.functions import Statement, state
+from designopt.collocation.transcription.functions.nonsmooth import nonsmooth_warnings
+from designopt.collocation.transcription.functions.variant import check_expressions
+from designopt.collocation.transcription.mesh.layout import Layout, layout
+from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.scaling import scales
 from designopt.collocation.transcription.transcription import transcribe
-from designopt.collocation.transcription.variant import check_expressions
 
 Vector = NDArray[np.float64]
 Warm = Literal["none", "primal", "full"]

@@ -24,8 +24,8 @@ from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Refinement
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import Scheme, radau
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.mesh import Mesh, refined
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.mesh.mesh import Mesh, refined
 
 Vector = NDArray[np.float64]
 

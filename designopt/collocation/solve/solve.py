@@ -18,8 +18,8 @@ from designopt.collocation.solve.refine import refine, with_errors
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.mesh.mesh import Mesh
 
 #: An error estimate above this is itself known to an order of magnitude only (measured on the cart-pole).
 COARSE = 1e-3

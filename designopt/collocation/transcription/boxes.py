@@ -19,12 +19,12 @@ from designopt.collocation.statement.problem import (
     ends,
     is_added,
 )
-from designopt.collocation.transcription.delays import share, stencil
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.layout import Layout, PhaseLayout
-from designopt.collocation.transcription.points import CollocationPoint
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.mesh.delays import share, stencil
+from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
+from designopt.collocation.transcription.mesh.points import CollocationPoint
+from designopt.collocation.transcription.mesh.samples import sample_numbers
 from designopt.collocation.transcription.rows import Block, pieces_of
-from designopt.collocation.transcription.samples import sample_numbers
 from designopt.dynamics.signals import Signal
 
 Vector = NDArray[np.float64]

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import ProblemError
-from designopt.collocation.transcription.delays import stencil
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.layout import Layout, PhaseLayout
-from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.mesh.delays import stencil
+from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
+from designopt.collocation.transcription.mesh.mesh import Mesh
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]

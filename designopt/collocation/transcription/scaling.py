@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.layout import Layout
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.mesh.layout import Layout
 
 Vector = NDArray[np.float64]
 

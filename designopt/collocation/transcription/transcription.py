@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.transcription.ends import end_constants, end_functions
 from designopt.collocation.transcription.entries import ONE, Entries, constant_matrix, stretch
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.layout import Layout, PhaseLayout, layout
-from designopt.collocation.transcription.mapped import mapped
-from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.points import PointFunctions
+from designopt.collocation.transcription.functions.ends import end_constants, end_functions
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.mapped import mapped
+from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout, layout
+from designopt.collocation.transcription.mesh.mesh import Mesh
+from designopt.collocation.transcription.mesh.points import PointFunctions
+from designopt.collocation.transcription.mesh.samples import SamplePlace, SamplePoint
 from designopt.collocation.transcription.rows import Block, RowCollector
-from designopt.collocation.transcription.samples import SamplePlace, SamplePoint
 from designopt.lazy import casadi as ca
 
 Indices = NDArray[np.int64]

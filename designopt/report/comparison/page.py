@@ -18,7 +18,7 @@ from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.comparison.differences import differences
 from designopt.report.comparison.seeds import Scores, repeated
 from designopt.report.labels import chosen_once, count, listed, number, objective_values, plain, thinned, with_unit
-from designopt.report.page import page, write_page
+from designopt.report.page.page import page, write_page
 from designopt.report.parts.answer.overview import computing_time, duration
 from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished

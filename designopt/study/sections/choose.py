@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, TypedDict, get_args
 from pydantic import PlainValidator, WithJsonSchema
 
 from designopt.plugin import Quantity
+from designopt.study.language.checking.refusals import refused, several, wrong_kind
+from designopt.study.language.checking.values import Checked, check, checker
 from designopt.study.language.findings import Path, nearest_or_all
-from designopt.study.language.refusals import refused, several, wrong_kind
 from designopt.study.language.units import Amount
-from designopt.study.language.values import Checked, check, checker
 from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals
 from designopt.study.study import Choice

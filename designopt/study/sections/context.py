@@ -25,15 +25,15 @@ from designopt.plugin import (
 from designopt.plugin.kinds import P
 from designopt.plugin.place import said
 from designopt.study.language import units
+from designopt.study.language.checking.part import Part
+from designopt.study.language.checking.settings import field_type, validate
+from designopt.study.language.checking.values import check
 from designopt.study.language.errors import StudyError
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
+from designopt.study.language.expressions.grammar import ExpressionError
 from designopt.study.language.files import Files
 from designopt.study.language.findings import MOST, Finding, Path
-from designopt.study.language.grammar import ExpressionError
-from designopt.study.language.part import Part
-from designopt.study.language.settings import field_type, validate
 from designopt.study.language.units import Amount, UnitError
-from designopt.study.language.values import check
 
 
 @dataclass

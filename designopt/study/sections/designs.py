@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 from designopt.plugin import Field, ModelPlugin, SolverPlugin, Use, find
 from designopt.study.language import units
-from designopt.study.language.annotations import type_words
+from designopt.study.language.checking.annotations import type_words
+from designopt.study.language.checking.refusals import shown
+from designopt.study.language.checking.words import LABEL
 from designopt.study.language.findings import Path, nearest_or_all
-from designopt.study.language.refusals import shown
 from designopt.study.language.units import UnitError
-from designopt.study.language.words import LABEL
 from designopt.study.sections import rows
 from designopt.study.sections.choose import Method
 from designopt.study.sections.context import Context, unit_of

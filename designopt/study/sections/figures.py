@@ -8,10 +8,10 @@ from typing import Any
 
 from designopt.plugin import AggregationPlugin, ModelPlugin, ObjectivePlugin, Use
 from designopt.study.language import units
-from designopt.study.language.expression import Expression
+from designopt.study.language.checking.part import Part
+from designopt.study.language.expressions.expression import Expression
+from designopt.study.language.expressions.grammar import ExpressionError
 from designopt.study.language.findings import Path, nearest_or_all
-from designopt.study.language.grammar import ExpressionError
-from designopt.study.language.part import Part
 from designopt.study.language.units import UnitError
 from designopt.study.sections.context import Context, unit_of
 from designopt.study.study import Constraint, Objective

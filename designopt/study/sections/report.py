@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from designopt.plugin import ExportPlugin, ModelPlugin, ReportPlugin, Use
+from designopt.study.language.checking.part import Part
 from designopt.study.language.findings import Path
-from designopt.study.language.part import Part
 from designopt.study.sections.choose import choices
 from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals

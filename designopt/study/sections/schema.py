@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 from pydantic import WrapValidator
 
 from designopt.plugin import Kind, Plugin, PluginError, Quantity, find, names
-from designopt.study.language.part import NamedPart, PartSection
-from designopt.study.language.refusals import refused, wrong_kind
-from designopt.study.language.settings import json_schema, settings_type
+from designopt.study.language.checking.part import NamedPart, PartSection
+from designopt.study.language.checking.refusals import refused, wrong_kind
+from designopt.study.language.checking.settings import json_schema, settings_type
+from designopt.study.language.checking.values import Checked, checker
+from designopt.study.language.checking.words import LABEL, Formula, Label, Scalar, Word, spelt_out
 from designopt.study.language.units import Amount
-from designopt.study.language.values import Checked, checker
-from designopt.study.language.words import LABEL, Formula, Label, Scalar, Word, spelt_out
 from designopt.study.sections.choose import Rule
 from designopt.study.sections.execution.cluster import Memory
 from designopt.study.sections.scenarios.given import ScenarioEntry

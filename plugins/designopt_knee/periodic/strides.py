@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.dynamics import SimulationStatus, Simulator, System, Trajectory
-from designopt.dynamics.simulator import Method
+from designopt.dynamics.simulation.simulator import Method
 from designopt.plugin import Diverged
 from designopt_knee.equations import FOLD_MARGIN
 

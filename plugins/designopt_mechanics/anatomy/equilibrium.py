@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.laws import Elastic
-from designopt_mechanics.recursion import efforts
+from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.state import State
 from designopt_mechanics.wires import lengths, moment_arms, pulls
 

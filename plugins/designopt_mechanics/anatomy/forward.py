@@ -14,7 +14,7 @@ from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.equilibrium import Equilibrium
 from designopt_mechanics.anatomy.frames import load_rows, load_symbols
-from designopt_mechanics.recursion import inverse_dynamics
+from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.state import State
 
 Vector = NDArray[np.float64]

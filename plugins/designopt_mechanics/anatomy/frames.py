@@ -14,9 +14,9 @@ from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.laws import Elastic
+from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.loads import Load
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_mechanics.recursion import efforts
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Point
 from designopt_mechanics.wires import lengths, moment_arms, pulls

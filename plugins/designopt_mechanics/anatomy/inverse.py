@@ -14,7 +14,7 @@ from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.frames import load_rows, load_symbols
 from designopt_mechanics.anatomy.laws import Elastic, Muscle
-from designopt_mechanics.recursion import efforts, inverse_dynamics
+from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import State
 from designopt_mechanics.wires import lengths, moment_arms, pulls
 

@@ -22,7 +22,7 @@ from designopt_mechanics.anatomy.frames import AnatomyRows
 from designopt_mechanics.anatomy.laws import Elastic, Muscle
 from designopt_mechanics.anatomy.reading import bundled
 from designopt_mechanics.anatomy.vrml import read_vrml
-from designopt_mechanics.recursion import inverse_dynamics
+from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Integral, Phase, TrajectoryProblem
-from designopt.dynamics.simulator import Simulator
-from designopt.dynamics.trajectory import SimulationStatus, Trajectory
+from designopt.dynamics.simulation.simulator import Simulator
+from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory
 from designopt.plugin import Array, Diverged, model
 from designopt.plugin import Quantity as Q
 from designopt_mechanics.andrews.mechanism import ANGLES, START, STIFFNESS, TORQUE

@@ -66,7 +66,7 @@ def _stabilised(rate: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
 
 
 def _outputs(state: State, angles: Any, spring: Spring, torque: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
-    from designopt_mechanics.matrices import kinetic_energy
+    from designopt_mechanics.dynamics.matrices import kinetic_energy
 
     speeds = state.rate(angles)
     drift = ca.SX(0.0) if joints else ca.mmax(ca.fabs(gaps(state)))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from designopt.collocation import Constraint, Integral, Options, Phase, TrajectoryProblem, solve_design
 from designopt.dynamics.signals import SignalTable
-from designopt.dynamics.simulator import Simulator
-from designopt.dynamics.trajectory import SimulationStatus, Trajectory
+from designopt.dynamics.simulation.simulator import Simulator
+from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, Diverged, InvalidDesign, model
 from designopt.plugin import Quantity as Q

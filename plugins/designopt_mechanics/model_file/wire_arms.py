@@ -18,9 +18,9 @@ from designopt.plugin import Array, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_mechanics import scene
+from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.model_file.reading import Mechanism, bundled, read
-from designopt_mechanics.recursion import inverse_dynamics
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows

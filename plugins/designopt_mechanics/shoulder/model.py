@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
-from designopt.dynamics.simulator import Simulator
+from designopt.dynamics.simulation.simulator import Simulator
+from designopt.dynamics.simulation.trajectory import SimulationStatus
 from designopt.dynamics.system import System, Variable
-from designopt.dynamics.trajectory import SimulationStatus
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, Diverged, model
 from designopt.plugin import Quantity as Q
 from designopt_mechanics import scene
+from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.equations import equations_of
-from designopt_mechanics.recursion import inverse_dynamics
 from designopt_mechanics.shoulder.chain import COORDINATES, GRAVITY, Rhythm, shoulder
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import Point

@@ -15,7 +15,7 @@ import numpy as np
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.equilibrium import tensions_and_potential
 from designopt_mechanics.anatomy.laws import Muscle
-from designopt_mechanics.recursion import efforts, inverse_dynamics
+from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import State
 from designopt_mechanics.wires import lengths, pulls
 from numpy.typing import NDArray

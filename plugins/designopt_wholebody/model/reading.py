@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NoReturn
 
+from designopt.study.language.checking.values import Checked, check, checker
 from designopt.study.language.errors import StudyError
 from designopt.study.language.findings import Finding, issues, nearest_or_all
-from designopt.study.language.values import Checked, check, checker
 from designopt.study.language.yaml import Node, parse_bytes
 from designopt_wholebody.model.checks import mistakes
 from designopt_wholebody.model.mirror import both_sides

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from designopt.plugin import InputFile, closest
 from designopt.plugin import Quantity as Q
+from designopt.study.language.checking.values import check, checker
 from designopt.study.language.errors import StudyError
 from designopt.study.language.findings import issues
-from designopt.study.language.values import check, checker
 from designopt.study.language.yaml import parse_bytes
 
 Array = NDArray[np.float64]

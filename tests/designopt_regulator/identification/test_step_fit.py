@@ -8,7 +8,7 @@ from designopt_regulator.linear_loop.model import LinearLoop, LinearPlant
 from scipy.signal import lsim
 
 from designopt.plugin import InputFile, InvalidSetting
-from designopt.study.language.settings import validate
+from designopt.study.language.checking.settings import validate
 
 TIME = np.arange(0.0, 60.0, 0.25)
 INPUT = np.where(TIME >= 2.0, 1.5, 0.0) - np.where(TIME >= 35.0, 0.5, 0.0)

@@ -7,8 +7,8 @@ from scipy.integrate import solve_ivp
 
 from designopt import define
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
+from designopt.study.language.checking.settings import validate
 from designopt.study.language.errors import StudyError
-from designopt.study.language.settings import validate
 from designopt.study.load import load_text
 from designopt.testing import check_model
 

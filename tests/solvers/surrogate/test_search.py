@@ -11,7 +11,7 @@ from designopt.solvers.surrogate.candidates import TrustRegion
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.model import Observations, Surrogate
 from designopt.solvers.surrogate.solver import GaussianProcessSearch
-from designopt.study.language.expression import Expression
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Constraint, Parameter
 from designopt.testing import InProcess, no_outcomes, problem_from
 

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.delays import stencil
-from designopt.collocation.transcription.mesh import Mesh
+from designopt.collocation.transcription.mesh.delays import stencil
+from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.rows import Block
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca

@@ -13,10 +13,10 @@ from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.ends import linear_integrals
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.points import column
-from designopt.collocation.transcription.samples import SamplePlace, SamplePoint, numeric_arguments, samples_of
+from designopt.collocation.transcription.functions.ends import linear_integrals
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.mesh.points import column
+from designopt.collocation.transcription.mesh.samples import SamplePlace, SamplePoint, numeric_arguments, samples_of
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca

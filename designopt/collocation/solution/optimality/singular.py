@@ -17,7 +17,7 @@ from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Arc
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.per_point import PerPoint
+from designopt.collocation.transcription.functions.per_point import PerPoint
 from designopt.collocation.transcription.transcription import Transcription
 
 Vector = NDArray[np.float64]

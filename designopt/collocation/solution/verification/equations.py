@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.statement.problem import Phase
-from designopt.collocation.transcription.delays import earlier, history, located
+from designopt.collocation.transcription.mesh.delays import earlier, history, located
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca

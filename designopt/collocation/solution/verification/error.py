@@ -17,7 +17,7 @@ from designopt.collocation.solution.verification.equations import Cube, Equation
 from designopt.collocation.solution.verification.violation import point_values
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.scheme import Scheme, derivative_matrix
-from designopt.collocation.transcription.points import CollocationPoint
+from designopt.collocation.transcription.mesh.points import CollocationPoint
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.solution.verification.equations import EquationsAlong
 from designopt.collocation.statement.problem import Phase
-from designopt.collocation.transcription.points import CollocationPoint
+from designopt.collocation.transcription.mesh.points import CollocationPoint
 
 Vector = NDArray[np.float64]
 

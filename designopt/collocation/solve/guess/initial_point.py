@@ -13,9 +13,9 @@ from designopt.collocation.solve.guess.first_values import algebraic_values, unk
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, ends
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.delays import stencil
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.layout import Layout
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.mesh.delays import stencil
+from designopt.collocation.transcription.mesh.layout import Layout
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

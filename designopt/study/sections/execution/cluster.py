@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, WithJsonSchema
 
+from designopt.study.language.checking.refusals import refused, wrong_kind
 from designopt.study.language.findings import Path
-from designopt.study.language.refusals import refused, wrong_kind
 from designopt.study.sections.context import Context
 from designopt.study.study import Cluster
 

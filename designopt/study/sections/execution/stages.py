@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from designopt.plugin import InvalidSetting, SolverPlugin, Use
+from designopt.study.language.checking.part import Part
+from designopt.study.language.checking.settings import COUNTS
 from designopt.study.language.findings import Path
-from designopt.study.language.part import Part
-from designopt.study.language.settings import COUNTS
 from designopt.study.sections.context import Context
 from designopt.study.sections.execution.fitting import population
 from designopt.study.sections.execution.start import start_from

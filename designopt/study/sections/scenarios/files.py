@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 from designopt.files import InputFile
 from designopt.plugin import Field, ModelPlugin, Quantity
-from designopt.study.language.annotations import admits
+from designopt.study.language.checking.annotations import admits
+from designopt.study.language.checking.refusals import shown
+from designopt.study.language.checking.settings import fields_type
+from designopt.study.language.checking.values import Checked, check, checker
+from designopt.study.language.checking.words import LABEL, Label
 from designopt.study.language.findings import Path, nearest_or_all
-from designopt.study.language.refusals import shown
-from designopt.study.language.settings import fields_type
-from designopt.study.language.values import Checked, check, checker
-from designopt.study.language.words import LABEL, Label
 from designopt.study.sections import rows
 from designopt.study.sections.context import Context
 from designopt.study.sections.rows import Row

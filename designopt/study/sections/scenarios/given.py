@@ -10,11 +10,11 @@ from typing import Annotated, Any, Required, TypedDict
 from pydantic import PlainValidator, WithJsonSchema
 
 from designopt.plugin import Field, ModelPlugin, PluginError, closest
+from designopt.study.language.checking.refusals import wrong_kind
+from designopt.study.language.checking.settings import fields_type
+from designopt.study.language.checking.values import Checked, check, checker
+from designopt.study.language.checking.words import Label
 from designopt.study.language.findings import Path
-from designopt.study.language.refusals import wrong_kind
-from designopt.study.language.settings import fields_type
-from designopt.study.language.values import Checked, check, checker
-from designopt.study.language.words import Label
 from designopt.study.sections.context import Context
 from designopt.study.sections.scenarios import files as trials
 from designopt.study.sections.scenarios import sample

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, WrapValidator
 
 from designopt.plugin import Field, InvalidSetting, ModelPlugin, Plugin, PluginError, Quantity, SolverPlugin, Use
-from designopt.study.language import settings
+from designopt.study.language.checking import settings
+from designopt.study.language.checking.part import Part, as_part
+from designopt.study.language.checking.refusals import shown, wrong_kind
+from designopt.study.language.checking.values import Checked, KeyEntry, check, members_of, table
+from designopt.study.language.checking.words import Label, spelt_out
 from designopt.study.language.findings import Finding, Path, nearest_or_all
-from designopt.study.language.part import Part, as_part
-from designopt.study.language.refusals import shown, wrong_kind
-from designopt.study.language.values import Checked, KeyEntry, check, members_of, table
-from designopt.study.language.words import Label, spelt_out
 from designopt.study.sections.context import Context
 from designopt.study.sections.scenarios.spread import SPREAD_SCHEMA, ConditionSpread, SpreadSection, declared, spread
 from designopt.study.study import Scenario

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from designopt.lazy import scipy
 from designopt.plugin import Field
 from designopt.study.language import units
-from designopt.study.language.annotations import number_type, type_words
+from designopt.study.language.checking.annotations import number_type, type_words
+from designopt.study.language.checking.values import check, checker
+from designopt.study.language.checking.words import Something
 from designopt.study.language.findings import Path
 from designopt.study.language.units import Amount, UnitError
-from designopt.study.language.values import check, checker
-from designopt.study.language.words import Something
 from designopt.study.sections.context import Context, unit_of
 
 Numbers = NDArray[np.float64]

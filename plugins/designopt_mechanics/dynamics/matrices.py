@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from designopt.lazy import casadi as ca
+from designopt_mechanics.dynamics.recursion import NO_GRAVITY, inverse_dynamics
 from designopt_mechanics.loads import Load, generalised_force, weight
-from designopt_mechanics.recursion import NO_GRAVITY, inverse_dynamics
 from designopt_mechanics.state import State
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import Ends, EndVariables, Named, PhaseEnds, TrajectoryProblem, stacked
 from designopt.collocation.transcription.entries import stretch
-from designopt.collocation.transcription.layout import Layout
-from designopt.collocation.transcription.points import CollocationPoint, column, nonzeros, stated
+from designopt.collocation.transcription.mesh.layout import Layout
+from designopt.collocation.transcription.mesh.points import CollocationPoint, column, nonzeros, stated
 from designopt.lazy import casadi as ca
 
 Indices = NDArray[np.int64]

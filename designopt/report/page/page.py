@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from designopt.report.colours import CATEGORIES, THEMED
-from designopt.report.data import as_plain, csv_link, figure_data, is_number, script_json
 from designopt.report.labels import hover_columns, number
-from designopt.report.packing import Packing, packed
+from designopt.report.page.data import as_plain, csv_link, figure_data, is_number, script_json
+from designopt.report.page.packing import Packing, packed
 from designopt.report.parts import failures, record
 from designopt.report.parts.answer import best, decision, limits, overview, problem, tolerances, validation
 from designopt.report.parts.designs import (
@@ -190,7 +190,7 @@ def page(
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    here = files("designopt.report")
+    here = files("designopt.report.page")
     packing = Packing()
     packing.add(dict(designs or {}))  # number 0
     environment = Environment(autoescape=True, undefined=StrictUndefined)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.transcription.mapped import mapped
+from designopt.collocation.transcription.functions.mapped import mapped
 from designopt.lazy import casadi as ca
 
 Matrix = NDArray[np.float64]

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, is_added
-from designopt.collocation.transcription.ends import EndSymbols, end_symbols
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.points import CollocationPoint
-from designopt.collocation.transcription.samples import of_phase
+from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.mesh.points import CollocationPoint
+from designopt.collocation.transcription.mesh.samples import of_phase
 from designopt.lazy import casadi as ca
 
 Functions = Sequence[Callable[..., Any]]

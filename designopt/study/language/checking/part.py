@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, WithJsonSchema
 
 from designopt.plugin import Plugin
-from designopt.study.language.refusals import refused, shown, wrong_kind
-from designopt.study.language.words import LABEL
+from designopt.study.language.checking.refusals import refused, shown, wrong_kind
+from designopt.study.language.checking.words import LABEL
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ class Packing:
         self._block = bytearray()
 
     def add(self, data: Any) -> int:
-        """Take plain `data`, as `designopt.report.data.as_plain` gives it, and return its number."""
+        """Take plain `data`, as `designopt.report.page.data.as_plain` gives it, and return its number."""
         text = json.dumps(self._without_arrays(data), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         self._texts.append(text)
         return len(self._texts) - 1

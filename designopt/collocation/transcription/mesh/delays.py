@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.problem import Phase, ProblemError, ends
-from designopt.collocation.transcription.layout import PhaseLayout
-from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.points import CollocationPoint
+from designopt.collocation.transcription.mesh.layout import PhaseLayout
+from designopt.collocation.transcription.mesh.mesh import Mesh
+from designopt.collocation.transcription.mesh.points import CollocationPoint
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from designopt.collocation.statement.options import Options
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.points import PointFunctions
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.mesh.points import PointFunctions
 from designopt.dynamics.compile import CompilerError, load_library
 from designopt.lazy import casadi as ca
 

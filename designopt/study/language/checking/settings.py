@@ -15,10 +15,19 @@ from pydantic import TypeAdapter
 from designopt.plugin import Field, ModelPlugin, ObjectivePlugin, Plugin, PluginError, Quantity, SolverPlugin, Use
 from designopt.plugin.kinds import P
 from designopt.study.language import units
-from designopt.study.language.annotations import type_words
+from designopt.study.language.checking.annotations import type_words
+from designopt.study.language.checking.values import (
+    Checked,
+    KeyEntry,
+    Reader,
+    adapted,
+    check,
+    checker,
+    members_of,
+    table,
+)
 from designopt.study.language.files import NO_FILES
 from designopt.study.language.findings import Finding
-from designopt.study.language.values import Checked, KeyEntry, Reader, adapted, check, checker, members_of, table
 
 #: Settings of solvers that say how many designs there are: the budget's evaluations, where a study does not give them.
 COUNTS = ("samples", "evaluations")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.dynamics.functions import RunFunctions, Unknowns
 from designopt.dynamics.signals import Signal
+from designopt.dynamics.simulation.functions import RunFunctions, Unknowns
 from designopt.lazy import casadi as ca
 
 Array = NDArray[np.float64]

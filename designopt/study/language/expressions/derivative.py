@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.study.language.expression import Expression
-from designopt.study.language.grammar import Term
+from designopt.study.language.expressions.expression import Expression
+from designopt.study.language.expressions.grammar import Term
 
 Values = NDArray[np.float64]
 #: A term's derivative by each name that it depends on.

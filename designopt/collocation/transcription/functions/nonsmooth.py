@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from designopt.collocation.statement.expressions import nodes, operation, operation_names, quoted
-from designopt.collocation.transcription.functions import Statement
-from designopt.collocation.transcription.points import CollocationPoint
+from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.mesh.points import CollocationPoint
 from designopt.lazy import casadi as ca
 
 #: Operations with a kink or a jump, in the user's words.

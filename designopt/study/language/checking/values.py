@@ -17,10 +17,10 @@ import typing_extensions
 from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, WrapValidator
 
 from designopt.plugin import InputFile, PluginError, Quantity, closest
-from designopt.study.language.annotations import type_name
+from designopt.study.language.checking.annotations import type_name
+from designopt.study.language.checking.leaves import LEAVES, word_of
+from designopt.study.language.checking.refusals import expected, findings, refused, several, wrong_kind
 from designopt.study.language.findings import MOST, Finding, nearest_or_all
-from designopt.study.language.leaves import LEAVES, word_of
-from designopt.study.language.refusals import expected, findings, refused, several, wrong_kind
 
 #: Gives a file named in a study, or raises `ValueError` with the reason for the user.
 Reader = Callable[[str], InputFile]

@@ -9,12 +9,12 @@ from ctypes import POINTER, Structure, byref, c_double, c_int, c_longlong
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.dynamics.codegen import c_source
 from designopt.dynamics.compile import load_library
 from designopt.dynamics.signals import Signal
+from designopt.dynamics.simulation.codegen import c_source
+from designopt.dynamics.simulation.tableau import RosenbrockMethod
+from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory, describe
 from designopt.dynamics.system import System
-from designopt.dynamics.tableau import RosenbrockMethod
-from designopt.dynamics.trajectory import SimulationStatus, Trajectory, describe
 
 Vector = NDArray[np.float64]
 

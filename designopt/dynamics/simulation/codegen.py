@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from designopt.dynamics.compile import CompilerError
-from designopt.dynamics.functions import run_functions
+from designopt.dynamics.simulation.functions import run_functions
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
 
@@ -37,5 +37,5 @@ def c_source(system: System, signals: Sequence[str] = ()) -> str:
         "UNKNOWNS_IN_OUTPUT": int(made.unknowns is not None and made.unknowns.in_output),
     }
     defines = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
-    integrator = files("designopt.dynamics").joinpath("rosenbrock.c").read_text(encoding="utf-8")
+    integrator = files("designopt.dynamics.simulation").joinpath("rosenbrock.c").read_text(encoding="utf-8")
     return f"{generated}\n{defines}\n{integrator}"

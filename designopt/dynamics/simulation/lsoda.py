@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.dynamics.functions import run_functions
-from designopt.dynamics.interpreted import Interpreted
 from designopt.dynamics.signals import Signal
+from designopt.dynamics.simulation.functions import run_functions
+from designopt.dynamics.simulation.interpreted import Interpreted
+from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory, describe
 from designopt.dynamics.system import System
-from designopt.dynamics.trajectory import SimulationStatus, Trajectory, describe
 from designopt.lazy import scipy
 
 Vector = NDArray[np.float64]

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.dynamics.compile import CompilerError
-from designopt.dynamics.lsoda import InterpretedLsoda
-from designopt.dynamics.rosenbrock import CompiledRosenbrock
 from designopt.dynamics.signals import Signal, SignalTable, columns
+from designopt.dynamics.simulation.lsoda import InterpretedLsoda
+from designopt.dynamics.simulation.rosenbrock import CompiledRosenbrock
+from designopt.dynamics.simulation.tableau import METHODS
+from designopt.dynamics.simulation.trajectory import Trajectory
 from designopt.dynamics.system import System
-from designopt.dynamics.tableau import METHODS
-from designopt.dynamics.trajectory import Trajectory
 
 Method = Literal["auto", "rosenbrock3", "rosenbrock4", "lsoda"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.points import CollocationPoint
-from designopt.collocation.transcription.samples import SamplePlace, SamplePoint, sample_place
+from designopt.collocation.transcription.mesh.mesh import Mesh
+from designopt.collocation.transcription.mesh.points import CollocationPoint
+from designopt.collocation.transcription.mesh.samples import SamplePlace, SamplePoint, sample_place
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]

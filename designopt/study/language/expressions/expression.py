@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from designopt.study.language import units
-from designopt.study.language.grammar import FUNCTIONS, RELATIONS, ExpressionError, Term, parse
+from designopt.study.language.expressions.grammar import FUNCTIONS, RELATIONS, ExpressionError, Term, parse
 
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "+": np.add,

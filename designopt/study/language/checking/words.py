@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, WithJsonSchema
 
-from designopt.study.language.refusals import is_number, refused, wrong_kind
+from designopt.study.language.checking.refusals import is_number, refused, wrong_kind
 
 LABEL = re.compile(r"\w[\w.+-]{0,79}")
 _WORD = re.compile(r"[\w][\w.:@/+,=-]{0,199}")

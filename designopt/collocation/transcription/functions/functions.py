@@ -8,10 +8,10 @@ from typing import Any
 
 from designopt.collocation.statement.checks import check_statement
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.transcription.ends import EndSymbols, end_symbols, linear_integrals
-from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.points import CollocationPoint, PointFunctions, equal_key, point_functions
-from designopt.collocation.transcription.samples import SamplePoint, sample_points
+from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols, linear_integrals
+from designopt.collocation.transcription.mesh.mesh import Mesh
+from designopt.collocation.transcription.mesh.points import CollocationPoint, PointFunctions, equal_key, point_functions
+from designopt.collocation.transcription.mesh.samples import SamplePoint, sample_points
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from pydantic import PlainValidator, Strict, WithJsonSchema
 
 from designopt.plugin import InputFile, Quantity
 from designopt.study.language import units
+from designopt.study.language.checking.refusals import is_number, refused, wrong_kind
 from designopt.study.language.findings import nearest
-from designopt.study.language.refusals import is_number, refused, wrong_kind
 
 
 def plain(validate: Callable[..., Any], schema: dict[str, Any]) -> Any:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number, tensor
-from designopt_mechanics.recursion import NO_GRAVITY
+from designopt_mechanics.dynamics.recursion import NO_GRAVITY
 from designopt_mechanics.state import State
 from designopt_mechanics.tree import GROUND, Tree, TreeError, values_of
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import Phase, ProblemError, Samples, Symbols, ends
-from designopt.collocation.transcription.mesh import Mesh
-from designopt.collocation.transcription.points import CollocationPoint, column, nonzeros, stated
+from designopt.collocation.transcription.mesh.mesh import Mesh
+from designopt.collocation.transcription.mesh.points import CollocationPoint, column, nonzeros, stated
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
