@@ -15,8 +15,8 @@ from scipy.optimize import minimize, minimize_scalar
 from designopt import define
 from designopt.plugin import load_file
 from designopt.problem import SolvedPrograms
-from designopt.solvers.collocation import _compared
-from designopt.solvers.trajectories import symbolic
+from designopt.solvers.collocation.solver import _compared
+from designopt.solvers.collocation.symbolic import symbolic
 from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression

@@ -9,7 +9,9 @@ import pytest
 
 from designopt.plugin import Diverged, InvalidSetting, Use, find, model
 from designopt.problem import Problem, StageEnded
-from designopt.solvers.local import SLSQP, LeastSquares, NelderMead
+from designopt.solvers.scipy_searches.least_squares import LeastSquares
+from designopt.solvers.scipy_searches.nelder_mead import NelderMead
+from designopt.solvers.scipy_searches.slsqp import SLSQP
 from designopt.space import Space
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Constraint, Objective, Parameter, Scenario
@@ -463,6 +465,6 @@ def test_questions_that_they_cannot_answer_are_refused():
 def test_they_are_declared_without_loading_scipy():
     import subprocess
 
-    code = "import sys, designopt.solvers.local\nprint([m for m in ('scipy',) if m in sys.modules])"
+    code = "import sys, designopt.solvers.scipy_searches.slsqp\nprint([m for m in ('scipy',) if m in sys.modules])"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "[]"

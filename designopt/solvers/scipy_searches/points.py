@@ -5,14 +5,12 @@ The searches work in coordinates from 0 to 1 over the range of each parameter (o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.lazy import scipy
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Matrix
 
@@ -146,17 +144,11 @@ def _complete(problem: Problem, start: Outcomes) -> NDArray[np.bool_]:
     return known
 
 
-def starting_points(points: Points, start: Outcomes, merit: Matrix, count: int) -> Matrix:
-    """Where to begin (count, d): at the best of `start` by violation and then `merit` (n,); without any at the middle.
+def compared(problem: Problem, evaluate: Evaluate, start: Outcomes) -> Points:
+    """The points of a search that compares designs by their one objective."""
+    return Points(problem, evaluate, lambda outcomes: outcomes.objectives, start)
 
-    What is missing to `count` are points of the Sobol' sequence, which spread over the whole space.
-    """
-    good = np.flatnonzero(~start.failed)
-    order = good[np.lexsort((merit[good], start.rank_violation[good]))][:count]
-    d = len(points.problem.space.free)
-    U = points.coordinates(start.X[order]) if len(order) else np.full((1, d), 0.5)
-    if (missing := count - len(U)) > 0:
-        # Unscrambled, the first point is a corner and the second the middle.
-        sequence = scipy.stats.qmc.Sobol(d, scramble=False).random_base2(math.ceil(math.log2(missing + 2)))
-        U = np.vstack([U, sequence[2 : 2 + missing]])
-    return U
+
+def merits_at(points: Points, U: Matrix) -> Matrix:
+    """The `merits` (n,) of the designs at coordinates `U` (n, d)."""
+    return np.concatenate([merits(point.outcomes) for point in points.at(U)])

@@ -41,7 +41,7 @@ from designopt.collocation.switching.solve_switched import gap_of, rounded_probl
 from designopt.collocation.transcription.functions.compiled import with_compiled
 from designopt.collocation.transcription.functions.functions import state
 from designopt.problem import Solved
-from designopt.solvers.trajectories import StudyTrajectory
+from designopt.solvers.collocation.trajectory import StudyTrajectory
 from designopt.space import Matrix
 
 #: Refinements at most of a mesh that is too coarse for the check of it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.solvers.points import Points
+from designopt.solvers.scipy_searches.points import Points
 from designopt.space import Matrix
 from designopt.study.language.expressions.derivative import derivatives
 from designopt.study.language.expressions.expression import Expression

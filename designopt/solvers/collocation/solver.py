@@ -18,11 +18,11 @@ from designopt.collocation.statement.scheme import SchemeName
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, SolvedPrograms
-from designopt.solvers import sweep
-from designopt.solvers.study_controls import AS_STATED, Controls, RateLimits, SwitchSetting
-from designopt.solvers.study_margins import Margins
-from designopt.solvers.study_programs import StudyPrograms
-from designopt.solvers.trajectories import StudyTrajectory, study_trajectory
+from designopt.solvers.collocation import sweep
+from designopt.solvers.collocation.controls import AS_STATED, Controls, RateLimits, SwitchSetting
+from designopt.solvers.collocation.margins import Margins
+from designopt.solvers.collocation.programs import StudyPrograms
+from designopt.solvers.collocation.trajectory import StudyTrajectory, study_trajectory
 from designopt.space import Matrix
 
 #: Objectives of programs that differ by less than this, relative, are those of one optimum.

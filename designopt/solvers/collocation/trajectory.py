@@ -1,0 +1,205 @@
+"""A study's question as one trajectory problem: what varies in it, what it minimises, and its limits.
+
+Parameters of a study are in the study's units, those of the trajectory problem in the model's. Figures are the outputs
+that the model's trajectory problem states, in the model's units; expressions of a study have theirs written out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designopt.collocation.solution.solution import Solution
+from designopt.collocation.statement.peaks import with_peaks
+from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem, ends
+from designopt.lazy import casadi as ca
+from designopt.plugin import InvalidSetting, Use, find
+from designopt.problem import Problem
+from designopt.solvers.collocation.controls import AS_STATED, Controls
+from designopt.solvers.collocation.margins import NONE, WORST, Margins
+from designopt.solvers.collocation.merged import Merged, limit_size
+from designopt.solvers.collocation.refusals import (
+    check_expression,
+    check_parameters,
+    check_peak,
+    check_single,
+    check_symbolic,
+)
+from designopt.solvers.collocation.symbolic import symbolic
+from designopt.space import Matrix, in_model_unit, shown_value
+from designopt.study.language.expressions.expression import Expression
+from designopt.study.study import Constraint, Objective, Parameter, Scenario
+
+
+@dataclass(frozen=True)
+class StudyTrajectory:
+    """The trajectory problem of a study, in which all scenarios are phases, with its parameters in their ranges.
+
+    `released` are the free parameters of the study that the program chooses, the other free ones are `fixed` at what a
+    design says. `relations` are those of released parameters, by the names of their constraints; `inactive` are the
+    values that conditional parameters have where their condition does not hold. `controls` are those that change slowly
+    or are held, `margins` those of limits. `at` gives the problem for a design.
+    """
+
+    problem: Problem
+    base: TrajectoryProblem
+    released: tuple[str, ...]
+    fixed: tuple[str, ...]
+    relations: Mapping[str, Expression]
+    inactive: Mapping[str, float]
+    margin: float
+    controls: Controls = AS_STATED
+    margins: Margins = NONE
+
+    @property
+    def with_mean(self) -> StudyTrajectory | None:
+        """The same question with the mean of what is the worst otherwise; None without a worst of several scenarios."""
+        if all(v.name != WORST for v in self.base.extra):
+            return None
+        mean = replace(self.problem.objectives[0], over=Use(find("aggregation", "mean")))
+        mean_problem = replace(self.problem, objectives=(mean,))
+        return study_trajectory(mean_problem, self.fixed, self.margin, controls=self.controls, margins=self.margins)
+
+    def sized(self, size: float) -> StudyTrajectory:
+        """The same for an objective of about this size."""
+        return study_trajectory(
+            self.problem, self.fixed, self.margin, size, controls=self.controls, margins=self.margins
+        )
+
+    def penalty(self, found: Solution) -> float:
+        """What rates of controls add to the cost of a solution of the problem."""
+        return self.controls.penalty(found, len(self.problem.scenarios))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of all variables that have a scale."""
+        names = []
+        for phase in self.base.phases:
+            form = phase.system.residual_form
+            unknowns = form.unknowns if form else ()
+            names += [*phase.system.states, *unknowns, *phase.system.controls, *phase.system.algebraic]
+        limits = [
+            (n, box) for phase in self.base.phases for n, box in (("t0", phase.t0), ("tf", phase.tf)) if box is not None
+        ]
+        times = [name for name, box in limits if len(set(ends(box))) > 1]
+        return tuple(dict.fromkeys((*(v.name for v in (*names, *self.base.variables)), *times)))
+
+    @cached_property
+    def _column(self) -> dict[str, int]:
+        return {p.name: j for j, p in enumerate(self.problem.space.free)}
+
+    @cached_property
+    def _parameter(self) -> dict[str, Parameter]:
+        return {p.name: p for p in self.problem.space.parameters}
+
+    def at(self, x: Matrix) -> TrajectoryProblem:
+        """The problem for the design `x` (d,): its fixed parameters have their values there, its released ones begin
+        there. An inactive parameter has the number that the model's trajectory problem gives it."""
+        active = self.problem.space.active(x[None])[0]
+        boxes, guess = dict(self.base.parameters), dict(self.base.guess)
+        for name, j in self._column.items():
+            if not active[j]:
+                boxes[name] = self.inactive[name]
+                continue
+            value = float(in_model_unit(self._parameter[name], shown_value(self._parameter[name], float(x[j]))))
+            if name in self.fixed:
+                boxes[name] = value
+            guess[name] = value
+        idle = {name for name, j in self._column.items() if not active[j]}
+        constraints = dict(self.base.constraints)
+        for name, relation in self.relations.items():
+            if relation.names & idle:
+                constraints[name] = replace(constraints[name], low=-math.inf, high=math.inf)
+        return replace(self.base, parameters=boxes, guess=guess, constraints=constraints)
+
+    def first(self) -> Matrix:
+        """The design (d,) at which programs begin: the model's guess, else the middle of the space."""
+        space = self.problem.space
+        x: Matrix = space.from_search(0.5 * (space.lower + space.upper)[None])[0]
+        for name in self.released:
+            if name in self.base.guess:
+                p = self._parameter[name]
+                x[self._column[name]] = np.clip((self.base.guess[name] - p.offset) / p.factor, p.low, p.high)
+        return x
+
+    def design(self, x: Matrix, parameters: Mapping[str, float]) -> Matrix:
+        """The design `x` (d,) with the values of the released parameters among `parameters`, within their ranges."""
+        found = np.array(x, dtype=float)
+        for name in self.released:
+            p = self._parameter[name]
+            found[self._column[name]] = np.clip((parameters[name] - p.offset) / p.factor, p.low, p.high)
+        return np.asarray(self.problem.space.impute(found[None])[0])
+
+
+def study_trajectory(
+    problem: Problem,
+    fixed: Sequence[str] = (),
+    margin: float = 0.0,
+    size: float = 1.0,
+    *,
+    controls: Controls = AS_STATED,
+    margins: Margins = NONE,
+) -> StudyTrajectory:
+    """State the question of `problem` for all its scenarios; `fixed` names real parameters that are not to be released.
+
+    Limits are tightened by `margin`, relative to their size. `size` is about that of the objective, for the worst of
+    several scenarios: the unknown that bounds it is relative to this. `controls` change slowly or are held; `margins`
+    are added to limits. Raises `InvalidSetting` ("use") for what a program cannot state, and says what to do instead.
+    """
+    check_symbolic(problem)
+    objective = check_single(problem)
+    model = problem.model.build()
+    parts = [_of_scenario(model, scenario) for scenario in problem.scenarios]
+    check_parameters(problem, parts[0])
+    items: tuple[Objective | Constraint, ...] = (objective, *problem.constraints)
+    parts = _with_used_peaks(items, parts)
+    for item in items:
+        check_expression(problem, item, parts)
+    reals = [p.name for p in problem.space.free if p.kind == "real" and p.name not in fixed]
+    rest = [p.name for p in problem.space.free if p.name not in reals]
+    relations = {f"relation {r}": r for r in problem.space.relations if r.names & set(reals)}
+    for relation in relations.values():
+        if relation.root.kind == "==":
+            text = f"the relation '{relation}' is met exactly by no program; express one parameter by the other"
+            raise InvalidSetting("use", text)
+    merged = Merged(problem, parts, size)
+    base = controls.applied(merged.trajectory(objective, relations, margin), len(parts))
+    used = {item.name: item.expression.names & parts[0].peaks.keys() for item in items}
+    sizes = {c.name: limit_size(c) for c in problem.constraints}
+    base = margins.applied(base, merged.limits, sizes, objective.name, used)
+    inactive = {p.name: ends(parts[0].parameters[p.name])[0] for p in problem.space.conditional}
+    return StudyTrajectory(problem, base, tuple(reals), tuple(rest), relations, inactive, margin, controls, margins)
+
+
+def _with_used_peaks(
+    items: Sequence[Objective | Constraint], parts: Sequence[TrajectoryProblem]
+) -> list[TrajectoryProblem]:
+    """The trajectory problems with the peaks that `items` name; raises `InvalidSetting` for what they cannot ask."""
+    sizes: dict[str, float] = {}
+    for item in items:
+        symbols = {name: ca.SX.sym(name) for name in item.expression.names}
+        for name in sorted(symbols.keys() & parts[0].peaks.keys()):
+            slope = ca.jacobian(symbolic(item.expression.root, symbols), symbols[name])
+            steady = float(slope) if slope.is_constant() else math.nan
+            check_peak(item, name, parts[0].peaks[name], steady)
+            size = limit_size(item) / abs(steady) if isinstance(item, Constraint) else 1.0
+            sizes[name] = min(size, sizes.get(name, math.inf))
+    return [with_peaks(part, sizes, sizes) if sizes else replace(part, peaks={}) for part in parts]
+
+
+def _of_scenario(model: Any, scenario: Scenario) -> TrajectoryProblem:
+    try:
+        made = model.trajectory_problem(dict(scenario.values))
+    except ProblemError as error:
+        raise InvalidSetting("use", f"{error.status}: in scenario '{scenario.name}': {error}") from error
+    except SystemExit as error:  # it would end the check without a word
+        raise InvalidSetting("use", f"the model's 'trajectory_problem' called sys.exit({error.code})") from error
+    if not isinstance(made, TrajectoryProblem):
+        text = f"the model's 'trajectory_problem' gives {type(made).__name__}, not a TrajectoryProblem"
+        raise InvalidSetting("use", text)
+    return made

@@ -1,0 +1,125 @@
+"""Searches that follow derivatives: their settings, and values and derivatives as SciPy asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from designopt.plugin import InvalidSetting, Quantity
+from designopt.problem import Problem
+from designopt.solvers.scipy_searches.points import Point, Points
+from designopt.solvers.scipy_searches.starts import Ended, Starts
+from designopt.space import Matrix
+
+
+@dataclass(kw_only=True)
+class ByDerivatives:
+    """The settings of searches that follow derivatives; each of them says what its `tolerance` is about."""
+
+    uses_start: ClassVar[bool] = True
+
+    gradient: Annotated[
+        Literal["auto", "model", "differences"],
+        Quantity(
+            "",
+            "derivatives: the model's with differences where it has none (auto), the model's alone, differences alone",
+        ),
+    ] = "auto"
+    differences: Annotated[
+        Literal["forward", "central"],
+        Quantity("", "differences from one design beside for each parameter, or from two: more exact, twice the cost"),
+    ] = "forward"
+    step: Annotated[
+        float,
+        Quantity(
+            "", "step of differences, as a share of the parameter's range; larger for models with noise", gt=0, le=0.1
+        ),
+    ] = 1e-6
+    tolerance: float
+    iterations: Annotated[int, Quantity("", "steps after which a search is ended", ge=1)] = 200
+    starts: Starts = 1
+
+    def wants_gradient(self) -> bool:
+        """Whether the model's derivatives are of use."""
+        return self.gradient != "differences"
+
+    def check_gradient(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` where the model's derivatives are asked for and it has none."""
+        if self.gradient == "model" and not problem.gradients:
+            name = problem.model.plugin.name
+            raise InvalidSetting("gradient", f"model '{name}' has no derivatives; use 'differences'")
+
+
+class Descent:
+    """Where a search has been: values and derivatives as SciPy asks for them, and the last values that are known."""
+
+    def __init__(self, points: Points, slopes: Slopes) -> None:
+        self.points = points
+        self._slopes = slopes
+        self.last: Matrix = np.empty(0)
+
+    def begin(self, u: Matrix) -> tuple[Matrix, Matrix]:
+        """Values and derivatives at the start, in one batch."""
+        slopes = self._slopes.at(u, "began at a design without a result")
+        values = self.values(u)
+        assert values is not None
+        return values, slopes
+
+    def values(self, u: Matrix) -> Matrix | None:
+        """Values at `u`; None where there is no result."""
+        point = self.points.at(u[None])[0]
+        if not point.ok:
+            return None
+        self.last = point.values
+        return point.values
+
+    def slopes(self, u: Matrix) -> Matrix:
+        """Derivatives at `u` (k, d)."""
+        return self._slopes.at(u, "ended at the edge of designs that have a result")
+
+
+class Slopes:
+    """Derivatives of a search's values by its coordinates: the model's, and differences where there are none."""
+
+    def __init__(self, points: Points, settings: ByDerivatives, model: Callable[[Matrix, Any], Matrix]) -> None:
+        self._points = points
+        self._settings = settings
+        self._model = model
+        self._known: dict[bytes, Matrix] = {}
+
+    def at(self, u: Matrix, without_result: str) -> Matrix:
+        """Derivatives at `u` (k, d); `Ended` with the reason where they cannot be had."""
+        key = u.tobytes()
+        if key not in self._known:
+            self._known[key] = self._taken(u, without_result)
+        return self._known[key]
+
+    def _taken(self, u: Matrix, without_result: str) -> Matrix:
+        settings, points = self._settings, self._points
+        from_model = settings.wants_gradient() and points.problem.gradients
+        if from_model:
+            slopes = self._of_model(points.at(u[None])[0], without_result)
+            if np.isfinite(slopes).all():
+                return slopes
+            if settings.gradient == "model":
+                raise Ended(f"ended where the model's derivative by '{self._unknown(slopes)}' is not known")
+        taken = points.differences(u, settings.step, central=settings.differences == "central")
+        if not points.at(u[None])[0].ok:
+            raise Ended(without_result)
+        slopes = np.where(np.isfinite(slopes), slopes, taken) if from_model else taken
+        if not np.isfinite(slopes).all():
+            raise Ended(f"ended where designs beside it, along '{self._unknown(slopes)}', have no result")
+        return slopes
+
+    def _of_model(self, point: Point, without_result: str) -> Matrix:
+        if not point.ok:
+            raise Ended(without_result)
+        X = point.outcomes.X
+        return np.asarray(self._model(X, point.outcomes.figures)[0] * self._points.scale(X))
+
+    def _unknown(self, slopes: Matrix) -> str:
+        column = int(np.argmin(np.isfinite(slopes).all(axis=0)))
+        return self._points.problem.space.names[column]

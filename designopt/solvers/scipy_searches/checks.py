@@ -1,0 +1,29 @@
+"""What a search through SciPy cannot work on: refused when the study is checked."""
+
+from __future__ import annotations
+
+from designopt.plugin import InvalidSetting
+from designopt.problem import Problem
+
+
+def check_free(name: str, problem: Problem) -> None:
+    """Raises `InvalidSetting` for a problem without a free parameter."""
+    if not problem.space.free:
+        raise InvalidSetting("use", f"{name} needs a parameter that is free")
+
+
+def check_real(name: str, problem: Problem) -> None:
+    """Raises `InvalidSetting` for anything but real parameters."""
+    check_free(name, problem)
+    for p in problem.space.free:
+        if p.kind != "real":
+            what = "an integer" if p.kind == "int" else "a choice"
+            raise InvalidSetting(
+                "use", f"{name} moves real parameters only and '{p.name}' is {what}; give it one value"
+            )
+
+
+def check_single(name: str, problem: Problem) -> None:
+    """Raises `InvalidSetting` for anything but one objective."""
+    if len(problem.objectives) != 1:
+        raise InvalidSetting("use", f"{name} has one objective; this study has {len(problem.objectives)}")

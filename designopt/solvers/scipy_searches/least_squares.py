@@ -1,0 +1,77 @@
+"""Least squares: calibration of parameters to what was measured."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+
+from designopt.lazy import scipy
+from designopt.plugin import InvalidSetting, Quantity, solver
+from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.solvers.scipy_searches.by_derivatives import ByDerivatives, Descent, Slopes
+from designopt.solvers.scipy_searches.checks import check_real
+from designopt.solvers.scipy_searches.points import Points
+from designopt.solvers.scipy_searches.starts import from_each, starting_points
+from designopt.space import Matrix
+
+
+@solver("least_squares", version=1)
+class LeastSquares(ByDerivatives):
+    """Least squares by a trust region within the bounds, Branch, Coleman & Li (1999), through SciPy: for calibration.
+
+    The residuals are the expressions of all objectives in all scenarios, each by itself, whatever `over` says: a
+    scenario is an experiment, an objective the deviation from what was measured in it, divided by its uncertainty.
+    Write ``abs(...)`` around it, so that rankings and reports see small deviations as good: the squares are the same.
+    """
+
+    tolerance: Annotated[
+        float, Quantity("", "relative change of the sum of squares or of the parameters that ends a search", gt=0)
+    ] = 1e-10
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` for limits, maximised objectives, and what is not a real parameter."""
+        check_real("least_squares", problem)
+        if not problem.objectives:
+            raise InvalidSetting("use", "least_squares needs an objective: its values are the residuals")
+        if largest := [o.name for o in problem.objectives if o.direction == "maximize"]:
+            raise InvalidSetting("use", f"least_squares makes squares small, it cannot maximise '{largest[0]}'")
+        if problem.missing:
+            raise InvalidSetting("use", "least_squares needs every residual; leave 'missing' out, or use slsqp")
+        if problem.constraints:
+            raise InvalidSetting(
+                "use", "least_squares knows bounds but no limits; use slsqp, or leave 'constraints' out"
+            )
+        self.check_gradient(problem)
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
+        """Search from each start in turn; `rng` is not used. Returns why the searches ended."""
+        self.check(problem)
+        points = Points(problem, evaluate, lambda outcomes: problem.residuals(outcomes.figures), start)
+        slopes = Slopes(points, self, problem.residual_gradients)
+        squares = (problem.residuals(start.figures) ** 2).sum(axis=1) if len(start) else np.empty(0)
+        return from_each(
+            starting_points(points, start, squares, self.starts), lambda u: self._search(Descent(points, slopes), u)
+        )
+
+    def _search(self, descent: Descent, u: Matrix) -> str:
+        here, _ = descent.begin(u)
+        size = float(np.abs(here).max()) or 1.0
+
+        def residuals(v: Matrix) -> Matrix:
+            values = descent.values(v)
+            # Without a result: worse by far than where the search is, so that the trust region shrinks.
+            return np.abs(descent.last) / size + 10.0 if values is None else values / size
+
+        found = scipy.optimize.least_squares(
+            residuals,
+            np.clip(u, 0.0, 1.0),
+            jac=lambda v: descent.slopes(v) / size,
+            bounds=(0.0, 1.0),
+            method="trf",
+            ftol=self.tolerance,
+            xtol=self.tolerance,
+            gtol=self.tolerance,
+            max_nfev=self.iterations,
+        )
+        return "converged" if found.status > 0 else "reached its largest number of iterations"

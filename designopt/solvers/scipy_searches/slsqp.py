@@ -1,0 +1,120 @@
+"""Sequential quadratic programming, with derivatives and limits."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from designopt.lazy import scipy
+from designopt.plugin import Quantity, solver
+from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.solvers.scipy_searches.by_derivatives import ByDerivatives, Descent, Slopes
+from designopt.solvers.scipy_searches.checks import check_real, check_single
+from designopt.solvers.scipy_searches.points import Points
+from designopt.solvers.scipy_searches.relations import Relations
+from designopt.solvers.scipy_searches.starts import from_each, starting_points
+from designopt.space import Matrix
+
+
+@solver("slsqp", version=1)
+class SLSQP(ByDerivatives):
+    """Sequential quadratic programming for one smooth objective with limits, Kraft (1988), through SciPy.
+
+    Limits enter with their own values and derivatives, relations between parameters as constraints of the search too;
+    it ends twice its tolerance inside of limits that it comes to, relative to their size.
+    Where an iterate has no result the step is shortened. It finds the optimum nearest to its start; `starts` tries
+    several.
+    """
+
+    objectives: ClassVar[Literal["one", "several", "any"]] = "one"
+
+    tolerance: Annotated[
+        float, Quantity("", "change of the objective, relative to its size at the start, that ends a search", gt=0)
+    ] = 1e-8
+
+    def check(self, problem: Problem) -> None:
+        """Raises `InvalidSetting` for anything but one objective of real parameters, or without derivatives."""
+        check_real("slsqp", problem)
+        check_single("slsqp", problem)
+        self.check_gradient(problem)
+
+    def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
+        """Search from each start in turn; `rng` is not used. Returns why the searches ended."""
+        self.check(problem)
+
+        def measure(outcomes: Outcomes) -> Matrix:
+            if not problem.limits:
+                return outcomes.objectives
+            return np.hstack([outcomes.objectives, problem.constraint_values(outcomes.figures)])
+
+        def model(X: Matrix, figures: Any) -> Matrix:
+            objectives, limits = problem.objective_gradients(X, figures), problem.constraint_gradients(X, figures)
+            return np.concatenate([objectives, limits], axis=1)
+
+        points = Points(problem, evaluate, measure, start)
+        slopes = Slopes(points, self, model)
+        first = starting_points(points, start, start.objectives[:, 0], self.starts)
+        return from_each(first, lambda u: self._search(problem, Descent(points, slopes), u))
+
+    def _search(self, problem: Problem, descent: Descent, u: Matrix) -> str:
+        here, slope = descent.begin(u)
+        size = max(abs(here[0]), float(np.abs(slope[0]).max())) or 1.0
+        far = 10.0  # how much worse, in units of size, a design without a result looks: a step is cut to a tenth
+
+        def objective(v: Matrix) -> float:
+            values = descent.values(v)
+            return float(descent.last[0] / size + far if values is None else values[0] / size)
+
+        def limits(v: Matrix) -> Matrix:
+            values = descent.values(v)
+            return descent.last[1:] if values is None else values[1:]
+
+        equal = np.array([limit.equality for limit in problem.limits], dtype=bool)
+        # SLSQP takes limits that are passed by its tolerance for kept; its last design shall be feasible.
+        margin = np.where(equal, 0.0, 2.0 * self.tolerance)
+        relations = Relations(descent.points)
+        constraints: list[dict[str, Any]] = []
+        for kind, rows, sign in (("eq", equal, 1.0), ("ineq", ~equal, -1.0)):
+            if rows.any():
+                constraints.append(
+                    {
+                        "type": kind,
+                        "fun": lambda v, rows=rows, sign=sign: sign * (limits(v) + margin)[rows],
+                        "jac": lambda v, rows=rows, sign=sign: sign * descent.slopes(v)[1:][rows],
+                    }
+                )
+        if len(relations):
+            constraints.append(
+                {"type": "ineq", "fun": lambda v: -relations.values(v), "jac": lambda v: -relations.slopes(v)}
+            )
+        with warnings.catch_warnings():
+            # Iterates leave the box by rounding; they are clipped, there and here.
+            warnings.filterwarnings("ignore", "Values in x were outside bounds", RuntimeWarning)
+            found = scipy.optimize.minimize(
+                objective,
+                np.clip(u, 0.0, 1.0),
+                method="SLSQP",
+                jac=lambda v: descent.slopes(v)[0] / size,
+                bounds=[(0.0, 1.0)] * len(u),
+                constraints=constraints,
+                options={"maxiter": self.iterations, "ftol": self.tolerance},
+            )
+        passed = np.where(equal, np.abs(descent.last[1:]), descent.last[1:])
+        if found.status == 8 and (passed > 1e-6).any():
+            return _SLSQP_ENDS[4]
+        return _SLSQP_ENDS.get(int(found.status), str(found.message))
+
+
+_SLSQP_ENDS = {
+    0: "converged",
+    2: "has more equalities than parameters",
+    3: "has limits that contradict each other near its last design",
+    4: "has limits that contradict each other near its last design",
+    5: "has limits that are not independent of each other at its last design",
+    6: "has limits that are not independent of each other at its last design",
+    7: "has limits that are not independent of each other at its last design",
+    8: "found no better design along its last direction (converged as far as the derivatives are exact)",
+    9: "reached its largest number of iterations",
+}

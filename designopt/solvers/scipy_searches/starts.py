@@ -1,0 +1,68 @@
+"""Where searches begin, one after the other."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Annotated
+
+import numpy as np
+
+from designopt.lazy import scipy
+from designopt.plugin import Quantity
+from designopt.problem import Outcomes
+from designopt.solvers.scipy_searches.points import Points
+from designopt.space import Matrix
+
+Starts = Annotated[
+    int,
+    Quantity(
+        "",
+        "searches, one after the other: from the best designs of start_from or the middle, then spread",
+        ge=1,
+        le=100_000,
+    ),
+]
+
+
+class Ended(Exception):
+    """A search cannot go on, and why."""
+
+
+def from_each(starts: Matrix, search: Callable[[Matrix], str]) -> str:
+    """Search from one start after the other; a sentence about how that ended."""
+    ends = []
+    for u in starts:
+        try:
+            ends.append(search(u))
+        except Ended as error:
+            ends.append(str(error))
+    if len(ends) == 1:
+        return f"the search {ends[0]}"
+    counts = Counter(ends).most_common()
+    return f"of {len(ends)} searches " + "; ".join(f"{count} {end}" for end, count in counts)
+
+
+def starting_points(points: Points, start: Outcomes, merit: Matrix, count: int) -> Matrix:
+    """Where to begin (count, d): at the best of `start` by violation and then `merit` (n,); without any at the middle.
+
+    What is missing to `count` are points of the Sobol' sequence, which spread over the whole space.
+    """
+    good = np.flatnonzero(~start.failed)
+    order = good[np.lexsort((merit[good], start.rank_violation[good]))][:count]
+    d = len(points.problem.space.free)
+    U = points.coordinates(start.X[order]) if len(order) else np.full((1, d), 0.5)
+    if (missing := count - len(U)) > 0:
+        # Unscrambled, the first point is a corner and the second the middle.
+        sequence = scipy.stats.qmc.Sobol(d, scramble=False).random_base2(math.ceil(math.log2(missing + 2)))
+        U = np.vstack([U, sequence[2 : 2 + missing]])
+    return U
+
+
+def best_known(points: Points, start: Outcomes, count: int) -> Matrix:
+    """Coordinates of the best designs of `start` that have a result, `count` at most (k, d)."""
+    some = min(count, int((~start.failed).sum()))
+    if not some:
+        return np.empty((0, len(points.problem.space.free)))
+    return starting_points(points, start, start.objectives[:, 0], some)
