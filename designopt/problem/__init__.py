@@ -1,0 +1,30 @@
+"""The problem a study poses, and what solvers ask of it and are told.
+
+Designs travel as rows of a float matrix ``X`` (one column per free parameter, in the study's unit; an integer as its
+value, a choice as the index of its value). Everything here is vectorised over rows.
+"""
+
+from designopt.problem.evaluate import Evaluate, Programs, Solved, SolvedPrograms, StageEnded
+from designopt.problem.gradients import derivative_name
+from designopt.problem.keys import evaluation_seed
+from designopt.problem.limit import EQUAL, Limit, unequal
+from designopt.problem.outcomes import STATUSES, Outcomes
+from designopt.problem.problem import Problem, figure_meaning, figure_unit
+
+__all__ = [
+    "EQUAL",
+    "STATUSES",
+    "Evaluate",
+    "Limit",
+    "Outcomes",
+    "Problem",
+    "Programs",
+    "Solved",
+    "SolvedPrograms",
+    "StageEnded",
+    "derivative_name",
+    "evaluation_seed",
+    "figure_meaning",
+    "figure_unit",
+    "unequal",
+]

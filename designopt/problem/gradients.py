@@ -1,0 +1,101 @@
+"""Derivatives of objectives, limits and residuals by the parameters, from those that the model records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from designopt.problem.scoring import each_scenario
+from designopt.problem.statement import Statement
+from designopt.space import Matrix
+from designopt.study.language.expressions.derivative import derivatives
+from designopt.study.language.expressions.expression import Expression
+from designopt.study.language.expressions.grammar import Term
+from designopt.study.study import Constraint, Objective
+
+
+def constraint_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+    """The derivatives of `constraint_values` (n, k, d) by the parameters, in the study's units.
+
+    NaN where the model (or an aggregation) gives none, and for integers and choices.
+    """
+    slopes = [
+        limit.sign / limit.size * _aggregated_slopes(problem, limit.constraint, limit.sign, X, figures)
+        for limit in problem.limits
+    ]
+    return np.stack(slopes, axis=1) if slopes else np.empty((len(X), 0, X.shape[1]))
+
+
+def objective_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+    """The derivatives of the objectives (to be minimised) (n, m, d) by the parameters, in the study's units.
+
+    NaN where the model (or an aggregation) gives none, and for integers and choices.
+    """
+    slopes = [o.sign * _aggregated_slopes(problem, o, o.sign, X, figures) for o in problem.objectives]
+    return np.stack(slopes, axis=1) if slopes else np.empty((len(X), 0, X.shape[1]))
+
+
+def residuals(problem: Statement, figures: Mapping[str, Matrix]) -> Matrix:
+    """The expression of every objective in every scenario (n, objectives * scenarios), not aggregated.
+
+    An absolute value counts with the sign of what is in it: the square is the same, and smooth.
+    """
+    with np.errstate(all="ignore"):
+        return np.concatenate(
+            [each_scenario(problem, _signed(o.expression), figures) for o in problem.objectives], axis=1
+        )
+
+
+def residual_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+    """The derivatives of `residuals` (n, objectives * scenarios, d) by the parameters, in the study's units."""
+    return np.concatenate([_slopes(problem, _signed(o.expression), X, figures) for o in problem.objectives], axis=1)
+
+
+def _aggregated_slopes(
+    problem: Statement, item: Objective | Constraint, sign: float, X: Matrix, figures: Mapping[str, Matrix]
+) -> Matrix:
+    """The derivatives of an aggregated expression (n, d)."""
+    slopes = _slopes(problem, item.expression, X, figures)
+    plugin = item.over.plugin
+    if len(problem.scenarios) == 1 and plugin.name in ("worst", "nominal", "mean"):
+        return slopes[:, 0]
+    if plugin.weights is None:
+        return np.full_like(slopes[:, 0], np.nan)
+    with np.errstate(all="ignore"):
+        weights = np.asarray(
+            plugin.weights(sign * each_scenario(problem, item.expression, figures), **item.over.settings)
+        )
+        parts: Matrix = np.where(weights[:, :, None] == 0.0, 0.0, weights[:, :, None] * slopes)
+    return np.asarray(parts.sum(axis=1))
+
+
+def _slopes(problem: Statement, expression: Expression, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
+    """The derivatives of an expression in each scenario (n, scenarios, d)."""
+    partial = derivatives(expression, figures)
+    slopes = np.zeros((len(X), len(problem.scenarios), len(problem.space.free)))
+    unknown = np.full(slopes.shape[:2], np.nan)
+    stretch = np.array([problem.space.stretch(s.shift) for s in problem.scenarios])
+    for j, p in enumerate(problem.space.free):
+        for name, outer in partial.items():
+            known = p.kind == "real" and name not in problem.figures
+            inner = p.factor * figures.get(derivative_name(name, p.name), unknown) if known else unknown
+            with np.errstate(all="ignore"):
+                slopes[:, :, j] += np.where(outer == 0.0, 0.0, outer * inner * stretch[:, j])
+    return np.where(problem.space.active(X)[:, None, :], slopes, 0.0)
+
+
+def derivative_name(output: str, parameter: str) -> str:
+    """The name under which the derivative of an output is recorded."""
+    return f"d({output})/d({parameter})"
+
+
+def _signed(expression: Expression) -> Expression:
+    """The expression without an outermost ``abs``, also one in another unit."""
+    root, factor = expression.root, None
+    if root.kind == "*" and root.parts[0].kind == "number":
+        factor, root = root.parts
+    if root.kind != "call" or root.text != "abs":
+        return expression
+    inner = root.parts[0]
+    return Expression(inner if factor is None else Term("*", (factor, inner), depth=inner.depth + 1))

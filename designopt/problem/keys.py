@@ -1,0 +1,97 @@
+"""What identifies an evaluation, whatever the study that asks for it."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from operator import itemgetter
+
+import numpy as np
+
+from designopt.canonical import canonical_json, canonical_use, plain, tagged
+from designopt.plugin import SolverPlugin, Use
+from designopt.problem.statement import Statement, plain_shift
+from designopt.space import Matrix, in_model_unit, shown_value
+
+
+class Keys:
+    """The keys of the evaluations of a problem.
+
+    BLAKE2b-128 of plugin name, version, settings, scenario and the parameter values as doubles in the model's units;
+    integers and choices keep their type. The order of parameters in the file does not matter. What is inactive in a
+    design is left out.
+    """
+
+    def __init__(self, problem: Statement) -> None:
+        self._space = problem.space
+        use, special = canonical_use(problem.model), [problem.special] if problem.special else []
+        figures = {name: canonical_use(figure) for name, figure in problem.figures.items()}
+        identities = ([use, figures, plain(s.values), *special, *plain_shift(s)] for s in problem.scenarios)
+        #: One started hash per scenario: model, its version, settings, computed figures and scenario.
+        self._started = [hashlib.blake2b(canonical_json(each).encode(), digest_size=16) for each in identities]
+        column = {p.name: j for j, p in enumerate(self._space.free)}
+        named = [(p.name.encode() + b"\0", p, column.get(p.name)) for p in self._space.parameters]
+        #: Parameters in the order in which keys have them, with what a key calls them and their columns.
+        self._named = sorted(named, key=itemgetter(0))
+
+    @property
+    def scenarios(self) -> list[bytes]:
+        """What of the keys is the same for all designs, per scenario."""
+        return [started.digest() for started in self._started]
+
+    def of(self, X: Matrix) -> list[list[bytes]]:
+        """The keys (16 bytes each) of designs `X` (n, d), a list over scenarios per design."""
+        if not np.isfinite(X).all():
+            raise ValueError("a design value is NaN or infinite")
+        keys = []
+        for body in map(b"".join, zip(*self._columns(X), strict=True)):
+            row = []
+            for prefix in self._started:
+                started = prefix.copy()
+                started.update(body)
+                row.append(started.digest())
+            keys.append(row)
+        return keys
+
+    def _columns(self, X: Matrix) -> list[list[bytes]]:
+        """What each parameter gives to the keys of designs `X`, in the order of their names."""
+        activity = self._space.activity(X)
+        columns = [[b""] * len(X)]
+        for name, p, j in self._named:
+            if j is None:
+                entries = [name + tagged(in_model_unit(p, p.values[0]))] * len(X)
+            elif p.kind == "real":
+                doubles = (np.asarray(in_model_unit(p, X[:, j])) + 0.0).astype("<f8").tobytes()
+                entries = [name + b"d" + doubles[i : i + 8] for i in range(0, len(doubles), 8)]
+            else:
+                distinct, place = np.unique(X[:, j], return_inverse=True)
+                texts = [name + tagged(in_model_unit(p, shown_value(p, x))) for x in distinct.tolist()]
+                entries = [texts[i] for i in place.tolist()]
+            if p.name in activity:
+                entries = [e if active else b"" for e, active in zip(entries, activity[p.name].tolist(), strict=True)]
+            columns.append(entries)
+        return columns
+
+
+def program_keys(
+    problem: Statement, solver: Use[SolverPlugin], X: Matrix, chains: Sequence[int], seeds: Sequence[int]
+) -> list[bytes]:
+    """Keys of programs (see `Evaluate.programs`): of the whole problem, the solver with its settings, and all rows
+    of the chain up to this one, as its answer may depend on those before it."""
+    started = hashlib.blake2b(
+        canonical_json(["program", problem.canonical(), canonical_use(solver)]).encode(), digest_size=16
+    )
+    keys, running, last = [], started.copy(), None
+    for x, chain, seed in zip(X, chains, seeds, strict=True):
+        if chain != last:
+            running, last = started.copy(), chain
+        running.update(np.asarray(x, "<f8").tobytes() + struct.pack("<q", seed))
+        keys.append(running.digest())
+    return keys
+
+
+def evaluation_seed(key: bytes, study_seed: int) -> int:
+    """The seed of the random numbers of the evaluation `key`: it depends neither on order nor on the worker."""
+    study = (study_seed % 2**64).to_bytes(8, "little")
+    return int.from_bytes(hashlib.blake2b(key + study, digest_size=8).digest(), "little")

@@ -1,0 +1,60 @@
+"""What a solver is told of designs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.space import Matrix
+
+#: Failure classes of an evaluation, in the order in which reports list them; "ok" is the only success.
+STATUSES = ("ok", "diverged", "nonfinite", "error", "timeout", "crashed", "lost_worker", "invalid")
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What is known of a batch of designs, row by row in the order in which they were asked.
+
+    `objectives` (n, m) are to be minimised and infinite where there is no value; `violation` (n,) is 0 for a feasible
+    design and positive otherwise; `failed` marks designs without a result; `invalid` those of them that
+    break a relation, and were not evaluated, or that the model refused. `figures` holds every output (n, scenarios),
+    NaN where there is none: for display and analysis, a solver has no need of it.
+    """
+
+    X: Matrix
+    objectives: Matrix
+    violation: Matrix
+    failed: NDArray[np.bool_]
+    invalid: NDArray[np.bool_]
+    figures: Mapping[str, Matrix]
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def feasible(self) -> NDArray[np.bool_]:
+        """Evaluated, and within all limits."""
+        return np.asarray(self.violation == 0.0)
+
+    @property
+    def rank_violation(self) -> Matrix:
+        """Violation mapped so that order alone decides: 0 feasible < (0, 1) infeasible < [1, 2) invalid < 2 failed."""
+        finite = np.where(np.isfinite(self.violation), self.violation, 0.0)
+        squeezed = np.minimum(finite / (1.0 + finite), np.nextafter(1.0, 0.0))
+        squeezed = np.where(self.invalid, 1.0 + np.where(np.isfinite(self.violation), squeezed, 1.0), squeezed)
+        return np.where(self.failed & ~self.invalid, 2.0, np.minimum(squeezed, np.nextafter(2.0, 1.0)))
+
+    def take(self, rows: NDArray[Any]) -> Outcomes:
+        """The outcomes of some rows (indices or mask)."""
+        return Outcomes(
+            self.X[rows],
+            self.objectives[rows],
+            self.violation[rows],
+            self.failed[rows],
+            self.invalid[rows],
+            {name: values[rows] for name, values in self.figures.items()},
+        )

@@ -1,0 +1,102 @@
+"""The problem a study poses."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property
+
+from designopt.plugin import Fidelity, Use
+from designopt.problem import gradients, scoring
+from designopt.problem.keys import Keys, program_keys
+from designopt.problem.statement import Statement
+from designopt.space import Matrix, Space
+from designopt.study.study import Study
+
+
+@dataclass(frozen=True)
+class Problem(Statement):
+    """A statement, the keys of its evaluations, and how their figures are scored."""
+
+    @classmethod
+    def of(cls, study: Study) -> Problem:
+        """The problem that `study` poses."""
+        return cls(
+            model=study.model,
+            space=Space(study.space, study.relations),
+            scenarios=study.scenarios,
+            objectives=study.objectives,
+            constraints=study.constraints,
+            figures=dict(study.figures),
+            gradients=study.model.plugin.has_gradient
+            and any(s.solver.plugin.wants_gradient(s.solver.settings) for s in study.stages),
+            seed=study.seed if study.model.plugin.takes_rng else None,
+            missing=study.missing,
+            fidelity=_fidelity(study),
+        )
+
+    @cached_property
+    def cheap(self) -> Problem | None:
+        """The same problem with cheap evaluations; None without a `fidelity`."""
+        if self.fidelity is None:
+            return None
+        model = Use(self.model.plugin, {**self.model.settings, **self.fidelity.settings})
+        return dataclasses.replace(self, model=model, gradients=False, fidelity=None)
+
+    @cached_property
+    def unshifted(self) -> Problem:
+        """The same problem in the scenarios that evaluate a design itself, which come first, not its neighbours."""
+        own = tuple(s for s in self.scenarios if not s.shift)
+        return self if len(own) == len(self.scenarios) else dataclasses.replace(self, scenarios=own)
+
+    # ------------------------------------------------------------------------------------------------------- keys
+
+    @cached_property
+    def _keys(self) -> Keys:
+        return Keys(self)
+
+    @cached_property
+    def first_alike(self) -> tuple[int, ...]:
+        """For each scenario the first one with the same conditions, mostly itself: the two share their evaluations."""
+        first: dict[bytes, int] = {}
+        return tuple(first.setdefault(identity, s) for s, identity in enumerate(self._keys.scenarios))
+
+    def keys(self, X: Matrix) -> list[list[bytes]]:
+        """Evaluation keys (16 bytes each) of designs `X` (n, d), a list over scenarios per design (see `Keys`)."""
+        return self._keys.of(X)
+
+    program_keys = program_keys
+
+    # ----------------------------------------------------------------------------------------------------- scores
+
+    judge = scoring.judge
+    limited = scoring.limited
+    constraint_values = scoring.constraint_values
+    objective_gradients = gradients.objective_gradients
+    constraint_gradients = gradients.constraint_gradients
+    residuals = gradients.residuals
+    residual_gradients = gradients.residual_gradients
+
+
+def _fidelity(study: Study) -> Fidelity | None:
+    """That of the model, where a solver learns from cheap evaluations and the study's own are not as cheap."""
+    fidelity, settings = study.model.plugin.fidelity, study.model.settings
+    if fidelity is None or not any(s.solver.plugin.wants_cheap(s.solver.settings) for s in study.stages):
+        return None
+    return fidelity if any(settings.get(name) != value for name, value in fidelity.settings.items()) else None
+
+
+def figure_unit(problem: Problem, name: str) -> str:
+    """Unit of an output of the model, or of a figure computed by an objective plugin."""
+    if name in problem.figures:
+        return problem.figures[name].plugin.unit
+    output = problem.model.plugin.outputs.get(name)
+    return output.quantity.unit if output is not None and output.quantity is not None else ""
+
+
+def figure_meaning(problem: Problem, name: str) -> str:
+    """What a figure is, in the words of the plugin that gives it; empty when it does not say."""
+    if name in problem.figures:
+        return problem.figures[name].plugin.description.partition("\n")[0]
+    output = problem.model.plugin.outputs.get(name)
+    return output.quantity.description if output is not None and output.quantity is not None else ""

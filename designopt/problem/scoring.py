@@ -1,0 +1,131 @@
+"""How designs are rated by raw figures: expressions, aggregated over scenarios, and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.problem.limit import unequal
+from designopt.problem.outcomes import Outcomes
+from designopt.problem.statement import Statement
+from designopt.space import Matrix
+from designopt.study.language.expressions.expression import Expression
+from designopt.study.study import Constraint, Objective
+
+
+def judge(
+    problem: Statement,
+    X: Matrix,
+    figures: Mapping[str, Matrix],
+    failed: NDArray[np.bool_],
+    relation_violation: Matrix | None = None,
+    refused: NDArray[np.bool_] | None = None,
+) -> Outcomes:
+    """Outcomes of designs `X` from raw `figures` (name -> (n, scenarios)).
+
+    `failed` (n, scenarios) marks evaluations without a result: more of them than `missing` allows, mostly one, make
+    the design a failed one. `refused` (n, scenarios) marks evaluations whose design the model refused: one of them
+    makes the design invalid, with an infinite violation. `relation_violation` (n,) is that of the space, computed
+    when not given. An objective or constraint that is not a finite number although the evaluation succeeded (a
+    logarithm of a negative figure, say) makes the design failed too.
+    """
+    n = len(X)
+    relation_violation = problem.space.relation_violation(X) if relation_violation is None else relation_violation
+    if refused is not None:
+        relation_violation = np.where(refused.any(axis=1) & (relation_violation <= 0.0), np.inf, relation_violation)
+    invalid = relation_violation > 0.0
+    lost = _lacks_too_many(problem, failed) | invalid
+    if problem.missing and failed.any():
+        figures = {name: np.where(failed, np.nan, values) for name, values in figures.items()}
+    objectives = np.empty((n, len(problem.objectives)))
+    violation = np.zeros(n)
+    with np.errstate(all="ignore"):
+        for j, objective in enumerate(problem.objectives):
+            objectives[:, j] = objective.sign * aggregate(problem, objective, figures, n, objective.sign, failed)
+        for constraint in problem.constraints:
+            violation = violation + _violation(problem, constraint, figures, n, failed)
+    lost |= ~np.isfinite(objectives).all(axis=1) | ~np.isfinite(violation)
+    objectives[lost] = np.inf
+    violation = np.where(lost, np.inf, violation)
+    violation = np.where(invalid, relation_violation, violation)
+    return Outcomes(X, objectives, violation, lost, invalid, figures)
+
+
+def _lacks_too_many(problem: Statement, failed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether more scenarios have no result than are allowed (n,)."""
+    return np.asarray(failed.sum(axis=1) > problem.missing * failed.shape[1] + 1e-9)
+
+
+def aggregate(
+    problem: Statement,
+    item: Objective | Constraint,
+    figures: Mapping[str, Matrix],
+    n: int,
+    sign: float,
+    failed: NDArray[np.bool_] | None = None,
+) -> Matrix:
+    """An expression over the scenarios (n,), of which those that `failed` are left out as far as that is allowed;
+    without `failed` they are those without a number."""
+    raw = np.broadcast_to(item.expression.evaluate(figures), (n, len(problem.scenarios)))
+    gaps = np.isnan(raw) if failed is None else failed
+    if problem.missing and gaps.any():
+        return _known(problem, item, raw, sign, gaps)
+    if len(problem.scenarios) == 1 and item.over.plugin.name in ("worst", "nominal", "mean"):
+        return np.array(raw[:, 0])
+    return sign * np.asarray(item.over.build()(sign * raw), dtype=float)
+
+
+def _known(
+    problem: Statement, item: Objective | Constraint, raw: Matrix, sign: float, gaps: NDArray[np.bool_]
+) -> Matrix:
+    """`raw` (n, scenarios) over what is not in `gaps`; NaN where too many are, or the one that counts."""
+    values = np.full(len(raw), np.nan)
+    first_counts = item.over.plugin.name == "nominal"
+    patterns, pattern_of = np.unique(gaps, axis=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        if _lacks_too_many(problem, pattern[None])[0] or pattern.all() or (first_counts and pattern[0]):
+            continue
+        rows = np.flatnonzero(pattern_of.reshape(-1) == k)
+        known = raw[np.ix_(rows, ~pattern)]
+        values[rows] = sign * np.asarray(item.over.build()(sign * known), dtype=float)
+    return values
+
+
+def limited(problem: Statement, c: Constraint, figures: Mapping[str, Matrix], n: int) -> tuple[Matrix, Matrix]:
+    """What `c` limits for `n` designs: (n,) aggregated towards its small end, for a minimum, and its large end."""
+    with np.errstate(all="ignore"):
+        return aggregate(problem, c, figures, n, -1.0), aggregate(problem, c, figures, n, 1.0)
+
+
+def _violation(
+    problem: Statement, c: Constraint, figures: Mapping[str, Matrix], n: int, failed: NDArray[np.bool_]
+) -> Matrix:
+    """How far a limit is passed, relative to the limit's size (absolute for a limit of 0); NaN if not known."""
+    low, high = (aggregate(problem, c, figures, n, sign, failed) for sign in (-1.0, 1.0))
+    total = np.zeros(n)
+    if c.maximum is not None:
+        total += np.maximum(high - c.maximum, 0.0) / (abs(c.maximum) or 1.0)
+    if c.minimum is not None:
+        total += np.maximum(c.minimum - low, 0.0) / (abs(c.minimum) or 1.0)
+    if c.equals is not None:
+        total += unequal(low, high, c.equals) / (abs(c.equals) or 1.0)
+    return np.where(np.isfinite(low) & np.isfinite(high), total, np.nan)
+
+
+def constraint_values(problem: Statement, figures: Mapping[str, Matrix]) -> Matrix:
+    """What each of `limits` compares with 0 (n, k), relative to its size; NaN where it is not known."""
+    columns = []
+    for limit in problem.limits:
+        with np.errstate(all="ignore"):
+            rows = len(each_scenario(problem, limit.constraint.expression, figures))
+            value = aggregate(problem, limit.constraint, figures, rows, limit.sign)
+        columns.append(limit.sign * (value - limit.bound) / limit.size)
+    return np.column_stack(columns) if columns else np.empty((len(next(iter(figures.values()), ())), 0))
+
+
+def each_scenario(problem: Statement, expression: Expression, figures: Mapping[str, Matrix]) -> Matrix:
+    """An expression in each scenario (n, scenarios)."""
+    values = np.atleast_2d(expression.evaluate(figures))
+    return np.broadcast_to(values, (len(values), len(problem.scenarios)))

@@ -1,0 +1,118 @@
+"""What a problem consists of."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from designopt.canonical import canonical_json, canonical_use, plain
+from designopt.plugin import Fidelity, ModelPlugin, ObjectivePlugin, Use
+from designopt.problem.limit import Limit
+from designopt.space import Space
+from designopt.study.study import Constraint, Objective, Scenario
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Space, model, scenarios, objectives and constraints: everything that decides what a number means. Immutable.
+
+    With `gradients` every evaluation records the model's derivatives too, as figures ``d(output)/d(input)`` in the
+    model's units. `seed` is the study's, for a model that uses random numbers; None for any other. When at most the
+    share `missing` of the scenarios has no result, a design is scored by the others. `fidelity` is the model's where a
+    solver learns from cheap evaluations, which are those of `cheap`.
+    """
+
+    model: Use[ModelPlugin]
+    space: Space
+    scenarios: tuple[Scenario, ...]
+    objectives: tuple[Objective, ...]
+    constraints: tuple[Constraint, ...] = ()
+    figures: Mapping[str, Use[ObjectivePlugin]] = field(default_factory=dict)
+    gradients: bool = False
+    seed: int | None = None
+    missing: float = 0.0
+    fidelity: Fidelity | None = None
+
+    @cached_property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the recorded figures: the model's outputs, then the figures computed by objective plugins."""
+        return (*self.model.plugin.outputs, *self.figures)
+
+    @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """The sides of all constraints, in their order: the columns of `constraint_values`.
+
+        What has to be equal in all scenarios has two sides, its large end and its small end; one where these are the
+        same.
+        """
+        found = []
+        for c in self.constraints:
+            if c.minimum is not None:
+                found.append(Limit(c, c.minimum, -1.0, False))
+            if c.maximum is not None:
+                found.append(Limit(c, c.maximum, 1.0, False))
+            if c.equals is not None:
+                one_end = len(self.scenarios) == 1 or c.over.plugin.name in ("nominal", "mean")
+                found.extend(Limit(c, c.equals, sign, True) for sign in ((1.0,) if one_end else (1.0, -1.0)))
+        return tuple(found)
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of the canonical form; a store belongs to one."""
+        return hashlib.blake2b(canonical_json(self.canonical()).encode(), digest_size=16).hexdigest()
+
+    def canonical(self) -> dict[str, Any]:
+        """The problem as plain data: what the store keeps as ``problem.json`` and what `digest` hashes."""
+        return {
+            **self.special,
+            **({"missing": self.missing} if self.missing else {}),
+            "model": canonical_use(self.model),
+            "figures": {name: canonical_use(use) for name, use in self.figures.items()},
+            "scenarios": [
+                {"name": s.name, "values": plain(s.values), **({"shift": plain_shift(s)} if s.shift else {})}
+                for s in self.scenarios
+            ],
+            "space": [
+                {
+                    "name": p.name,
+                    "kind": p.kind,
+                    "low": float(p.low),
+                    "high": float(p.high),
+                    "values": list(p.values),
+                    "unit": p.unit,
+                    "scale": p.scale,
+                    **({"when": plain(p.when)} if p.when else {}),
+                }
+                for p in self.space.parameters
+            ],
+            "relations": [str(r) for r in self.space.relations],
+            "objectives": [
+                {"name": o.name, o.direction: str(o.expression), "unit": o.unit, "over": canonical_use(o.over)}
+                for o in self.objectives
+            ],
+            "constraints": [
+                {
+                    "name": c.name,
+                    "of": str(c.expression),
+                    "min": None if c.minimum is None else float(c.minimum),
+                    "max": None if c.maximum is None else float(c.maximum),
+                    "equals": None if c.equals is None else float(c.equals),
+                    "unit": c.unit,
+                    "over": canonical_use(c.over),
+                }
+                for c in self.constraints
+            ],
+        }
+
+    @property
+    def special(self) -> dict[str, Any]:
+        """What canonical form and keys hold only in problems that have it."""
+        return {**({"gradients": True} if self.gradients else {}), **({} if self.seed is None else {"seed": self.seed})}
+
+
+def plain_shift(scenario: Scenario) -> list[Any]:
+    """The shift of a scenario as plain data."""
+    return [[s.parameter, s.factor, s.offset, s.low, s.high] for s in scenario.shift]
