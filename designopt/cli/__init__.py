@@ -23,6 +23,7 @@ from designopt.cli.new import new
 from designopt.cli.reporting import report
 from designopt.cli.running import resume, run
 from designopt.cli.showing import show
+from designopt.interrupts import Kept
 
 
 def _one_line(message: Warning | str, *_: object, **__: object) -> str:
@@ -44,7 +45,8 @@ class _Commands(click.Group):
         warnings.formatwarning = _one_line
         with told_output():
             try:
-                return super().invoke(ctx)
+                with Kept():
+                    return super().invoke(ctx)
             except KeyboardInterrupt:
                 fail("interrupted", INTERRUPTED)
 

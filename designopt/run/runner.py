@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.interrupts import Kept
 from designopt.plugin import Plugin, load_file, refuse_while_loading
 from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import start_from
@@ -107,7 +108,7 @@ def run_study(
         taken = {} if resume else start_from.take(study, problem, store_path)
         opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
         try:
-            with opened as store, Signals() as signals:
+            with opened as store, Signals() as signals, Kept():
                 with reading(store_path):
                     repeated = baselines_with_errors(study, store) if resume else ""
                     ledger = _known(store, problem)

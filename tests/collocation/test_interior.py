@@ -10,6 +10,7 @@ from designopt.collocation import Constraint, Options, Program, solve
 from designopt.collocation.interior import library
 from designopt.collocation.interior.search import NAME, SOLVED, Interior, Run
 from designopt.collocation.solution.status import Status
+from designopt.collocation.solve.ipopt import LEAST_SECONDS, Start, limits
 from designopt.collocation.transcription.boxes import boxes
 from designopt.dynamics.compile import find_compiler
 
@@ -69,6 +70,27 @@ def test_a_lost_search_is_begun_anew_by_ipopt():
     found = solve(problems.brachistochrone(), Options(intervals=20, check=False))
     assert found.solver == "ipopt, exact hessian, designopt ldl"
     assert found.objective == pytest.approx(problems.brachistochrone_time(), rel=1e-4)
+
+
+@needs_compiler
+def test_ipopt_gets_the_iterations_that_a_lost_search_has_left():
+    """The search is lost here after two iterations."""
+    alone = Program(problems.oscillator_mass(), Options(intervals=15, ipopt={"print_level": 0})).solve()
+    both = Program(problems.oscillator_mass(), Options(intervals=15)).solve()
+    assert both.solver == alone.solver
+    assert both.iterations > alone.iterations
+    assert len(both.history["objective"]) == len(alone.history["objective"]) + both.iterations - alone.iterations
+
+    found = Program(problems.oscillator_mass(), Options(intervals=15, max_iterations=alone.iterations)).solve()
+    assert found.status is Status.ITERATION_LIMIT
+    assert found.iterations == alone.iterations
+
+
+def test_ipopt_gets_the_time_that_a_lost_search_has_left():
+    options = Options(max_iterations=30, time_limit=5.0)
+    assert limits(Start(), options) == {"max_iter": 30, "max_wall_time": 5.0}
+    assert limits(Start(iterations=9, seconds=2.0), options) == {"max_iter": 21, "max_wall_time": 3.0}
+    assert limits(Start(iterations=31, seconds=6.0), options) == {"max_iter": 0, "max_wall_time": LEAST_SECONDS}
 
 
 @needs_compiler

@@ -9,11 +9,14 @@ import time
 from pathlib import Path
 
 import benchmark_problems as problems
+import casadi as ca
 import numpy as np
 import pytest
-from small_motions import solve, unending
+from interrupting import Interrupting
+from small_motions import unending
 
-from designopt.collocation import Options, Program, Status, solve_design
+from designopt.collocation import Options, Program, Status, TrajectoryProblem, solve, solve_design
+from designopt.collocation.solve.interrupt import Stopping
 
 pytestmark = pytest.mark.usefixtures("silent")
 
@@ -26,14 +29,14 @@ def handled():
     signal.signal(signal.SIGINT, before)
 
 
-def interrupt_from(handler, number=signal.SIGINT):
-    """Sends the signal to this process when the solver has taken it over from `handler` and goes through iterations."""
+def interrupted(number=signal.SIGINT):
+    """Sends the signal to this process when the solver has taken it over and goes through iterations."""
 
     def send():
-        while signal.getsignal(number) is handler:
+        while not taken_over(number):
             time.sleep(0.005)
         time.sleep(0.2)
-        if signal.getsignal(number) is not handler:
+        if taken_over(number):
             os.kill(os.getpid(), number)
 
     thread = threading.Thread(target=send, daemon=True)
@@ -41,9 +44,14 @@ def interrupt_from(handler, number=signal.SIGINT):
     return thread
 
 
+def taken_over(number=signal.SIGINT):
+    """Whether the solver receives the signal."""
+    return isinstance(getattr(signal.getsignal(number), "__self__", None), Stopping)
+
+
 def test_a_request_to_stop_ends_the_solve_with_its_last_iterate(handled):
     before = signal.getsignal(signal.SIGINT)
-    thread = interrupt_from(before)
+    thread = interrupted()
     program = Program(unending(), Options(max_iterations=10**6))
     found = program.solve()
     thread.join()
@@ -56,6 +64,17 @@ def test_a_request_to_stop_ends_the_solve_with_its_last_iterate(handled):
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.parametrize("do", [Program, solve])
+def test_a_request_while_a_program_is_built_is_not_lost_in_a_conversion(handled, do):
+    def cost(ends):
+        ca.vec(Interrupting(1.0))
+        for _ in range(6000):
+            time.sleep(0.01)
+
+    with pytest.raises(KeyboardInterrupt):
+        do(TrajectoryProblem(problems.block_move().phases, cost=cost))
+
+
 def test_what_the_handler_of_the_host_raises_reaches_it():
     class Break(KeyboardInterrupt):
         pass
@@ -65,9 +84,9 @@ def test_what_the_handler_of_the_host_raises_reaches_it():
 
     before = signal.signal(signal.SIGTERM, receive)
     try:
-        thread = interrupt_from(receive, signal.SIGTERM)
+        thread = interrupted(signal.SIGTERM)
         with pytest.raises(Break):
-            solve(unending(), max_iterations=10**6)
+            solve(unending(), Options(max_iterations=10**6))
         thread.join()
         assert signal.getsignal(signal.SIGTERM) is receive
     finally:
@@ -77,10 +96,9 @@ def test_what_the_handler_of_the_host_raises_reaches_it():
 def test_a_host_that_only_notes_the_request_lets_the_solve_end():
     noted = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: noted.append(number))
-    receive = signal.getsignal(signal.SIGTERM)
     try:
-        thread = interrupt_from(receive, signal.SIGTERM)
-        found = solve(unending(), time_limit=1.0, max_iterations=10**6)
+        thread = interrupted(signal.SIGTERM)
+        found = Program(unending(), Options(time_limit=1.0, max_iterations=10**6)).solve()
         thread.join()
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -91,7 +109,7 @@ def test_a_host_that_only_notes_the_request_lets_the_solve_end():
 
 def test_a_solve_in_another_thread_handles_no_signals():
     found = []
-    thread = threading.Thread(target=lambda: found.append(solve(problems.block_move(), intervals=5)))
+    thread = threading.Thread(target=lambda: found.append(Program(problems.block_move(), Options(intervals=5)).solve()))
     thread.start()
     thread.join()
 
@@ -126,7 +144,7 @@ print(len(found), set(found))
 
 
 def test_a_design_whose_solve_is_stopped_is_no_failed_design(handled):
-    thread = interrupt_from(signal.getsignal(signal.SIGINT))
+    thread = interrupted()
     with pytest.raises(KeyboardInterrupt, match="Stopped on request"):
         solve_design(unending(), {}, Options(max_iterations=10**6))
     thread.join()
@@ -142,9 +160,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 import small_motions
 from designopt.collocation import Options, Program
+from designopt.collocation.solve.interrupt import Stopping
 program = Program(small_motions.unending(), Options(max_iterations=10**6))
 def say_when_the_solver_has_taken_over():
-    while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    while not isinstance(getattr(signal.getsignal(signal.SIGINT), "__self__", None), Stopping):
         time.sleep(0.005)
     print("solving", flush=True)
 threading.Thread(target=say_when_the_solver_has_taken_over, daemon=True).start()

@@ -3,6 +3,7 @@
 import ctypes
 import math
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -34,6 +35,20 @@ def rough_bowl(design, scenario, *, digits: int = 9) -> Bowl:
     if a > 1.9:
         raise Diverged("too far")
     return {"height": round((a - shift) ** 2 + (b - 0.5) ** 2, digits), "slope": abs(a - shift) + abs(b - 1.0)}
+
+
+@model("interrupted", version=1)
+def interrupted(design, scenario) -> Bowl:
+    """Asked to stop twice, the second time while CasADi looks at an argument; then an hour long."""
+    import casadi
+    from interrupting import Interrupting
+
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.3)  # two that come together are one
+    casadi.vec(Interrupting(3.0))
+    for _ in range(360_000):
+        time.sleep(0.01)
+    return {"height": 0.0, "slope": 0.0}
 
 
 class Threads(TypedDict):

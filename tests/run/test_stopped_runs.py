@@ -21,7 +21,7 @@ from designopt.desk import folder
 from designopt.run.runner import run_study
 from designopt.run.stopping import Signals
 from designopt.store.disk.lock import Lock, process_start
-from designopt.store.errors import StoreError
+from designopt.store.errors import Interrupted, StoreError
 from designopt.store.folder import Store
 from designopt.store.journal import schema
 from designopt.store.journal.writer import Journal
@@ -205,6 +205,12 @@ def test_a_second_interrupt_ends_an_evaluation_that_would_go_on(tmp_path):
             break
     assert code == 99
     assert "interrupted" in errors
+
+
+def test_a_second_interrupt_that_casadi_would_lose_ends_the_evaluation_too(tmp_path):
+    with pytest.raises(Interrupted):
+        run_study(make_study("interrupted", names=("a",), stages=(listed([0.0, 1.0]),)), tmp_path / "s")
+    assert Result.open(tmp_path / "s").counts["evaluations"] == 0
 
 
 def test_interrupts_within_an_instant_are_one_and_the_third_leaves_at_once(monkeypatch):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.ipopt import SHARE_TO_FINISH, Start
-from designopt.collocation.solve.search import End, Search
+from designopt.collocation.solve.search import End, Search, joined
 from designopt.collocation.transcription.boxes import ProgramBounds
 
 Vector = NDArray[np.float64]
@@ -146,7 +146,7 @@ def _by_ipopt(search: Search, given: ProgramBounds, best: End, flat: bool) -> En
         if not helped:
             return again
         barrier = _last(again.stats["iterations"], "mu") / factor
-        stats = _joined(best.stats, again.stats, factor)
+        stats = joined(best.stats, again.stats, factor)
         best = replace(again, status=Status.SOLVED, stats=stats)
     return best
 
@@ -154,15 +154,3 @@ def _by_ipopt(search: Search, given: ProgramBounds, best: End, flat: bool) -> En
 def _ten(value: float) -> float:
     """The power of ten below a number: few different settings make few solvers."""
     return float(10.0 ** math.floor(math.log10(value)))
-
-
-def _joined(first: Mapping[str, Any], then: Mapping[str, Any], factor: float) -> dict[str, Any]:
-    """What the solver says of two runs, one after the other, the second with a cost that is `factor` times that."""
-    before, after = first["iterations"], then["iterations"]
-    of_cost = {"inf_du": 1.0 / factor, "mu": 1.0 / factor}  # `obj` is reported without the factor
-    iterations = {
-        name: [*before[name], *(v * of_cost.get(name, 1.0) for v in after[name][1:])]
-        for name in before
-        if name in after
-    }
-    return {**then, "iter_count": first["iter_count"] + then["iter_count"], "iterations": iterations}

@@ -10,9 +10,8 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any
 
+from designopt.interrupts import NUMBERS, handler_of_host
 from designopt.lazy import casadi as ca
-
-NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopping:
@@ -38,23 +37,23 @@ class Stopping:
             for number in NUMBERS:
                 before = signal.getsignal(number)
                 if callable(before):
-                    self._before[number] = before
+                    self._before[number] = before, handler_of_host(number)
                     signal.signal(number, self._receive)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for number, handler in self._before.items():
+        for number, (handler, _) in self._before.items():
             signal.signal(number, handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        before = self._before[number]
-        if before is signal.default_int_handler:
+        _, host = self._before[number]
+        if host is signal.default_int_handler:
             self.requested = True
             return
         try:
-            before(number, frame)
+            host(number, frame)
         except BaseException as error:  # it must not pass through the solver, which would swallow it
             self.requested, self.raised = True, error
 

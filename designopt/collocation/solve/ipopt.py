@@ -21,7 +21,8 @@ class Start(NamedTuple):
     """How a run starts: cold; warm, with multipliers; or as a continuation that `finishes` a run.
 
     A warm one begins with the barrier `barrier`. One that finishes multiplies the cost by `cost_factor` and ends at
-    `tolerance`, where the bounds themselves hold; a cold and a warm one leave both as they are.
+    `tolerance`, where the bounds themselves hold; a cold and a warm one leave both as they are. `iterations` and
+    `seconds` are what another solver has spent from the same guess: they are taken off the limits.
     """
 
     warm: bool = False
@@ -29,6 +30,8 @@ class Start(NamedTuple):
     barrier: float = 1e-5
     cost_factor: float = 1.0
     tolerance: float = 0.0
+    iterations: int = 0
+    seconds: float = 0.0
 
 
 COLD, WARM = Start(), Start(warm=True)
@@ -37,6 +40,8 @@ COLD, WARM = Start(), Start(warm=True)
 PUSH = {False: 1e-8, True: 1e-12}
 #: A run that finishes another gets so many iterations at most, and this share of the time.
 MOST_TO_FINISH, SHARE_TO_FINISH = 200, 0.5
+#: IPOPT accepts no time limit of zero.
+LEAST_SECONDS = 1e-3
 
 
 def ipopt(
@@ -52,12 +57,10 @@ def ipopt(
         "sb": "yes",
         "tol": options.tolerance,
         "acceptable_tol": options.acceptable_tolerance,
-        "max_iter": options.max_iterations,
         "mumps_permuting_scaling": 0,
         "diverging_iterates_tol": RUNAWAY,
     }
-    if options.time_limit is not None:
-        settings["max_wall_time"] = options.time_limit
+    settings |= limits(start, options)
     own = _of_start(start, options)
     settings |= library.settings(options.compile, options.ipopt)
     settings |= own | {name: value for name, value in options.ipopt.items() if not (start.finishes and name in own)}
@@ -114,13 +117,20 @@ def _of_start(start: Start, options: Options) -> dict[str, Any]:
     }
     if not start.finishes:
         return found
-    found |= {
+    return found | {
         "tol": start.tolerance,
         "compl_inf_tol": start.tolerance,
         "obj_scaling_factor": start.cost_factor,
         "bound_relax_factor": 0.0,
-        "max_iter": min(options.max_iterations, MOST_TO_FINISH),
+        **limits(start, options),
     }
-    if options.time_limit is not None:
-        found["max_wall_time"] = SHARE_TO_FINISH * options.time_limit
-    return found
+
+
+def limits(start: Start, options: Options) -> dict[str, Any]:
+    """How many iterations a run may take, and how long: what is left of the options' limits."""
+    most, seconds = options.max_iterations - start.iterations, options.time_limit
+    found = {"max_iter": min(most, MOST_TO_FINISH) if start.finishes else max(most, 0)}
+    if seconds is None:
+        return found
+    left = SHARE_TO_FINISH * seconds if start.finishes else max(seconds - start.seconds, LEAST_SECONDS)
+    return {**found, "max_wall_time": left}

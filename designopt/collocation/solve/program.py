@@ -44,6 +44,7 @@ from designopt.collocation.transcription.mesh.layout import Layout, layout
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.scaling import scales
 from designopt.collocation.transcription.transcription import transcribe
+from designopt.interrupts import Kept
 
 Vector = NDArray[np.float64]
 Warm = Literal["none", "primal", "full"]
@@ -65,6 +66,7 @@ class Program:
     from the boxes of `problem` and from `guess`. Raises `ProblemError` for statements that cannot be solved.
     """
 
+    @Kept()
     def __init__(
         self,
         problem: TrajectoryProblem,
@@ -117,6 +119,7 @@ class Program:
     def _linear_solver(self) -> str:
         return linear_solver(self.options)
 
+    @Kept()
     def solve(
         self,
         problem: TrajectoryProblem | None = None,

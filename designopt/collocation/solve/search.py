@@ -1,7 +1,7 @@
 """Runs of a solver on a program: from a point, from multipliers too, or to finish what a run before has left.
 
 The solver is the interior point method of this package where a C compiler is and no other is asked for, else IPOPT,
-which also begins where the former is lost.
+which also begins where the former is lost, with the iterations and the time that it has left.
 """
 
 from __future__ import annotations
@@ -72,11 +72,14 @@ class Search:
 
     def _solver(self, start: Start, *, watched: bool) -> tuple[Any, Any]:
         """IPOPT for this program and, if it is to be `watched`, what watches its iterations."""
-        if (start, watched) not in self._solvers:
+        found = self._solvers.get((start, watched))
+        if found is None:
             begin = time.perf_counter()
-            self._solvers[start, watched] = ipopt(self.made, self._nlp, self.options, start, watched=watched)
+            found = ipopt(self.made, self._nlp, self.options, start, watched=watched)
             self.building += time.perf_counter() - begin
-        return self._solvers[start, watched]
+            if not start.iterations and not start.seconds:  # what is left of limits is another number each time
+                self._solvers[start, watched] = found
+        return found
 
     def box(self, given: ProgramBounds) -> tuple[Vector, Vector]:
         """Lower and upper limits (n,) of the scaled variables."""
@@ -105,12 +108,15 @@ class Search:
 
     def run(self, given: ProgramBounds, x: Vector, multipliers: Iterate | None = None, start: Start = COLD) -> End:
         """Where the solver ends from scaled variables `x`, with the `multipliers` that a warm `start` needs."""
-        begin = time.perf_counter()
+        begin, lost = time.perf_counter(), None
         if self._interior is not None and not start.finishes:
             own = Run(self._interior, given, x, multipliers)
             found = self.further(own, self.options.tolerance, self.options.tolerance)
             if found is not None:
                 return found
+            lost = own.stats()
+            seconds = 0.0 if self.options.time_limit is None else time.perf_counter() - begin
+            start = start._replace(iterations=own.iterations, seconds=seconds)
         solver, watch = self._solver(start, watched=Stopping.possible())
         low, high = self.box(given)
         row_low, row_high = self.row_box(given)
@@ -124,7 +130,7 @@ class Search:
         seconds = time.perf_counter() - begin
         if stopping.raised is not None:
             raise stopping.raised
-        stats = solver.stats()
+        stats = solver.stats() if lost is None else joined(lost, solver.stats())
         status = OF_SOLVER.get(stats["return_status"], Status.FAILED)
         if stopping.requested:
             status = Status.CANCELLED
@@ -162,7 +168,7 @@ class Search:
             )  # fmt: skip
         if stopping.raised is not None:
             raise stopping.raised
-        if found == LOST:
+        if found == LOST and not stopping.requested:
             return None
         status = Status.CANCELLED if stopping.requested else ENDS.get(found, Status.TIME_LIMIT)
         iterate, rows, gradient = own.place()
@@ -173,3 +179,15 @@ class Search:
         low, high = self.row_box(given)
         missed = np.maximum(low - rows, rows - high)
         return float(missed.max(initial=0.0)) <= max(self.options.tolerance, ROUNDED)
+
+
+def joined(first: Mapping[str, Any], then: Mapping[str, Any], factor: float = 1.0) -> dict[str, Any]:
+    """What the solver says of two runs, one after the other, the second with a cost that is `factor` times that."""
+    before, after = first.get("iterations", {}), then.get("iterations", {})
+    of_cost = {"inf_du": 1.0 / factor, "mu": 1.0 / factor}  # `obj` is reported without the factor
+    iterations = {
+        name: [*before[name], *(v * of_cost.get(name, 1.0) for v in after[name][1:])]
+        for name in before
+        if name in after
+    }
+    return {**then, "iter_count": first["iter_count"] + then["iter_count"], "iterations": iterations}

@@ -20,6 +20,7 @@ from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.functions.functions import Statement
 from designopt.collocation.transcription.mesh.mesh import Mesh
+from designopt.interrupts import Kept
 
 #: An error estimate above this is itself known to an order of magnitude only (measured on the cart-pole).
 COARSE = 1e-3
@@ -29,6 +30,7 @@ UNSTABLE = 1e3
 DISAGREES, SMALL = 100.0, 1e-7
 
 
+@Kept()
 def solve(
     problem: TrajectoryProblem,
     options: Options | None = None,

@@ -1,0 +1,82 @@
+"""A request to stop that arrives inside a conversion of CasADi is kept."""
+
+import signal
+import time
+
+import casadi as ca
+import click
+import pytest
+from click.testing import CliRunner
+from interrupting import Interrupting
+
+from designopt.cli import _Commands
+from designopt.cli.ending import INTERRUPTED
+from designopt.interrupts import Kept, handler_of_host
+
+
+@pytest.fixture(autouse=True)
+def handled():
+    """Ctrl-C as in a terminal; a shell lets what it starts in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def wait_a_minute():
+    for _ in range(6000):
+        time.sleep(0.01)
+
+
+def test_casadi_loses_what_is_raised_in_its_conversions():
+    """The reason for `Kept`: were this to change, it could go."""
+    assert float(ca.evalf(ca.vec(Interrupting(3.0)))) == 3.0
+
+
+def test_a_request_inside_a_conversion_comes_afterwards():
+    found = []
+
+    @Kept()
+    def convert():
+        found.append(float(ca.evalf(ca.vec(Interrupting(3.0)))))
+        wait_a_minute()
+
+    with pytest.raises(KeyboardInterrupt):
+        convert()
+    assert found == [3.0]
+
+
+def test_a_function_may_be_decorated_and_call_itself():
+    @Kept()
+    def called(depth):
+        ca.vec(Interrupting(3.0))
+        wait_a_minute() if not depth else called(depth - 1)
+
+    with pytest.raises(KeyboardInterrupt):
+        called(1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_elsewhere_a_request_is_answered_at_once():
+    with pytest.raises(KeyboardInterrupt), Kept():
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_the_handler_of_the_host_is_known_and_put_back():
+    with Kept():
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+        assert handler_of_host(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_command_that_is_interrupted_while_it_builds_a_model_ends():
+    @click.group(cls=_Commands)
+    def commands():
+        pass
+
+    @commands.command()
+    def work():
+        ca.vec(Interrupting(3.0))
+        wait_a_minute()
+
+    done = CliRunner().invoke(commands, ["work"])
+    assert (done.exit_code, done.stderr) == (INTERRUPTED, "interrupted\n")
