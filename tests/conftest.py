@@ -54,7 +54,7 @@ LONG = (
     "run/test_validate_faults.py",
     "run/test_ask_ahead.py",
     "store/test_bit_flips.py",
-    "study/test_hostile.py",
+    "study/mistakes/test_hostile.py",
     "test_docs.py",
 )
 

@@ -1,11 +1,11 @@
-"""Tests of this folder, and benchmarks, share the problems in its modules (`benchmark_problems`, `chains` ...)."""
+"""Tests of this folder, and benchmarks, share the modules of `problems`."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "problems"))
 
 
 @pytest.fixture

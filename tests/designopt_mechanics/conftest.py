@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))  # oracles and random trees
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE / "anatomy"), str(HERE / "dynamics")]  # random trees, oracles
 
 _SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
 

@@ -16,7 +16,7 @@ from designopt.study.language.errors import Issue, StudyError
 from designopt.study.load import load_text
 from designopt.study.study import Study
 
-sys.path.insert(0, str(Path(__file__).parent))  # mutations.py can be imported by name
+sys.path.insert(0, str(Path(__file__).parent / "mistakes"))  # mutations.py can be imported by name
 
 
 class Design(TypedDict, total=False):

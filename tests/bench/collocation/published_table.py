@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collocation"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "collocation" / "problems"))
 
 import numpy as np
 from by_hand import ByHand

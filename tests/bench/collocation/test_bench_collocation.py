@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
-sys.path.insert(0, str(Path(__file__).parents[2] / "collocation"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "collocation" / "problems"))
 import benchmark_problems
 from benchmark_problems import cart_pole, cart_pole_system
 from by_hand import ByHand

@@ -34,7 +34,7 @@ from designopt.dynamics import Simulator
 from designopt.dynamics.compile import find_compiler
 from designopt.dynamics.rows import Rows
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_mechanics"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_mechanics" / "dynamics"))
 
 import kronecker
 

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 from designopt_mechanics.tree_rows import TreeRows
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_mechanics"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "designopt_mechanics" / "anatomy"))
 
-from test_reference_arm import reference_arm
+from reference_arm import reference_arm
 
 pytestmark = pytest.mark.bench
 

@@ -22,7 +22,7 @@ from designopt_mechanics.rods.reading import read_rods
 from designopt.cli import main as command
 from designopt.study.language.errors import StudyError
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "study"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "study" / "mistakes"))
 
 from mutations import mutated
 

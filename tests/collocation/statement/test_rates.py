@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from benchmark_problems import fastest, point_mass, system
-from test_digits import damped_to_rest
+from singular_arcs import damped_to_rest
 
 from designopt.collocation import (
     Constraint,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from benchmark_problems import block_move, cart_pole, fastest, goddard
-from test_delays import product
+from delayed import product
 
 from designopt.collocation import Constraint, Options, Program, TrajectoryProblem
 from designopt.collocation.solution.sparsity import CELLS, sparsity_arrays, sparsity_from

@@ -10,7 +10,7 @@ import casadi as ca
 import numpy as np
 import pytest
 from benchmark_problems import cart_pole
-from test_delays import product
+from delayed import product
 
 from designopt.collocation import (
     Constraint,

@@ -14,7 +14,7 @@ import benchmark_problems as known
 import casadi as ca
 import hard_starts
 from benchmark_problems import fastest, point_mass, system
-from test_digits import catalyst, damped_to_rest
+from singular_arcs import catalyst, damped_to_rest
 
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 

@@ -130,7 +130,7 @@ def test_controls_at_the_first_point_belong_to_the_first_piece() -> None:
 
 
 def test_a_singular_control_that_is_held_is_determined() -> None:
-    from test_digits import damped_to_rest
+    from singular_arcs import damped_to_rest
 
     assert solve(held(damped_to_rest(), u=20), QUICK).singular_arcs == ()
 

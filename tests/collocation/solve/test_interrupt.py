@@ -20,6 +20,8 @@ from designopt.collocation.solve.interrupt import Stopping
 
 pytestmark = pytest.mark.usefixtures("silent")
 
+PROBLEMS = str(Path(__file__).parents[1] / "problems")
+
 
 @pytest.fixture
 def handled():
@@ -137,7 +139,10 @@ for thread in threads:
 print(len(found), set(found))
 """
     done = subprocess.run(
-        [sys.executable, "-c", script, str(Path(__file__).parent)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script, PROBLEMS],
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "40 {12.0}\n", "")
@@ -170,7 +175,9 @@ threading.Thread(target=say_when_the_solver_has_taken_over, daemon=True).start()
 print(program.solve().status.name, flush=True)
 """
     process = subprocess.Popen(
-        [sys.executable, "-c", script, str(Path(__file__).parent)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", script, PROBLEMS],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert process.stdout.readline() == b"solving\n"
     process.send_signal(signal.SIGINT)

@@ -21,7 +21,7 @@ from designopt_muscle.sharing.statement.criteria import Power
 from designopt_muscle.sharing.statement.formulation import Terms
 from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.status import SharingStatus
-from test_reference_arm import motion, reference_arm
+from reference_arm import motion, reference_arm
 
 TIMES = np.linspace(0.0, 1.0, 51)
 

@@ -19,7 +19,7 @@ from designopt.collocation import Options, solve_design
 from designopt.plugin import InputFile, InvalidSetting
 from designopt.study.language.errors import StudyError
 
-STUDIES = Path(__file__).parents[2] / "studies"
+STUDIES = Path(__file__).parents[3] / "studies"
 
 GOOD = """\
 gravity: [0, -9.81, 0]

@@ -25,7 +25,7 @@ from designopt.collocation import Options, solve_design
 from designopt.plugin import InputFile, InvalidSetting
 from designopt.study.language.errors import StudyError
 
-STUDIES = Path(__file__).parents[2] / "studies"
+STUDIES = Path(__file__).parents[3] / "studies"
 FOLDER = files("designopt_mechanics.anatomy").joinpath("patterns")
 
 

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 
 from conftest import BASE, FILES, FULL
 from mutations import mutated
@@ -21,7 +22,7 @@ from designopt.problem import Problem
 from designopt.study.language.errors import StudyError, render_json, render_text
 from designopt.study.load import load_text
 
-STUDIES = Path(__file__).parents[2] / "studies"
+STUDIES = Path(__file__).parents[3] / "studies"
 
 
 def bases() -> list[str]:

@@ -54,7 +54,7 @@ def test_refined_meshes_give_the_optimum_to_its_digits(name: str) -> None:
 
 def test_the_table_of_other_codes_is_what_was_measured() -> None:
     """The page shows the numbers of the file that `tests/bench/collocation/published_table.py` wrote."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     with (root / "results" / "benchmarks" / "published_problems.csv").open(newline="") as file:
         measured = {(row["problem"], row["way"]): row for row in csv.DictReader(file)}
     page = (root / "docs" / "theory" / "collocation.md").read_text(encoding="utf-8")
