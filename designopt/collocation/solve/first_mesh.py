@@ -86,7 +86,8 @@ def _edges(phase: Phase, pieces: int, intervals: int) -> Vector:
 
     Then every interval is another one a delay earlier: what is read there is read at its own points, and not between
     them, where nothing keeps a control from its limits. The history ends in a kink at the start; the costates, which
-    look forward, have one at the end.
+    look forward, have one at the end. Where they are many, as of delays that share no step, there are those after the
+    first few delays: delayed controls jump one delay before the end at least, which no error estimate sees.
     """
     shares, jumps = _shares(phase), bool(_jumping(phase))
     most = max(MOST, MOST_TIMES * intervals) if jumps else MORE * intervals
@@ -99,7 +100,7 @@ def _edges(phase: Phase, pieces: int, intervals: int) -> Vector:
             found = few
             break
         found = more
-        if not jumps and order <= BENDS and len(found) <= max(intervals, len(few)) + 1:
+        if (jumps and order == 1) or (order <= BENDS and len(found) <= max(intervals, len(few)) + 1):
             few = found
     found[0], found[-1] = 0.0, 1.0
     return found

@@ -25,7 +25,7 @@ from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.versions import versions
 from designopt.collocation.solve.conditioning import Conditioning, conditioning
 from designopt.collocation.solve.finish import finished
-from designopt.collocation.solve.first_mesh import first_mesh
+from designopt.collocation.solve.first_mesh import first_mesh, with_later_nodes
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear_solver
@@ -60,7 +60,8 @@ BESIDE, LOWER = 0.1, 1e-6
 
 
 class Program:
-    """The program of `problem` on `meshes` (one per phase; else uniform ones of the options).
+    """The program of `problem` on `meshes` (one per phase, with more nodes where delayed controls jump; else uniform
+    ones of the options).
 
     Boxes, limits, data and fixed times may change from solve to solve; expressions and meshes may not. Scales follow
     from the boxes of `problem` and from `guess`. Raises `ProblemError` for statements that cannot be solved.
@@ -88,6 +89,11 @@ class Program:
         if meshes is None:
             scheme = options.scheme_for(problem)
             meshes = [first_mesh(phase, scheme, options.intervals) for phase in problem.phases]
+        elif len(meshes) != len(problem.phases):
+            text = f"{len(meshes)} are given for {len(problem.phases)} phases: give one for each"
+            raise ProblemError("bad_statement", "meshes", text)
+        else:
+            meshes = [with_later_nodes(phase, mesh) for phase, mesh in zip(problem.phases, meshes, strict=True)]
         self.meshes = self.statement.meshes(meshes)
         places = layout(problem, self.statement.points, self.meshes, self.statement.kept, self.statement.samples)
         guess = guess or Guess()
