@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.report.labels import number
+from designopt.report.labels import values_in_words
 from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 
@@ -26,10 +26,7 @@ def called(result: Result, row: int) -> str:
     for name, given in result.named.items():
         if given == row:
             return name
-    space = result.problem.space
-    values = space.values(result.outcomes.X[row].tolist())
-    words = [f"{p.name} {number(values[p.name])} {p.unit}".strip() for p in space.free if p.name in values]
-    return ", ".join(words) or "the design"
+    return values_in_words(result, row)
 
 
 def kept(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:

@@ -105,6 +105,24 @@ def design_names(result: Result) -> list[str]:
     return [names.get(i, str(i)) for i in range(len(result.outcomes))]
 
 
+def values_in_words(
+    result: Result, row: int, *, symbols: Mapping[str, str] | None = None, most: int = 0, digits: int = 4
+) -> str:
+    """The free parameters of a design with their values, for a legend: those with `symbols` first, at most so many."""
+    space, known = result.problem.space, dict(symbols or {})
+    values = space.values(result.outcomes.X[row].tolist())
+    order = list(known)
+    free = sorted(space.free, key=lambda p: order.index(p.name) if p.name in known else len(known))
+    words = [
+        f"{known.get(p.name, p.name)} {number(values[p.name], digits)} {p.unit}".strip()
+        for p in free
+        if p.name in values
+    ]
+    if most and len(words) > most:
+        words = [*words[:most], "…"]
+    return ", ".join(words) or "the design"
+
+
 def design_values(result: Result, row: int) -> list[Any]:
     """Values of the free parameters of a design, in their order; "–" for one that is inactive in it."""
     design = result.problem.space.values(result.outcomes.X[row].tolist())

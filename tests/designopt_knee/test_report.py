@@ -172,7 +172,8 @@ def test_a_small_share_is_not_nothing(part: float, text: str) -> None:
 
 
 def test_peaks_split_in_two_below_the_critical_stiffness(result: MadeUp) -> None:
-    peaks = figure(period_map(result), "Peaks of the last cycles over stiffness").variants[(1,)]["data"]["0"]
+    drawn = figure(period_map(result), "Peaks of the last cycles over stiffness")
+    peaks = drawn.plot["data"][0] | drawn.variants[(1,)]["data"]["0"]
     for k in STIFFNESS.tolist():
         different = np.unique(peaks["y"][peaks["x"] == k].round(6))
         assert len(different) == (2 if k < CRITICAL[0.05] else 1)

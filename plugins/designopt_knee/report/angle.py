@@ -6,7 +6,7 @@ The parts go by the names of the model's outputs and arrays and of the study's p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,10 +14,22 @@ from numpy.typing import NDArray
 
 from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, category, layout
+from designopt.report.designs import missing
 from designopt.report.grid import Grid, grid_over, scan_over
-from designopt.report.labels import chosen_once, listed, number, parameter_label, plain, with_unit
+from designopt.report.labels import (
+    chosen_once,
+    figure_unit,
+    listed,
+    number,
+    parameter_label,
+    plain,
+    thinned,
+    values_in_words,
+    with_unit,
+)
 from designopt.report.parts.designs.map import scale_of
-from designopt.report.section import Figure, Section, Selector, Table
+from designopt.report.section import Section, Table
+from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
 from designopt.study.study import Parameter
 
@@ -57,24 +69,9 @@ def _scuffing(result: Result) -> tuple[str, ...]:
     )
 
 
-def missing(title: str, result: Result, *names: str) -> Section:
-    """A section that says which arrays are missing and how to get them."""
-    wanted = ", ".join(f"{n}: all" for n in names)
-    return Section(
-        title,
-        introduction=f"The store holds no arrays for this part. Run the study with execution: {{arrays: {{{wanted}}}}} "
-        "(or front instead of all, for the chosen designs only).",
-    )
-
-
 def design_words(result: Result, row: int) -> str:
     """The parameters that vary, in words for a legend: stiffness and damping ratio first, by their symbols."""
-    space = result.problem.space
-    values = space.values(result.outcomes.X[row].tolist())
-    symbols = {"stiffness": "k", "damping_ratio": "c/k"}
-    varied = sorted(space.free, key=lambda p: list(symbols).index(p.name) if p.name in symbols else len(symbols))
-    words = [f"{symbols.get(p.name, p.name)} {number(values[p.name])} {p.unit}".strip() for p in varied]
-    return ", ".join([*words[:NAMED], *(["…"] if len(words) > NAMED else [])])
+    return values_in_words(result, row, symbols={"stiffness": "k", "damping_ratio": "c/k", "damping": "c"}, most=NAMED)
 
 
 def scan(result: Result) -> Grid | None:
@@ -113,18 +110,21 @@ def no_scan(title: str) -> Section:
     )
 
 
-def selectors(result: Result, grid: Grid) -> tuple[tuple[Selector, ...], list[tuple[tuple[int, ...], int, int]]]:
-    """Selectors for damping ratio and scenario, and (variant key, row of the grid, scenario) for every combination."""
+def scan_choices(result: Result, grid: Grid) -> tuple[dict[str, list[str]], list[int]]:
+    """What a reader selects of a scan, the damping ratio and the scenario; and the rows of the grid on offer."""
     ratios = ratio_names(result, grid)
-    taken = np.unique(np.linspace(0, len(ratios) - 1, min(len(ratios), RATIOS)).round().astype(int)).tolist()
-    scenarios = result.problem.scenarios
-    choices = [Selector("c/k", tuple(ratios[q] for q in taken))]
-    if len(scenarios) > 1:
-        choices.append(Selector("Scenario", tuple(s.name for s in scenarios)))
-    keys: list[tuple[tuple[int, ...], int, int]] = [
-        ((k, s) if len(scenarios) > 1 else (k,), q, s) for k, q in enumerate(taken) for s in range(len(scenarios))
-    ]
-    return tuple(choices), keys
+    taken = thinned(np.arange(len(ratios)), RATIOS).tolist()
+    return {"c/k": [ratios[q] for q in taken], "Scenario": scenario_names(result)}, taken
+
+
+def scenario_table(
+    result: Result, title: str, columns: Sequence[str], rows: Iterable[tuple[int, tuple[Any, ...]]]
+) -> Table:
+    """A table whose `rows` tell of a scenario, by its number: its name comes first where there are several."""
+    names = scenario_names(result)
+    several = len(names) > 1
+    told = tuple((names[s], *cells) if several else cells for s, cells in rows)
+    return Table(title, (*(("scenario",) if several else ()), *columns), told, shown=60)
 
 
 @report("knee_angle", version=1)
@@ -136,25 +136,15 @@ def knee_angle(
     designs = chosen_once(result)
     if not designs:
         return None
-    scenarios = result.problem.scenarios
-    drawn: dict[int, list[dict[str, Any]]] = {}
-    for s in range(len(scenarios)):
-        traces = _angles(result, designs, s, band)
-        if traces:
-            drawn[s] = traces
+    found = [(name, _angles(result, designs, s, band)) for s, name in enumerate(scenario_names(result))]
+    drawn = {name: traces for name, traces in found if traces}
     if not drawn:
-        return missing(title, result, "phase", "knee_angle", "knee_angle_recorded")
-    first = next(iter(drawn.values()))
+        return missing(title, "phase", "knee_angle", "knee_angle_recorded")
+    plots = list(drawn.values())
     axes = {
         "xaxis": axis("gait cycle [%], heel strike to heel strike", range=[0, 100]),
         "yaxis": axis("knee angle, flexion positive [deg]"),
     }
-    choices: tuple[Selector, ...] = ()
-    variants: dict[tuple[int, ...], Any] = {}
-    if len(drawn) > 1:
-        choices = (Selector("Scenario", tuple(scenarios[s].name for s in drawn)),)
-        for k, traces in enumerate(drawn.values()):
-            variants[(k,)] = {"data": {str(i): {"x": t["x"], "y": t["y"]} for i, t in enumerate(traces)}}
     return Section(
         title,
         introduction=(
@@ -164,12 +154,9 @@ def knee_angle(
             "between people is not known from them."
         ),
         figures=(
-            Figure(
-                "Chosen designs and the recorded knee",
-                {"data": first, "layout": layout(**axes)},
+            selected(
+                "Chosen designs and the recorded knee", {"Scenario": list(drawn)}, lambda s: plots[s], layout(**axes),
                 height=500,
-                choices=choices,
-                variants=variants,
             ),
         ),
         tables=(_agreement(result, designs),),
@@ -178,12 +165,12 @@ def knee_angle(
             "together with the errors.",
             *reservations(result),
         ),
-    )
+    )  # fmt: skip
 
 
-def _angles(result: Result, designs: Mapping[str, int], scenario: int, band: float) -> list[dict[str, Any]]:
-    """Traces: band, recorded angle, then every design; empty when a design's arrays are not kept."""
-    traces: list[dict[str, Any]] = []
+def _angles(result: Result, designs: Mapping[str, int], scenario: int, band: float) -> list[Trace]:
+    """Traces: band, every design, recorded angle; empty when a design's arrays are not kept."""
+    traces: list[Trace] = []
     for k, (label, row) in enumerate(designs.items()):
         arrays = result.arrays(row, scenario)
         if not {"phase", "knee_angle", "knee_angle_recorded"} <= arrays.keys():
@@ -192,42 +179,16 @@ def _angles(result: Result, designs: Mapping[str, int], scenario: int, band: flo
         if not traces:
             one = phase <= phase[0] + 1.0 + 1e-9
             x, y = 100.0 * phase[one], arrays["knee_angle_recorded"][one]
-            both = {"x": np.concatenate([x, x[::-1]]), "y": np.concatenate([y + band, (y - band)[::-1]])}
-            traces += [
-                {
-                    "type": "scatter",
-                    **both,
-                    "mode": "lines",
-                    "line": {"width": 0},
-                    "fill": "toself",
-                    "fillcolor": "@band",
-                    "name": f"recorded ± {number(band)} deg",
-                    "hoverinfo": "skip",
-                },
-                {
-                    "type": "scatter",
-                    "x": x,
-                    "y": y,
-                    "mode": "lines",
-                    "name": "recorded",
-                    "line": {"color": "@good", "width": 2, "dash": "dash"},
-                    "hovertemplate": "recorded, %{x:.0f} %: <b>%{y:.1f} deg</b><extra></extra>",
-                },
-            ]
-        x, y = overlaid(phase, arrays["knee_angle"])
+            around = np.concatenate([x, x[::-1]]), np.concatenate([y + band, (y - band)[::-1]])
+            about = f"recorded ± {number(band)} deg"
+            traces.append(trace(*around, about, fill="toself", fillcolor="@band", line={"width": 0}))
+            hover = "recorded, %{x:.0f} %: <b>%{y:.1f} deg</b>"
+            recorded = trace(x, y, "recorded", colour="@good", width=2, dash="dash", hover=hover)
         name = plain(f"{label}: {design_words(result, row)}")
-        traces.append(
-            {
-                "type": "scatter",
-                "x": x,
-                "y": y,
-                "mode": "lines",
-                "name": name,
-                "line": {"color": line_colour(k), "width": 1.6},
-                "hovertemplate": f"{name}<br>%{{x:.0f}} %: <b>%{{y:.1f}} deg</b><extra></extra>",
-            }
-        )
-    return traces[:1] + traces[2:] + traces[1:2]
+        hover = f"{name}<br>%{{x:.0f}} %: <b>%{{y:.1f}} deg</b>"
+        x, y = overlaid(phase, arrays["knee_angle"])
+        traces.append(trace(x, y, name, colour=line_colour(k), width=1.6, hover=hover))
+    return [*traces, recorded]
 
 
 def line_colour(k: int) -> str:
@@ -247,19 +208,14 @@ def overlaid(phase: Matrix, values: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def _agreement(result: Result, designs: Mapping[str, int]) -> Table:
-    names = [n for n in ("rho", "peak_flexion", "peak_error", "rms_error", "period_n") if n in result.outcomes.figures]
-    outputs = result.problem.model.plugin.outputs
-    units = [q.unit if (f := outputs.get(n)) is not None and (q := f.quantity) is not None else "" for n in names]
+    figures = result.outcomes.figures
+    names = [n for n in ("rho", "peak_flexion", "peak_error", "rms_error", "period_n") if n in figures]
     several = len(result.problem.scenarios) > 1
     rows = tuple(
-        (
-            label,
-            design_words(result, row),
-            *((scenario.name,) if several else ()),
-            *(float(result.outcomes.figures[n][row, s]) for n in names),
-        )
+        (label, design_words(result, row), *((name,) if several else ()), *(float(figures[n][row, s]) for n in names))
         for label, row in designs.items()
-        for s, scenario in enumerate(result.problem.scenarios)
+        for s, name in enumerate(scenario_names(result))
     )
+    units = (figure_unit(result.problem, n) for n in names)
     head = ("", "design", *(("scenario",) if several else ()), *map(with_unit, names, units))
     return Table("Agreement with the recorded knee", head, rows, shown=60)

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import number, plain, with_unit
-from designopt.report.section import Figure, Section, Selector, Table
+from designopt.report.labels import number, plain, thinned
+from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
 from designopt_knee.branch import CONTACTS, LOSSES, interval
-from designopt_knee.report.angle import ratio_names, reservations, scan, stiffness_of
+from designopt_knee.report.angle import design_words, ratio_names, reservations, scan, scenario_table, stiffness_of
 
 Vector = NDArray[np.float64]
 
@@ -30,6 +31,8 @@ _CURVES = (
     ("branch_peak", "Largest knee angle", "largest knee angle [deg]", ()),
     ("branch_clearance", "Toe clearance in swing", "lowest toe in swing [m]", (0.0,)),
 )
+
+_ACROSS = {"color": "@mark", "dash": "dot"}
 
 _LOST = {
     "flip": "the period doubles",
@@ -49,41 +52,16 @@ def branches(result: Result) -> Section | None:
     if "critical_stiffness" not in figures:
         return Section(title, introduction="This part is for studies of the model four_bar_knee_branch.")
     rows = np.flatnonzero(~result.outcomes.failed)
-    taken = (
-        rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), BRANCHES)).round().astype(int))]
-        if len(rows)
-        else rows
-    )
-    scenarios = result.problem.scenarios
+    taken, names = thinned(rows, BRANCHES), scenario_names(result)
     drawn = []
     for name, heading, label, across in _CURVES:
-        variants: dict[tuple[int, ...], Any] = {
-            (s,): {"data": _curves(result, taken, s, name)} for s in range(len(scenarios))
-        }
-        if not variants[(0,)]["data"]:
-            continue
-        shapes = [
-            {
-                "type": "line",
-                "xref": "paper",
-                "x0": 0,
-                "x1": 1,
-                "y0": y,
-                "y1": y,
-                "line": {"color": "@mark", "dash": "dot"},
-            }
-            for y in across
-        ]
-        axes = {"xaxis": axis("stiffness [N/m]"), "yaxis": axis(label)}
-        drawn.append(
-            Figure(
-                heading,
-                {"data": variants[(0,)]["data"], "layout": layout(**axes, shapes=shapes)},
-                height=400,
-                choices=(Selector("Scenario", tuple(s.name for s in scenarios)),) if len(scenarios) > 1 else (),
-                variants=variants if len(scenarios) > 1 else {},
-            )
-        )
+        curves = [_curves(result, taken, s, name) for s in range(len(names))]
+        if curves[0]:
+            lines = [
+                {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": _ACROSS} for y in across
+            ]
+            shape = layout(xaxis=axis("stiffness [N/m]"), yaxis=axis(label), shapes=lines)
+            drawn.append(selected(heading, {"Scenario": names}, curves.__getitem__, shape, height=400))
     notes = reservations(result)
     if not drawn:
         wanted = ", ".join(f"{name}: all" for name in ("branch_stiffness", *(curve[0] for curve in _CURVES)))
@@ -100,65 +78,31 @@ def branches(result: Result) -> Section | None:
     )
 
 
-def _curves(result: Result, rows: NDArray[np.intp], scenario: int, name: str) -> list[dict[str, Any]]:
+def _curves(result: Result, rows: NDArray[np.intp], scenario: int, name: str) -> list[Trace]:
     """A trace for each design whose arrays are kept."""
     traces = []
     for k, row in enumerate(rows.tolist()):
         arrays = result.arrays(row, scenario)
         if {"branch_stiffness", name} <= arrays.keys():
-            traces.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": _words(result, row),
-                    "x": arrays["branch_stiffness"],
-                    "y": arrays[name],
-                    "line": {"color": category(k), "width": 1.6},
-                    "hovertemplate": "k %{x:.5~g}: <b>%{y:.4~g}</b><extra></extra>",
-                }
-            )
+            x, y = arrays["branch_stiffness"], arrays[name]
+            hover = "k %{x:.5~g}: <b>%{y:.4~g}</b>"
+            traces.append(trace(x, y, design_words(result, row), colour=category(k), width=1.6, hover=hover))
     return traces
 
 
-def _words(result: Result, row: int) -> str:
-    """The free parameters of a design."""
-    space = result.problem.space
-    values = space.values(result.outcomes.X[row].tolist())
-    symbols = {"damping_ratio": "c/k", "damping": "c"}
-    words = [f"{symbols.get(p.name, p.name)} {number(values[p.name])} {p.unit}".strip() for p in space.free]
-    return ", ".join(words) or "the design"
-
-
 def _critical(result: Result, rows: NDArray[np.intp]) -> Table:
-    figures, scenarios = result.outcomes.figures, result.problem.scenarios
-    several = len(scenarios) > 1
-    table = []
-    for row in rows.tolist():
-        for s, scenario in enumerate(scenarios):
-            lost = LOSSES[int(figures["loss"][row, s])] if np.isfinite(figures["loss"][row, s]) else None
-            table.append(
-                (
-                    *((scenario.name,) if several else ()),
-                    _words(result, row),
-                    figures["critical_stiffness"][row, s] if lost else "",
-                    figures["critical_multiplier"][row, s],
-                    _LOST[lost],
-                    _contact(figures["loss_contact"][row, s], figures["loss_phase"][row, s]),
-                )
-            )
-    return Table(
-        "Critical stiffness",
-        (
-            *(("scenario",) if several else ()),
-            "design",
-            "critical stiffness [N/m]",
-            "multiplier before it",
-            "how",
-            "contact",
-        ),
-        tuple(table),
-        shown=60,
-    )
+    columns = ("design", "critical stiffness [N/m]", "multiplier before it", "how", "contact")
+    cells = ((s, _end(result, row, s)) for row in rows.tolist() for s in range(len(result.problem.scenarios)))
+    return scenario_table(result, "Critical stiffness", columns, cells)
+
+
+def _end(result: Result, row: int, s: int) -> tuple[Any, ...]:
+    """Where and how a branch ends in a scenario."""
+    at = {name: float(values[row, s]) for name, values in result.outcomes.figures.items()}
+    lost = LOSSES[int(at["loss"])] if np.isfinite(at["loss"]) else None
+    critical = at["critical_stiffness"] if lost else ""
+    contact = _contact(at["loss_contact"], at["loss_phase"])
+    return (design_words(result, row), critical, at["critical_multiplier"], _LOST[lost], contact)
 
 
 def _contact(body: float, phase: float) -> str:
@@ -192,32 +136,17 @@ def best_dampers(result: Result) -> Section | None:
             introduction="This part needs a scan over stiffness and damping_ratio with the model four_bar_knee, or a "
             "study of four_bar_knee_branch.",
         )
-    scenarios = result.problem.scenarios
-    several = len(scenarios) > 1
-    head = (
-        *(("scenario",) if several else ()),
-        "damping",
-        "largest rho",
-        "at stiffness [N/m]",
-        with_unit("peak flexion", "deg"),
-        with_unit("toe clearance", "m"),
-        "from [N/m]",
-        "to [N/m]",
-        "width [N/m]",
-    )
-    rows = tuple(
-        (
-            *((scenarios[b.scenario].name,) if several else ()),
-            *(b.words, b.rho, b.stiffness, b.peak, b.clearance, b.low, b.high, b.high - b.low),
-        )
-        for b in found
+    columns = ("damping", "largest rho", "at stiffness [N/m]", "peak flexion [deg]", "toe clearance [m]",
+               "from [N/m]", "to [N/m]", "width [N/m]")  # fmt: skip
+    cells = (
+        (b.scenario, (b.words, b.rho, b.stiffness, b.peak, b.clearance, b.low, b.high, b.high - b.low)) for b in found
     )
     return Section(
         title,
         introduction="Among motions that repeat every gait cycle: the largest correlation with the recorded knee "
         f"angle, and the interval of stiffness around it in which it falls by no more than {number(_margin(result))}.",
         figures=(_intervals(result, found),) if found else (),
-        tables=(Table("Best rho and stiffness", head, rows, shown=60),),
+        tables=(scenario_table(result, "Best rho and stiffness", columns, cells),),
         notes=(
             "rho does not see a wrong amplitude: read it together with the peak (68.6 deg in the bundled gait).",
             *reservations(result),
@@ -228,24 +157,17 @@ def best_dampers(result: Result) -> Section | None:
 def _intervals(result: Result, found: list[_Best]) -> Figure:
     """The best stiffness over damping with its interval as a bar, one colour for each scenario."""
     data = []
-    for s, scenario in enumerate(result.problem.scenarios):
+    names = scenario_names(result)
+    for s, name in enumerate(names):
         own = [b for b in found if b.scenario == s]
         best, low, high = (np.array([getattr(b, name) for b in own]) for name in ("stiffness", "low", "high"))
+        bars = {"type": "data", "symmetric": False, "array": high - best, "arrayminus": best - low}
         data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": plain(scenario.name),
-                "showlegend": len(result.problem.scenarios) > 1,
-                "x": np.array([b.at for b in own]),
-                "y": best,
-                "error_y": {"type": "data", "symmetric": False, "array": high - best, "arrayminus": best - low},
-                "line": {"color": category(s), "width": 1.2, "dash": "dot"},
-                "marker": {"size": 7, "color": category(s)},
-                "customdata": np.array([b.rho for b in own]),
-                "hovertemplate": "%{x}: <b>%{y:.5~g} N/m</b>, rho %{customdata:.4f}<extra></extra>",
-            }
-        )
+            trace(np.array([b.at for b in own]), best, plain(name), mode="lines+markers", colour=category(s), width=1.2,
+                  dash="dot", error_y=bars, marker={"size": 7, "color": category(s)}, showlegend=len(names) > 1,
+                  customdata=np.array([b.rho for b in own]),
+                  hover="%{x}: <b>%{y:.5~g} N/m</b>, rho %{customdata:.4f}")
+        )  # fmt: skip
     words = any(isinstance(b.at, str) for b in found)
     axes = {
         "xaxis": axis("" if words else "damping ratio c/k [s]", **({"type": "category"} if words else {})),
@@ -270,7 +192,7 @@ def _followed(result: Result) -> list[_Best]:
     return [
         _Best(
             s,
-            words := _words(result, row),
+            words := design_words(result, row),
             float(result.outcomes.X[row, 0]) if alone else words,
             *(float(figures[n][row, s]) for n in names),
         )

@@ -12,6 +12,7 @@ from designopt.plugin import InvalidDesign, report
 from designopt.report.colours import axis, layout
 from designopt.report.labels import chosen_once, plain
 from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import Trace, trace
 from designopt.store.result import Result
 from designopt_knee import linkage
 from designopt_knee.parameters import PARAMETER_SETS, complete
@@ -33,6 +34,7 @@ MARKED = {
 _ABOVE, _BELOW = 0.15, 0.04
 #: The linkage of the straight knee, drawn below the path.
 _LINKS = ("A", "B", "C", "D", "A")
+_CORNERS = ["bottom right", "bottom left", "bottom left", "bottom right", "top right"]
 
 
 @report("instant_centre", version=1)
@@ -41,7 +43,7 @@ def instant_centre(result: Result) -> Section | None:
     legs = _legs(result)
     if not legs:
         return None
-    data: list[dict[str, Any]] = []
+    data: list[Trace] = []
     rows = []
     for k, (label, g) in enumerate(legs.items()):
         data += _drawn(label, g, k)
@@ -126,7 +128,7 @@ def _straight(g: Mapping[str, float]) -> dict[str, tuple[float, float]]:
     return linkage.points(g, (0.0, 0.0), 0.0, 0.0, float(linkage.relative_angles(g, 0.0)[0]), 0.0, 0.0)
 
 
-def _drawn(label: str, g: Mapping[str, float], k: int) -> list[dict[str, Any]]:
+def _drawn(label: str, g: Mapping[str, float], k: int) -> list[Trace]:
     places = {name: np.array(place, dtype=float) for name, place in _straight(g).items()}
     origin = places["A"]
     path = 1e3 * _path(g)
@@ -134,52 +136,16 @@ def _drawn(label: str, g: Mapping[str, float], k: int) -> list[dict[str, Any]]:
     heel, hip = places["heel"], places["hip"]
     ends = np.array([heel + (y + origin[1] - heel[1]) / (hip[1] - heel[1]) * (hip - heel) for y in (-_BELOW, _ABOVE)])
     load = 1e3 * (ends - origin)
-    name, colour = plain(label), line_colour(k)
-    marked = np.isin(FLEXIONS, list(MARKED))
-    group = {"type": "scatter", "legendgroup": str(k)}
+    colour, marked = line_colour(k), np.isin(FLEXIONS, list(MARKED))
+    group: Trace = {"legendgroup": str(k)}
+    names: Trace = {"text": [*_LINKS[:-1], ""], "textposition": _CORNERS, "marker": {"size": 6, "color": "@muted"}}
+    first: Trace = {"showlegend": k == 0, **group}
     return [
-        {
-            **group,
-            "mode": "lines",
-            "name": name,
-            "x": path[:, 0],
-            "y": path[:, 1],
-            "line": {"color": colour, "width": 2},
-            "customdata": FLEXIONS,
-            "hovertemplate": "%{customdata} deg: <b>%{x:.0f}, %{y:.0f} mm</b><extra></extra>",
-        },
-        {
-            **group,
-            "mode": "markers+text",
-            "showlegend": False,
-            "x": path[marked, 0],
-            "y": path[marked, 1],
-            "text": [f"{flexion:.0f}" for flexion in FLEXIONS[marked]],
-            "textposition": list(MARKED.values()),
-            "marker": {"color": colour, "size": 7},
-            "hoverinfo": "skip",
-        },
-        {
-            **group,
-            "mode": "lines+markers+text",
-            "name": "linkage of the straight knee",
-            "showlegend": k == 0,
-            "x": links[:, 0],
-            "y": links[:, 1],
-            "text": [*_LINKS[:-1], ""],
-            "textposition": ["bottom right", "bottom left", "bottom left", "bottom right", "top right"],
-            "line": {"color": "@muted", "width": 2},
-            "marker": {"size": 6, "color": "@muted"},
-            "hoverinfo": "skip",
-        },
-        {
-            **group,
-            "mode": "lines",
-            "name": "load line, heel to hip",
-            "showlegend": k == 0,
-            "x": load[:, 0],
-            "y": load[:, 1],
-            "line": {"color": "@mark", "dash": "dot", "width": 1.6},
-            "hoverinfo": "skip",
-        },
-    ]
+        trace(path[:, 0], path[:, 1], plain(label), colour=colour, width=2, customdata=FLEXIONS, **group,
+              hover="%{customdata} deg: <b>%{x:.0f}, %{y:.0f} mm</b>"),
+        trace(path[marked, 0], path[marked, 1], mode="markers+text", text=[f"{flexion}" for flexion in MARKED],
+              textposition=list(MARKED.values()), marker={"color": colour, "size": 7}, **group),
+        trace(links[:, 0], links[:, 1], "linkage of the straight knee", mode="lines+markers+text", colour="@muted",
+              width=2, **names, **first),
+        trace(load[:, 0], load[:, 1], "load line, heel to hip", colour="@mark", width=1.6, dash="dot", **first),
+    ]  # fmt: skip

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import plain, with_unit
-from designopt.report.section import Figure, Section, Selector
+from designopt.report.grid import Grid
+from designopt.report.labels import plain, thinned, with_unit
+from designopt.report.section import Section
+from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
 from designopt_knee.report.angle import no_scan, ratio_names, reservations, scan, stiffness_axis
 
@@ -30,67 +32,39 @@ def damper_families(result: Result) -> Section | None:
     """Agreement, flexion and clearance over stiffness for each damping ratio; joined points have period T."""
     title = "Damping by damping"
     grid = scan(result)
-    figures, scenarios = result.outcomes.figures, result.problem.scenarios
+    figures = result.outcomes.figures
     if grid is None or "period_n" not in figures:
         return no_scan(title)
-    names = ratio_names(result, grid)
-    taken = np.unique(np.linspace(0, len(names) - 1, min(len(names), FAMILIES)).round().astype(int)).tolist()
-    drawn = []
-    for name, heading, unit in _CURVES:
-        if name not in figures:
-            continue
-        variants: dict[tuple[int, ...], Any] = {}
-        for s in range(len(scenarios)):
-            values, periods = (grid.take(figures[f][:, s]) for f in (name, "period_n"))
-            once = np.where(periods == 1.0, values, np.nan)
-            changes = {}
-            for k, q in enumerate(taken):
-                changes[str(2 * k)] = {"y": once[q]}
-                changes[str(2 * k + 1)] = {"y": np.where(periods[q] == 1.0, np.nan, values[q])}
-            variants[(s,)] = {"data": changes}
-        data: list[dict[str, Any]] = []
-        for k, q in enumerate(taken):
-            words, colour, symbol = plain(f"c/k {names[q]}"), category(k), k % 8
-            line = {
-                "type": "scatter",
-                "x": grid.x,
-                "name": words,
-                "legendgroup": str(k),
-                "hovertemplate": f"{words}, k %{{x:.5~g}}: <b>%{{y:.4~g}}</b><extra></extra>",
-            }
-            first = variants[(0,)]["data"]
-            marker = {"size": 5, "color": colour, "symbol": symbol}
-            data += [
-                {
-                    **line,
-                    **first[str(2 * k)],
-                    "mode": "lines+markers",
-                    "line": {"color": colour, "width": 1.6},
-                    "marker": marker,
-                },
-                {
-                    **line,
-                    **first[str(2 * k + 1)],
-                    "mode": "markers",
-                    "showlegend": False,
-                    "marker": {**marker, "symbol": symbol + 100, "opacity": 0.6},
-                },
-            ]
-        axes = {"xaxis": stiffness_axis(result), "yaxis": axis(with_unit(name, unit))}
-        several = len(scenarios) > 1
-        drawn.append(
-            Figure(
-                heading,
-                {"data": data, "layout": layout(**axes)},
-                height=400,
-                choices=(Selector("Scenario", tuple(s.name for s in scenarios)),) if several else (),
-                variants=variants if several else {},
-            )
-        )
+    choices, x = {"Scenario": scenario_names(result)}, stiffness_axis(result)
+    drawn = tuple(
+        selected(heading, choices, partial(_curves, result, grid, name), height=400,
+                 layout=layout(xaxis=x, yaxis=axis(with_unit(name, unit))))
+        for name, heading, unit in _CURVES
+        if name in figures
+    )  # fmt: skip
     return Section(
         title,
         introduction="One curve for each c/k. Full points repeat every gait cycle and are joined; open points do not, "
         "and their figures are those of the last cycles.",
-        figures=tuple(drawn),
+        figures=drawn,
         notes=reservations(result),
     )
+
+
+def _curves(result: Result, grid: Grid, name: str, s: int) -> list[Trace]:
+    """Two traces for each damping ratio: the points of period T, joined, and the others."""
+    values, periods = (grid.take(result.outcomes.figures[f][:, s]) for f in (name, "period_n"))
+    ratios, traces = ratio_names(result, grid), []
+    for k, q in enumerate(thinned(np.arange(len(ratios)), FAMILIES).tolist()):
+        words, once = plain(f"c/k {ratios[q]}"), periods[q] == 1.0
+        marker = {"size": 5, "color": category(k), "symbol": k % 8}
+        open_marker = {**marker, "symbol": k % 8 + 100, "opacity": 0.6}
+        hover = f"{words}, k %{{x:.5~g}}: <b>%{{y:.4~g}}</b>"
+        joined, alone = np.where(once, values[q], np.nan), np.where(once, np.nan, values[q])
+        traces += [
+            trace(grid.x, joined, words, mode="lines+markers", colour=category(k), width=1.6, marker=marker,
+                  hover=hover, legendgroup=str(k)),
+            trace(grid.x, alone, words, mode="markers", marker=open_marker, hover=hover, legendgroup=str(k),
+                  showlegend=False),
+        ]  # fmt: skip
+    return traces

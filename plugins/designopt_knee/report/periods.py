@@ -10,16 +10,18 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, colour_bar, layout
 from designopt.report.grid import Grid
-from designopt.report.labels import parameter_label, plain, plural, with_unit
+from designopt.report.labels import figure_unit, parameter_label, plain, plural, with_unit
 from designopt.report.parts.designs.map import edges, scale_of
-from designopt.report.section import Figure, Section, Selector, Table
+from designopt.report.section import Figure, Section
+from designopt.report.traces import Trace, scenario_names, selected, stacked_axes, trace
 from designopt.store.result import Result
 from designopt_knee.report.angle import (
     no_scan,
     ratio_names,
     reservations,
     scan,
-    selectors,
+    scan_choices,
+    scenario_table,
     stiffness_axis,
     stiffness_of,
 )
@@ -75,15 +77,12 @@ def share(part: float) -> str:
 
 
 def _period_heat_map(result: Result, grid: Grid) -> Figure:
-    scenarios = result.problem.scenarios
-    columns = [grid.take(result.outcomes.figures["period_n"][:, s]) for s in range(len(scenarios))]
     steps = [(edge / 5, colour) for i, colour in enumerate(PERIODS) for edge in (i, i + 1)]
     p = next((p for p in result.problem.space.free if p.name == "damping_ratio"), None)
-    data: dict[str, Any] = {
+    map_: Trace = {
         "type": "heatmap",
         "x": edges(grid.x, stiffness_of(result)),
         "y": edges(grid.y, p) if p else [-0.5, 0.5],
-        **_cells(columns[0]),
         "zmin": -0.5,
         "zmax": 4.5,
         "colorscale": steps,
@@ -94,16 +93,15 @@ def _period_heat_map(result: Result, grid: Grid) -> Figure:
         "hovertemplate": "k %{x:.5~g}, c/k %{y:.4~g}: <b>%{customdata}</b><extra></extra>",
     }
     if grid.rows.size <= 400:  # the period in each cell: colour is not the only sign
-        data |= {"texttemplate": "%{text}", "textfont": {"size": 10, "color": "#ffffff"}}
+        map_ |= {"texttemplate": "%{text}", "textfont": {"size": 10, "color": "#ffffff"}}
     up = axis(plain(parameter_label(p)), **scale_of(p)) if p else axis("", showticklabels=False)
-    several = len(scenarios) > 1
-    return Figure(
+    return selected(
         "Period over stiffness and damping",
-        {"data": [data], "layout": bare_layout(xaxis=stiffness_axis(result), yaxis=up)},
+        {"Scenario": scenario_names(result)},
+        lambda s: [map_ | _cells(grid.take(result.outcomes.figures["period_n"][:, s]))],
+        bare_layout(xaxis=stiffness_axis(result), yaxis=up),
         note="“–” in a cell: longer than four cycles, or irregular. Cells without a result are blank.",
         height=440 if p else 260,
-        choices=(Selector("Scenario", tuple(s.name for s in scenarios)),) if several else (),
-        variants={(s,): {"data": {"0": _cells(z)}} for s, z in enumerate(columns)} if several else {},
     )
 
 
@@ -116,55 +114,40 @@ def _cells(periods: Matrix) -> dict[str, Any]:
 
 def _peaks(result: Result, grid: Grid) -> Figure | None:
     """Largest knee angle of each of the last cycles over stiffness: one point where every cycle is alike."""
-    choices, keys = selectors(result, grid)
-    variants: dict[tuple[int, ...], Any] = {}
-    recorded = None
-    for key, q, s in keys:
-        x, y = [], []
-        for k, row in zip(grid.x.tolist(), grid.rows[q].tolist(), strict=True):
-            arrays = result.arrays(row, s) if row >= 0 else {}
-            peaks = arrays.get("knee_peaks", np.empty(0))
-            x += [k] * len(peaks)
-            y += peaks.tolist()
-            if recorded is None and "knee_angle_recorded" in arrays:
-                recorded = float(arrays["knee_angle_recorded"].max())
-        variants[key] = {"data": {"0": {"x": np.array(x), "y": np.array(y)}}}
-    if not any(len(v["data"]["0"]["x"]) for v in variants.values()):
+    choices, taken = scan_choices(result, grid)
+    every = range(len(result.problem.scenarios))
+    drawn = {(k, s): _cycles(result, grid, q, s) for k, q in enumerate(taken) for s in every}
+    if not any(len(traces[0]["x"]) for traces in drawn.values()):
         return None
-    first = next(iter(variants.values()))["data"]["0"]
-    data: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": "one cycle each",
-            **first,
-            "marker": {"size": 4, "color": "@accent", "opacity": 0.75},
-            "hovertemplate": "k %{x:.5~g}: <b>%{y:.2f} deg</b><extra></extra>",
-        }
-    ]
-    if recorded is not None:
-        ends = [float(grid.x.min()), float(grid.x.max())]
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": "recorded peak",
-                "x": ends,
-                "y": [recorded, recorded],
-                "line": {"color": "@good", "dash": "dash", "width": 1.6},
-                "hoverinfo": "skip",
-            }
-        )
     axes = {"xaxis": stiffness_axis(result), "yaxis": axis("largest knee angle of a cycle [deg]")}
-    return Figure(
+    return selected(
         "Peaks of the last cycles over stiffness",
-        {"data": data, "layout": layout(**axes)},
+        choices,
+        lambda *at: drawn[at],
+        layout(**axes),
         height=440,
         note="Where points of one stiffness lie on top of each other the response repeats every cycle; two groups are "
         "a period of two cycles, a smear is irregular.",
-        choices=choices,
-        variants=variants,
     )
+
+
+def _cycles(result: Result, grid: Grid, q: int, s: int) -> list[Trace]:
+    """Peaks of every cycle at one damping ratio, and the recorded one."""
+    x, y, recorded = [], [], np.empty(0)
+    for k, row in zip(grid.x.tolist(), grid.rows[q].tolist(), strict=True):
+        arrays = result.arrays(row, s) if row >= 0 else {}
+        peaks = arrays.get("knee_peaks", np.empty(0))
+        x += [k] * len(peaks)
+        y += peaks.tolist()
+        if "knee_angle_recorded" in arrays:
+            recorded = np.full(2, arrays["knee_angle_recorded"].max())
+    marker = {"size": 4, "color": "@accent", "opacity": 0.75}
+    hover = "k %{x:.5~g}: <b>%{y:.2f} deg</b>"
+    ends = grid.x[[0, -1]][: len(recorded)]
+    return [
+        trace(np.array(x), np.array(y), "one cycle each", mode="markers", marker=marker, hover=hover),
+        trace(ends, recorded, "recorded peak", colour="@good", dash="dash", width=1.6),
+    ]
 
 
 @report("critical_stiffness", version=1)
@@ -174,59 +157,36 @@ def critical_stiffness(result: Result) -> Section | None:
     grid = scan(result)
     if grid is None or "period_n" not in result.outcomes.figures:
         return no_scan(title)
-    p, scenarios = stiffness_of(result), result.problem.scenarios
-    several = len(scenarios) > 1
-    ratios = ratio_names(result, grid)
-    rows: list[tuple[Any, ...]] = []
-    data: list[dict[str, Any]] = []
-    for s, scenario in enumerate(scenarios):
+    p, names, ratios = stiffness_of(result), scenario_names(result), ratio_names(result, grid)
+    cells: list[tuple[int, tuple[Any, ...]]] = []
+    data: list[Trace] = []
+    for s, scenario in enumerate(names):
         periods = grid.take(result.outcomes.figures["period_n"][:, s])
-        points = []
-        for q, name in enumerate(ratios):
-            critical, below = critical_value(grid.x, periods[q])
-            step = critical - below
+        found = [critical_value(grid.x, period) for period in periods]
+        y, below = np.array(found).T
+        down = np.nan_to_num(y - below)
+        for ratio, (critical, smaller) in zip(ratios, found, strict=True):
             if np.isnan(critical):
                 said = "the largest scanned stiffness is not of period T"
-            elif np.isnan(below):
+            elif np.isnan(smaller):
                 said = "every scanned stiffness is of period T: the critical one lies at or below the smallest"
             else:
                 said = ""
-            rows.append((*((scenario.name,) if several else ()), name, critical, below, step, said))
-            points.append((critical, step if np.isfinite(step) else 0.0))
-        y, down = np.array(points).T
+            cells.append((s, (ratio, critical, smaller, critical - smaller, said)))
+        bars = {"type": "data", "symmetric": False, "array": np.zeros(len(y)), "arrayminus": down}
         data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": plain(scenario.name),
-                "showlegend": several,
-                "x": grid.y if len(grid.y) > 1 else list(ratios),
-                "y": y,
-                "error_y": {
-                    "type": "data",
-                    "symmetric": False,
-                    "array": np.zeros(len(y)),
-                    "arrayminus": down,
-                    "thickness": 1.2,
-                    "width": 5,
-                },
-                "line": {"color": category(s), "width": 1.6},
-                "marker": {"size": 7},
-                "hovertemplate": "c/k %{x:.4~g}: <b>%{y:.5~g}</b><extra></extra>",
-            }
-        )
+            trace(grid.y if len(grid.y) > 1 else list(ratios), y, plain(scenario), mode="lines+markers",
+                  colour=category(s), width=1.6, error_y={**bars, "thickness": 1.2, "width": 5}, marker={"size": 7},
+                  hover="c/k %{x:.4~g}: <b>%{y:.5~g}</b>", showlegend=len(names) > 1)
+        )  # fmt: skip
     c = next((c for c in result.problem.space.parameters if c.name == "damping_ratio"), None)
     across = axis(plain(parameter_label(c)) if c else "")
     if len(grid.y) == 1:
         across["type"] = "category"
     axes = {"xaxis": across, "yaxis": axis(f"critical {plain(parameter_label(p))}")}
-    unit = f" [{p.unit}]" if p.unit else ""
-    head = (
-        *(("scenario",) if several else ()),
+    columns = (
         "c/k",
-        f"critical stiffness{unit}",
-        f"next smaller scanned{unit}",
-        f"grid step there{unit}",
+        *(with_unit(name, p.unit) for name in ("critical stiffness", "next smaller scanned", "grid step there")),
         "",
     )
     return Section(
@@ -237,7 +197,7 @@ def critical_stiffness(result: Result) -> Section | None:
         figures=(
             Figure("Critical stiffness over damping ratio", {"data": data, "layout": layout(**axes)}, height=400),
         ),
-        tables=(Table("Critical stiffness", head, tuple(rows), shown=60),),
+        tables=(scenario_table(result, "Critical stiffness", columns, cells),),
         notes=reservations(result),
     )
 
@@ -258,66 +218,46 @@ def critical_value(stiffness: Matrix, period: Matrix) -> tuple[float, float]:
 def hip_hiking(result: Result) -> Section | None:
     """Agreement, peak and period over stiffness, scenario against scenario (a raised hip, usually)."""
     title = "Hip hiking"
-    scenarios = result.problem.scenarios
+    scenarios = scenario_names(result)
     grid = scan(result)
     if len(scenarios) < 2:
         return None
     if grid is None:
         return no_scan(title)
-    outputs = result.problem.model.plugin.outputs
-    names = [n for n in ("rho", "peak_flexion", "period_n") if n in result.outcomes.figures]
-    choices, keys = selectors(result, grid)
-    choices = choices[:1]
-    m, gap = len(names), 0.06
-    size = (1.0 - gap * (m - 1)) / m
-    axes: dict[str, Any] = {"xaxis": stiffness_axis(result, anchor=f"y{m}" if m > 1 else "y")}
-    data: list[dict[str, Any]] = []
-    variants: dict[tuple[int, ...], Any] = {(k[0],): {"data": {}} for k, _, _ in keys}
-    for j, name in enumerate(names):
-        suffix = "" if j == 0 else str(j + 1)
-        top = 1.0 - j * (size + gap)
-        quantity = outputs[name].quantity if name in outputs else None
-        ticks = {"tickvals": [0, 1, 2, 3, 4], "range": [-0.4, 4.4]} if name == "period_n" else {}
-        title_text = with_unit(name, quantity.unit if quantity is not None else "")
-        axes[f"yaxis{suffix}"] = axis(title_text, domain=[max(top - size, 0.0), top], **ticks)
-        for s, scenario in enumerate(scenarios):
-            for key, q, at in keys:
-                if at == s:
-                    y = grid.take(result.outcomes.figures[name][:, s])[q]
-                    variants[(key[0],)]["data"][str(len(data))] = {"y": y}
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines+markers",
-                    "name": plain(scenario.name),
-                    "legendgroup": str(s),
-                    "showlegend": j == 0,
-                    "x": grid.x,
-                    "y": variants[(0,)]["data"][str(len(data))]["y"],
-                    "yaxis": f"y{suffix}",
-                    "line": {"color": category(s), "width": 1.6},
-                    "marker": {"size": 5, "symbol": s % 8, "color": category(s)},
-                    "hovertemplate": f"{plain(scenario.name)}, k %{{x:.5~g}}: <b>%{{y:.4~g}}</b><extra></extra>",
-                }
-            )
+    figures = result.outcomes.figures
+    names = [n for n in ("rho", "peak_flexion", "period_n") if n in figures]
+    choices, taken = scan_choices(result, grid)
+
+    def draw(k: int) -> list[Trace]:
+        return [
+            trace(grid.x, grid.take(figures[name][:, s])[taken[k]], plain(scenario), mode="lines+markers",
+                  colour=category(s), width=1.6, marker={"size": 5, "symbol": s % 8, "color": category(s)},
+                  hover=f"{plain(scenario)}, k %{{x:.5~g}}: <b>%{{y:.4~g}}</b>", yaxis=place, legendgroup=str(s),
+                  showlegend=place == "y")
+            for name, place in zip(names, places, strict=True)
+            for s, scenario in enumerate(scenarios)
+        ]  # fmt: skip
+
+    ticks = {"period_n": {"tickvals": [0, 1, 2, 3, 4], "range": [-0.4, 4.4]}}
+    places, axes = stacked_axes([(with_unit(n, figure_unit(result.problem, n)), ticks.get(n, {})) for n in names])
     findings = []
     if "period_n" in names:
         for s, scenario in enumerate(scenarios):
-            n = grid.take(result.outcomes.figures["period_n"][:, s])
+            n = grid.take(figures["period_n"][:, s])
             share = np.mean(n[np.isfinite(n)] == 1) if np.isfinite(n).any() else 0.0
-            findings.append(f"{scenario.name}: {share:.0%} of the scanned designs have period T.".replace("%", " %"))
+            findings.append(f"{scenario}: {share:.0%} of the scanned designs have period T.".replace("%", " %"))
     return Section(
         title,
         introduction="The same dampers under every scenario: what the conditions change in the agreement with the "
         "recorded knee (rho), in the flexion and in the period.",
         findings=tuple(findings),
         figures=(
-            Figure(
+            selected(
                 "Scenarios over stiffness",
-                {"data": data, "layout": layout(**axes)},
-                height=190 * m + 120,
-                choices=choices,
-                variants=variants,
+                {"c/k": choices["c/k"]},
+                draw,
+                layout(xaxis=stiffness_axis(result, anchor=places[-1]), **axes),
+                height=190 * len(names) + 120,
             ),
         ),
         notes=reservations(result),

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.animation import play_buttons, shown_frames, time_slider
 from designopt.report.colours import axis, layout
+from designopt.report.designs import missing
 from designopt.report.labels import chosen_once, plain
 from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 from designopt_knee.linkage import JOINTS
-from designopt_knee.report.angle import design_words, missing, reservations
+from designopt_knee.report.angle import design_words, reservations
 
 Matrix = NDArray[np.float64]
 
@@ -55,7 +56,7 @@ def leg_walking(result: Result) -> Section | None:
             plots[k, len(kept)] = _plot(result, {label: designs[label] for label in shown}, walks)
         kept.append(scenario.name)
     if not plots:
-        return missing(title, result, "walk")
+        return missing(title, "walk")
     choices = [Selector("Design", tuple(["side by side", *designs] if len(designs) > 1 else designs))]
     if len(kept) > 1:
         choices.append(Selector("Scenario", tuple(kept)))

@@ -12,12 +12,13 @@ from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, number, plain
 from designopt.report.section import Figure, Section
+from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
-from designopt_regulator.report.loops import SeenLoop, frequencies, loops_by_scenario, names_of, trace_line, worst_first
+from designopt_regulator.report.loops import SeenLoop, frequencies, loops_by_scenario, names_of, worst_first
 from designopt_regulator.report.responses import design_words, foreign, regulated, reservations, scenario_choice
 
 Vector = NDArray[np.float64]
-Traces = list[dict[str, Any]]
+Traces = list[Trace]
 
 _DRAWN_SAMPLES = 200  # of the command under noise
 _PERIOD = 4096  # samples after which the drawn noise repeats
@@ -52,7 +53,8 @@ def loop_bode(result: Result) -> Section | None:
         for heading, draw, shape, note in _FIGURES:
             drawn = [draw(loops) for loops in plots]
             if any(len(trace["x"]) for traces in drawn for trace in traces):
-                figures.append(_figure(f"{heading}{of_loop}", drawn, shape(drawn), result, shown, note))
+                choices, name = scenario_choice(result, shown), f"{heading}{of_loop}"
+                figures.append(selected(name, choices, drawn.__getitem__, shape(drawn), note=note, height=560))
     return Section(
         title,
         introduction="Of the linear loop, computed anew from the design; unstable loops are not drawn. The plots open "
@@ -60,19 +62,6 @@ def loop_bode(result: Result) -> Section | None:
         figures=tuple(figures),
         notes=reservations(result, model),
     )
-
-
-def _figure(
-    title: str, plots: Sequence[Traces], shape: dict[str, Any], result: Result, shown: Sequence[int], note: str
-) -> Figure:
-    choices = scenario_choice(result, shown)
-    variants: dict[tuple[int, ...], Any] = {
-        (k,): {"data": {str(i): {name: t[name] for name in ("x", "y", "name")} for i, t in enumerate(traces)}}
-        for k, traces in enumerate(plots)
-        if choices
-    }
-    plot = {"data": plots[0], "layout": shape}
-    return Figure(title, plot, note=note, height=560, choices=choices, variants=variants)
 
 
 def _pairs(
@@ -93,12 +82,9 @@ def _pairs(
         both = curves(one, w) if one.response is not None else (np.empty(0), np.empty(0))
         label = name if one.response is not None else f"{name} ({one.words})"
         for place, y in enumerate(both):
-            hover = f"{name}<br>%{{x:.3~g}} rad/s: <b>%{{y:.4~g}}</b> {words.split(',')[place]}<extra></extra>"
-            more = {"yaxis": "y2", "showlegend": False} if place else {}
-            traces.append(
-                {**trace_line(label, x, y), "line": {"color": category(k), "width": 1.8}, "legendgroup": str(k),
-                 "hovertemplate": hover, **more}
-            )  # fmt: skip
+            hover = f"{name}<br>%{{x:.3~g}} rad/s: <b>%{{y:.4~g}}</b> {words.split(',')[place]}"
+            more: Trace = {"yaxis": "y2", "showlegend": False} if place else {}
+            traces.append(trace(x, y, label, colour=category(k), width=1.8, hover=hover, legendgroup=str(k), **more))
     return traces
 
 
@@ -134,7 +120,8 @@ def _noise(loops: Mapping[str, SeenLoop]) -> Traces:
             u = np.asarray(np.fft.irfft(through * np.fft.rfft(e), _PERIOD), np.float64)[:_DRAWN_SAMPLES]
             x = np.asarray(one.sample_time * np.arange(len(u)), np.float64)
             name = name if np.isnan(one.noise_gain) else f"{name} (noise gain {number(one.noise_gain, 3)})"
-        traces.append({**trace_line(name, x, u), "line": {"color": category(k), "width": 1.2, "shape": "hv"}})
+        hover = f"{name}<br>%{{x:.4~g}} s: <b>%{{y:.4~g}}</b>"
+        traces.append(trace(x, u, name, hover=hover, line={"color": category(k), "width": 1.2, "shape": "hv"}))
     return traces
 
 

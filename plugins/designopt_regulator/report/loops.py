@@ -18,6 +18,7 @@ from designopt.plugin import InvalidDesign, Quantity, report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, listed, number, plain
 from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
 from designopt.study.study import Scenario
 from designopt_regulator.carrier import vehicle
@@ -299,27 +300,16 @@ def _drawn(
         return []
     names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
     of_loop = "" if loop == "loop" else f" of the {loop} loop"
-    choices = scenario_choice(result, shown)
     plots = [_curves({names[label]: seen[label, s] for label in designs}, limit, kind) for s in shown]
-    figures = []
     peaks = [float(v[0]) for one in seen.values() if one.margins for v in (one.margins.ms, one.margins.mt)]
-    layouts = _sensitivity_layout(max([*peaks, limit or 1.0])), _nyquist_layout()
-    for k, (title, shape) in enumerate(zip(("Sensitivities", "Nyquist plot"), layouts, strict=True)):
-        variants: dict[tuple[int, ...], Any] = {
-            (s,): {"data": {str(i): {name: t[name] for name in ("x", "y", "name")} for i, t in enumerate(both[k])}}
-            for s, both in enumerate(plots)
-            if choices
-        }
-        figures.append(
-            Figure(
-                f"{title}{of_loop}",
-                {"data": plots[0][k], "layout": shape},
-                height=(460, 620)[k],
-                choices=choices,
-                variants=variants,
-            )
-        )
-    return figures
+    return [
+        selected(f"{title}{of_loop}", scenario_choice(result, shown), [both[k] for both in plots].__getitem__, shape,
+                 height=height)
+        for k, (title, shape, height) in enumerate((
+            ("Sensitivities", _sensitivity_layout(max([*peaks, limit or 1.0])), 460),
+            ("Nyquist plot", _nyquist_layout(), 620),
+        ))
+    ]  # fmt: skip
 
 
 def worst_first(seen: Seen, count: int) -> list[int]:
@@ -354,56 +344,37 @@ def _nyquist_layout() -> dict[str, Any]:
     )
 
 
-def _curves(
-    loops: Mapping[str, SeenLoop], limit: float | None, kind: str
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _curves(loops: Mapping[str, SeenLoop], limit: float | None, kind: str) -> tuple[list[Trace], list[Trace]]:
     """Traces of |S| and |T|, and of L, for designs in one scenario; the same ones, maybe empty, for every scenario."""
     w = frequencies([one for one in loops.values() if one.margins is not None])
     worst = max((float(one.margins.ms[0]) for one in loops.values() if one.margins is not None), default=None)
     ms = limit if limit is not None else worst
     words = "no loop is stable" if ms is None else f"Ms {number(ms, 3)}{kind if limit is not None else ', largest'}"
     ends = w[[0, -1]] if len(w) and ms is not None else np.empty(0)
-    line = {"color": "@muted", "width": 1.2, "dash": "dot"}
-    level = {
-        **trace_line(words, ends, np.full(len(ends), np.nan if ms is None else ms)),
-        "line": line,
-        "hoverinfo": "skip",
-    }
     around = _CIRCLE if ms is not None else np.empty(0)
     radius = 1.0 / (ms or np.inf)
-    ring = {
-        **trace_line(words, -1.0 + radius * np.cos(around), radius * np.sin(around)),
-        "line": line,
-        "hoverinfo": "skip",
-    }
-    point = {**trace_line("-1", np.array([-1.0]), np.array([0.0])), "mode": "markers", "hoverinfo": "skip",
-             "showlegend": False, "marker": {"symbol": "cross-thin", "size": 10,
-                                             "line": {"color": "@ink", "width": 2}}}  # fmt: skip
+    dotted: Trace = {"colour": "@muted", "width": 1.2, "dash": "dot"}
+    level = trace(ends, np.full(len(ends), np.nan if ms is None else ms), words, **dotted)
+    ring = trace(-1.0 + radius * np.cos(around), radius * np.sin(around), words, **dotted)
+    cross = {"symbol": "cross-thin", "size": 10, "line": {"color": "@ink", "width": 2}}
+    point = trace(np.array([-1.0]), np.array([0.0]), "-1", mode="markers", marker=cross, showlegend=False)
     sensitivities, nyquist = [level], [ring, point]
     for k, (name, one) in enumerate(loops.items()):
         stable = one.response is not None
         at = w if stable else np.empty(0)
         L = one.response(w) if one.response is not None else np.empty(0, complex)
         title = name if stable else f"{name} ({one.words})"
-        colour = {"color": category(k), "width": 1.8}
+        colour, group = category(k), {"legendgroup": str(k)}
         hover = f"{name}<br>%{{x:.3~g}} rad/s: <b>%{{y:.4~g}}</b>"
         S, T = np.abs(1.0 / (1.0 + L)), np.abs(L / (1.0 + L))
         sensitivities += [
-            {**trace_line(title, at, S), "line": colour, "legendgroup": str(k),
-             "hovertemplate": f"{hover} |S|<extra></extra>"},
-            {**trace_line(title, at, T), "line": {**colour, "width": 1.1, "dash": "dash"}, "legendgroup": str(k),
-             "showlegend": False, "hovertemplate": f"{hover} |T|<extra></extra>"},
-        ]  # fmt: skip
+            trace(at, S, title, colour=colour, width=1.8, hover=f"{hover} |S|", **group),
+            trace(at, T, title, colour=colour, width=1.1, dash="dash", hover=f"{hover} |T|", showlegend=False, **group),
+        ]
         near = np.where(np.abs(L) <= _FARTHEST, L, np.nan)
-        nyquist.append(
-            {**trace_line(title, near.real, near.imag), "line": colour,
-             "hovertemplate": f"{name}<br>L = <b>%{{x:.3~g}} %{{y:+.3~g}}j</b><extra></extra>"}
-        )  # fmt: skip
+        hover = f"{name}<br>L = <b>%{{x:.3~g}} %{{y:+.3~g}}j</b>"
+        nyquist.append(trace(near.real, near.imag, title, colour=colour, width=1.8, hover=hover))
     return sensitivities, nyquist
-
-
-def trace_line(name: str, x: Vector, y: Vector) -> dict[str, Any]:
-    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y}
 
 
 def frequencies(loops: Sequence[SeenLoop]) -> Vector:

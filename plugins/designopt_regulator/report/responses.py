@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import chosen_once, figure_unit, listed, number, plain, with_unit
-from designopt.report.section import Figure, Section, Selector, Table
+from designopt.report.labels import chosen_once, figure_unit, listed, number, plain, values_in_words, with_unit
+from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
 from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.linear_loop.model import LinearLoop
@@ -68,17 +68,13 @@ def foreign(title: str, result: Result) -> Section:
 
 def design_words(result: Result, row: int) -> str:
     """The parameters that vary, in words for a legend."""
-    space = result.problem.space
-    values = space.values(result.outcomes.X[row].tolist())
-    words = [f"{p.name} {number(values[p.name], 3)} {p.unit}".strip() for p in space.free if p.name in values]
-    return ", ".join([*words[:NAMED], *(["…"] if len(words) > NAMED else [])])
+    return values_in_words(result, row, most=NAMED, digits=3)
 
 
-def scenario_choice(result: Result, shown: Sequence[int] | None = None) -> tuple[Selector, ...]:
-    """A selector of the scenarios `shown`, in this order (none: the first ones); none for a single one."""
-    scenarios = result.problem.scenarios
-    names = tuple(scenarios[s].name for s in (range(min(len(scenarios), DRAWN)) if shown is None else shown))
-    return (Selector("Scenario", names),) if len(names) > 1 else ()
+def scenario_choice(result: Result, shown: Sequence[int] | None = None) -> dict[str, list[str]]:
+    """The scenarios `shown`, in this order (none: the first ones), for a selector."""
+    names = scenario_names(result)
+    return {"Scenario": names[:DRAWN] if shown is None else [names[s] for s in shown]}
 
 
 def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
@@ -192,34 +188,31 @@ def _findings(result: Result, designs: Mapping[str, int], kept: Kept, shown: Seq
 
 def _by_scenario(result: Result, model: Regulated, signal: Signal, designs: Mapping[str, int], kept: Kept) -> Figure:
     """All designs in one scenario, which the reader selects."""
-    names = [plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()]
-    choices = scenario_choice(result)
+    names = {plain(f"{label}: {design_words(result, row)}"): row for label, row in designs.items()}
     plots = [
-        _traces(model, signal, [(name, kept.get((row, s))) for name, row in zip(names, designs.values(), strict=True)])
+        _traces(model, signal, [(name, kept.get((row, s))) for name, row in names.items()])
         for s in range(min(len(result.problem.scenarios), DRAWN))
     ]
-    return _figure(f"Chosen designs: {signal.name}", model, signal, plots, choices)
+    return _figure(f"Chosen designs: {signal.name}", model, signal, plots, scenario_choice(result))
 
 
 def _by_design(result: Result, model: Regulated, signal: Signal, designs: Mapping[str, int], kept: Kept) -> Figure:
     """One design, which the reader selects, in all scenarios."""
-    scenarios = [plain(s.name) for s in result.problem.scenarios[:DRAWN]]
+    scenarios = [plain(name) for name in scenario_names(result)[:DRAWN]]
     plots = [
         _traces(model, signal, [(name, kept.get((row, s))) for s, name in enumerate(scenarios)])
         for row in designs.values()
     ]
-    choices = (Selector("Design", tuple(designs)),) if len(designs) > 1 else ()
-    return _figure(f"One design in all scenarios: {signal.name}", model, signal, plots, choices)
+    return _figure(f"One design in all scenarios: {signal.name}", model, signal, plots, {"Design": list(designs)})
 
 
 def _figure(
-    title: str, model: Regulated, signal: Signal, plots: Sequence[list[dict[str, Any]]], choices: tuple[Selector, ...]
+    title: str, model: Regulated, signal: Signal, plots: Sequence[list[Trace]], choices: Mapping[str, Sequence[str]]
 ) -> Figure:
-    events = [t for t, _ in _events(model)]
     marks = [
         {"type": "line", "x0": t, "x1": t, "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
          "line": {"color": "@faint", "width": 1, "dash": "dot"}}
-        for t in events
+        for t, _ in _events(model)
     ]  # fmt: skip
     texts = [
         {"x": t, "y": 1, "yref": "paper", "text": text, "showarrow": False, "xanchor": "left", "yanchor": "top",
@@ -231,29 +224,20 @@ def _figure(
         "yaxis": axis(with_unit(signal.name, plain(signal.unit)), domain=[0.4, 1.0]),
         "yaxis2": axis(with_unit("command", plain(signal.command_unit)), domain=[0.0, 0.34]),
     }
-    drawn = [_beginning(traces) for traces in plots]
-    axes["xaxis"]["range"] = [0.0, drawn[0][0]]
-    last = max((whole for until, whole in drawn if whole > until), default=None)
-    note = "" if last is None else f"Slow runs last until {number(last, 3)} s: a double click shows all of them."
-    variants: dict[tuple[int, ...], Any] = {
-        (k,): {
-            "data": {str(i): {"x": t["x"], "y": t["y"]} for i, t in enumerate(traces)},
-            "layout": {"xaxis": {"range": [0.0, drawn[k][0]]}},
-        }
-        for k, traces in enumerate(plots)
-        if choices
-    }
-    return Figure(
+    ends = [_beginning(traces) for traces in plots]
+    last = max((whole for until, whole in ends if whole > until), default=None)
+    return selected(
         title,
-        {"data": plots[0], "layout": layout(**axes, shapes=marks, annotations=texts)},
-        note=note,
+        choices,
+        plots.__getitem__,
+        layout(**axes, shapes=marks, annotations=texts),
+        view=lambda k: {"xaxis": {"range": [0.0, ends[k][0]]}},
+        note="" if last is None else f"Slow runs last until {number(last, 3)} s: a double click shows all of them.",
         height=560,
-        choices=choices,
-        variants=variants,
     )
 
 
-def _beginning(traces: Sequence[dict[str, Any]]) -> tuple[float, float]:
+def _beginning(traces: Sequence[Trace]) -> tuple[float, float]:
     """Until when (s) to draw at first, so that no slow run presses all others against the axis; and when all end."""
     ends = [float(t["x"][-1]) for t in traces[1:] if len(t["x"])] or [1.0]
     return min(max(ends), _LONGER * min(ends)), max(ends)
@@ -267,31 +251,24 @@ def _events(model: Regulated) -> list[tuple[float, str]]:
     return [(model.load_at or round(0.5 * model.horizon / model.sample_time) * model.sample_time, "load")]
 
 
-def _traces(
-    model: Regulated, signal: Signal, runs: Sequence[tuple[str, Mapping[str, Vector] | None]]
-) -> list[dict[str, Any]]:
+def _traces(model: Regulated, signal: Signal, runs: Sequence[tuple[str, Mapping[str, Vector] | None]]) -> list[Trace]:
     """Reference, then value and command of each run; one without arrays is empty."""
     sampled = isinstance(model, TrackedCarrier) or model.sample_time is not None
     time, reference = _references(signal, [arrays for _, arrays in runs if arrays is not None])
-    traces: list[dict[str, Any]] = [
-        {"type": "scatter", "mode": "lines", "name": "reference", "x": time, "y": signal.factor * reference,
-         "line": {"color": "@ink", "width": 1.2, "dash": "dash", "shape": "hv"},
-         "hovertemplate": f"reference<br>%{{x:.2f}} s: <b>%{{y:.4~g}} {signal.unit}</b><extra></extra>"}
-    ]  # fmt: skip
+    hover = f"<br>%{{x:.2f}} s: <b>%{{y:.4~g}} {signal.unit}</b>"
+    dashed = {"color": "@ink", "width": 1.2, "dash": "dash", "shape": "hv"}
+    traces = [trace(time, signal.factor * reference, "reference", line=dashed, hover=f"reference{hover}")]
     for k, (name, arrays) in enumerate(runs):
-        empty = np.empty(0)
-        x = empty if arrays is None else arrays["time"]
+        x, value, command = (
+            np.empty(0) if arrays is None else arrays[key] for key in ("time", signal.value, signal.command)
+        )
         line = {"color": category(k), "width": 1.7, "dash": "solid" if k < 8 else "dot"}
-        common = {"type": "scatter", "mode": "lines", "name": name, "legendgroup": str(k), "x": x}
-        traces.append(
-            {**common, "y": empty if arrays is None else signal.factor * arrays[signal.value], "line": line,
-             "hovertemplate": f"{name}<br>%{{x:.2f}} s: <b>%{{y:.4~g}} {signal.unit}</b><extra></extra>"}
-        )  # fmt: skip
-        traces.append(
-            {**common, "y": empty if arrays is None else arrays[signal.command], "yaxis": "y2", "showlegend": False,
-             "line": {**line, "width": 1.2, "shape": "hv" if sampled else "linear"},
-             "hovertemplate": f"{name}<br>%{{x:.2f}} s: command <b>%{{y:.4~g}}</b><extra></extra>"}
-        )  # fmt: skip
+        below = {**line, "width": 1.2, "shape": "hv" if sampled else "linear"}
+        traces += [
+            trace(x, signal.factor * value, name, line=line, hover=f"{name}{hover}", legendgroup=str(k)),
+            trace(x, command, name, line=below, hover=f"{name}<br>%{{x:.2f}} s: command <b>%{{y:.4~g}}</b>",
+                  legendgroup=str(k), yaxis="y2", showlegend=False),
+        ]  # fmt: skip
     return traces
 
 

@@ -1,0 +1,110 @@
+"""Traces of Plotly figures, and figures of which a reader selects what is drawn."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from designopt.report.colours import axis
+from designopt.report.page.data import as_plain
+from designopt.report.section import Figure, Selector
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
+
+Trace = dict[str, Any]
+
+
+def trace(
+    x: Any, y: Any, name: str = "", *, mode: str = "lines", colour: str = "", width: float = 0.0, dash: str = "",
+    hover: str = "", **more: Any,
+) -> Trace:  # fmt: skip
+    """A Plotly trace of points; without a `name` it stays out of the legend, without `hover` the pointer shows nothing.
+
+    `colour`, `width` and `dash` are those of its line; `hover` is the text of a ``hovertemplate``.
+    """
+    line = {key: value for key, value in (("color", colour), ("width", width), ("dash", dash)) if value}
+    return {
+        "type": "scatter",
+        "mode": mode,
+        "x": x,
+        "y": y,
+        **({"name": name} if name else {"showlegend": False}),
+        **({"line": line} if line else {}),
+        **({"hovertemplate": f"{hover}<extra></extra>"} if hover else {"hoverinfo": "skip"}),
+        **more,
+    }
+
+
+def selected(
+    title: str,
+    choices: Mapping[str, Sequence[str]],
+    draw: Callable[..., Sequence[Trace]],
+    layout: Trace,
+    *,
+    view: Callable[..., Trace] | None = None,
+    **more: Any,
+) -> Figure:
+    """A figure of the traces ``draw(*options)``, with a selector for each of the `choices` that has several options.
+
+    `options` are the numbers of the selected ones, the first ones at the beginning. `view` of these is what changes in
+    the `layout`. What all options have in common is kept once.
+    """
+    labels = [label for label, names in choices.items() if len(names) > 1]
+    every = list(itertools.product(*(range(len(names)) for names in choices.values())))
+    drawn = {options: list(draw(*options)) for options in every}
+    views = {options: view(*options) if view else {} for options in every}
+    changing = _changing(list(drawn.values()))
+    variants = {}
+    for options, traces in drawn.items():
+        key = tuple(k for k, label in zip(options, choices, strict=True) if label in labels)
+        if changing is None:
+            variants[key] = {"data": traces, "layout": _merged(layout, views[options])}
+        else:
+            changes = {str(i): {name: traces[i][name] for name in names} for i, names in enumerate(changing) if names}
+            variants[key] = {"data": changes, "layout": views[options]}
+    return Figure(
+        title,
+        {"data": drawn[every[0]], "layout": _merged(layout, views[every[0]])},
+        choices=tuple(Selector(label, tuple(choices[label])) for label in labels),
+        variants=variants if labels else {},
+        **more,
+    )
+
+
+def _changing(plots: Sequence[Sequence[Trace]]) -> list[list[str]] | None:
+    """By trace, what differs between the plots; None where they have other traces."""
+    if len({len(plot) for plot in plots}) > 1:
+        return None
+    found = []
+    for traces in zip(*plots, strict=True):
+        first = as_plain(traces[0])
+        if any(trace.keys() != traces[0].keys() for trace in traces):
+            return None
+        found.append([name for name in first if any(as_plain(trace[name]) != first[name] for trace in traces[1:])])
+    return found
+
+
+def _merged(layout: Trace, changes: Trace) -> Trace:
+    """The layout with changes of its axes."""
+    return layout | {name: {**layout.get(name, {}), **change} for name, change in changes.items()}
+
+
+def scenario_names(result: Result) -> list[str]:
+    """Names of the scenarios, for a selector."""
+    return [scenario.name for scenario in result.problem.scenarios]
+
+
+def stacked_axes(rows: Sequence[tuple[str, Trace]], *, gap: float = 0.06) -> tuple[list[str], dict[str, Trace]]:
+    """Axes one above the other, the first on top, over one x axis: what traces call them, and what the layout does.
+
+    `rows` are titles with further attributes of the axes; the x axis belongs to the last one (``anchor``).
+    """
+    size = (1.0 - gap * (len(rows) - 1)) / len(rows)
+    numbers = ["", *map(str, range(2, len(rows) + 1))]
+    axes = {}
+    for k, (number, (title, more)) in enumerate(zip(numbers, rows, strict=True)):
+        top = 1.0 - k * (size + gap)
+        axes[f"yaxis{number}"] = axis(title, domain=[max(top - size, 0.0), top], **more)
+    return [f"y{number}" for number in numbers], axes
