@@ -56,7 +56,7 @@ def _briefly(function: Callable[P, R]) -> Callable[P, R]:
 class Study:
     """A checked study, ready to run. `definition` holds everything the file says."""
 
-    definition: definitions.Study
+    definition: definitions.StudyDefinition
 
     def __repr__(self) -> str:
         return f"<Study {self.name}: {self.definition.model.plugin.name}, {len(self.definition.stages)} stages>"
@@ -282,7 +282,7 @@ _ONE: Mapping[str, Any] = {
 }
 
 
-def _digest(study: definitions.Study) -> str:
+def _digest(study: definitions.StudyDefinition) -> str:
     """A few letters that stand for all of a study but how long it searches, and where."""
     from designopt.store import archive
 

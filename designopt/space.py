@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Parameter, Shift
+from designopt.study.study import DesignVariable, Shift
 
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -28,11 +28,11 @@ Mask = NDArray[np.bool_]
 class Space:
     """Ordered parameters and the relations between them that are decided before any evaluation."""
 
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[DesignVariable, ...]
     relations: tuple[Expression, ...] = ()
 
     @cached_property
-    def free(self) -> tuple[Parameter, ...]:
+    def free(self) -> tuple[DesignVariable, ...]:
         """The parameters that vary: the columns of ``X``."""
         return tuple(p for p in self.parameters if p.kind != "fixed")
 
@@ -52,12 +52,12 @@ class Space:
         return np.array([_search_bounds(p)[1] for p in self.free])
 
     @cached_property
-    def conditional(self) -> tuple[Parameter, ...]:
+    def conditional(self) -> tuple[DesignVariable, ...]:
         """The parameters with a condition, each after those that its condition names."""
         of = {p.name: p for p in self.parameters}
-        ordered: dict[str, Parameter] = {}
+        ordered: dict[str, DesignVariable] = {}
 
-        def visit(p: Parameter, above: tuple[str, ...]) -> None:
+        def visit(p: DesignVariable, above: tuple[str, ...]) -> None:
             if p.name in above:
                 raise ValueError(f"the condition of '{p.name}' depends on '{p.name}' itself")
             for name in p.when:
@@ -185,18 +185,18 @@ class Space:
         return total
 
 
-def _range(p: Parameter) -> tuple[float, float]:
+def _range(p: DesignVariable) -> tuple[float, float]:
     return (0.0, len(p.values) - 1.0) if p.kind == "choice" else (p.low, p.high)
 
 
-def _search_bounds(p: Parameter) -> tuple[float, float]:
+def _search_bounds(p: DesignVariable) -> tuple[float, float]:
     low, high = _range(p)
     if p.kind in ("int", "choice"):
         return low - 0.5, high + 0.5
     return (float(np.log(low)), float(np.log(high))) if p.scale == "log" else (low, high)
 
 
-def _middle(p: Parameter) -> float:
+def _middle(p: DesignVariable) -> float:
     """What stands in the column of `p` where it is inactive."""
     if p.kind == "choice":
         return 0.0
@@ -212,20 +212,20 @@ def _among(value: Any, admitted: Sequence[Any]) -> bool:
     return any(value == other and isinstance(value, bool) == isinstance(other, bool) for other in admitted)
 
 
-def _entries(p: Parameter, admitted: Sequence[Any]) -> list[float]:
+def _entries(p: DesignVariable, admitted: Sequence[Any]) -> list[float]:
     """The entries of the column of `p` that stand for one of the values `admitted`."""
     if p.kind == "choice":
         return [float(i) for i, value in enumerate(p.values) if _among(value, admitted)]
     return [float(value) for value in admitted]
 
 
-def shown_value(p: Parameter, x: float) -> Any:
+def shown_value(p: DesignVariable, x: float) -> Any:
     """The value that the column entry `x` stands for."""
     if p.kind == "choice":
         return p.values[int(x)]
     return int(x) if p.kind == "int" else x
 
 
-def in_model_unit(p: Parameter, value: Any) -> Any:
+def in_model_unit(p: DesignVariable, value: Any) -> Any:
     """A value of the study as the model receives it."""
     return value if (p.factor, p.offset) == (1.0, 0.0) else p.factor * value + p.offset

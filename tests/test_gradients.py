@@ -12,7 +12,7 @@ from designopt.problem import Problem
 from designopt.space import Space
 from designopt.study.language.expressions.derivative import derivatives
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Constraint, Objective, Parameter, Scenario
+from designopt.study.study import DesignVariable, Objective, Scenario, StudyConstraint
 from designopt.workers.evaluation.evaluate import Evaluator
 
 # --------------------------------------------------------------------------------------------------------- expressions
@@ -115,8 +115,8 @@ def square_mean(values):
     return (values**2).mean(axis=1)
 
 
-A = Parameter("a", "real", 100.0, 900.0, factor=1e-3)  # mm in the study, m in the model
-B = Parameter("b", "real", 0.0, 2.0)
+A = DesignVariable("a", "real", 100.0, 900.0, factor=1e-3)  # mm in the study, m in the model
+B = DesignVariable("b", "real", 0.0, 2.0)
 LOADS = tuple(Scenario(f"s{load}", {"load": load}) for load in (1.0, 3.0, 2.0, 5.0))
 
 
@@ -188,9 +188,9 @@ def test_gradients_of_objectives_are_in_the_studys_units_and_of_the_scenarios_th
 
 def test_limits_are_one_sided_relative_to_their_size_and_have_gradients():
     limits = (
-        Constraint("both", Expression.parse("stress"), over("worst"), minimum=0.1, maximum=2.0),
-        Constraint("equal", Expression.parse("mass"), over("mean"), equals=-4.0),
-        Constraint("zero", Expression.parse("mass*stress"), over("worst"), equals=0.0),
+        StudyConstraint("both", Expression.parse("stress"), over("worst"), minimum=0.1, maximum=2.0),
+        StudyConstraint("equal", Expression.parse("mass"), over("mean"), equals=-4.0),
+        StudyConstraint("zero", Expression.parse("mass*stress"), over("worst"), equals=0.0),
     )
     problem = plate(limits=limits)
     assert [(limit.constraint.name, limit.sign, limit.equality) for limit in problem.limits] == [
@@ -213,8 +213,8 @@ def test_limits_are_one_sided_relative_to_their_size_and_have_gradients():
 
 def test_what_limits_compare_is_what_judges_find_violated():
     limits = (
-        Constraint("both", Expression.parse("stress"), over("worst"), minimum=1.0, maximum=1.1),
-        Constraint("equal", Expression.parse("mass"), over("worst"), equals=2.0),
+        StudyConstraint("both", Expression.parse("stress"), over("worst"), minimum=1.0, maximum=1.1),
+        StudyConstraint("equal", Expression.parse("mass"), over("worst"), equals=2.0),
     )
     problem = plate(limits=limits, scenarios=LOADS[:1])
     figures = figures_at(problem, X)
@@ -252,7 +252,7 @@ def test_an_aggregation_without_weights_has_no_gradient():
 
 
 def test_integers_and_choices_have_no_gradient():
-    parameters = (A, Parameter("b", "int", 0, 3), Parameter("kind", "choice", values=("u", "v")))
+    parameters = (A, DesignVariable("b", "int", 0, 3), DesignVariable("kind", "choice", values=("u", "v")))
     problem = plate(scored("mass", over("mean")), parameters=parameters)
     rows = np.array([[300.0, 1.0, 0.0]])
     figures = figures_at(problem, rows)
@@ -263,7 +263,7 @@ def test_integers_and_choices_have_no_gradient():
 
 
 def test_inactive_parameters_do_not_change_anything():
-    parameters = (A, Parameter("kind", "fixed", values=("u",)), replace(B, when={"kind": ("v",)}))
+    parameters = (A, DesignVariable("kind", "fixed", values=("u",)), replace(B, when={"kind": ("v",)}))
     problem = plate(scored("mass", over("mean")), parameters=parameters)
     assert problem.objective_gradients(X, figures_at(problem, X))[:, 0].tolist() == [[0.003, 0.0], [0.003, 0.0]]
 

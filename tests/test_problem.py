@@ -14,7 +14,7 @@ from designopt.plugin import InputFile, Quantity, Use, find, model, objective, s
 from designopt.problem import Outcomes, Problem
 from designopt.space import Space
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Constraint, Objective, Parameter, Scenario, Stage, Study
+from designopt.study.study import DesignVariable, Objective, Scenario, Stage, StudyConstraint, StudyDefinition
 
 
 class Figures(TypedDict):
@@ -51,15 +51,15 @@ def minimized(text: str, direction="minimize", aggregation: Use | None = None) -
     return Objective(text, Expression.parse(text), direction, aggregation or over())
 
 
-def limit(text: str, aggregation: Use | None = None, **limits: float) -> Constraint:
-    return Constraint("limit", Expression.parse(text), aggregation or over(), **limits)
+def limit(text: str, aggregation: Use | None = None, **limits: float) -> StudyConstraint:
+    return StudyConstraint("limit", Expression.parse(text), aggregation or over(), **limits)
 
 
-def real(name: str, low: float = 0.0, high: float = 1.0, **options) -> Parameter:
-    return Parameter(name, "real", low, high, **options)
+def real(name: str, low: float = 0.0, high: float = 1.0, **options) -> DesignVariable:
+    return DesignVariable(name, "real", low, high, **options)
 
 
-def problem(*parameters: Parameter, settings=None, relations=(), **options) -> Problem:
+def problem(*parameters: DesignVariable, settings=None, relations=(), **options) -> Problem:
     return Problem(
         model=options.pop("model", Use(find("model", "problem_test"), settings or {})),
         space=Space(parameters or (real("x"),), tuple(Expression.parse(r) for r in relations)),
@@ -75,9 +75,9 @@ MIXED = Space(
     (
         real("x", -1.0, 2.0),
         real("k", 0.3, 700.0, scale="log"),
-        Parameter("mass", "fixed", values=(3.5,)),
-        Parameter("n", "int", -2, 3),
-        Parameter("kind", "choice", values=("soft", "hard", "none")),
+        DesignVariable("mass", "fixed", values=(3.5,)),
+        DesignVariable("n", "int", -2, 3),
+        DesignVariable("kind", "choice", values=("soft", "hard", "none")),
     )
 )
 
@@ -128,9 +128,9 @@ def test_the_model_receives_its_own_units():
     space = Space(
         (
             real("temperature", 0.0, 100.0, unit="degC", offset=273.15),
-            Parameter("length", "choice", values=(10, 25), unit="mm", factor=1e-3),
-            Parameter("force", "fixed", values=(2,), unit="kN", factor=1e3),
-            Parameter("offset", "int", -3, 3, unit="mm", factor=1e-3),
+            DesignVariable("length", "choice", values=(10, 25), unit="mm", factor=1e-3),
+            DesignVariable("force", "fixed", values=(2,), unit="kN", factor=1e3),
+            DesignVariable("offset", "int", -3, 3, unit="mm", factor=1e-3),
         )
     )
     assert space.design([20.0, 1.0, -2.0]) == pytest.approx(
@@ -146,7 +146,7 @@ def test_excess_adds_up_what_breaks_the_relations():
 
 
 def test_relations_see_choices_by_value_and_fixed_parameters():
-    parameters = (Parameter("n", "choice", values=(2, 8)), Parameter("most", "fixed", values=(5,)))
+    parameters = (DesignVariable("n", "choice", values=(2, 8)), DesignVariable("most", "fixed", values=(5,)))
     assert Space(parameters, (Expression.parse("n <= most"),)).relation_violation(
         np.array([[0.0], [1.0]])
     ).tolist() == [0.0, 3.0]
@@ -215,7 +215,7 @@ def test_equal_designs_in_different_units_have_one_key():
 
 
 def fixed(value, **options) -> Problem:
-    return problem(real("x"), Parameter("n", "fixed", values=(value,), **options))
+    return problem(real("x"), DesignVariable("n", "fixed", values=(value,), **options))
 
 
 @pytest.mark.parametrize(
@@ -258,32 +258,36 @@ def test_a_file_counts_by_its_content_and_not_by_its_name():
 
 
 def test_integers_reals_and_choices_of_equal_value_differ():
-    x = Parameter("x", "real", 0, 3), Parameter("x", "int", 0, 3), Parameter("x", "choice", values=("0", "1"))
+    x = (
+        DesignVariable("x", "real", 0, 3),
+        DesignVariable("x", "int", 0, 3),
+        DesignVariable("x", "choice", values=("0", "1")),
+    )
     assert len({key(problem(p), 1.0) for p in x}) == 3
 
 
 def test_a_choice_counts_by_its_value_and_not_by_its_place():
-    few, more = Parameter("c", "choice", values=(10, 30)), Parameter("c", "choice", values=(10, 20, 30))
+    few, more = DesignVariable("c", "choice", values=(10, 30)), DesignVariable("c", "choice", values=(10, 20, 30))
     assert key(problem(few), 1.0) == key(problem(more), 2.0)
     assert key(problem(few), 1.0) != key(problem(more), 1.0)
 
 
 def test_a_choice_with_a_unit_counts_by_its_value_too():
-    few, more = (Parameter("c", "choice", values=v, unit="mm", factor=1e-3) for v in ((10, 30), (10, 20, 30)))
+    few, more = (DesignVariable("c", "choice", values=v, unit="mm", factor=1e-3) for v in ((10, 30), (10, 20, 30)))
     assert key(problem(few), 1.0) == key(problem(more), 2.0)
     assert key(problem(few), 1.0) != key(problem(more), 1.0)
 
 
 def test_texts_cannot_be_read_as_two_values():
     p, q = (
-        problem(real("x"), Parameter("a", "fixed", values=(a,)), Parameter("b", "fixed", values=(b,)))
+        problem(real("x"), DesignVariable("a", "fixed", values=(a,)), DesignVariable("b", "fixed", values=(b,)))
         for a, b in (("u\0b\0", "v"), ("u", "\0b\0v"))
     )
     assert key(p, 0.0) != key(q, 0.0)
 
 
 CONDITIONAL = (
-    Parameter("kind", "choice", values=("spring", "rubber")),
+    DesignVariable("kind", "choice", values=("spring", "rubber")),
     real("stiffness", 1.0, 9.0, when={"kind": ("spring",)}),
     real("x"),
 )
@@ -302,7 +306,7 @@ def test_a_design_in_which_everything_is_active_has_the_key_that_it_has_without_
 
 
 def test_a_fixed_parameter_counts_only_where_it_is_active():
-    mass = Parameter("mass", "fixed", values=(3.0,), when={"kind": ("spring",)})
+    mass = DesignVariable("mass", "fixed", values=(3.0,), when={"kind": ("spring",)})
     without, with_mass = problem(CONDITIONAL[0]), problem(CONDITIONAL[0], mass)
     assert key(without, 1.0) == key(with_mass, 1.0)
     assert key(without, 0.0) != key(with_mass, 0.0)
@@ -392,8 +396,11 @@ def test_a_problem_is_the_part_of_a_study_that_decides_what_a_number_means(tmp_p
         "objectives": (minimized("f"),),
         "stages": (),
     }
-    study = Study(**parts, seed=1, title="one")
-    assert Problem.of(study).digest == Problem.of(Study(**parts, seed=2, text="other", path=Path(tmp_path))).digest
+    study = StudyDefinition(**parts, seed=1, title="one")
+    assert (
+        Problem.of(study).digest
+        == Problem.of(StudyDefinition(**parts, seed=2, text="other", path=Path(tmp_path))).digest
+    )
     assert Problem.of(study).output_names == ("f", "g")
 
 
@@ -424,9 +431,9 @@ class ProblemTestSteep:
         raise AssertionError("declared to be checked, never to be run")
 
 
-def study_of(model: str, *stages: Stage, seed: int = 5) -> Study:
+def study_of(model: str, *stages: Stage, seed: int = 5) -> StudyDefinition:
     space, objectives = (real("x"),), (minimized("f"),)
-    return Study("s", Use(find("model", model)), space, objectives, stages, seed=seed)
+    return StudyDefinition("s", Use(find("model", model)), space, objectives, stages, seed=seed)
 
 
 def test_the_seed_of_the_study_matters_to_random_models_only():

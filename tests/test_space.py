@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from designopt.space import Space
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
-CRITERION = Parameter("criterion", "choice", values=("cubed", "entropy", "min_max"))
-SCALE = Parameter("scale", "real", 20.0, 100.0, when={"criterion": ("entropy", "min_max")})
-LEVEL = Parameter("level", "real", 1.0, 100.0, scale="log", when={"criterion": ("entropy",)})
-TERMS = Parameter("terms", "int", 1, 4, when={"criterion": ("min_max",)})
-KIND = Parameter("kind", "choice", values=("soft", "hard"), when={"terms": (3, 4)})
-DAMPING = Parameter("damping", "real", 0.0, 2.0, when={"kind": ("hard",)})
+CRITERION = DesignVariable("criterion", "choice", values=("cubed", "entropy", "min_max"))
+SCALE = DesignVariable("scale", "real", 20.0, 100.0, when={"criterion": ("entropy", "min_max")})
+LEVEL = DesignVariable("level", "real", 1.0, 100.0, scale="log", when={"criterion": ("entropy",)})
+TERMS = DesignVariable("terms", "int", 1, 4, when={"criterion": ("min_max",)})
+KIND = DesignVariable("kind", "choice", values=("soft", "hard"), when={"terms": (3, 4)})
+DAMPING = DesignVariable("damping", "real", 0.0, 2.0, when={"kind": ("hard",)})
 
 #: Declared before what they depend on, as a file may have them.
 SPACE = Space((DAMPING, SCALE, LEVEL, KIND, TERMS, CRITERION))
@@ -41,7 +41,9 @@ def any_designs(draw: st.DrawFn) -> np.ndarray:
     n = draw(st.integers(0, 5))
     S = [[draw(st.floats(low, high)) for low, high in zip(SPACE.lower, SPACE.upper, strict=True)] for _ in range(n)]
     # the columns as `from_search` makes them, without its imputation
-    plain = Space(tuple(Parameter(p.name, p.kind, p.low, p.high, p.values, scale=p.scale) for p in SPACE.parameters))
+    plain = Space(
+        tuple(DesignVariable(p.name, p.kind, p.low, p.high, p.values, scale=p.scale) for p in SPACE.parameters)
+    )
     return plain.from_search(np.array(S).reshape(n, len(SPACE.names)))
 
 
@@ -69,30 +71,30 @@ def test_a_whole_number_controls_by_its_value() -> None:
 
 
 def test_all_conditions_of_a_parameter_have_to_hold() -> None:
-    both = Parameter("both", "real", 0.0, 1.0, when={"criterion": ("entropy",), "n": (2,)})
-    space = Space((CRITERION, Parameter("n", "int", 1, 3), both))
+    both = DesignVariable("both", "real", 0.0, 1.0, when={"criterion": ("entropy",), "n": (2,)})
+    space = Space((CRITERION, DesignVariable("n", "int", 1, 3), both))
     active = space.active(np.array([[1.0, 2.0, 0.5], [1.0, 3.0, 0.5], [0.0, 2.0, 0.5]]))
     assert active[:, 2].tolist() == [True, False, False]
 
 
 def test_a_fixed_controller_decides_for_all_designs() -> None:
     for value, expected in (("entropy", True), ("cubed", False)):
-        space = Space((Parameter("criterion", "fixed", values=(value,)), LEVEL))
+        space = Space((DesignVariable("criterion", "fixed", values=(value,)), LEVEL))
         assert space.active(np.array([[5.0]])).tolist() == [[expected]]
         assert ("level" in space.values([5.0])) is expected
 
 
 def test_true_is_not_one() -> None:
-    controller = Parameter("c", "choice", values=(1, True))
-    space = Space((controller, Parameter("x", "real", 0.0, 1.0, when={"c": (True,)})))
+    controller = DesignVariable("c", "choice", values=(1, True))
+    space = Space((controller, DesignVariable("x", "real", 0.0, 1.0, when={"c": (True,)})))
     assert space.active(np.array([[0.0, 0.5], [1.0, 0.5]]))[:, 1].tolist() == [False, True]
     assert "x" not in space.values([0.0, 0.5])
     assert "x" in space.values([1.0, 0.5])
 
 
 def test_conditions_in_a_circle_are_refused() -> None:
-    a = Parameter("a", "choice", values=(1, 2), when={"b": (1,)})
-    b = Parameter("b", "choice", values=(1, 2), when={"a": (1,)})
+    a = DesignVariable("a", "choice", values=(1, 2), when={"b": (1,)})
+    b = DesignVariable("b", "choice", values=(1, 2), when={"a": (1,)})
     with pytest.raises(ValueError, match="the condition of 'a' depends on 'a' itself"):
         Space((a, b)).active(np.zeros((1, 2)))
 
@@ -110,7 +112,7 @@ def test_inactive_entries_stand_at_the_middle_of_the_range_or_the_first_choice()
 
 
 def test_the_middle_of_the_widest_range_is_finite() -> None:
-    p = Parameter("x", "real", -1.7e308, 1.7e308, when={"criterion": ("entropy",)})
+    p = DesignVariable("x", "real", -1.7e308, 1.7e308, when={"criterion": ("entropy",)})
     assert Space((CRITERION, p)).impute(np.array([[0.0, 1.0]]))[0, 1] == 0.0
 
 
@@ -152,8 +154,8 @@ def test_search_coordinates_lead_to_imputed_designs() -> None:
 
 
 def test_the_model_is_not_given_inactive_parameters() -> None:
-    force = Parameter("force", "real", 0.0, 1.0, unit="kN", factor=1000.0, when={"criterion": ("entropy",)})
-    fixed = Parameter("spare", "fixed", values=(3.0,), when={"criterion": ("cubed",)})
+    force = DesignVariable("force", "real", 0.0, 1.0, unit="kN", factor=1000.0, when={"criterion": ("entropy",)})
+    fixed = DesignVariable("spare", "fixed", values=(3.0,), when={"criterion": ("cubed",)})
     space = Space((CRITERION, force, fixed))
     assert space.design([1.0, 0.5]) == {"criterion": "entropy", "force": 500.0}
     assert space.design([0.0, 0.5]) == {"criterion": "cubed", "spare": 3.0}
@@ -173,13 +175,13 @@ def test_a_relation_that_names_an_inactive_parameter_holds() -> None:
 
 
 def test_a_relation_of_active_parameters_is_judged_where_others_are_inactive() -> None:
-    space = Space((*SPACE.parameters, Parameter("x", "real", 0.0, 1.0)), (Expression.parse("x <= 0.25"),))
+    space = Space((*SPACE.parameters, DesignVariable("x", "real", 0.0, 1.0)), (Expression.parse("x <= 0.25"),))
     assert space.relation_violation(np.array([[*row(criterion=0), 0.75]])).tolist() == [0.5]
 
 
 def test_a_relation_with_a_conditional_constant_holds_where_there_is_none() -> None:
-    fixed = Parameter("most", "fixed", values=(0.25,), when={"criterion": ("entropy",)})
-    space = Space((CRITERION, fixed, Parameter("x", "real", 0.0, 1.0)), (Expression.parse("x <= most"),))
+    fixed = DesignVariable("most", "fixed", values=(0.25,), when={"criterion": ("entropy",)})
+    space = Space((CRITERION, fixed, DesignVariable("x", "real", 0.0, 1.0)), (Expression.parse("x <= most"),))
     assert space.relation_violation(np.array([[0.0, 1.0], [1.0, 1.0]])).tolist() == [0.0, 0.75]
 
 
@@ -187,7 +189,7 @@ def test_a_relation_with_a_conditional_constant_holds_where_there_is_none() -> N
 
 
 def test_without_conditions_everything_is_active_and_nothing_is_copied() -> None:
-    space = Space((Parameter("x", "real", 0.0, 1.0), Parameter("c", "choice", values=("a", "b"))))
+    space = Space((DesignVariable("x", "real", 0.0, 1.0), DesignVariable("c", "choice", values=("a", "b"))))
     X = np.array([[0.5, 1.0]])
     assert space.impute(X) is X
     assert space.active(X).all()

@@ -9,7 +9,7 @@ import pytest
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Use, discovery, model, solver
 from designopt.problem import StageEnded
-from designopt.study.study import Parameter, Scenario
+from designopt.study.study import DesignVariable, Scenario
 from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 
 
@@ -21,7 +21,7 @@ def _own_registry(monkeypatch):
 
 # ------------------------------------------------------------------------------------------------- in-process evaluate
 
-SQUARE = (Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0))
+SQUARE = (DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0))
 
 
 def line(design, scenario):
@@ -86,8 +86,8 @@ def test_what_the_model_refuses_is_invalid_and_costs_no_budget():
 
 def test_inactive_parameters_are_imputed_and_not_given_to_the_model():
     space = (
-        Parameter("kind", "choice", values=("a", "b")),
-        Parameter("x", "real", 0.0, 1.0, when={"kind": ("b",)}),
+        DesignVariable("kind", "choice", values=("a", "b")),
+        DesignVariable("x", "real", 0.0, 1.0, when={"kind": ("b",)}),
     )
     evaluate = InProcess(problem_from(lambda d, s: {"f": d.get("x", 7.0)}, space, minimize="f"))
     out = evaluate(np.array([[0.0, 0.9], [1.0, 0.9]]))

@@ -6,10 +6,10 @@ import numpy as np
 
 from designopt.plugin import Diverged, InvalidDesign, Use, model
 from designopt.problem import StageEnded
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import InProcess, problem_from
 
-SQUARE = (Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0))
+SQUARE = (DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0))
 
 
 def line(design, scenario):

@@ -1,7 +1,5 @@
 """Direct collocation: trajectories and design parameters in one sparse program, solved by an interior point method."""
 
-import warnings
-
 from designopt.collocation.contact.solve_complementary import Complemented, Relaxed, solve_complementary
 from designopt.collocation.design import solve_design
 from designopt.collocation.estimation.fitting import with_measurements
@@ -46,6 +44,7 @@ from designopt.collocation.switching.solve_switched import Switch, Switched, sol
 from designopt.collocation.switching.sum_up import sum_up, sum_up_one_of
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.dynamics.signals import Signal, SignalTable
+from designopt.former import former_names
 
 __all__ = [
     "Complementary",
@@ -128,9 +127,4 @@ __all__ = [
     "with_rates",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name != "Course":
-        raise AttributeError(f"module 'designopt.collocation' has no attribute '{name}'")
-    warnings.warn("designopt.collocation.Course is called PhaseGuess now", DeprecationWarning, stacklevel=2)
-    return PhaseGuess
+__getattr__ = former_names(__name__, {"Course": "PhaseGuess"})

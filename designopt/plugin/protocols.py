@@ -56,7 +56,7 @@ class ChecksSpace(Protocol):
     """A model that knows which parameters it can do with."""
 
     def check_space(self, parameters: Mapping[str, Any]) -> Iterable[InvalidSetting] | None:
-        """Mistakes in the parameters, by name `designopt.study.study.Parameter`; they may be raised too."""
+        """Mistakes in the parameters, by name `designopt.study.study.DesignVariable`; they may be raised too."""
 
 
 class ChecksScenarios(Protocol):

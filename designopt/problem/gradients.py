@@ -12,7 +12,7 @@ from designopt.space import Matrix
 from designopt.study.language.expressions.derivative import derivatives
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.language.expressions.grammar import Term
-from designopt.study.study import Constraint, Objective
+from designopt.study.study import Objective, StudyConstraint
 
 
 def constraint_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
@@ -53,7 +53,7 @@ def residual_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Matr
 
 
 def _aggregated_slopes(
-    problem: Statement, item: Objective | Constraint, sign: float, X: Matrix, figures: Mapping[str, Matrix]
+    problem: Statement, item: Objective | StudyConstraint, sign: float, X: Matrix, figures: Mapping[str, Matrix]
 ) -> Matrix:
     """The derivatives of an aggregated expression (n, d)."""
     slopes = _slopes(problem, item.expression, X, figures)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.space import Matrix
-from designopt.study.study import Constraint
+from designopt.study.study import StudyConstraint
 
 #: A figure that has to be equal to a limit is, when it differs by no more than this, relative to the limit's size.
 EQUAL = 1e-6
@@ -20,7 +20,7 @@ class Limit:
     The value is aggregated towards its large end for the sign 1, towards its small end for -1.
     """
 
-    constraint: Constraint
+    constraint: StudyConstraint
     bound: float
     sign: float
     equality: bool

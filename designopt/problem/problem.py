@@ -11,7 +11,7 @@ from designopt.problem import gradients, scoring
 from designopt.problem.keys import Keys, program_keys
 from designopt.problem.statement import Statement
 from designopt.space import Matrix, Space
-from designopt.study.study import Study
+from designopt.study.study import StudyDefinition
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Problem(Statement):
     """A statement, the keys of its evaluations, and how their figures are scored."""
 
     @classmethod
-    def of(cls, study: Study) -> Problem:
+    def of(cls, study: StudyDefinition) -> Problem:
         """The problem that `study` poses."""
         return cls(
             model=study.model,
@@ -78,7 +78,7 @@ class Problem(Statement):
     residual_gradients = gradients.residual_gradients
 
 
-def _fidelity(study: Study) -> Fidelity | None:
+def _fidelity(study: StudyDefinition) -> Fidelity | None:
     """That of the model, where a solver learns from cheap evaluations and the study's own are not as cheap."""
     fidelity, settings = study.model.plugin.fidelity, study.model.settings
     if fidelity is None or not any(s.solver.plugin.wants_cheap(s.solver.settings) for s in study.stages):

@@ -12,7 +12,7 @@ from designopt.problem.outcomes import Outcomes
 from designopt.problem.statement import Statement
 from designopt.space import Matrix
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Constraint, Objective
+from designopt.study.study import Objective, StudyConstraint
 
 
 def judge(
@@ -60,7 +60,7 @@ def _lacks_too_many(problem: Statement, failed: NDArray[np.bool_]) -> NDArray[np
 
 def aggregate(
     problem: Statement,
-    item: Objective | Constraint,
+    item: Objective | StudyConstraint,
     figures: Mapping[str, Matrix],
     n: int,
     sign: float,
@@ -78,7 +78,7 @@ def aggregate(
 
 
 def _known(
-    problem: Statement, item: Objective | Constraint, raw: Matrix, sign: float, gaps: NDArray[np.bool_]
+    problem: Statement, item: Objective | StudyConstraint, raw: Matrix, sign: float, gaps: NDArray[np.bool_]
 ) -> Matrix:
     """`raw` (n, scenarios) over what is not in `gaps`; NaN where too many are, or the one that counts."""
     values = np.full(len(raw), np.nan)
@@ -93,14 +93,14 @@ def _known(
     return values
 
 
-def limited(problem: Statement, c: Constraint, figures: Mapping[str, Matrix], n: int) -> tuple[Matrix, Matrix]:
+def limited(problem: Statement, c: StudyConstraint, figures: Mapping[str, Matrix], n: int) -> tuple[Matrix, Matrix]:
     """What `c` limits for `n` designs: (n,) aggregated towards its small end, for a minimum, and its large end."""
     with np.errstate(all="ignore"):
         return aggregate(problem, c, figures, n, -1.0), aggregate(problem, c, figures, n, 1.0)
 
 
 def _violation(
-    problem: Statement, c: Constraint, figures: Mapping[str, Matrix], n: int, failed: NDArray[np.bool_]
+    problem: Statement, c: StudyConstraint, figures: Mapping[str, Matrix], n: int, failed: NDArray[np.bool_]
 ) -> Matrix:
     """How far a limit is passed, relative to the limit's size (absolute for a limit of 0); NaN if not known."""
     low, high = (aggregate(problem, c, figures, n, sign, failed) for sign in (-1.0, 1.0))

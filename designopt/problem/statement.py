@@ -12,7 +12,7 @@ from designopt.canonical import canonical_json, canonical_use, plain
 from designopt.plugin import Fidelity, ModelPlugin, ObjectivePlugin, Use
 from designopt.problem.limit import Limit
 from designopt.space import Space
-from designopt.study.study import Constraint, Objective, Scenario
+from designopt.study.study import Objective, Scenario, StudyConstraint
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Statement:
     space: Space
     scenarios: tuple[Scenario, ...]
     objectives: tuple[Objective, ...]
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[StudyConstraint, ...] = ()
     figures: Mapping[str, Use[ObjectivePlugin]] = field(default_factory=dict)
     gradients: bool = False
     seed: int | None = None

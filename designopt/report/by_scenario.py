@@ -12,12 +12,12 @@ from designopt.problem import unequal
 
 if TYPE_CHECKING:
     from designopt.problem import Problem
-    from designopt.study.study import Constraint, Objective
+    from designopt.study.study import Objective, StudyConstraint
 
 Matrix = NDArray[np.float64]
 
 
-def values(item: Objective | Constraint, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> Matrix:
+def values(item: Objective | StudyConstraint, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> Matrix:
     """What `item` is in each scenario (n, s), in its unit and its own sign; NaN where it is not known."""
     with np.errstate(all="ignore"):
         found = np.broadcast_to(np.asarray(item.expression.evaluate(figures), dtype=float), shape)

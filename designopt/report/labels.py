@@ -19,7 +19,7 @@ from designopt.store.errors import plugin_options
 if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.store.result import Result
-    from designopt.study.study import Parameter
+    from designopt.study.study import DesignVariable
 
 Matrix = NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def parameter_label(p: Parameter) -> str:
+def parameter_label(p: DesignVariable) -> str:
     """A parameter's name with its unit in the study."""
     return with_unit(p.name, p.unit)
 

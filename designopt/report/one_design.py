@@ -15,7 +15,7 @@ from designopt.store.errors import StoreError
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
-    from designopt.study.study import Constraint
+    from designopt.study.study import StudyConstraint
 
 
 def labels(result: Result, row: int) -> list[str]:
@@ -51,7 +51,7 @@ def rating_rows(result: Result, row: int) -> list[list[str]]:
     return rows + [_limit_row(result, row, c) for c in result.problem.constraints]
 
 
-def _limit_row(result: Result, row: int, c: Constraint) -> list[str]:
+def _limit_row(result: Result, row: int, c: StudyConstraint) -> list[str]:
     """A limit with the value that it is held to and the room that is left, or by how much it is passed."""
     one = {name: values[row : row + 1] for name, values in result.outcomes.figures.items()}
     low, high = (float(side[0]) for side in result.problem.limited(c, one, 1))
@@ -71,7 +71,7 @@ def _limit_row(result: Result, row: int, c: Constraint) -> list[str]:
     return [c.name, value, c.unit, _limit(c), f"margin {room:.4g}" if room >= 0.0 else f"passed by {-room:.4g}"]
 
 
-def _limit(c: Constraint) -> str:
+def _limit(c: StudyConstraint) -> str:
     if c.equals is not None:
         return f"= {c.equals:g}"
     limits = [f">= {c.minimum:g}"] if c.minimum is not None else []

@@ -17,10 +17,10 @@ from designopt.store.disk.arrays import intact, remove_arrays
 from designopt.store.journal.schema import Kind
 from designopt.store.result import Result
 from designopt.store.views.validated import validation_keys
-from designopt.study.study import Study
+from designopt.study.study import StudyDefinition
 
 
-def finish(study: Study, dispatcher: Dispatcher) -> None:
+def finish(study: StudyDefinition, dispatcher: Dispatcher) -> None:
     """Evaluate what the study asks for beyond its stages and what is not on record yet."""
     if study.tolerances is not None:
         work = neighbours_to_do(study, dispatcher, study.tolerances)
@@ -39,7 +39,7 @@ def finish(study: Study, dispatcher: Dispatcher) -> None:
 # ------------------------------------------------------------------------------------------------------ validation
 
 
-def validate_chosen(study: Study, dispatcher: Dispatcher, result: Result) -> None:
+def validate_chosen(study: StudyDefinition, dispatcher: Dispatcher, result: Result) -> None:
     """Evaluate the chosen designs in the scenarios of the validation, which in the journal follow the study's own."""
     rows = list(dict.fromkeys(result.chosen().values()))
     if study.validate is None or not rows:
@@ -62,7 +62,7 @@ def validate_chosen(study: Study, dispatcher: Dispatcher, result: Result) -> Non
     dispatcher.run(pieces(work), len(work), tick=shown("validation", study, dispatcher, len(work)))
 
 
-def shown(what: str, study: Study, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
+def shown(what: str, study: StudyDefinition, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
     """Tells the progress display how far `what`, of which there are `total` evaluations, is: twice a second."""
     began, before = time.monotonic(), dispatcher.evaluations
     last = [began]
@@ -85,7 +85,7 @@ def shown(what: str, study: Study, dispatcher: Dispatcher, total: int) -> Callab
 # ---------------------------------------------------------------------------------------------------------- arrays
 
 
-def keep_arrays_of_best(study: Study, dispatcher: Dispatcher, result: Result) -> None:
+def keep_arrays_of_best(study: StudyDefinition, dispatcher: Dispatcher, result: Result) -> None:
     """Evaluate the chosen designs and the final front again to keep their arrays, as far as that is not done yet.
 
     Of the chosen designs all arrays are kept, of the others on the front those that are not of the chosen ones only.
@@ -117,7 +117,7 @@ def keep_arrays_of_best(study: Study, dispatcher: Dispatcher, result: Result) ->
             remove_arrays(store.path, key)
 
 
-def restore_arrays(study: Study, dispatcher: Dispatcher) -> None:
+def restore_arrays(study: StudyDefinition, dispatcher: Dispatcher) -> None:
     """Evaluate again what has lost its file or has a damaged one."""
     names = tuple(name for name, keep in study.execution.arrays.items() if keep == "all")
     store, ledger = dispatcher.store, dispatcher.ledger

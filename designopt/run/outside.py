@@ -21,7 +21,7 @@ from designopt.problem import Problem
 from designopt.run.evaluations.work import Waiting, Work
 from designopt.run.runner import run_study
 from designopt.store.folder import Store
-from designopt.study.study import Scenario, Study
+from designopt.study.study import Scenario, StudyDefinition
 from designopt.workers.outside import Outside
 
 
@@ -42,7 +42,7 @@ class Asked:
     place: int = field(repr=False)
 
 
-def ask(study: Study, store: Path, count: int) -> list[Asked]:
+def ask(study: StudyDefinition, store: Path, count: int) -> list[Asked]:
     """Up to `count` evaluations that `study` waits for in the folder `store`; none when it has come to its end.
 
     The same ones until they are told. Fewer than `count` where the solver has to know results before it asks for more.
@@ -62,13 +62,13 @@ def ask(study: Study, store: Path, count: int) -> list[Asked]:
     return [one for work in waiting for one in _asked(study, problem, work)][:count]
 
 
-def _without_assumptions(study: Study) -> Study:
+def _without_assumptions(study: StudyDefinition) -> StudyDefinition:
     """`study` without neighbours that it does not ask for: each is an experiment."""
     assumed = study.tolerances is not None and study.tolerances.assumed
     return dataclasses.replace(study, tolerances=None) if assumed else study
 
 
-def _asked(study: Study, problem: Problem, work: Work) -> list[Asked]:
+def _asked(study: StudyDefinition, problem: Problem, work: Work) -> list[Asked]:
     found = []
     for i, key in enumerate(work.keys):
         place = int(work.scenarios[i])
@@ -80,7 +80,7 @@ def _asked(study: Study, problem: Problem, work: Work) -> list[Asked]:
     return found
 
 
-def _scenario(study: Study, problem: Problem, kind: str, place: int) -> Scenario:
+def _scenario(study: StudyDefinition, problem: Problem, kind: str, place: int) -> Scenario:
     if kind == "validation" and study.validate is not None:
         return study.validate.scenarios[place]
     own = problem.unshifted.scenarios
@@ -88,7 +88,7 @@ def _scenario(study: Study, problem: Problem, kind: str, place: int) -> Scenario
 
 
 def tell(
-    study: Study, store: Path, asked: Sequence[Asked], results: Sequence[Mapping[str, float] | None], why: str
+    study: StudyDefinition, store: Path, asked: Sequence[Asked], results: Sequence[Mapping[str, float] | None], why: str
 ) -> None:
     """Record what came of evaluations `asked` before: outputs of the model by name, or None for one without a result,
     `why` being said of it. Durable when it returns.

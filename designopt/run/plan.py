@@ -7,10 +7,10 @@ from pathlib import Path
 from designopt.problem import Problem
 from designopt.run.progress import duration
 from designopt.store.errors import resume_command
-from designopt.study.study import Objective, StartFrom, Study
+from designopt.study.study import Objective, StartFrom, StudyDefinition
 
 
-def plan(study: Study, store: Path) -> str:
+def plan(study: StudyDefinition, store: Path) -> str:
     """A few lines of text: the problem, the stages with their budgets, where and how it runs. Runs nothing."""
     problem = Problem.of(study)
     lines = [

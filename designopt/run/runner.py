@@ -49,7 +49,7 @@ from designopt.store.provenance import other_code, provenance
 from designopt.store.result import Result
 from designopt.store.views.validated import with_validation
 from designopt.study.language.findings import nearest_or_all
-from designopt.study.study import Budget, Execution, Stage, Study
+from designopt.study.study import Budget, Execution, Stage, StudyDefinition
 from designopt.workers.auto import executor_for
 from designopt.workers.evaluation.programs import has_programs
 from designopt.workers.executor import Executor
@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 
 def run_study(
-    study: Study,
+    study: StudyDefinition,
     store_path: Path,
     *,
     resume: bool = False,
@@ -252,7 +252,9 @@ def _changed(budget: Budget, given: int | timedelta) -> Budget:
     return dataclasses.replace(budget, evaluations=given)
 
 
-def _refuse_too_small(study: Study, problem: Problem, budget: Mapping[str, int | timedelta], path: Path) -> None:
+def _refuse_too_small(
+    study: StudyDefinition, problem: Problem, budget: Mapping[str, int | timedelta], path: Path
+) -> None:
     """Raises `StoreError` of the store `path` for a given `budget` with which the solver of its stage cannot work."""
     for stage in study.stages:
         given, plugin = budget.get(stage.name), stage.solver.plugin
@@ -263,7 +265,7 @@ def _refuse_too_small(study: Study, problem: Problem, budget: Mapping[str, int |
                 raise StoreError(f"{path}: {text}", path)
 
 
-def _refuse_budgets(study: Study, problem: Problem, path: Path) -> None:
+def _refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None:
     """Budgets that the store cannot go on with are refused before anything is written.
 
     One below what its stage has asked for already; and another one than before of a stage that later ones start from,
@@ -320,7 +322,7 @@ def _known(store: Store, problem: Problem) -> Ledger:
     return ledger
 
 
-def _begin_session(store: Store, study: Study) -> list[str]:
+def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
     """A session begins; what there is to say of code that is not as it was."""
     facts = provenance(study)
     changed = other_code(store.path, facts)
@@ -373,7 +375,7 @@ def _note_end(dispatcher: Dispatcher, stage: Stage, told: str | None) -> None:
         dispatcher.event("solver_ended", text)
 
 
-def _run_stages(study: Study, dispatcher: Dispatcher, taken: Mapping[str, start_from.Taken]) -> None:
+def _run_stages(study: StudyDefinition, dispatcher: Dispatcher, taken: Mapping[str, start_from.Taken]) -> None:
     asked: dict[str, NDArray[np.int64]] = {}
     for number, stage in enumerate(study.stages, 1):
         logger.info("stage '%s' begins: %s", stage.name, stage.solver.plugin.name)

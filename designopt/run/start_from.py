@@ -26,7 +26,7 @@ from designopt.store.disk.explain import explain
 from designopt.store.errors import StoreError, reading
 from designopt.store.result import Result
 from designopt.study.language import units
-from designopt.study.study import Constraint, Objective, Parameter, StartFrom, Study
+from designopt.study.study import DesignVariable, Objective, StartFrom, StudyConstraint, StudyDefinition
 
 #: Where a store keeps what its stages took from other stores.
 FILE = "start_from.json"
@@ -83,7 +83,9 @@ def _order(outcomes: Outcomes) -> NDArray[np.int64]:
 # ----------------------------------------------------------------------------------------------------- other stores
 
 
-def take(study: Study, problem: Problem, path: Path, known: Mapping[str, Taken] | None = None) -> dict[str, Taken]:
+def take(
+    study: StudyDefinition, problem: Problem, path: Path, known: Mapping[str, Taken] | None = None
+) -> dict[str, Taken]:
     """What the stages of `study`, whose store is `path`, take from other stores, beyond what is `known`, by stage.
 
     Raises `StoreError` when one of them cannot be read, or its designs do not have the parameters of this problem.
@@ -98,7 +100,7 @@ def take(study: Study, problem: Problem, path: Path, known: Mapping[str, Taken] 
     return taken
 
 
-def settle(study: Study, problem: Problem, path: Path, taken: Mapping[str, Taken]) -> dict[str, Taken]:
+def settle(study: StudyDefinition, problem: Problem, path: Path, taken: Mapping[str, Taken]) -> dict[str, Taken]:
     """What the stages take from other stores: as the store `path` keeps it, else as in `taken`, kept from now on."""
     file = path / FILE
     try:
@@ -149,7 +151,7 @@ def _judged(other: Result, problem: Problem, who: str) -> Outcomes:
         (o.name, o.direction) for o in problem.objectives
     }
     outcomes = other.outcomes
-    items: list[Objective | Constraint] = [*problem.objectives, *problem.constraints]
+    items: list[Objective | StudyConstraint] = [*problem.objectives, *problem.constraints]
     for item in items:
         unknown = sorted(item.expression.names - outcomes.figures.keys())
         if unknown and alike:
@@ -201,7 +203,7 @@ def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
     return found[np.sort(first)]
 
 
-def _entry(p: Parameter, there: Parameter, value: Any) -> float:
+def _entry(p: DesignVariable, there: DesignVariable, value: Any) -> float:
     """The column entry of `p` for a `value` of the same parameter elsewhere; NaN when `p` cannot have it."""
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
     number = _converted(float(value), there.unit, p.unit) if numeric else np.nan
@@ -226,5 +228,5 @@ def _same(own: Any, value: Any, number: float) -> bool:
     return type(own) is type(value) and bool(own == value)
 
 
-def _inside(p: Parameter) -> float:
+def _inside(p: DesignVariable) -> float:
     return 0.0 if p.kind == "choice" else p.low

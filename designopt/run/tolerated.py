@@ -10,7 +10,7 @@ from designopt.run.evaluations.ledger import PENDING
 from designopt.run.evaluations.work import Work
 from designopt.store.result import Result
 from designopt.store.views.tolerated import beyond_limits, neighbours, spread_over
-from designopt.study.study import Study, Tolerances
+from designopt.study.study import StudyDefinition, Tolerances
 
 #: Where the study does not say how many, all neighbours together are this share of the designs of the stages, ...
 SHARE = 0.1
@@ -20,7 +20,7 @@ MOST, LEAST = 16, 8
 ROBUST = 24
 
 
-def plan(study: Study, tolerances: Tolerances, result: Result) -> dict[int, int]:
+def plan(study: StudyDefinition, tolerances: Tolerances, result: Result) -> dict[int, int]:
     """How many neighbours designs have, by row: a matter of numbers alone, so that a resumed run plans the same."""
     named = {label: row for label, row in result.chosen().items() if label != "robust"}
     chosen = [row for row in dict.fromkeys(named.values()) if not result.outcomes.failed[row]]
@@ -55,7 +55,7 @@ def with_margins(result: Result) -> list[int]:
     return list(dict.fromkeys(picked))
 
 
-def neighbours_to_do(study: Study, dispatcher: Dispatcher, tolerances: Tolerances) -> Work | None:
+def neighbours_to_do(study: StudyDefinition, dispatcher: Dispatcher, tolerances: Tolerances) -> Work | None:
     """The neighbours that are not on record yet, their slots registered in the ledger; None for none."""
     ledger = dispatcher.ledger
     if tolerances.assumed and SHARE * len(ledger.designs) < LEAST:

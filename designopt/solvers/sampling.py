@@ -21,7 +21,7 @@ from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Matrix, Space
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
 #: A grid with more points is refused: nobody waits for it, and it would not fit into memory with its outcomes.
 MOST_POINTS = 20_000_000
@@ -87,13 +87,13 @@ class FullFactorial:
                 raise InvalidSetting("levels", f"there is no free parameter '{unknown[0]}' (free: {known})")
         return [_level_count(p, self._count(p)) for p in space.free]
 
-    def _count(self, p: Parameter) -> int | None:
+    def _count(self, p: DesignVariable) -> int | None:
         if isinstance(self.levels, Mapping):
             return self.levels.get(p.name)
         return self.levels if p.kind == "real" else None
 
 
-def _level_count(p: Parameter, count: int | None) -> int:
+def _level_count(p: DesignVariable, count: int | None) -> int:
     """How many levels a parameter has; all of its values for None."""
     if count is not None and count < 1:
         raise InvalidSetting("levels", f"'{p.name}' needs at least 1 level, not {count}")
@@ -111,7 +111,7 @@ def _level_count(p: Parameter, count: int | None) -> int:
     return count
 
 
-def _levels(p: Parameter, count: int) -> Matrix:
+def _levels(p: DesignVariable, count: int) -> Matrix:
     """The `count` levels of one parameter as column values."""
     if p.kind == "choice":
         return np.arange(count, dtype=float)

@@ -13,7 +13,7 @@ import numpy as np
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Matrix, Space
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
 
 @solver("tpe", version=1)
@@ -130,7 +130,7 @@ def _told(outcomes: Outcomes) -> tuple[list[float], float]:
     return np.where(np.isfinite(F), F, 0.0).tolist(), float(outcomes.rank_violation[0])
 
 
-def _distribution(p: Parameter) -> Any:
+def _distribution(p: DesignVariable) -> Any:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if p.kind == "choice":
@@ -140,7 +140,7 @@ def _distribution(p: Parameter) -> Any:
     return FloatDistribution(float(p.low), float(p.high), log=p.scale == "log")
 
 
-def _suggested(trial: Any, p: Parameter) -> float:
+def _suggested(trial: Any, p: DesignVariable) -> float:
     """The column entry that Optuna suggests for `p`."""
     if p.kind == "choice":
         return float(trial.suggest_categorical(p.name, range(len(p.values))))

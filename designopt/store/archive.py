@@ -33,13 +33,13 @@ from designopt.plugin import (
     find,
 )
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Constraint, Objective, Study
+from designopt.study.study import Objective, StudyConstraint, StudyDefinition
 
 #: Fields of a study that are kept in files of their own or in another form.
 _APART = ("text", "path", "relations", "plugin_files")
 
 
-def encode(study: Study) -> dict[str, Any]:
+def encode(study: StudyDefinition) -> dict[str, Any]:
     """`study` as JSON data; files are referred to by digest (`files` lists them)."""
     return {
         **{f.name: encoded(getattr(study, f.name)) for f in dataclasses.fields(study) if f.name not in _APART},
@@ -49,7 +49,7 @@ def encode(study: Study) -> dict[str, Any]:
     }
 
 
-def files(study: Study) -> list[InputFile]:
+def files(study: StudyDefinition) -> list[InputFile]:
     """All files that `study` refers to; of those of data roots (`InputFile.root`) a store keeps the tables."""
     found: list[InputFile] = []
 
@@ -78,16 +78,16 @@ def decode(
     plugin_file: Callable[[str, str], bytes] | None = None,
     text: str = "",
     path: Path | None = None,
-) -> Study:
+) -> StudyDefinition:
     """The study that `encode` made `data` of; `file` gives a file for its name and digest, `plugin_file` the content of
     one with plugins (without it `file` does).
 
     What an older version did not know is at its default.
     """
-    hints = typing.get_type_hints(Study)
+    hints = typing.get_type_hints(StudyDefinition)
     content = plugin_file or (lambda name, digest: file(name, digest).content)
-    known = {f.name: f.name in data for f in dataclasses.fields(Study) if f.name not in _APART}
-    return Study(
+    known = {f.name: f.name in data for f in dataclasses.fields(StudyDefinition) if f.name not in _APART}
+    return StudyDefinition(
         **{name: _decoded(hints[name], data[name], file) for name, given in known.items() if given},
         relations=tuple(
             Expression.parse(relation, written)
@@ -120,7 +120,7 @@ def _decoded(hint: Any, item: Any, file: Callable[[str, str], InputFile]) -> Any
     hints = typing.get_type_hints(hint)
     names = [f.name for f in dataclasses.fields(hint) if f.name in item]
     values = {name: _decoded(hints[name], item[name], file) for name in names}
-    if hint in (Objective, Constraint):
+    if hint in (Objective, StudyConstraint):
         values["expression"] = Expression.parse(item["expression"], item.get("text"))
     return typing.cast(Any, hint)(**values)
 
@@ -159,7 +159,7 @@ def encoded(item: Any) -> Any:
             "unit": p.unit if isinstance(p, ObjectivePlugin) else "",
             **_abilities(item),
         }
-    if isinstance(item, (Objective, Constraint)):
+    if isinstance(item, (Objective, StudyConstraint)):
         return _item(item)
     if dataclasses.is_dataclass(item) and not isinstance(item, type):
         return {f.name: encoded(getattr(item, f.name)) for f in dataclasses.fields(item)}
@@ -198,7 +198,7 @@ def _field(field: Field) -> dict[str, Any]:
     return {"quantity": quantity, "required": field.required}
 
 
-def _item(item: Objective | Constraint) -> dict[str, Any]:
+def _item(item: Objective | StudyConstraint) -> dict[str, Any]:
     fields = {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
     return {**fields, "expression": str(item.expression), "text": item.expression.text, "over": encoded(item.over)}
 

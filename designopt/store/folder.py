@@ -23,7 +23,7 @@ from designopt.store.journal.reader import connect_to_read
 from designopt.store.journal.rebuild import rebuild
 from designopt.store.journal.writer import Journal
 from designopt.study.language.files import FolderFiles
-from designopt.study.study import Study
+from designopt.study.study import StudyDefinition
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 #: Files that are copied at the same time; each is in memory meanwhile.
@@ -38,7 +38,7 @@ class Store:
     `made_folder` is True when the folder was not there before; `repaired` says which records were damaged.
     """
 
-    def __init__(self, path: Path, study: Study, problem: Problem, lock: Lock, journal: Journal) -> None:
+    def __init__(self, path: Path, study: StudyDefinition, problem: Problem, lock: Lock, journal: Journal) -> None:
         self.path = path
         self.study = study
         self.problem = problem
@@ -48,7 +48,7 @@ class Store:
         self._lock = lock
 
     @classmethod
-    def create(cls, path: Path, study: Study, problem: Problem) -> Store:
+    def create(cls, path: Path, study: StudyDefinition, problem: Problem) -> Store:
         """A new store; `StoreError` when something is there already or the folder cannot be written."""
         try:
             if (path / "journal.db").exists():
@@ -78,7 +78,7 @@ class Store:
         return store
 
     @classmethod
-    def resume(cls, path: Path, study: Study, problem: Problem) -> Store:
+    def resume(cls, path: Path, study: StudyDefinition, problem: Problem) -> Store:
         """An existing store; `StoreError` when it is none, is in use, or belongs to another problem or format."""
         if not (path / "journal.db").exists():
             raise StoreError(f"{path}: is not a store with a journal; begin with: designopt run", path)
@@ -146,7 +146,7 @@ def discard(path: Path, *, folder: bool) -> None:
             path.rmdir()
 
 
-def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Study:
+def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> StudyDefinition:
     """The study that the store `path` belongs to, as far as its plugins are installed. `StoreError` when it is none.
 
     Files of data roots are no part of a store: their contents can be had where `data_roots` gives the folder.
@@ -224,7 +224,7 @@ def _copy(files: Mapping[str, InputFile], folder: Path) -> None:
             pass
 
 
-def _declared_in(study: Study, path: Path) -> list[str]:
+def _declared_in(study: StudyDefinition, path: Path) -> list[str]:
     """The files in which this process declared plugins of `study` that are not installed, for the command that resumes:
     a run from Python was not given them."""
     over = [o.over for o in study.objectives] + [c.over for c in study.constraints]
@@ -234,7 +234,7 @@ def _declared_in(study: Study, path: Path) -> list[str]:
     return list(dict.fromkeys(os.path.relpath(file) for file in files if file.is_file() and file.name not in given))
 
 
-def _write_study(path: Path, study: Study, problem: Problem) -> None:
+def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
     """Everything a resume or a reader needs: written whole or not at all, file by file."""
     data = {
         "digest": problem.digest,

@@ -18,7 +18,7 @@ from typing import Any
 from designopt.plugin import InputFile, Plugin, installed
 from designopt.plugin.code import code_number
 from designopt.plugin.discovery import is_installed
-from designopt.study.study import Study
+from designopt.study.study import StudyDefinition
 
 PACKAGES = (
     "scipy",
@@ -37,7 +37,7 @@ PACKAGES = (
 )
 
 
-def provenance(study: Study) -> dict[str, Any]:
+def provenance(study: StudyDefinition) -> dict[str, Any]:
     """One line of ``provenance.jsonl``."""
     uses = [study.model, *study.figures.values(), *(stage.solver for stage in study.stages)]
     found = versions([use.plugin for use in uses])

@@ -14,7 +14,7 @@ from designopt.store import archive
 from designopt.store.errors import StoreError
 from designopt.study.load import load_text
 from designopt.study.sections import schema
-from designopt.study.study import Constraint, Objective, Study
+from designopt.study.study import Objective, StudyConstraint, StudyDefinition
 
 #: Sections of a study file that may change without a simulation.
 SECTIONS = ("title", "description", "missing", "objectives", "constraints", "figures", "report")
@@ -25,8 +25,8 @@ _ANY_STAGE = "stages=[{name: stage, solver: {use: sobol, samples: 1}}]"
 
 
 def changed_study(
-    study: Study, path: Path, overrides: Sequence[str], on_record: Callable[[], Collection[str]]
-) -> Study:
+    study: StudyDefinition, path: Path, overrides: Sequence[str], on_record: Callable[[], Collection[str]]
+) -> StudyDefinition:
     """`study`, as it was run in the store `path`, with ``key=value`` texts applied to its file, checked again.
 
     `on_record` gives the names of the figures in the journal. Raises `StudyError` for texts that make no study,
@@ -87,7 +87,9 @@ def _refuse(path: Path, key: str) -> NoReturn:
     )
 
 
-def _refuse_unrecorded(study: Study, changed: Study, path: Path, on_record: Callable[[], Collection[str]]) -> None:
+def _refuse_unrecorded(
+    study: StudyDefinition, changed: StudyDefinition, path: Path, on_record: Callable[[], Collection[str]]
+) -> None:
     """Expressions may use what the journal holds."""
     for name, use in changed.figures.items():
         before = study.figures.get(name)
@@ -101,7 +103,7 @@ def _refuse_unrecorded(study: Study, changed: Study, path: Path, on_record: Call
                 path,
             )
     given = on_record()
-    items: list[Objective | Constraint] = [*changed.objectives, *changed.constraints]
+    items: list[Objective | StudyConstraint] = [*changed.objectives, *changed.constraints]
     for item in items:
         for name in sorted(item.expression.names):
             if name not in given:

@@ -32,7 +32,7 @@ from designopt.store.views.cheap import read_cheap
 from designopt.store.views.programs import ProgramRecord, read_programs
 from designopt.store.views.tolerated import ENOUGH, Tolerated, read_neighbours
 from designopt.store.views.validated import Validated, read_validation
-from designopt.study.study import Choice, Study
+from designopt.study.study import Choice, StudyDefinition
 
 if TYPE_CHECKING:
     import pandas
@@ -55,7 +55,7 @@ class Result:
     """
 
     path: Path
-    study: Study
+    study: StudyDefinition
     problem: Problem
     original: Result | None = field(default=None, kw_only=True)
     changes: tuple[str, ...] = field(default=(), kw_only=True)
@@ -82,7 +82,9 @@ class Result:
         return [c for c in self.columns() if c.role == "objective" or (c.role == "parameter" and c.of in free)]
 
     @classmethod
-    def open(cls, path: str | Path, study: Study | None = None, *, data: Mapping[str, Path] | None = None) -> Result:
+    def open(
+        cls, path: str | Path, study: StudyDefinition | None = None, *, data: Mapping[str, Path] | None = None
+    ) -> Result:
         """The result in the folder `path`; `StoreError` when it is not a store. Runs no code of the store.
 
         With `study` the plugins are taken from there; without, those that are installed. `data` are the folders of its

@@ -1,4 +1,4 @@
-"""Both passes over the data of a study file, and the `Study` that comes out when nothing is wrong.
+"""Both passes over the data of a study file, and the `StudyDefinition` that comes out when nothing is wrong.
 
 The first pass looks at each section (and each member of a list or mapping) by itself: keys, types, units, ranges. The
 second compares them and asks the plugins, about all that is not wrong by itself. The third, when a problem can be made
@@ -31,7 +31,7 @@ from designopt.study.sections.execution import stages as stages_
 from designopt.study.sections.goals import Goals
 from designopt.study.sections.scenarios import given as scenarios_
 from designopt.study.sections.schema import SECTIONS, TopLevelKey, section_type
-from designopt.study.study import Parameter, Scenario, Stage, Study, Tolerances
+from designopt.study.study import DesignVariable, Scenario, Stage, StudyDefinition, Tolerances
 
 #: Sections without which solvers cannot be asked about the problem: they name what is in them.
 _OF_PROBLEM = ("model", "space", "figures", "objectives")
@@ -60,11 +60,11 @@ class _Given:
 def check_study(
     data: Any,
     read: Files,
-    problem_of: Callable[[Study], Any] | None = None,
+    problem_of: Callable[[StudyDefinition], Any] | None = None,
     *,
     folder: pathlib.Path | None = None,
     typed: Callable[[Path], bool] = lambda path: False,
-) -> tuple[Study | None, list[Finding]]:
+) -> tuple[StudyDefinition | None, list[Finding]]:
     """The study that `data` describes (without its text), or None and everything that is wrong with it.
 
     `folder` and `typed` as in `Context`.
@@ -134,7 +134,7 @@ def _designs(
     known: Mapping[str, Any],
     plugin: ModelPlugin | None,
     solvers: stages_.Placements,
-) -> tuple[list[Parameter], list[stages_.Placed]]:
+) -> tuple[list[DesignVariable], list[stages_.Placed]]:
     """The parameters, of `space` or of the designs that solvers are given, and the stages with these designs."""
     found = {
         i: designs_.given(ctx, item.stage.solver, (*item.path, "solver"))
@@ -157,7 +157,7 @@ def _designs(
 
 
 def _baseline(
-    ctx: Context, given: _Given, parameters: list[Parameter], placed: list[stages_.Placed]
+    ctx: Context, given: _Given, parameters: list[DesignVariable], placed: list[stages_.Placed]
 ) -> tuple[Stage, ...]:
     """The stage that evaluates the designs of `baseline`, before all others; none without that section."""
     sections = given.values.get("baseline")
@@ -178,7 +178,7 @@ def _baseline(
     return (Stage(designs_.BASELINE, designs_.in_space(ctx, found, parameters), baseline=True),)
 
 
-def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages_.Placed]]:
+def _second_pass(ctx: Context, given: _Given) -> tuple[StudyDefinition | None, list[stages_.Placed]]:
     """The study as far as it is sound, and its sound stages; None when it poses no problem."""
     values = given.values
     part: Part | None = values.get("model")
@@ -242,7 +242,7 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[Study | None, list[stages
     whole = (parameters or "space" not in given.present) and (objectives or goals.none)
     if model is None or missing or not whole or not all(ctx.sound((name,)) for name in _OF_PROBLEM):
         return None, placed
-    study = Study(
+    study = StudyDefinition(
         name=values.get("study", ""),
         model=model,
         space=tuple(parameters),

@@ -1,4 +1,4 @@
-"""Study files read and checked: the way from text (or Python values) to a `Study`, or to everything that is wrong."""
+"""Study files read and checked: from text (or Python values) to a `StudyDefinition`, or to everything that is wrong."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from designopt.study.language.files import NO_FILES, Files, FolderFiles, GivenFi
 from designopt.study.language.findings import Finding, issues, nearest_or_all
 from designopt.study.language.yaml import MAX_BYTES, MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
 from designopt.study.sections.context import Context
-from designopt.study.study import Study
+from designopt.study.study import StudyDefinition
 
 #: A file given with ``--plugin``: its name and content.
 PluginFile = tuple[str, bytes]
 
 #: Makes the problem that solvers judge (`check`, `minimum_budget`): ``designopt.problem.Problem.of``, which this layer
 #: must not import.
-ProblemOf = Callable[[Study], Any]
+ProblemOf = Callable[[StudyDefinition], Any]
 
 
 def load_study(
@@ -36,7 +36,7 @@ def load_study(
     plugin_files: Sequence[PluginFile] = (),
     problem_of: ProblemOf | None = None,
     data: Mapping[str, Path] | None = None,
-) -> Study:
+) -> StudyDefinition:
     """The study in the file at `path`.
 
     `overrides` are ``key=value`` texts (``space.stiffness.low=1e4``; list elements by position or name) that replace or
@@ -70,7 +70,7 @@ def load_text(
     plugin_files: Sequence[PluginFile] = (),
     problem_of: ProblemOf | None = None,
     data: Mapping[str, Path] | None = None,
-) -> Study:
+) -> StudyDefinition:
     """The study in `text`, called `name` in messages: for text that is not (or not yet) in a file.
 
     Files named in it are taken from `files` (content by the name as written) when given, else from the folder `base`
@@ -92,7 +92,7 @@ def study_from_data(
     plugin_files: Sequence[PluginFile] = (),
     problem_of: ProblemOf | None = None,
     data: Mapping[str, Path] | None = None,
-) -> Study:
+) -> StudyDefinition:
     """The study with the same keys and values as a file, built in Python.
 
     A decorated model, solver, objective ... (or an instance of a decorated class) may stand for ``{use: name}`` or for
@@ -128,7 +128,7 @@ def _study(
     plugin_files: Sequence[PluginFile],
     problem_of: ProblemOf | None,
     folder: Path | None,
-) -> Study:
+) -> StudyDefinition:
     wrong: list[Issue] = []
     unloaded = []
     for name, content in plugin_files:
@@ -143,7 +143,7 @@ def _study(
         except StudyError as error:
             wrong.extend(error.issues)
 
-    def checked(root: Node) -> tuple[Study | None, list[Finding]]:
+    def checked(root: Node) -> tuple[StudyDefinition | None, list[Finding]]:
         def typed(path: Sequence[str | int]) -> bool:
             _, node = locate(root, path)
             return node is not None and not node.span.source.lines

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from designopt.files import InputFile
+from designopt.former import former_names
 from designopt.plugin import (
     AggregationPlugin,
     ExportPlugin,
@@ -21,7 +22,7 @@ from designopt.study.language.expressions.expression import Expression
 
 
 @dataclass(frozen=True)
-class Parameter:
+class DesignVariable:
     """A design variable, in the study's own unit.
 
     `factor` and `offset` lead to the model's unit: ``model value = factor * value + offset``.
@@ -112,7 +113,7 @@ class Objective:
 
 
 @dataclass(frozen=True)
-class Constraint:
+class StudyConstraint:
     """Limits on an expression of figures; exactly one of `minimum`, `maximum`, `equals` or both of the first two."""
 
     name: str
@@ -242,7 +243,7 @@ class Validation:
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyDefinition:
     """A whole study: problem, stages, execution and report. `text` is the file as given, or an equivalent one
     when values were overridden or the study was built in Python.
 
@@ -256,7 +257,7 @@ class Study:
 
     name: str
     model: Use[ModelPlugin]
-    space: tuple[Parameter, ...]
+    space: tuple[DesignVariable, ...]
     objectives: tuple[Objective, ...]
     stages: tuple[Stage, ...]
     title: str = ""
@@ -265,7 +266,7 @@ class Study:
     scenarios: tuple[Scenario, ...] = (Scenario("nominal"),)
     relations: tuple[Expression, ...] = ()
     figures: Mapping[str, Use[ObjectivePlugin]] = field(default_factory=dict)
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[StudyConstraint, ...] = ()
     execution: Execution = Execution()
     plots: tuple[Use[ReportPlugin], ...] = ()
     choose: tuple[Choice, ...] = ()
@@ -283,3 +284,9 @@ class Study:
     def baseline(self) -> Stage | None:
         """The stage that evaluates the designs to compare with, which comes first; None without any."""
         return next((stage for stage in self.stages if stage.baseline), None)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(
+        __name__, {"Study": "StudyDefinition", "Parameter": "DesignVariable", "Constraint": "StudyConstraint"}
+    )

@@ -24,12 +24,12 @@ from designopt.problem import (
 )
 from designopt.space import Matrix, Space
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Constraint, Objective, Parameter, Scenario
+from designopt.study.study import DesignVariable, Objective, Scenario, StudyConstraint
 
 
 def problem_from(
     function: Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, float]],
-    space: Sequence[Parameter],
+    space: Sequence[DesignVariable],
     *,
     minimize: Sequence[str],
     limits: Mapping[str, float] | None = None,
@@ -50,7 +50,7 @@ def problem_from(
             Objective(f"objective_{i}", Expression.parse(e), "minimize", worst) for i, e in enumerate(minimize)
         ),
         constraints=tuple(
-            Constraint(f"limit_{i}", Expression.parse(e), worst, maximum=m)
+            StudyConstraint(f"limit_{i}", Expression.parse(e), worst, maximum=m)
             for i, (e, m) in enumerate((limits or {}).items())
         ),
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.plugin import Diverged, InvalidDesign
 from designopt.problem import Problem
-from designopt.study.study import Parameter, Scenario
+from designopt.study.study import DesignVariable, Scenario
 from designopt.testing.evaluation import problem_from
 
 
@@ -21,7 +21,7 @@ def conformance_problems(objectives: int) -> tuple[Problem, ...]:
     limit or breaks the relation.
     """
     names = ("f", "g")[:objectives]
-    plane = (Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0))
+    plane = (DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0))
 
     def mixed(design: Mapping[str, Any], scenario: Mapping[str, Any]) -> Mapping[str, float]:
         x, k, n = design["x"], design["k"], design["n"]
@@ -47,11 +47,11 @@ def conformance_problems(objectives: int) -> tuple[Problem, ...]:
         problem_from(
             mixed,
             (
-                Parameter("x", "real", -1.0, 2.0),
-                Parameter("k", "real", 0.01, 100.0, scale="log"),
-                Parameter("n", "int", -2, 3),
-                Parameter("kind", "choice", values=("soft", "hard")),
-                Parameter("mass", "fixed", values=(3.0,)),
+                DesignVariable("x", "real", -1.0, 2.0),
+                DesignVariable("k", "real", 0.01, 100.0, scale="log"),
+                DesignVariable("n", "int", -2, 3),
+                DesignVariable("kind", "choice", values=("soft", "hard")),
+                DesignVariable("mass", "fixed", values=(3.0,)),
             ),
             minimize=names,
             limits={"h": 50.0},
@@ -61,10 +61,10 @@ def conformance_problems(objectives: int) -> tuple[Problem, ...]:
         problem_from(
             conditional,
             (
-                Parameter("spring", "choice", values=("steel", "air")),
-                Parameter("pressure", "real", 0.1, 2.0, scale="log", when={"spring": ("air",)}),
-                Parameter("x", "real", 0.0, 1.0),
-                Parameter("n", "int", 4, 4),
+                DesignVariable("spring", "choice", values=("steel", "air")),
+                DesignVariable("pressure", "real", 0.1, 2.0, scale="log", when={"spring": ("air",)}),
+                DesignVariable("x", "real", 0.0, 1.0),
+                DesignVariable("n", "int", 4, 4),
             ),
             minimize=names,
         ),

@@ -8,7 +8,7 @@ from pathlib import Path
 from designopt.plugin import PluginError
 from designopt.problem import Problem
 from designopt.store.errors import WorkersError
-from designopt.study.study import Study
+from designopt.study.study import StudyDefinition
 from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.evaluation.programs import ProgramWorker
 from designopt.workers.evaluation.serial import Serial
@@ -24,13 +24,13 @@ WORTHWHILE = 0.02
 
 
 def executor_for(
-    study: Study,
+    study: StudyDefinition,
     problem: Problem,
     path: Path,
     *,
     insecure: bool,
     allow_version_skew: bool,
-    programs: Study | None = None,
+    programs: StudyDefinition | None = None,
 ) -> Callable[[int], Executor]:
     """How to start the executor that `study.execution` asks for, given the number of evaluations that wait.
 

@@ -12,7 +12,7 @@ from pymoo.problems import get_problem
 
 from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.solvers.evolution.many_objectives import NSGA2
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import no_outcomes, problem_from
 
 pytestmark = pytest.mark.bench
@@ -43,7 +43,7 @@ class Batches:
 
 def as_problem(original: PymooProblem) -> Problem:
     space = [
-        Parameter(f"x{i}", "real", float(low), float(high))
+        DesignVariable(f"x{i}", "real", float(low), float(high))
         for i, (low, high) in enumerate(zip(original.xl, original.xu, strict=True))
     ]
     names = [f"f{j}" for j in range(original.n_obj)]

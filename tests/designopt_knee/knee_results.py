@@ -18,7 +18,7 @@ from designopt.plugin import Plugin, Use, find
 from designopt.problem import Problem
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Objective, Parameter, Scenario, Stage, Study
+from designopt.study.study import DesignVariable, Objective, Scenario, Stage, StudyDefinition
 
 SAMPLES, WINDOW = 200, 5
 STIFFNESS = np.linspace(12.0, 24.0, 13)  # kN/m
@@ -117,13 +117,13 @@ def made_up(
     if clearance is not None:
         figures["toe_clearance"] = clearance + 0 * period
     figures = {name: np.where(status == "ok", values, np.nan) for name, values in figures.items()}
-    study = Study(
+    study = StudyDefinition(
         name="knee",
         title="Made-up knee",
         model=Use(plugin(FourBarKnee)),
         space=(
-            Parameter("stiffness", "real", low=12.0, high=24.0, unit="kN/m", scale="log", factor=1000.0),
-            Parameter("damping_ratio", "real", low=0.03, high=0.1, unit="s"),
+            DesignVariable("stiffness", "real", low=12.0, high=24.0, unit="kN/m", scale="log", factor=1000.0),
+            DesignVariable("damping_ratio", "real", low=0.03, high=0.1, unit="s"),
         ),
         objectives=(minimize("mismatch", "1 - rho"), minimize("flexion", "abs(peak_error)", "deg")),
         stages=(Stage("sweep", Use(find("solver", "random"), {"samples": 8})),),

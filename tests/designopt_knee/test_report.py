@@ -22,7 +22,7 @@ from knee_results import CRITICAL, RATIOS, SAMPLES, STIFFNESS, MadeUp, made_up, 
 from designopt.report.page.page import render
 from designopt.report.section import Figure, Section
 from designopt.space import Space
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
 
 @pytest.fixture(scope="module")
@@ -95,9 +95,9 @@ def test_the_band_is_stated_to_be_chosen_and_lies_around_the_recorded_angle(resu
 def test_designs_are_named_by_the_parameters_that_vary(result: MadeUp) -> None:
     assert design_words(result, 1) == "k 13 kN/m, c/k 0.03 s"
     lengths = (
-        Parameter("shank_offset", "real", low=-20.0, high=20.0, unit="mm"),
-        Parameter("stiffness", "fixed", values=(16.0,), unit="kN/m"),
-        Parameter("damping_ratio", "real", low=0.01, high=0.2, unit="s"),
+        DesignVariable("shank_offset", "real", low=-20.0, high=20.0, unit="mm"),
+        DesignVariable("stiffness", "fixed", values=(16.0,), unit="kN/m"),
+        DesignVariable("damping_ratio", "real", low=0.01, high=0.2, unit="s"),
     )
     problem = replace(result.problem, space=Space(lengths))
     assert design_words(replace(result, problem=problem), 1) == "c/k 0.03 s, shank_offset 13 mm"
@@ -335,7 +335,7 @@ def test_legs_of_different_lengths_have_paths_of_their_own() -> None:
     space = (
         replace(shorter.study.space[0], name="cd_length", low=0.078, high=0.082, unit="m", factor=1.0, scale="linear"),
     )
-    fixed = Parameter("stiffness", "fixed", values=(16000.0,), unit="N/m")
+    fixed = DesignVariable("stiffness", "fixed", values=(16000.0,), unit="N/m")
     problem = replace(shorter.problem, space=Space((*space, shorter.study.space[1], fixed)))
     X = shorter.outcomes.X.copy()
     X[:, 0] = 0.078 + 0.004 * (X[:, 0] - 12.0) / 12.0

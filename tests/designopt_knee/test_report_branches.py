@@ -14,7 +14,7 @@ from knee_results import CRITICAL, MadeUp, made_up, minimize, plugin
 
 from designopt.plugin import Use, find
 from designopt.problem import Problem
-from designopt.study.study import Parameter, Scenario, Stage, Study
+from designopt.study.study import DesignVariable, Scenario, Stage, StudyDefinition
 
 #: Three dampings: a flip, an end at a contact of the heel, a branch that is not lost.
 RATIOS = np.array([0.02, 0.05, 0.1])
@@ -53,11 +53,11 @@ class Followed(MadeUp):
 
 def followed(*scenarios: str, **more: Any) -> Followed:
     names = scenarios or ("nominal",)
-    study = Study(
+    study = StudyDefinition(
         name="stability",
         title="Followed",
         model=Use(plugin(FourBarKneeBranch), more.pop("settings", {})),
-        space=(Parameter("damping_ratio", "real", low=0.02, high=0.12, unit="s"),),
+        space=(DesignVariable("damping_ratio", "real", low=0.02, high=0.12, unit="s"),),
         objectives=(minimize("critical", "critical_stiffness", "N/m"),),
         stages=(Stage("sweep", Use(find("solver", "random"), {"samples": 8})),),
         scenarios=tuple(Scenario(name) for name in names),

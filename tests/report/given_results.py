@@ -14,7 +14,7 @@ from designopt.plugin import Plugin, Quantity, Use, find, model
 from designopt.problem import Problem
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Constraint, Objective, Parameter, Scenario, Stage, Study
+from designopt.study.study import DesignVariable, Objective, Scenario, Stage, StudyConstraint, StudyDefinition
 
 
 class Given(TypedDict):
@@ -41,8 +41,8 @@ WORST = use(aggregations.worst)
 #: The solver of the only stage.
 SAMPLER = Use(find("solver", "sobol"), {"samples": 4})
 REAL = (
-    Parameter("width", "real", low=10.0, high=100.0, unit="mm", scale="log"),
-    Parameter("height", "real", low=0.0, high=1.0, unit="m"),
+    DesignVariable("width", "real", low=10.0, high=100.0, unit="mm", scale="log"),
+    DesignVariable("height", "real", low=0.0, high=1.0, unit="m"),
 )
 
 
@@ -54,8 +54,8 @@ def maximize(name: str, unit: str = "") -> Objective:
     return Objective(name, Expression.parse(name), "maximize", WORST, unit)
 
 
-def at_most(name: str, limit: float, unit: str = "") -> Constraint:
-    return Constraint(name, Expression.parse(name), WORST, maximum=limit, unit=unit)
+def at_most(name: str, limit: float, unit: str = "") -> StudyConstraint:
+    return StudyConstraint(name, Expression.parse(name), WORST, maximum=limit, unit=unit)
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,8 @@ def result(
     figures: Mapping[str, Any],
     *,
     objectives: tuple[Objective, ...] = (minimize("mass", "kg"), minimize("sag", "mm")),
-    constraints: tuple[Constraint, ...] = (),
-    space: tuple[Parameter, ...] = REAL,
+    constraints: tuple[StudyConstraint, ...] = (),
+    space: tuple[DesignVariable, ...] = REAL,
     scenarios: tuple[str, ...] = ("nominal",),
     status: Any = None,
     stage: Any = None,
@@ -117,7 +117,7 @@ def result(
     """A result with designs `X` (n, d) and `figures` (n,) or (n, s)."""
     X = np.array(X, dtype=float).reshape(-1, len([p for p in space if p.kind != "fixed"]))
     n, s = len(X), len(scenarios)
-    study = Study(
+    study = StudyDefinition(
         name="beam",
         title=title,
         model=use(given),

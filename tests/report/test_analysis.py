@@ -25,9 +25,9 @@ from designopt.report.parts.designs.front import front
 from designopt.report.parts.designs.influence import in_ask_order, influence
 from designopt.report.parts.designs.scenarios import scenarios
 from designopt.report.parts.failures import failures
-from designopt.study.study import Choice, Parameter, Scenario, Stage, Validation
+from designopt.study.study import Choice, DesignVariable, Scenario, Stage, Validation
 
-UNIT = tuple(Parameter(name, "real", low=0.0, high=1.0) for name in ("a", "b", "c"))
+UNIT = tuple(DesignVariable(name, "real", low=0.0, high=1.0) for name in ("a", "b", "c"))
 
 
 class _Asked(Exception):
@@ -147,7 +147,7 @@ def test_a_study_without_a_sensitivity_stage_has_no_such_part() -> None:
 
 # -------------------------------------------------------------------------------------------------------- scenarios
 
-SPACE = (Parameter("width", "real", low=10.0, high=100.0, unit="mm"),)
+SPACE = (DesignVariable("width", "real", low=10.0, high=100.0, unit="mm"),)
 
 
 def weathered() -> GivenResult:
@@ -371,8 +371,8 @@ def test_limits_that_nothing_comes_near_are_said_to_be_inactive() -> None:
 
 def test_bounds_of_a_conditional_parameter_count_where_it_is_active() -> None:
     space = (
-        Parameter("kind", "choice", values=("box", "tube")),
-        Parameter("wall", "real", low=1.0, high=9.0, unit="mm", when={"kind": ("tube",)}),
+        DesignVariable("kind", "choice", values=("box", "tube")),
+        DesignVariable("wall", "real", low=1.0, high=9.0, unit="mm", when={"kind": ("tube",)}),
     )
     given = result([(0, 5.0), (0, 5.0), (1, 9.0), (1, 4.0)], {"mass": [1, 2, 3, 4], "sag": [4, 3, 2, 1]}, space=space)
     assert limits(given).findings[0] == (  # type: ignore[union-attr]

@@ -17,7 +17,7 @@ from designopt.report.comparison.differences import differences
 from designopt.report.comparison.page import write_comparison
 from designopt.report.notebook import plot
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Objective, Parameter, Scenario, Stage
+from designopt.study.study import DesignVariable, Objective, Scenario, Stage
 
 
 def store(name: str, values: Any, **more: Any) -> GivenResult:
@@ -129,7 +129,7 @@ def test_differences_of_the_studies_are_said_in_words() -> None:
     b = replace(
         a,
         seed=4,
-        space=(replace(a.space[0], high=80.0), Parameter("n", "int", low=1, high=3)),
+        space=(replace(a.space[0], high=80.0), DesignVariable("n", "int", low=1, high=3)),
         relations=(Expression.parse("width <= 60"),),
         scenarios=(Scenario("nominal", {"wind": 3.0}), Scenario("gale")),
         objectives=(replace(a.objectives[0], over=Use(find("aggregation", "mean"))), a.objectives[1]),

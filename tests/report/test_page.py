@@ -23,7 +23,7 @@ from designopt.plugin import report
 from designopt.report import Figure, Section, Selector, Table, write_report
 from designopt.report.page.data import as_plain
 from designopt.report.page.page import render, sections
-from designopt.study.study import Execution, Parameter
+from designopt.study.study import DesignVariable, Execution
 
 
 class Page(HTMLParser):
@@ -83,8 +83,8 @@ def test_plotly_is_within_once_and_packed(grid_result: GivenResult, tmp_path: Pa
 def test_user_strings_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script><img src=x onerror=alert(2)>"
     space = (
-        Parameter("width", "real", low=10.0, high=100.0, unit=evil),
-        Parameter("kind", "choice", values=(evil, "b")),
+        DesignVariable("width", "real", low=10.0, high=100.0, unit=evil),
+        DesignVariable("kind", "choice", values=(evil, "b")),
     )
     X = [(w, k) for w in (10.0, 20.0, 50.0) for k in (0, 1)]
     figures = {"mass": [1, 2, 3, 4, 5, 6], "sag": [6, 5, 4, 3, 2, 1]}
@@ -167,10 +167,10 @@ def test_results_without_a_best_design_say_why(given: GivenResult, sentence: str
 
 
 CHOICES = (
-    Parameter("width", "real", low=10.0, high=100.0, unit="mm"),
-    Parameter("count", "int", low=1, high=4),
-    Parameter("profile", "choice", values=("box", "tube", True)),
-    Parameter("steel", "fixed", values=("S355",)),
+    DesignVariable("width", "real", low=10.0, high=100.0, unit="mm"),
+    DesignVariable("count", "int", low=1, high=4),
+    DesignVariable("profile", "choice", values=("box", "tube", True)),
+    DesignVariable("steel", "fixed", values=("S355",)),
 )
 
 
@@ -328,10 +328,3 @@ def test_values_of_designs_stand_on_the_page_once(tmp_path: Path) -> None:
     width = np.frombuffer(base64.b64decode(page.designs["columns"][1]["bdata"]), page.designs["columns"][1]["dtype"])
     np.testing.assert_allclose(width, given.outcomes.X[rows, 0], rtol=1e-6)
     assert not [t for f in page.figures for t in f["plot"]["data"] if "customdata" in t and t["type"] == "scatter"]
-
-
-def test_the_former_name_of_selectors_works_with_a_message():
-    import designopt.report
-
-    with pytest.warns(DeprecationWarning, match="is called Selector now"):
-        assert designopt.report.Choice is Selector

@@ -23,7 +23,7 @@ from designopt.report.parts.designs.front import _box, _overlap, _spread, front,
 from designopt.report.parts.designs.map import edges, map_figures
 from designopt.report.parts.designs.parallel import parallel, wrapped
 from designopt.report.parts.failures import failures
-from designopt.study.study import Parameter, Stage
+from designopt.study.study import DesignVariable, Stage
 
 # Four designs on the front (0 to 3), one dominated, one that breaks mass <= 9.
 POINTS = [(1.0, 8.0), (2.0, 4.0), (4.0, 2.0), (8.0, 1.0), (5.0, 5.0), (9.5, 0.5)]
@@ -129,7 +129,7 @@ def test_designs_off_a_grid_are_mapped_as_coloured_points() -> None:
 
 
 def test_more_than_two_parameters_are_mapped_by_pairs() -> None:
-    space = tuple(Parameter(name, "real", low=0.0, high=1.0) for name in "abcd")
+    space = tuple(DesignVariable(name, "real", low=0.0, high=1.0) for name in "abcd")
     X = np.random.default_rng(1).random((40, 4))
     section = map_figures(result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space))
     assert section is not None
@@ -160,7 +160,7 @@ def test_a_grid_is_found_by_stage_and_filled_by_later_stages() -> None:
 
 @pytest.mark.parametrize("nodes", [[5.0], [1.0, 2.0, 4.0]])
 def test_cell_borders_lie_around_their_nodes(nodes: list[float]) -> None:
-    for p in (None, Parameter("k", "real", low=1.0, high=9.0, scale="log")):
+    for p in (None, DesignVariable("k", "real", low=1.0, high=9.0, scale="log")):
         borders = edges(np.array(nodes), p)
         assert (borders[:-1] < nodes).all()
         assert (borders[1:] > nodes).all()
@@ -218,7 +218,7 @@ def test_a_counted_figure_at_its_limit_is_not_said_to_be_held_back() -> None:
 
 
 def test_whole_numbers_reach_their_bounds_too() -> None:
-    space = (Parameter("count", "int", low=1, high=5), Parameter("kind", "choice", values=("box", "tube")))
+    space = (DesignVariable("count", "int", low=1, high=5), DesignVariable("kind", "choice", values=("box", "tube")))
     given = result([(5, 1), (5, 1), (3, 1)], {"mass": [1, 2, 3], "sag": [3, 2, 1]}, space=space)
     assert limits(given).findings == (  # type: ignore[union-attr]
         "count is at its upper bound (5) in 67 % of the front.",
@@ -281,7 +281,7 @@ def test_failures_are_counted_by_class_and_drawn_where_they_lie(grid_result: Giv
 
 
 def test_failures_are_drawn_over_the_parameters_in_which_they_differ() -> None:
-    space = tuple(Parameter(name, "real", low=0.0, high=1.0) for name in "abc")
+    space = tuple(DesignVariable(name, "real", low=0.0, high=1.0) for name in "abc")
     X = np.random.default_rng(2).random((60, 3))
     bad = (X[:, 1] > 0.7) | (X[:, 2] > 0.8)
     given = result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space, status=np.where(bad, "diverged", "ok"))
@@ -335,9 +335,9 @@ def test_parallel_coordinates_hold_feasible_designs_only() -> None:
 
 def test_an_inactive_parameter_is_drawn_below_its_range_and_says_so() -> None:
     space = (
-        Parameter("kind", "choice", values=("rod", "tube")),
-        Parameter("wall", "real", low=1.0, high=9.0, unit="mm", when={"kind": ("tube",)}),
-        Parameter("fill", "choice", values=("foam", "air"), when={"kind": ("tube",)}),
+        DesignVariable("kind", "choice", values=("rod", "tube")),
+        DesignVariable("wall", "real", low=1.0, high=9.0, unit="mm", when={"kind": ("tube",)}),
+        DesignVariable("fill", "choice", values=("foam", "air"), when={"kind": ("tube",)}),
     )
     given = result([(1, 2.0, 1), (0, 1.0, 0)], {"mass": [1, 2], "sag": [2, 1]}, space=space)
     section = parallel(given)

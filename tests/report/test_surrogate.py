@@ -6,12 +6,12 @@ from given_results import at_most, minimize, result
 
 from designopt.plugin import Use, find
 from designopt.report.parts.designs.surrogate import surrogate
-from designopt.study.study import Parameter, Stage
+from designopt.study.study import DesignVariable, Stage
 
 SPACE = (
-    Parameter("width", "real", low=10.0, high=100.0, unit="mm", scale="log"),
-    Parameter("count", "int", low=1, high=4),
-    Parameter("kind", "choice", values=("steel", "wood")),
+    DesignVariable("width", "real", low=10.0, high=100.0, unit="mm", scale="log"),
+    DesignVariable("count", "int", low=1, high=4),
+    DesignVariable("kind", "choice", values=("steel", "wood")),
 )
 GP = (Stage("search", Use(find("solver", "gp"), {})),)
 

@@ -8,7 +8,7 @@ from designopt.plugin import Use, find, load_file
 from designopt.store.journal import schema
 from designopt.store.journal.reader import JournalReader
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Budget, Execution, Objective, Parameter, Scenario, Stage, Study
+from designopt.study.study import Budget, DesignVariable, Execution, Objective, Scenario, Stage, StudyDefinition
 
 PLUGINS = Path(__file__).with_name("plugins.py")
 
@@ -23,10 +23,10 @@ def make_study(model="bowl", *, minimize=("height",), low=-2.0, high=2.0, names=
     settings = others.pop("settings", {})
     scenarios = others.pop("scenarios", ({},))
     execution = others.pop("execution", {"executor": "serial"})
-    return Study(
+    return StudyDefinition(
         name="test",
         model=use("model", model, **settings),
-        space=tuple(Parameter(n, "real", low, high) for n in names),
+        space=tuple(DesignVariable(n, "real", low, high) for n in names),
         objectives=tuple(
             Objective(f"f{i}", Expression.parse(text), "minimize", use("aggregation", "worst"))
             for i, text in enumerate(minimize)

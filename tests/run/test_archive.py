@@ -15,13 +15,13 @@ from designopt.study.study import (
     Budget,
     Choice,
     Cluster,
-    Constraint,
+    DesignVariable,
     HypervolumeGain,
-    Parameter,
     Scenario,
     Stage,
     StartFrom,
-    Study,
+    StudyConstraint,
+    StudyDefinition,
     Validation,
 )
 
@@ -48,7 +48,7 @@ def test_every_part_of_a_study_comes_back_from_its_json():
     study = make_study(
         scenarios=({}, {"shift": 1.0, "file": table}),
         constraints=(
-            Constraint("c", Expression.parse("height*2 + 1"), use("aggregation", "quantile", level=0.5), 1.0),
+            StudyConstraint("c", Expression.parse("height*2 + 1"), use("aggregation", "quantile", level=0.5), 1.0),
         ),
         relations=(Expression.parse("a <= 0.5 * b"), Expression.parse("a <= 1.5*b", "a <= 1500 [mm/m] * b")),
         plots=(use("aggregation", "worst"),),
@@ -77,7 +77,7 @@ def test_every_part_of_a_study_comes_back_from_its_json():
         export=(Use(find("export", "csv")),),
     )
     settings = {"bolts": [Bolt(0.25, drawing), Bolt(1.0)], "table": table}
-    space = (*study.space, Parameter("kind", "choice", values=("x", 1, True), when={"b": (0.5, "y")}))
+    space = (*study.space, DesignVariable("kind", "choice", values=("x", 1, True), when={"b": (0.5, "y")}))
     study = dataclasses.replace(study, model=Use(bolted.__designopt__, settings), space=space)
     contents = {f.digest: f.content for f in archive.files(study)}
     assert {f.name for f in archive.files(study)} == {"a/table.csv", "spare.csv", "bolt.svg", "mine.py"}
@@ -119,7 +119,7 @@ def test_what_an_older_version_did_not_know_is_at_its_default():
     for name in ("cluster", "on_failure", "order"):
         del data["execution"][name]
     back = archive.decode(data, file=no_file)
-    for field in dataclasses.fields(Study):
+    for field in dataclasses.fields(StudyDefinition):
         if field.name not in ("model", "objectives", "stages"):  # plugins have their settings written out
             assert getattr(back, field.name) == getattr(study, field.name), field.name
     assert back.stages[0].budget == Budget()

@@ -10,7 +10,7 @@ from designopt.run.runner import run_study
 from designopt.store.errors import FailurePolicyStop
 from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
 
 def trouble(kind, values=range(40, 60), settings=None, **execution):
@@ -112,9 +112,9 @@ def test_where_designs_failed_is_told_for_what_was_active_only(tmp_path):
     study = trouble("diverge", [0], {"width": 1000.0}, stop_if_share_above=0.1, after=1)
     space = (
         *study.space,
-        Parameter("mode", "choice", values=("x", "y")),
-        Parameter("n", "int", 1, 9),
-        Parameter("only_y", "real", 0.0, 1.0, when={"mode": ("y",)}),
+        DesignVariable("mode", "choice", values=("x", "y")),
+        DesignVariable("n", "int", 1, 9),
+        DesignVariable("only_y", "real", 0.0, 1.0, when={"mode": ("y",)}),
     )
 
     class OneDesign:

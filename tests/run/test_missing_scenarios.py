@@ -15,7 +15,7 @@ from designopt.plugin import Use, model
 from designopt.problem import Problem
 from designopt.space import Space
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Constraint, Objective, Parameter, Scenario
+from designopt.study.study import DesignVariable, Objective, Scenario, StudyConstraint
 
 
 @model("missing_test", version=1, unchecked=True)
@@ -29,10 +29,10 @@ def problem(over: Any = aggregations.mean, share: float = 0.25, **settings: Any)
     y = Expression.parse("y")
     return Problem(
         model=Use(anything.__designopt__, {}),  # type: ignore[attr-defined]
-        space=Space((Parameter("a", "real", 0.0, 1.0),)),
+        space=Space((DesignVariable("a", "real", 0.0, 1.0),)),
         scenarios=tuple(Scenario(str(i)) for i in range(4)),
         objectives=(Objective("y", y, "minimize", use),),
-        constraints=(Constraint("limit", y, Use(aggregations.worst.__designopt__, {}), maximum=3.0),),  # type: ignore[attr-defined]
+        constraints=(StudyConstraint("limit", y, Use(aggregations.worst.__designopt__, {}), maximum=3.0),),  # type: ignore[attr-defined]
         missing=share,
     )
 

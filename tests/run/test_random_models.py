@@ -12,7 +12,7 @@ from designopt.plugin import Use, find, load_file
 from designopt.problem import Problem
 from designopt.run.runner import run_study
 from designopt.store import archive
-from designopt.study.study import Parameter, Stage
+from designopt.study.study import DesignVariable, Stage
 from designopt.workers.evaluation.evaluate import evaluate_one, trial
 
 PLUGINS = Path(__file__).with_name("plugins_random.py")
@@ -73,7 +73,7 @@ def test_one_design_alone_has_the_numbers_of_the_run(tmp_path):
     ],
 )
 def test_one_design_alone_is_refused_where_the_study_does_not_look(kind, value, message):
-    study = dataclasses.replace(dice(), space=(Parameter("a", kind, -2, 2, unit="mm"),))
+    study = dataclasses.replace(dice(), space=(DesignVariable("a", kind, -2, 2, unit="mm"),))
     with pytest.raises(ValueError, match=f"^{message}$"):
         evaluate_one(study, {"a": value})
     assert evaluate_one(study, {"a": 2}).ok

@@ -14,11 +14,11 @@ from designopt.run.runner import resume_study, run_study
 from designopt.store.errors import StoreError, WorkersError
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Budget, Choice, Constraint, HypervolumeGain, Parameter, Stage, StartFrom
+from designopt.study.study import Budget, Choice, DesignVariable, HypervolumeGain, Stage, StartFrom, StudyConstraint
 
 
 def constraint(name, of, **limits):
-    return Constraint(name, Expression.parse(of), use("aggregation", "worst"), **limits)
+    return StudyConstraint(name, Expression.parse(of), use("aggregation", "worst"), **limits)
 
 
 def run(tmp_path, values, **others):
@@ -165,10 +165,10 @@ def test_attained_bounds_are_shares_of_designs_within_a_hundredth_of_the_range(t
     space = dataclasses.replace(
         result.problem.space,
         parameters=(
-            Parameter("n", "int", 1, 5),
-            Parameter("k", "real", 1.0, 1e4, scale="log"),
-            Parameter("c", "choice", values=("x", "y")),
-            Parameter("g", "real", 0.0, 1.0, when={"c": ("y",)}),
+            DesignVariable("n", "int", 1, 5),
+            DesignVariable("k", "real", 1.0, 1e4, scale="log"),
+            DesignVariable("c", "choice", values=("x", "y")),
+            DesignVariable("g", "real", 0.0, 1.0, when={"c": ("y",)}),
         ),
     )
     from designopt.store.views.activity import attained_bounds

@@ -21,7 +21,7 @@ from designopt.store.journal.schema import FORMAT
 from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Budget, Constraint, Parameter, Stage, StartFrom
+from designopt.study.study import Budget, DesignVariable, Stage, StartFrom, StudyConstraint
 
 
 def trouble(kind, values=range(40, 60), **others):
@@ -248,9 +248,9 @@ def test_a_solver_that_asks_for_something_else_is_stopped_at_the_first_differenc
 
 def test_scenarios_choices_and_integers_come_back_from_the_journal(tmp_path):
     space = (
-        Parameter("a", "int", -3, 3),
-        Parameter("mode", "choice", values=("x", 1, True, 2.5)),
-        Parameter("b", "fixed", values=(0.5,)),
+        DesignVariable("a", "int", -3, 3),
+        DesignVariable("mode", "choice", values=("x", 1, True, 2.5)),
+        DesignVariable("b", "fixed", values=(0.5,)),
     )
     study = dataclasses.replace(make_study(scenarios=({}, {"shift": 1.0})), space=space)
     result = run_study(study, tmp_path / "s")
@@ -317,7 +317,7 @@ def test_too_large_a_share_of_failures_ends_the_run_and_says_where_they_lie(tmp_
         stages=(listed(np.linspace(0, 100, 400)),),
         execution={"executor": "serial", "stop_if_share_above": 0.2, "after": 20},
     )
-    study = dataclasses.replace(study, space=(Parameter("fixed", "fixed", values=(7.0,)), *study.space))
+    study = dataclasses.replace(study, space=(DesignVariable("fixed", "fixed", values=(7.0,)), *study.space))
     with pytest.raises(FailurePolicyStop, match=r"failed, more than the share 0.2 .* failed within a 20"):
         run_study(study, tmp_path / "s")
 
@@ -380,7 +380,7 @@ def test_damaged_stores_are_refused_with_a_message(tmp_path):
 def test_a_store_is_resumed_from_what_is_kept_in_it(tmp_path):
     study = make_study(
         "wave", minimize=("square", "mean"), names=("a",), figures={"mean": use("objective", "signal_mean", gain=2.0)},
-        constraints=(Constraint("c", Expression.parse("mean * 2"), use("aggregation", "worst"), maximum=3.0),),
+        constraints=(StudyConstraint("c", Expression.parse("mean * 2"), use("aggregation", "worst"), maximum=3.0),),
         stages=(Stage("walk", use("solver", "walk"), Budget(evaluations=20)),),
     )  # fmt: skip
     first = run_study(study, tmp_path / "s")

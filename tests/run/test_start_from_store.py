@@ -19,9 +19,9 @@ from designopt.space import Space
 from designopt.store.errors import Interrupted, StoreError
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Budget, HypervolumeGain, Parameter, Stage, StartFrom, Validation
+from designopt.study.study import Budget, DesignVariable, HypervolumeGain, Stage, StartFrom, Validation
 
-A = Parameter("a", "real", -2.0, 2.0)
+A = DesignVariable("a", "real", -2.0, 2.0)
 
 
 def sweep(**others):
@@ -242,15 +242,19 @@ def spaces(theirs, ours, relations=()):
 
 
 def test_values_are_matched_by_name_and_converted_by_unit():
-    there = (Parameter("k", "real", 1, 9, unit="kN/m"), Parameter("b", "real", 0, 1), Parameter("n", "int", 1, 9))
-    here = (Parameter("n", "real", 0, 5), Parameter("k", "real", 1000, 9000, unit="N/m"))
+    there = (
+        DesignVariable("k", "real", 1, 9, unit="kN/m"),
+        DesignVariable("b", "real", 0, 1),
+        DesignVariable("n", "int", 1, 9),
+    )
+    here = (DesignVariable("n", "real", 0, 5), DesignVariable("k", "real", 1000, 9000, unit="N/m"))
     X = np.array([[2.5, 0.1, 3], [9.0, 0.2, 9], [9.0, 0.3, 2], [2.5, 0.4, 3]])
     assert translated(X, *spaces(there, here)).tolist() == [[3.0, 2500.0], [2.0, 9000.0]]
 
 
 def test_choices_are_matched_by_value_and_type():
-    there = Parameter("c", "choice", values=("x", 1, True, "y"))
-    here = Parameter("c", "choice", values=(True, "y", "x", 2))
+    there = DesignVariable("c", "choice", values=("x", 1, True, "y"))
+    here = DesignVariable("c", "choice", values=(True, "y", "x", 2))
     assert translated(np.array([[0.0], [1.0], [2.0], [3.0]]), *spaces([there], [here])).tolist() == [
         [2.0],
         [0.0],
@@ -259,21 +263,21 @@ def test_choices_are_matched_by_value_and_type():
 
 
 def test_a_real_value_is_an_integer_only_if_it_is_one():
-    there, here = Parameter("n", "real", 0, 9, unit="mm"), Parameter("n", "int", 0, 9000, unit="um")
+    there, here = DesignVariable("n", "real", 0, 9, unit="mm"), DesignVariable("n", "int", 0, 9000, unit="um")
     assert translated(np.array([[2.0], [2.0005], [3.001]]), *spaces([there], [here])).tolist() == [[2000.0], [3001.0]]
 
 
 def test_what_is_fixed_here_must_have_its_value_there():
-    there = (A, Parameter("m", "choice", values=("steel", "oak")), Parameter("t", "real", 0, 9, unit="mm"))
-    here = (A, Parameter("m", "fixed", values=("oak",)), Parameter("t", "fixed", values=(0.002,), unit="m"),
-            Parameter("new", "fixed", values=(1.0,)))  # fmt: skip
+    there = (A, DesignVariable("m", "choice", values=("steel", "oak")), DesignVariable("t", "real", 0, 9, unit="mm"))
+    here = (A, DesignVariable("m", "fixed", values=("oak",)), DesignVariable("t", "fixed", values=(0.002,), unit="m"),
+            DesignVariable("new", "fixed", values=(1.0,)))  # fmt: skip
     X = np.array([[1.0, 0, 2.0], [1.1, 1, 2.0], [1.2, 1, 3.0]])
     assert translated(X, *spaces(there, here)).tolist() == [[1.1]]
 
 
 def test_what_is_fixed_there_has_that_value_here():
-    there = (A, Parameter("t", "fixed", values=(2.0,), unit="mm"))
-    here = (Parameter("t", "real", 0, 1, unit="m"), A)
+    there = (A, DesignVariable("t", "fixed", values=(2.0,), unit="mm"))
+    here = (DesignVariable("t", "real", 0, 1, unit="m"), A)
     assert translated(np.array([[1.0]]), *spaces(there, here)).tolist() == [[0.002, 1.0]]
 
 
@@ -282,8 +286,8 @@ def test_broken_relations_leave_a_design_out():
 
 
 def test_a_parameter_that_was_inactive_there_cannot_be_active_here():
-    kind = Parameter("kind", "choice", values=("p", "pd"))
-    gain = Parameter("gain", "real", 0.0, 2.0)
+    kind = DesignVariable("kind", "choice", values=("p", "pd"))
+    gain = DesignVariable("gain", "real", 0.0, 2.0)
     when = dataclasses.replace(gain, when={"kind": ("pd",)})
     X = np.array([[0.0, 1.0], [1.0, 0.25]])
     assert translated(X, *spaces([kind, when], [kind, gain])).tolist() == [[1.0, 0.25]]

@@ -20,12 +20,12 @@ from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.load import load_text
 from designopt.study.neighbours import shifts, with_neighbours
-from designopt.study.study import Choice, Constraint, Scenario, Shift, Stage, Tolerance, Tolerances
+from designopt.study.study import Choice, Scenario, Shift, Stage, StudyConstraint, Tolerance, Tolerances
 
 OFF = Tolerances((Tolerance("a", 0.1),), neighbours=16, front=0)
 POINTS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
 #: Where b is 0, the outputs of `bowl` are height = (a - shift)^2 and slope = |a - shift| + 1.
-LIMIT = Constraint("low", Expression.parse("height"), use("aggregation", "worst"), maximum=0.81)
+LIMIT = StudyConstraint("low", Expression.parse("height"), use("aggregation", "worst"), maximum=0.81)
 
 
 def study(points=POINTS, **others):
@@ -109,7 +109,7 @@ def test_the_rule_robust_picks_a_design_that_keeps_its_limits_behind_the_front_i
     """The best design, a = 1 and b = 0, is at the limit."""
 
     def made(choose):
-        limit = Constraint("low", Expression.parse("height"), use("aggregation", "worst"), maximum=1.0)
+        limit = StudyConstraint("low", Expression.parse("height"), use("aggregation", "worst"), maximum=1.0)
         return make_study(
             minimize=("2 - slope",), names=("a", "b"), low=0.0, high=1.0, constraints=(limit,), choose=choose,
             stages=(Stage("grid", use("solver", "full_factorial", levels=21)),),

@@ -14,7 +14,7 @@ from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted
 from designopt.store.result import Result
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Choice, Constraint, Scenario, Validation
+from designopt.study.study import Choice, Scenario, StudyConstraint, Validation
 
 SHIFTS = (0.25, -0.5, 0.75)
 
@@ -64,7 +64,7 @@ def test_what_the_solvers_hear_and_the_table_are_as_without_validation(tmp_path)
 
 
 def test_objectives_quantiles_and_limits_are_those_of_each_scenario_by_itself(tmp_path):
-    limit = Constraint("low", Expression.parse("height"), use("aggregation", "worst"), maximum=0.5)
+    limit = StudyConstraint("low", Expression.parse("height"), use("aggregation", "worst"), maximum=0.5)
     s = study(stages=(listed([0.25, 0.5, 1.5]),), constraints=(limit,))
     s = dataclasses.replace(s, space=s.space[:1])
     result = run_study(s, tmp_path / "s")

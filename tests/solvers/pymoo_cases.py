@@ -10,7 +10,7 @@ from pymoo.optimize import minimize
 from pymoo.problems import get_problem
 
 from designopt.problem import Problem, StageEnded
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import InProcess, no_outcomes, problem_from
 
 #: Unconstrained fronts that are convex, concave, in pieces and of three objectives, and two with limits.
@@ -60,7 +60,7 @@ def both(name: str, **options: int):
             asked.append(x.copy())
             out["F"], out["G"] = row(x)
 
-    space = [Parameter(f"x{i}", "real", float(original.xl[i]), float(original.xu[i])) for i in range(n)]
+    space = [DesignVariable(f"x{i}", "real", float(original.xl[i]), float(original.xu[i])) for i in range(n)]
     limits = {f"g{j}": 0.0 for j in range(k)}
     return problem_from(function, space, minimize=[f"f{j}" for j in range(m)], limits=limits), Reference(), asked
 

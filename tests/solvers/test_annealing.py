@@ -10,7 +10,7 @@ from designopt.plugin import Diverged, InvalidSetting
 from designopt.problem import StageEnded
 from designopt.solvers.scipy_searches.differential_evolution import DifferentialEvolution
 from designopt.solvers.scipy_searches.dual_annealing import DualAnnealing
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 
 
@@ -20,7 +20,7 @@ def branin(x: float, y: float) -> float:
     return float((y - b * x**2 + c * x - 6.0) ** 2 + 10.0 * (1.0 - t) * np.cos(x) + 10.0)
 
 
-AREA = [Parameter("x", "real", -5.0, 10.0), Parameter("y", "real", 0.0, 15.0)]
+AREA = [DesignVariable("x", "real", -5.0, 10.0), DesignVariable("y", "real", 0.0, 15.0)]
 BRANIN = problem_from(lambda d, s: {"f": branin(d["x"], d["y"])}, AREA, minimize=["f"])
 
 
@@ -126,7 +126,7 @@ def test_limits_and_failures_are_kept_out_by_order(solver):
             raise Diverged("no answer")
         return {"f": design["x"] + design["y"] ** 2, "g": 0.5 - design["x"]}
 
-    space = [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", -1.0, 1.0)]
+    space = [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", -1.0, 1.0)]
     problem = problem_from(function, space, minimize=["f"], limits={"g": 0.0})
     evaluate, _ = run(solver, problem, 900)
     assert best(evaluate) == pytest.approx(0.5, abs=0.02)
@@ -139,9 +139,9 @@ def test_whole_numbers_choices_and_conditions_are_searched_too(solver):
         return {"f": offset + (design["n"] - 4) ** 2 + (design.get("x", 0.9) - 0.3) ** 2}
 
     space = [
-        Parameter("kind", "choice", values=("a", "b", "c")),
-        Parameter("n", "int", -10, 10),
-        Parameter("x", "real", 0.0, 1.0, when={"kind": ("b",)}),
+        DesignVariable("kind", "choice", values=("a", "b", "c")),
+        DesignVariable("n", "int", -10, 10),
+        DesignVariable("x", "real", 0.0, 1.0, when={"kind": ("b",)}),
     ]
     evaluate, _ = run(solver, problem_from(function, space, minimize=["f"]), 600)
     assert best(evaluate) == pytest.approx(1.0, abs=0.02)
@@ -167,7 +167,7 @@ def test_the_generator_decides_everything():
 
 
 def test_a_search_ends_where_every_design_is_known():
-    problem = problem_from(lambda d, s: {"f": d["n"] ** 2}, [Parameter("n", "int", -2, 2)], minimize=["f"])
+    problem = problem_from(lambda d, s: {"f": d["n"] ** 2}, [DesignVariable("n", "int", -2, 2)], minimize=["f"])
     for solver in (DifferentialEvolution(generations=20), DualAnnealing(iterations=20)):
         evaluate, ended = run(solver, problem)
         assert ended.startswith("it ")
@@ -189,7 +189,7 @@ def test_the_smallest_sensible_budget_is_one_population():
 
 def test_questions_that_they_cannot_answer_are_refused():
     two = problem_from(lambda d, s: {"f": 0.0, "g": 0.0}, AREA, minimize=["f", "g"])
-    nothing = problem_from(lambda d, s: {"f": 0.0}, [Parameter("x", "fixed", values=(1.0,))], minimize=["f"])
+    nothing = problem_from(lambda d, s: {"f": 0.0}, [DesignVariable("x", "fixed", values=(1.0,))], minimize=["f"])
     for solver in (DifferentialEvolution(), DualAnnealing()):
         with pytest.raises(InvalidSetting, match="has one objective; this study has 2"):
             solver.check(two)

@@ -7,11 +7,11 @@ from pymoo_cases import run
 from designopt.plugin import InvalidSetting
 from designopt.solvers.auto import Auto
 from designopt.solvers.evolution.many_objectives import NSGA2
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import problem_from
 
-REAL = [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0)]
-MIXED = [Parameter("x", "real", 0.0, 1.0), Parameter("n", "int", 1, 9)]
+REAL = [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0)]
+MIXED = [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("n", "int", 1, 9)]
 
 
 def problem(goals, space=REAL):
@@ -53,4 +53,4 @@ def test_it_asks_for_the_designs_of_the_solver_that_it_chooses_and_says_why():
 def test_it_needs_what_its_choice_needs():
     assert Auto(evaluations=500).minimum_budget(problem(2)) == 27
     with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
-        Auto(evaluations=500).check(problem(2, [Parameter("x", "fixed", 1.0, 1.0, values=(1.0,))]))
+        Auto(evaluations=500).check(problem(2, [DesignVariable("x", "fixed", 1.0, 1.0, values=(1.0,))]))

@@ -12,7 +12,7 @@ from pymoo_cases import FRONTS, asks_of_pymoo, both, hypervolume, run
 
 from designopt.plugin import Diverged, InvalidSetting
 from designopt.solvers.evolution.many_objectives import AGEMOEA, NSGA2, Crossover, Mutation
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import InProcess, no_outcomes, problem_from
 
 # ------------------------------------------------------------------------------------------------------- as in pymoo
@@ -70,7 +70,7 @@ def test_a_log_scale_parameter_is_searched_in_its_logarithm():
 
     evaluate = run(
         NSGA2(population=20),
-        problem_from(function, [Parameter("k", "real", 1e-4, 1e4, scale="log")], minimize="fg"),
+        problem_from(function, [DesignVariable("k", "real", 1e-4, 1e4, scale="log")], minimize="fg"),
         400,
     )
     first = np.log10(evaluate.batches[0][:, 0])
@@ -82,7 +82,7 @@ def test_a_log_scale_parameter_is_searched_in_its_logarithm():
 def test_one_objective_is_simply_minimised():
     problem = problem_from(
         lambda d, s: {"f": (d["x"] - 0.3) ** 2 + (d["y"] + 0.2) ** 2},
-        [Parameter("x", "real", -1.0, 1.0), Parameter("y", "real", -1.0, 1.0)],
+        [DesignVariable("x", "real", -1.0, 1.0), DesignVariable("y", "real", -1.0, 1.0)],
         minimize=["f"],
     )
     X = run(NSGA2(population=20), problem, 1000).X
@@ -99,7 +99,7 @@ def test_failed_designs_are_left_for_infeasible_and_these_for_feasible_ones():
             raise Diverged("no answer")
         return {"f": -design["x"], "g": design["y"], "h": design["x"] - 0.3}
 
-    space = [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0)]
+    space = [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0)]
     evaluate = run(NSGA2(population=30), problem_from(function, space, minimize="fg", limits={"h": 0.0}), 900)
     first, last = evaluate.batches[0][:, 0], evaluate.batches[-2][:, 0]
     assert np.mean(first > 0.7) > 0.15
@@ -139,7 +139,7 @@ def test_only_finite_numbers_reach_the_search(monkeypatch, solver):
         value = float("nan") if design["x"] < 0.4 else float("inf") if design["x"] < 0.6 else 1e308 * design["x"]
         return {"f": value, "g": -value}
 
-    problem = problem_from(function, [Parameter("x", "real", 0.0, 1.0)], minimize="fg", relations=["x <= 0.9"])
+    problem = problem_from(function, [DesignVariable("x", "real", 0.0, 1.0)], minimize="fg", relations=["x <= 0.9"])
     run(solver(population=40), problem, 200)
     values = np.concatenate(told)
     assert np.isfinite(values).all()
@@ -152,7 +152,7 @@ def test_an_objective_that_seldom_has_a_value_leads_the_search_to_where_it_has_o
     # f is the logarithm of a number that is negative on 90 % of the space; g has a value everywhere.
     problem = problem_from(
         lambda d, s: {"a": d["x"] - 0.9, "g": d["x"] + d["y"]},
-        [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0)],
+        [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0)],
         minimize=["0 - log(a)", "g"],
     )
     evaluate = run(NSGA2(population=20), problem, 400)
@@ -164,7 +164,7 @@ def test_an_objective_that_seldom_has_a_value_leads_the_search_to_where_it_has_o
 def test_designs_that_break_a_relation_lead_back_to_where_it_holds():
     problem = problem_from(
         lambda d, s: {"f": d["x"], "g": (d["x"] - 1) ** 2},
-        [Parameter("x", "real", 0.0, 100.0), Parameter("y", "real", 0.0, 100.0)],
+        [DesignVariable("x", "real", 0.0, 100.0), DesignVariable("y", "real", 0.0, 100.0)],
         minimize="fg",
         relations=["x + y <= 2"],  # holds in 0.02 % of the box
     )
@@ -181,9 +181,9 @@ def test_integers_and_choices_are_whole_and_never_asked_for_twice():
         return {"f": (design["n"] - 7) ** 2 + shift, "g": design["n"] ** 2 + design["m"] + shift}
 
     space = [
-        Parameter("n", "int", -20, 20),
-        Parameter("m", "int", 0, 9),
-        Parameter("kind", "choice", values=("a", "b", "c")),
+        DesignVariable("n", "int", -20, 20),
+        DesignVariable("m", "int", 0, 9),
+        DesignVariable("kind", "choice", values=("a", "b", "c")),
     ]
     X = run(NSGA2(population=20), problem_from(function, space, minimize="fg"), 240).X
     assert np.array_equal(X, np.rint(X))
@@ -193,7 +193,7 @@ def test_integers_and_choices_are_whole_and_never_asked_for_twice():
 
 
 def test_a_small_discrete_space_is_exhausted_and_the_stage_ends_by_itself():
-    space = [Parameter("n", "int", 0, 3), Parameter("m", "int", 0, 2)]
+    space = [DesignVariable("n", "int", 0, 3), DesignVariable("m", "int", 0, 2)]
     problem = problem_from(lambda d, s: {"f": d["n"], "g": d["m"] - d["n"]}, space, minimize="fg")
     evaluate = InProcess(problem, 1000)
     NSGA2(population=30).solve(problem, evaluate, np.random.default_rng(1), no_outcomes(problem))
@@ -203,7 +203,7 @@ def test_a_small_discrete_space_is_exhausted_and_the_stage_ends_by_itself():
 
 def test_where_mating_finds_nothing_new_the_budget_goes_to_random_designs():
     # One value is best by far: soon the population is its neighbourhood, and all of that has been asked for.
-    space = [Parameter("n", "int", 0, 2000)]
+    space = [DesignVariable("n", "int", 0, 2000)]
     problem = problem_from(lambda d, s: {"f": abs(d["n"] - 1000)}, space, minimize=["f"])
     X = run(NSGA2(population=10, mutation=Mutation(probability=0.0)), problem, 80).X
     assert len(np.unique(X)) == len(X) == 80
@@ -252,7 +252,7 @@ def test_known_designs_that_failed_do_not_take_a_place():
             raise Diverged("no answer")
         return {"f": design["x"], "g": -design["x"]}
 
-    problem = problem_from(function, [Parameter("x", "real", 0.0, 1.0)], minimize="fg")
+    problem = problem_from(function, [DesignVariable("x", "real", 0.0, 1.0)], minimize="fg")
     evaluate = run(NSGA2(population=10), problem, 20, start=np.array([[0.9], [0.8], [0.1]]))
     assert len(evaluate.batches[0]) == 9
 
@@ -275,9 +275,11 @@ def test_the_smallest_sensible_budget_is_one_population():
 
 def test_nothing_to_search_for_is_refused():
     with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
-        NSGA2().check(problem_from(lambda d, s: {"f": 0.0}, [Parameter("x", "fixed", values=(1.0,))], minimize=["f"]))
+        NSGA2().check(
+            problem_from(lambda d, s: {"f": 0.0}, [DesignVariable("x", "fixed", values=(1.0,))], minimize=["f"])
+        )
     with pytest.raises(InvalidSetting, match="needs an objective"):
-        NSGA2().check(problem_from(lambda d, s: {"f": 0.0}, [Parameter("x", "real", 0.0, 1.0)], minimize=[]))
+        NSGA2().check(problem_from(lambda d, s: {"f": 0.0}, [DesignVariable("x", "real", 0.0, 1.0)], minimize=[]))
 
 
 def test_settings_come_back_from_a_store_as_they_were():
@@ -285,7 +287,7 @@ def test_settings_come_back_from_a_store_as_they_were():
 
     from designopt.plugin import Use, find
     from designopt.store import archive
-    from designopt.study.study import Stage, Study
+    from designopt.study.study import Stage, StudyDefinition
 
     settings = {
         "population": 20,
@@ -295,7 +297,7 @@ def test_settings_come_back_from_a_store_as_they_were():
         "mutation": Mutation(),
     }
     problem, _, _ = both("bnh")
-    study = Study(
+    study = StudyDefinition(
         name="s",
         model=problem.model,
         space=problem.space.parameters,

@@ -14,10 +14,10 @@ from pymoo_cases import FRONTS, asks_of_pymoo, both, pymoo_age_moea, run, solved
 
 from designopt.plugin import Diverged, InvalidSetting
 from designopt.solvers.evolution.many_objectives import AGEMOEA, NSGA3, PARTITIONS, SMSEMOA, Crossover, Mutation
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import problem_from
 
-PLANE = (Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0))
+PLANE = (DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0))
 SOLVERS = [NSGA3(partitions=11, population=20), SMSEMOA(population=20), AGEMOEA(population=20)]
 
 
@@ -167,7 +167,7 @@ def test_known_designs_enter_the_first_population_the_best_when_there_are_too_ma
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=by_name)
 def test_no_design_is_asked_for_twice_and_a_small_space_is_exhausted(solver):
-    space = [Parameter("n", "int", 0, 5), Parameter("kind", "choice", values=("a", "b", "c"))]
+    space = [DesignVariable("n", "int", 0, 5), DesignVariable("kind", "choice", values=("a", "b", "c"))]
     problem = problem_from(lambda d, s: {"f": d["n"], "g": -d["n"] * len(d["kind"])}, space, minimize="fg")
     evaluate = solved(solver, problem, 1000)
     assert len(np.unique(evaluate.X, axis=0)) == len(evaluate.X) == 18

@@ -12,10 +12,10 @@ from pymoo_cases import asks_of_pymoo, both, run, solved
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting
 from designopt.solvers.evolution.many_objectives import AGEMOEA, NSGA2, NSGA3, SMSEMOA
 from designopt.solvers.evolution.single_objective import CMAES, Genetic
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import problem_from
 
-PLANE = (Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0))
+PLANE = (DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0))
 SOLVERS = [Genetic(population=12), CMAES(population=12)]
 PROBLEMS = [("rosenbrock", {"n_var": 4}), ("g1", {})]  # g1 has nine limits
 
@@ -28,8 +28,8 @@ def minimised(function, space, **options):
     return problem_from(lambda d, s: {"f": float(function(**d))}, space, minimize=["f"], **options)
 
 
-def cube(n: int, low: float, high: float) -> list[Parameter]:
-    return [Parameter(f"x{i}", "real", low, high) for i in range(n)]
+def cube(n: int, low: float, high: float) -> list[DesignVariable]:
+    return [DesignVariable(f"x{i}", "real", low, high) for i in range(n)]
 
 
 # ------------------------------------------------------------------------------------------------------- as in pymoo
@@ -91,9 +91,9 @@ def test_cma_es_searches_one_parameter_too():
 
 def test_cma_es_moves_whole_numbers_and_choices():
     space = [
-        Parameter("n", "int", -50, 50),
-        Parameter("m", "int", 0, 30),
-        Parameter("kind", "choice", values=("a", "b")),
+        DesignVariable("n", "int", -50, 50),
+        DesignVariable("m", "int", 0, 30),
+        DesignVariable("kind", "choice", values=("a", "b")),
     ]
     problem = minimised(lambda n, m, kind: (n - 17) ** 2 + (m - 4) ** 2 + (kind == "a"), space)
     X = run(CMAES(), problem, 500).X
@@ -140,7 +140,7 @@ def test_a_place_where_all_designs_fail_is_left_for_another_one():
 
 def test_cma_es_begins_at_the_best_known_design():
     problem = minimised(
-        lambda k, y: (np.log10(k) - 1.0) ** 2 + y, [Parameter("k", "real", 0.01, 100.0, scale="log"), PLANE[1]]
+        lambda k, y: (np.log10(k) - 1.0) ** 2 + y, [DesignVariable("k", "real", 0.01, 100.0, scale="log"), PLANE[1]]
     )
     start = np.array([[0.02, 0.5], [9.0, 0.2], [90.0, 0.9]])
     X = run(CMAES(step=0.01), problem, 12, start=start).X
@@ -165,9 +165,9 @@ def test_known_designs_enter_the_first_population_the_best_when_there_are_too_ma
 @pytest.mark.parametrize("solver", SOLVERS, ids=by_name)
 def test_no_design_is_asked_for_twice_and_a_small_space_is_exhausted(solver):
     space = [
-        Parameter("n", "int", 0, 5),
-        Parameter("kind", "choice", values=("a", "b", "c")),
-        Parameter("m", "int", 4, 4),
+        DesignVariable("n", "int", 0, 5),
+        DesignVariable("kind", "choice", values=("a", "b", "c")),
+        DesignVariable("m", "int", 4, 4),
     ]
     evaluate = solved(solver, minimised(lambda n, kind, m: n + len(kind), space), 1000)
     assert len(np.unique(evaluate.X, axis=0)) == len(evaluate.X) == 18

@@ -14,7 +14,7 @@ from designopt.solvers.scipy_searches.nelder_mead import NelderMead
 from designopt.solvers.scipy_searches.slsqp import SLSQP
 from designopt.space import Space
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Constraint, Objective, Parameter, Scenario
+from designopt.study.study import DesignVariable, Objective, Scenario, StudyConstraint
 from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 
 # ------------------------------------------------------------------------------------------------------------ problems
@@ -72,14 +72,14 @@ class Formulas:
 WORST = Use(find("aggregation", "worst"))
 
 
-def limit(text: str, **bounds: float) -> Constraint:
-    return Constraint(text, Expression.parse(text), WORST, **bounds)
+def limit(text: str, **bounds: float) -> StudyConstraint:
+    return StudyConstraint(text, Expression.parse(text), WORST, **bounds)
 
 
-def posed(name: str, low: float, high: float, count: int, *limits: Constraint, gradients: bool = True) -> Problem:
+def posed(name: str, low: float, high: float, count: int, *limits: StudyConstraint, gradients: bool = True) -> Problem:
     return Problem(
         model=Use(find("model", "local_formulas"), {"name": name, "count": count}),
-        space=Space(tuple(Parameter(f"x{i}", "real", low, high) for i in range(count))),
+        space=Space(tuple(DesignVariable(f"x{i}", "real", low, high) for i in range(count))),
         scenarios=(Scenario("nominal"),),
         objectives=(Objective("f", Expression.parse("f"), "minimize", WORST),),
         constraints=limits,
@@ -196,7 +196,7 @@ def test_a_log_scale_parameter_is_searched_in_its_logarithm():
     def function(design, scenario):
         return {"f": (np.log(design["k"]) - 2.0) ** 2 + (design["x"] - 0.3) ** 2}
 
-    space = [Parameter("k", "real", 1e-4, 1e4, scale="log"), Parameter("x", "real", 0.0, 1.0)]
+    space = [DesignVariable("k", "real", 1e-4, 1e4, scale="log"), DesignVariable("x", "real", 0.0, 1.0)]
     evaluate, _ = run(SLSQP(), problem_from(function, space, minimize=["f"]))
     assert evaluate.X[0].tolist() == [pytest.approx(1.0), 0.5]  # the middle of the space
     np.testing.assert_allclose(best(evaluate), [np.exp(2.0), 0.3], rtol=1e-4)
@@ -218,7 +218,7 @@ def test_the_models_derivatives_are_carried_over_units_and_logarithms():
     problem = replace(
         posed("rosenbrock", 0.0, 1.0, 1),
         model=Use(find("model", "local_log")),
-        space=Space((Parameter("k", "real", 10.0, 1e7, scale="log", factor=1e-3),)),
+        space=Space((DesignVariable("k", "real", 10.0, 1e7, scale="log", factor=1e-3),)),
     )
     evaluate, _ = run(SLSQP(gradient="model"), problem)
     assert best(evaluate)[0] == pytest.approx(1e3 * np.exp(2.0), rel=1e-6)
@@ -229,7 +229,7 @@ def test_relations_are_constraints_of_the_search_and_are_never_broken_on_the_way
     def function(design, scenario):
         return {"f": (design["x"] - 1.0) ** 2 + (design["y"] - 1.0) ** 2}
 
-    space = [Parameter(n, "real", 0.0, 1.0) for n in "xy"]
+    space = [DesignVariable(n, "real", 0.0, 1.0) for n in "xy"]
     problem = problem_from(function, space, minimize=["f"], relations=("x*x + y*y <= 1", "y >= 0.2"))
     evaluate, ended = run(SLSQP(), problem, [[0.3, 0.4]])
     assert ended == "the search converged"
@@ -242,7 +242,7 @@ def test_the_worst_scenario_is_followed():
     def function(design, scenario):
         return {"f": (design["x"] - scenario["at"]) ** 2 + design["y"] ** 2}
 
-    space = [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", -1.0, 1.0)]
+    space = [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", -1.0, 1.0)]
     scenarios = (Scenario("left", {"at": 0.2}), Scenario("right", {"at": 0.8}))
     problem = problem_from(function, space, minimize=["f"], scenarios=scenarios)
     evaluate, _ = run(SLSQP(), problem, [[0.1, 0.5]])
@@ -260,7 +260,7 @@ def cliff(design, scenario):
     return {"f": (design["x"] - 1.0) ** 2 + design["y"] ** 2}
 
 
-PLANE = [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", -1.0, 1.0)]
+PLANE = [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", -1.0, 1.0)]
 
 
 @pytest.mark.parametrize("solver", [SLSQP(), NelderMead(), LeastSquares()], ids=lambda s: type(s).__name__)
@@ -396,7 +396,7 @@ class Misra1a:
 def misra1a(text: str, gradients: bool) -> Problem:
     return Problem(
         model=Use(find("model", "local_misra1a")),
-        space=Space((Parameter("b1", "real", 1.0, 1000.0), Parameter("b2", "real", 1e-5, 1e-2, scale="log"))),
+        space=Space((DesignVariable("b1", "real", 1.0, 1000.0), DesignVariable("b2", "real", 1e-5, 1e-2, scale="log"))),
         scenarios=tuple(Scenario(f"{x}", {"x": x, "y": y}) for y, x in MISRA1A),
         objectives=(Objective("misfit", Expression.parse(text), "minimize", Use(find("aggregation", "mean"))),),
         gradients=gradients,
@@ -438,13 +438,13 @@ def test_what_they_cannot_move_is_refused(solver):
         raise AssertionError("declared to be refused, never to be run")
 
     for parameter, what in (
-        (Parameter("n", "int", 0, 3), "'n' is an integer"),
-        (Parameter("kind", "choice", values=("a", "b")), "'kind' is a choice"),
+        (DesignVariable("n", "int", 0, 3), "'n' is an integer"),
+        (DesignVariable("kind", "choice", values=("a", "b")), "'kind' is a choice"),
     ):
         with pytest.raises(InvalidSetting, match=f"moves real parameters only and {what}"):
             solver.check(problem_from(function, [*PLANE, parameter], minimize=["f"]))
     with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
-        solver.check(problem_from(function, [Parameter("x", "fixed", values=(1.0,))], minimize=["f"]))
+        solver.check(problem_from(function, [DesignVariable("x", "fixed", values=(1.0,))], minimize=["f"]))
 
 
 def test_questions_that_they_cannot_answer_are_refused():

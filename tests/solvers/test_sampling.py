@@ -8,13 +8,13 @@ import pytest
 from designopt.plugin import InvalidSetting
 from designopt.problem import Problem
 from designopt.solvers.sampling import FullFactorial, Halton, LatinHypercube, Random, Sobol
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 
-SQUARE = (Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0))
+SQUARE = (DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0))
 
 
-def box(*parameters: Parameter, relations: tuple[str, ...] = ()) -> Problem:
+def box(*parameters: DesignVariable, relations: tuple[str, ...] = ()) -> Problem:
     return problem_from(lambda design, scenario: {"f": 0.0}, parameters, minimize=["f"], relations=relations)
 
 
@@ -56,26 +56,28 @@ def test_samplers_keep_the_rules_of_solvers_with_other_settings_too(solver, sett
 
 def test_a_grid_is_every_combination_with_the_last_parameter_fastest():
     problem = box(
-        Parameter("x", "real", 0.0, 1.0), Parameter("n", "int", -1, 1), Parameter("c", "choice", values=("a", "b"))
+        DesignVariable("x", "real", 0.0, 1.0),
+        DesignVariable("n", "int", -1, 1),
+        DesignVariable("c", "choice", values=("a", "b")),
     )
     expected = [[x, n, c] for x in (0.0, 0.5, 1.0) for n in (-1, 0, 1) for c in (0, 1)]
     assert sample(FullFactorial(levels=3), problem).tolist() == expected
 
 
 def test_log_scale_levels_are_geometric_with_exact_bounds():
-    problem = box(Parameter("k", "real", 0.1, 7.3, scale="log"))
+    problem = box(DesignVariable("k", "real", 0.1, 7.3, scale="log"))
     k = sample(FullFactorial(levels=41), problem)[:, 0]
     assert (k[0], k[-1]) == (0.1, 7.3)
     np.testing.assert_allclose(k[1:] / k[:-1], (7.3 / 0.1) ** (1 / 40), rtol=1e-12)
 
 
 def test_a_single_level_is_the_middle_of_the_scale():
-    problem = box(Parameter("k", "real", 1.0, 100.0, scale="log"), Parameter("x", "real", -1.0, 2.0))
+    problem = box(DesignVariable("k", "real", 1.0, 100.0, scale="log"), DesignVariable("x", "real", -1.0, 2.0))
     np.testing.assert_allclose(sample(FullFactorial(levels=1), problem), [[10.0, 0.5]], rtol=1e-15)
 
 
 def test_levels_may_be_given_by_parameter_and_integers_default_to_all_values():
-    problem = box(*SQUARE, Parameter("n", "int", 0, 10), Parameter("m", "int", 5, 7))
+    problem = box(*SQUARE, DesignVariable("n", "int", 0, 10), DesignVariable("m", "int", 5, 7))
     X = sample(FullFactorial(levels={"x": 2, "y": 3, "n": 3}), problem)
     assert len(X) == 2 * 3 * 3 * 3
     assert sorted(set(X[:, 2])) == [0, 5, 10]
@@ -84,12 +86,12 @@ def test_levels_may_be_given_by_parameter_and_integers_default_to_all_values():
 
 @pytest.mark.parametrize("count", range(1, 12))
 def test_evenly_spaced_integers_are_distinct(count):
-    X = sample(FullFactorial(levels={"n": count}), box(Parameter("n", "int", -3, 7)))
+    X = sample(FullFactorial(levels={"n": count}), box(DesignVariable("n", "int", -3, 7)))
     assert len(set(X[:, 0])) == count
 
 
 def test_parameters_without_reals_need_no_levels():
-    assert sample(FullFactorial(), box(Parameter("n", "int", 1, 3))).tolist() == [[1], [2], [3]]
+    assert sample(FullFactorial(), box(DesignVariable("n", "int", 1, 3))).tolist() == [[1], [2], [3]]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +107,9 @@ def test_parameters_without_reals_need_no_levels():
 )
 def test_levels_that_do_not_fit_are_refused_with_the_reason(levels, message):
     problem = box(
-        Parameter("x", "real", 0.0, 1.0), Parameter("n", "int", 0, 2), Parameter("c", "choice", values=("a", "b"))
+        DesignVariable("x", "real", 0.0, 1.0),
+        DesignVariable("n", "int", 0, 2),
+        DesignVariable("c", "choice", values=("a", "b")),
     )
     with pytest.raises(InvalidSetting, match=message):
         FullFactorial(levels=levels).check(problem)
@@ -120,7 +124,7 @@ def test_a_million_points_are_made_in_one_piece():
 
 
 def test_points_that_break_a_relation_are_proposed_and_cost_nothing():
-    problem = box(Parameter("n", "int", 0, 3), Parameter("m", "int", 0, 3), relations=("n <= m",))
+    problem = box(DesignVariable("n", "int", 0, 3), DesignVariable("m", "int", 0, 3), relations=("n <= m",))
     evaluate = InProcess(problem, budget=10)  # 4 + 3 + 2 + 1 of the 16 keep the relation
     FullFactorial().solve(problem, evaluate, np.random.default_rng(), no_outcomes(problem))
     assert len(evaluate.X) == 16
@@ -129,9 +133,9 @@ def test_points_that_break_a_relation_are_proposed_and_cost_nothing():
 
 def test_combinations_of_inactive_parameters_are_one_design_at_its_first_place():
     problem = box(
-        Parameter("spring", "choice", values=("steel", "air")),
-        Parameter("pressure", "real", 0.0, 2.0, when={"spring": ("air",)}),
-        Parameter("n", "int", 0, 1),
+        DesignVariable("spring", "choice", values=("steel", "air")),
+        DesignVariable("pressure", "real", 0.0, 2.0, when={"spring": ("air",)}),
+        DesignVariable("n", "int", 0, 1),
     )
     expected = [[0, 1, 0], [0, 1, 1], *([1, p, n] for p in (0, 1, 2) for n in (0, 1))]  # 1 is the middle of pressure
     assert sample(FullFactorial(levels=3), problem).tolist() == expected
@@ -143,14 +147,14 @@ def test_combinations_of_inactive_parameters_are_one_design_at_its_first_place()
 @pytest.mark.parametrize("settings", [{}, {"scramble": False}, {"optimization": "random-cd"}])
 def test_a_latin_hypercube_has_one_design_in_each_stratum_of_each_parameter(settings):
     n = 50
-    problem = box(*SQUARE, Parameter("k", "real", 1.0, 100.0, scale="log"))
+    problem = box(*SQUARE, DesignVariable("k", "real", 1.0, 100.0, scale="log"))
     X = sample(LatinHypercube(samples=n, **settings), problem)
     U = np.column_stack([X[:, 0], X[:, 1], np.log10(X[:, 2]) / 2.0])
     assert np.array_equal(np.sort(np.floor(U * n), axis=0), np.repeat(np.arange(n)[:, None], 3, axis=1))
 
 
 def test_integers_and_choices_have_equally_many_designs_each():
-    problem = box(Parameter("n", "int", -2, 3), Parameter("c", "choice", values=("a", "b", "c")))
+    problem = box(DesignVariable("n", "int", -2, 3), DesignVariable("c", "choice", values=("a", "b", "c")))
     X = sample(LatinHypercube(samples=60), problem)
     assert np.unique(X[:, 0], return_counts=True)[1].tolist() == [10] * 6
     assert np.unique(X[:, 1], return_counts=True)[1].tolist() == [20] * 3
@@ -223,7 +227,7 @@ def test_the_sequence_is_refused_beyond_its_known_dimensions():
     from designopt.solvers.sampling import MOST_DIMENSIONS
 
     assert MOST_DIMENSIONS == qmc.Sobol.MAXDIM
-    many = box(*(Parameter(f"x{i}", "real", 0.0, 1.0) for i in range(MOST_DIMENSIONS + 1)))
+    many = box(*(DesignVariable(f"x{i}", "real", 0.0, 1.0) for i in range(MOST_DIMENSIONS + 1)))
     with pytest.raises(InvalidSetting, match="is known for 21201 parameters at most"):
         Sobol(samples=4).check(many)
 
@@ -273,7 +277,7 @@ def test_samplers_give_their_points_in_the_unit_cube(kind, dimension):
     assert U.shape == (40, dimension)
     assert np.all((U >= 0.0) & (U < 1.0))
     assert np.array_equal(U, kind(samples=40).unit_sample(dimension, np.random.default_rng(1)))
-    problem = box(*(Parameter(f"x{i}", "real", 0.0, 1.0) for i in range(dimension)))
+    problem = box(*(DesignVariable(f"x{i}", "real", 0.0, 1.0) for i in range(dimension)))
     assert np.array_equal(U, sample(kind(samples=40), problem, seed=1))
 
 

@@ -10,14 +10,14 @@ from designopt.plugin import InvalidSetting
 from designopt.problem import Problem
 from designopt.solvers import sensitivity
 from designopt.solvers.sensitivity import LEAST_SHARE, Morris, SobolIndices
-from designopt.study.study import Parameter, Scenario
+from designopt.study.study import DesignVariable, Scenario
 from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 
 pytest.importorskip("SALib", reason="needs the extra 'sensitivity'")
 
 
-def box(d: int, low: float = 0.0, high: float = 1.0) -> tuple[Parameter, ...]:
-    return tuple(Parameter(f"x{j + 1}", "real", low, high) for j in range(d))
+def box(d: int, low: float = 0.0, high: float = 1.0) -> tuple[DesignVariable, ...]:
+    return tuple(DesignVariable(f"x{j + 1}", "real", low, high) for j in range(d))
 
 
 def asked(solver, problem: Problem, seed: int = 1):
@@ -124,7 +124,7 @@ def test_intervals_become_narrower_with_the_square_root_of_the_base():
 
 def test_a_log_scale_and_whole_numbers_are_sampled_evenly_in_search_coordinates():
     # f = log10(k) + n over k in 0.01 ... 100 and n in 0 ... 3: variances 16/12 and 15/12, no interaction.
-    space = (Parameter("k", "real", 0.01, 100.0, scale="log"), Parameter("n", "int", 0, 3))
+    space = (DesignVariable("k", "real", 0.01, 100.0, scale="log"), DesignVariable("n", "int", 0, 3))
     problem = problem_from(lambda d, s: {"f": np.log10(d["k"]) + d["n"]}, space, minimize=["f"])
     solver = SobolIndices(base=512)
     (found,) = solver.indices(problem, asked(solver, problem)).influences
@@ -147,7 +147,7 @@ def test_effects_of_a_linear_function_are_its_coefficients_without_spread():
 
 
 def test_an_effect_is_that_of_the_whole_range():
-    space = (Parameter("a", "real", -10.0, 10.0), Parameter("k", "real", 0.1, 1000.0, scale="log"))
+    space = (DesignVariable("a", "real", -10.0, 10.0), DesignVariable("k", "real", 0.1, 1000.0, scale="log"))
     problem = problem_from(lambda d, s: {"f": 2 * d["a"] + np.log10(d["k"])}, space, minimize=["f"])
     solver = Morris(trajectories=5, levels=6)
     (found,) = solver.indices(problem, asked(solver, problem)).influences
@@ -157,7 +157,7 @@ def test_an_effect_is_that_of_the_whole_range():
 @pytest.mark.parametrize("levels", [2, 4, 6])
 def test_an_effect_of_few_values_is_that_of_their_whole_range(levels):
     # Steps of 2, 3, 4 and 7 values are not those of the grid; a linear function has one effect whatever they are.
-    space = tuple(Parameter(f"n{k}", "int", 0, k - 1) for k in (2, 3, 4, 7))
+    space = tuple(DesignVariable(f"n{k}", "int", 0, k - 1) for k in (2, 3, 4, 7))
     problem = problem_from(lambda d, s: {"f": float(sum(d.values()))}, space, minimize=["f"])
     solver = Morris(trajectories=10, levels=levels)
     (found,) = solver.indices(problem, asked(solver, problem)).influences
@@ -167,9 +167,9 @@ def test_an_effect_of_few_values_is_that_of_their_whole_range(levels):
 
 def test_what_a_choice_does_is_not_put_down_to_a_parameter_that_it_makes_active():
     space = (
-        Parameter("kind", "choice", values=("a", "b")),
-        Parameter("idle", "real", 0.0, 1.0, when={"kind": ("b",)}),
-        Parameter("x", "real", 0.0, 1.0, when={"kind": ("b",)}),
+        DesignVariable("kind", "choice", values=("a", "b")),
+        DesignVariable("idle", "real", 0.0, 1.0, when={"kind": ("b",)}),
+        DesignVariable("x", "real", 0.0, 1.0, when={"kind": ("b",)}),
     )
     problem = problem_from(lambda d, s: {"f": 10.0 * (d["kind"] == "b") + 2.0 * d.get("x", 0.0)}, space, minimize=["f"])
     solver = Morris(trajectories=40)
@@ -190,7 +190,7 @@ def test_interaction_shows_as_spread():
 
 @pytest.mark.parametrize("values", [2, 3, 4, 5])
 def test_every_step_changes_a_choice_and_every_value_of_few_is_visited(values):
-    space = (Parameter("kind", "choice", values=tuple(range(values))), Parameter("x", "real", 0.0, 1.0))
+    space = (DesignVariable("kind", "choice", values=tuple(range(values))), DesignVariable("x", "real", 0.0, 1.0))
     problem = problem_from(lambda d, s: {"f": d["x"]}, space, minimize=["f"])
     X = asked(Morris(trajectories=30), problem).X.reshape(30, 3, 2)
     assert (np.ptp(X[:, :, 0], axis=1) > 0).all()

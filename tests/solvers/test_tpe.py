@@ -10,7 +10,7 @@ import pytest
 from designopt.plugin import Diverged, InvalidSetting
 from designopt.problem import StageEnded
 from designopt.solvers.tpe import TPE
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 from designopt.testing.problems import conformance_problems
 
@@ -23,7 +23,7 @@ def branin(x: float, y: float) -> float:
     return float((y - b * x**2 + c * x - 6.0) ** 2 + 10.0 * (1.0 - t) * np.cos(x) + 10.0)
 
 
-AREA = [Parameter("x", "real", -5.0, 10.0), Parameter("y", "real", 0.0, 15.0)]
+AREA = [DesignVariable("x", "real", -5.0, 10.0), DesignVariable("y", "real", 0.0, 15.0)]
 BRANIN = problem_from(lambda d, s: {"f": branin(d["x"], d["y"])}, AREA, minimize=["f"])
 
 
@@ -85,7 +85,7 @@ def test_it_asks_design_by_design_as_far_ahead_as_it_is_told():
 
 
 def test_it_comes_nearer_to_a_minimum_than_chance():
-    space = [Parameter(f"x{i}", "real", -1.0, 1.0) for i in range(4)]
+    space = [DesignVariable(f"x{i}", "real", -1.0, 1.0) for i in range(4)]
     bowl = problem_from(lambda d, s: {"f": sum((x - 0.3) ** 2 for x in d.values())}, space, minimize=["f"])
 
     def median(**settings):
@@ -108,10 +108,10 @@ def test_conditions_choices_and_scales_are_searched_as_they_are():
         return {"f": 2.0 + design["hardness"]}
 
     space = [
-        Parameter("stiffness", "real", 1e2, 1e6, scale="log", when={"kind": ("spring",)}),
-        Parameter("hardness", "real", 0.0, 1.0, when={"kind": ("rubber",)}),
-        Parameter("kind", "choice", values=("rubber", "spring")),
-        Parameter("coils", "int", 3, 12, when={"kind": ("spring",)}),
+        DesignVariable("stiffness", "real", 1e2, 1e6, scale="log", when={"kind": ("spring",)}),
+        DesignVariable("hardness", "real", 0.0, 1.0, when={"kind": ("rubber",)}),
+        DesignVariable("kind", "choice", values=("rubber", "spring")),
+        DesignVariable("coils", "int", 3, 12, when={"kind": ("spring",)}),
     ]
     evaluate = run(problem_from(function, space, minimize=["f"]), 80)
     assert all(("stiffness" in d) == ("coils" in d) == (d["kind"] == "spring") != ("hardness" in d) for d in asked)
@@ -124,7 +124,7 @@ def test_a_front_of_two_objectives_is_approached():
     # Schaffer (1984): the Pareto set of x^2 and (x - 2)^2 is 0 <= x <= 2.
     problem = problem_from(
         lambda d, s: {"f": d["x"] ** 2, "g": (d["x"] - 2.0) ** 2},
-        [Parameter("x", "real", -100.0, 100.0)],
+        [DesignVariable("x", "real", -100.0, 100.0)],
         minimize="fg",
     )
     X = run(problem, 100).X[:, 0]
@@ -138,7 +138,7 @@ def test_failed_designs_come_behind_infeasible_ones_and_these_behind_feasible_on
             raise Diverged("no answer")
         return {"f": -design["x"], "h": design["x"] - 0.3}
 
-    space = [Parameter("x", "real", 0.0, 1.0)]
+    space = [DesignVariable("x", "real", 0.0, 1.0)]
     X = run(problem_from(function, space, minimize=["f"], limits={"h": 0.0}), 80).X[:, 0]
     assert np.mean(X[40:] > 0.7) < 0.1
     assert np.mean((X[40:] > 0.1) & (X[40:] <= 0.32)) > 0.6
@@ -172,7 +172,10 @@ def test_known_designs_that_failed_or_are_inactive_are_taken_as_such():
             raise Diverged("no answer")
         return {"f": design.get("x", 0.4)}
 
-    space = [Parameter("kind", "choice", values=("u", "v")), Parameter("x", "real", 0.0, 1.0, when={"kind": ("u",)})]
+    space = [
+        DesignVariable("kind", "choice", values=("u", "v")),
+        DesignVariable("x", "real", 0.0, 1.0, when={"kind": ("u",)}),
+    ]
     start = [[0.0, 0.9], [0.0, 0.2], [1.0, 0.5]] * 4
     X = run(problem_from(function, space, minimize=["f"]), 30, start=start).X
     assert np.mean((X[:, 0] == 0.0) & (X[:, 1] > 0.5)) < 0.2
@@ -183,7 +186,9 @@ def test_known_designs_that_failed_or_are_inactive_are_taken_as_such():
 
 def test_nothing_to_search_for_is_refused():
     with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
-        TPE().check(problem_from(lambda d, s: {"f": 0.0}, [Parameter("x", "fixed", values=(1.0,))], minimize=["f"]))
+        TPE().check(
+            problem_from(lambda d, s: {"f": 0.0}, [DesignVariable("x", "fixed", values=(1.0,))], minimize=["f"])
+        )
     with pytest.raises(InvalidSetting, match="needs an objective"):
         TPE().check(problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=[]))
 

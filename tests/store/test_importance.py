@@ -6,10 +6,14 @@ import pytest
 from designopt.problem import Outcomes
 from designopt.report.parts.designs.importance import importance as part
 from designopt.store.views.importance import importance
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import problem_from
 
-SPACE = (Parameter("a", "real", -1, 1), Parameter("b", "real", -1, 1), Parameter("c", "choice", values=("x", "y", "z")))
+SPACE = (
+    DesignVariable("a", "real", -1, 1),
+    DesignVariable("b", "real", -1, 1),
+    DesignVariable("c", "choice", values=("x", "y", "z")),
+)
 
 
 def outcomes(problem, n, f, seed=0):

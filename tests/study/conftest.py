@@ -14,7 +14,7 @@ import pytest
 from designopt.plugin import Array, InputFile, InvalidSetting, Quantity, model, objective, report, solver
 from designopt.study.language.errors import Issue, StudyError
 from designopt.study.load import load_text
-from designopt.study.study import Study
+from designopt.study.study import StudyDefinition
 
 sys.path.insert(0, str(Path(__file__).parent / "mistakes"))  # mutations.py can be imported by name
 
@@ -299,7 +299,7 @@ FILES = {"curve.csv": b"1,2\n", "other.csv": b"3,4\n"}
 class Names:
     """Stands for a problem where solvers look at it."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: StudyDefinition) -> None:
         self.names = [p.name for p in study.space]
 
 
@@ -351,10 +351,10 @@ def refused_once(mistakes, changed) -> Callable[..., None]:
 
 
 @pytest.fixture(scope="session")
-def load() -> Callable[..., Study]:
+def load() -> Callable[..., StudyDefinition]:
     """Loads a text as ``damper.yaml`` next to ``curve.csv`` and ``other.csv``."""
 
-    def from_text(text: str, **given: Any) -> Study:
+    def from_text(text: str, **given: Any) -> StudyDefinition:
         return load_text(text, "damper.yaml", files=FILES, problem_of=Names, **given)
 
     return from_text

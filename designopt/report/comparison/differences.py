@@ -9,13 +9,13 @@ from typing import Any
 from designopt.plugin import InputFile, Plugin, Use
 from designopt.report.labels import listed, number
 from designopt.report.parts.answer.problem import limit_text, range_text, value_text
-from designopt.study.study import Constraint, Objective, Parameter, Study
+from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
 #: Of more differences of one kind only so many are listed.
 MOST = 40
 
 
-def differences(a: Study, b: Study) -> list[str]:
+def differences(a: StudyDefinition, b: StudyDefinition) -> list[str]:
     """Clauses on what `b` has different from `a`: model, space, scenarios, objectives, limits, stages, seed."""
     found = [*_use("model", a.model, b.model), *_space(a, b), *_scenarios(a, b), *_scored(a, b), *_stages(a, b)]
     if a.seed != b.seed:
@@ -53,7 +53,7 @@ def _settings(use: Use[Plugin]) -> dict[str, Any]:
     return {**{n: f.default for n, f in use.plugin.settings.items() if not f.required}, **use.settings}
 
 
-def _space(a: Study, b: Study) -> Iterator[str]:
+def _space(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     old, new = ({p.name: p for p in s.space} for s in (a, b))
     for name, p in new.items():
         if name not in old:
@@ -65,17 +65,17 @@ def _space(a: Study, b: Study) -> Iterator[str]:
             yield f"parameter {name} left out"
 
 
-def _parameter(p: Parameter) -> tuple[Any, ...]:
+def _parameter(p: DesignVariable) -> tuple[Any, ...]:
     return tuple(getattr(p, f.name) if f.name != "when" else dict(p.when) for f in fields(p))
 
 
-def _range(p: Parameter) -> str:
+def _range(p: DesignVariable) -> str:
     scale = " on a log scale" if p.kind == "real" and p.scale == "log" else ""
     when = " when " + " and ".join(f"{n} is {' or '.join(map(number, v))}" for n, v in p.when.items()) if p.when else ""
     return f"{range_text(p)} {p.unit}".rstrip() + scale + when
 
 
-def _scenarios(a: Study, b: Study) -> Iterator[str]:
+def _scenarios(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     old, new = ({s.name: dict(s.values) for s in study.scenarios} for study in (a, b))
     if old == new:
         return
@@ -95,7 +95,7 @@ def _scenarios(a: Study, b: Study) -> Iterator[str]:
                 yield f"{key} {_told(now)} instead of {_told(was)} in scenario {name}"
 
 
-def _scored(a: Study, b: Study) -> Iterator[str]:
+def _scored(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     for what, olds, news in (("objective", a.objectives, b.objectives), ("limit", a.constraints, b.constraints)):
         old: Mapping[str, Any] = {o.name: o for o in olds}
         new: Mapping[str, Any] = {o.name: o for o in news}
@@ -109,14 +109,14 @@ def _scored(a: Study, b: Study) -> Iterator[str]:
                 yield f"{what} {name} left out"
 
 
-def _score(item: Objective | Constraint) -> str:
-    text = limit_text(item) if isinstance(item, Constraint) else f"{item.direction} {item.expression.text}"
+def _score(item: Objective | StudyConstraint) -> str:
+    text = limit_text(item) if isinstance(item, StudyConstraint) else f"{item.direction} {item.expression.text}"
     settings = ", ".join(f"{k}: {value_text(v)}" for k, v in item.over.settings.items())
     over = item.over.plugin.name + (f" ({settings})" if settings else "")
     return f"{text} {f'[{item.unit}] ' if item.unit else ''}over scenarios: {over}"
 
 
-def _stages(a: Study, b: Study) -> Iterator[str]:
+def _stages(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     old, new = ({s.name: s for s in study.stages} for study in (a, b))
     for name, stage in new.items():
         if name not in old:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from designopt.store.folder import Store
-from designopt.study.study import Study
+from designopt.study.study import StudyDefinition
 
 
-def baselines_with_errors(study: Study, store: Store) -> str:
+def baselines_with_errors(study: StudyDefinition, store: Store) -> str:
     """Forget evaluations of baselines that ended by an error of the model, which may be fixed since; what to say of it.
 
     No solver has learnt from them, so that all others are asked for the same designs as before.

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from designopt.aggregations import TIMES
-from designopt.collocation.statement.problem import Constraint as Rows
-from designopt.collocation.statement.problem import Ends, TrajectoryProblem
+from designopt.collocation.statement.problem import Constraint, Ends, TrajectoryProblem
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting
@@ -18,7 +17,7 @@ from designopt.solvers.collocation.margins import WORST
 from designopt.solvers.collocation.symbolic import symbolic
 from designopt.space import in_model_unit, shown_value
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Constraint, Objective
+from designopt.study.study import Objective, StudyConstraint
 
 #: Relations between parameters are kept by this, relative to their size: a design that breaks one is not evaluated.
 INSIDE = 1e-7
@@ -54,7 +53,7 @@ class Merged:
         figures = {name: self._in(s, self.parts[s].figures[name]) for name in expression.names}
         return lambda e: symbolic(expression.root, {name: figure(e) for name, figure in figures.items()})
 
-    def _values(self, item: Objective | Constraint) -> list[tuple[str, Callable[[Any], Any]]]:
+    def _values(self, item: Objective | StudyConstraint) -> list[tuple[str, Callable[[Any], Any]]]:
         """The expression in each scenario that counts, or its mean over all of them, with a word for which it is."""
         each = [self._value(item.expression, s) for s in range(len(self.parts))]
         if self.alone or item.over.plugin.name == "nominal":
@@ -66,7 +65,7 @@ class Merged:
         return [(f" in {name}", value) for name, value in zip(self.scenarios, each, strict=True)]
 
     def _with_deviation(
-        self, item: Objective | Constraint, each: Sequence[Callable[[Any], Any]]
+        self, item: Objective | StudyConstraint, each: Sequence[Callable[[Any], Any]]
     ) -> list[tuple[str, Callable[[Any], Any]]]:
         """The mean and some standard deviations more, or less, as what is asked for needs it."""
         times = float(item.over.settings.get("times", TIMES))
@@ -90,15 +89,15 @@ class Merged:
 
         return [(where, end(sign)) for where, sign in ends.items()]
 
-    def _goal(self, objective: Objective) -> tuple[Callable[[Any], Any], tuple[Variable, ...], dict[str, Rows]]:
+    def _goal(self, objective: Objective) -> tuple[Callable[[Any], Any], tuple[Variable, ...], dict[str, Constraint]]:
         """What is minimised; with the worst of several scenarios an unknown, and constraints that none is above it."""
         sign, size, values = objective.sign, self.size, self._values(objective)
         if len(values) == 1:
             of_all = values[0][1]
             return (lambda e: sign * of_all(e)), (), {}
 
-        def below(value: Callable[[Any], Any]) -> Rows:
-            return Rows(lambda e: sign * value(e) / size - e[WORST], high=0.0)
+        def below(value: Callable[[Any], Any]) -> Constraint:
+            return Constraint(lambda e: sign * value(e) / size - e[WORST], high=0.0)
 
         rows = {f"{objective.name}{where}": below(value) for where, value in values}
         return (lambda e: size * e[WORST]), (Variable(WORST, ""),), rows
@@ -167,7 +166,7 @@ def _other(name: str, what: str, taken: Mapping[str, Any]) -> str:
     return f"{what} {name}" if name in taken else name
 
 
-def _limited(c: Constraint, value: Callable[[Any], Any], margin: float) -> Any:
+def _limited(c: StudyConstraint, value: Callable[[Any], Any], margin: float) -> Any:
     """A limit as a constraint, relative to its size."""
     size = limit_size(c)
     low = -math.inf if c.minimum is None else c.minimum / size + margin
@@ -176,10 +175,10 @@ def _limited(c: Constraint, value: Callable[[Any], Any], margin: float) -> Any:
         low = high = 0.5 * (low + high)
     if c.equals is not None:
         low = high = c.equals / size
-    return Rows(lambda e: value(e) / size, low, high)
+    return Constraint(lambda e: value(e) / size, low, high)
 
 
-def limit_size(c: Constraint) -> float:
+def limit_size(c: StudyConstraint) -> float:
     """That of the numbers of a limit."""
     return max(abs(bound) for bound in (c.minimum, c.maximum, c.equals) if bound is not None) or 1.0
 
@@ -201,5 +200,5 @@ def _related(problem: Problem, relation: Expression) -> Any:
         return (left - right) / size
 
     if relation.root.kind in ("<", "<="):
-        return Rows(value, high=-INSIDE)
-    return Rows(value, low=INSIDE)
+        return Constraint(value, high=-INSIDE)
+    return Constraint(value, low=INSIDE)

@@ -10,7 +10,7 @@ from designopt.aggregations import TIMES
 from designopt.plugin import InvalidSetting, closest
 from designopt.problem import Problem
 from designopt.study.language import units
-from designopt.study.study import Constraint, Objective
+from designopt.study.study import Objective, StudyConstraint
 
 if TYPE_CHECKING:
     from designopt.collocation.statement.problem import Peak, TrajectoryProblem
@@ -87,7 +87,7 @@ def _same_unit(one: str, other: str) -> bool:
     return one == other or (units.same_dimension(one, other) and units.factor_offset(one, other) == (1.0, 0.0))
 
 
-def check_expression(problem: Problem, item: Objective | Constraint, parts: Sequence[TrajectoryProblem]) -> None:
+def check_expression(problem: Problem, item: Objective | StudyConstraint, parts: Sequence[TrajectoryProblem]) -> None:
     """Raises `InvalidSetting` for what is not stated by the trajectory problems `parts` of all scenarios."""
     what = "objective" if isinstance(item, Objective) else "constraint"
     over = item.over.plugin.name
@@ -113,9 +113,9 @@ def check_expression(problem: Problem, item: Objective | Constraint, parts: Sequ
         raise InvalidSetting("use", f"{text}; use a solver that evaluates designs")
 
 
-def _check_deviation(item: Objective | Constraint, what: str, parts: Sequence[TrajectoryProblem]) -> None:
+def _check_deviation(item: Objective | StudyConstraint, what: str, parts: Sequence[TrajectoryProblem]) -> None:
     """Raises `InvalidSetting` where a program would gain by a worse motion in a good scenario, which is then nearer."""
-    if isinstance(item, Constraint) and item.equals is not None:
+    if isinstance(item, StudyConstraint) and item.equals is not None:
         text = "takes a deviation over scenarios, which is equal to nothing but in all scenarios alike; use 'mean'"
         raise InvalidSetting("use", f"{what} '{item.name}' {text}")
     times, most = float(item.over.settings.get("times", TIMES)), 1.0 / math.sqrt(len(parts) - 1)
@@ -129,7 +129,7 @@ def _check_deviation(item: Objective | Constraint, what: str, parts: Sequence[Tr
         raise InvalidSetting("use", f"{what} '{item.name}' {text}")
 
 
-def check_peak(item: Objective | Constraint, name: str, peak: Peak, slope: float) -> None:
+def check_peak(item: Objective | StudyConstraint, name: str, peak: Peak, slope: float) -> None:
     """Raises `InvalidSetting` where `item`, which grows by `slope` with the peak `name`, does not press on it.
 
     In a program a largest value is an unknown above all values: only what makes it small makes it the largest value.

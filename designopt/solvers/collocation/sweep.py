@@ -14,7 +14,7 @@ from designopt.plugin import InvalidSetting, closest
 from designopt.problem import Problem
 from designopt.space import Matrix
 from designopt.study.language import units
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
 #: More programs are not made: their path takes a time that grows with the square.
 MOST_POINTS = 10_000
@@ -68,7 +68,7 @@ def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Matrix
     return np.asarray(X[nearest_neighbour_path(space.to_search(X))])
 
 
-def _given(p: Parameter, wanted: int | Sequence[Any]) -> list[float]:
+def _given(p: DesignVariable, wanted: int | Sequence[Any]) -> list[float]:
     where = f"sweep.{p.name}"
     if isinstance(wanted, int):
         if p.kind == "choice":
@@ -84,7 +84,7 @@ def _given(p: Parameter, wanted: int | Sequence[Any]) -> list[float]:
     return list(dict.fromkeys(_entry(p, value, where) for value in wanted))
 
 
-def _entry(p: Parameter, value: Any, where: str) -> float:
+def _entry(p: DesignVariable, value: Any, where: str) -> float:
     if p.kind == "choice":
         for i, known in enumerate(p.values):
             if value == known and isinstance(value, bool) == isinstance(known, bool):
@@ -104,7 +104,7 @@ def _entry(p: Parameter, value: Any, where: str) -> float:
     return float(number)
 
 
-def _all(p: Parameter) -> list[float]:
+def _all(p: DesignVariable) -> list[float]:
     if p.kind == "choice":
         return [float(i) for i in range(len(p.values))]
     return [float(i) for i in range(int(p.low), min(int(p.high), int(p.low) + MOST_POINTS) + 1)]

@@ -33,7 +33,7 @@ from designopt.solvers.collocation.refusals import (
 from designopt.solvers.collocation.symbolic import symbolic
 from designopt.space import Matrix, in_model_unit, shown_value
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Constraint, Objective, Parameter, Scenario
+from designopt.study.study import DesignVariable, Objective, Scenario, StudyConstraint
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class StudyTrajectory:
         return {p.name: j for j, p in enumerate(self.problem.space.free)}
 
     @cached_property
-    def _parameter(self) -> dict[str, Parameter]:
+    def _parameter(self) -> dict[str, DesignVariable]:
         return {p.name: p for p in self.problem.space.parameters}
 
     def at(self, x: Matrix) -> TrajectoryProblem:
@@ -156,7 +156,7 @@ def study_trajectory(
     model = problem.model.build()
     parts = [_of_scenario(model, scenario) for scenario in problem.scenarios]
     check_parameters(problem, parts[0])
-    items: tuple[Objective | Constraint, ...] = (objective, *problem.constraints)
+    items: tuple[Objective | StudyConstraint, ...] = (objective, *problem.constraints)
     parts = _with_used_peaks(items, parts)
     for item in items:
         check_expression(problem, item, parts)
@@ -177,7 +177,7 @@ def study_trajectory(
 
 
 def _with_used_peaks(
-    items: Sequence[Objective | Constraint], parts: Sequence[TrajectoryProblem]
+    items: Sequence[Objective | StudyConstraint], parts: Sequence[TrajectoryProblem]
 ) -> list[TrajectoryProblem]:
     """The trajectory problems with the peaks that `items` name; raises `InvalidSetting` for what they cannot ask."""
     sizes: dict[str, float] = {}
@@ -187,7 +187,7 @@ def _with_used_peaks(
             slope = ca.jacobian(symbolic(item.expression.root, symbols), symbols[name])
             steady = float(slope) if slope.is_constant() else math.nan
             check_peak(item, name, parts[0].peaks[name], steady)
-            size = limit_size(item) / abs(steady) if isinstance(item, Constraint) else 1.0
+            size = limit_size(item) / abs(steady) if isinstance(item, StudyConstraint) else 1.0
             sizes[name] = min(size, sizes.get(name, math.inf))
     return [with_peaks(part, sizes, sizes) if sizes else replace(part, peaks={}) for part in parts]
 

@@ -17,7 +17,7 @@ from designopt.store.errors import DamagedRecord, StoreError, refuse_foreign
 from designopt.store.journal.reader import JournalReader
 from designopt.store.journal.schema import COUNTED, DIGESTED, digest
 from designopt.store.journal.writer import new_database
-from designopt.study.study import Study
+from designopt.study.study import StudyDefinition
 
 #: Without these records a replay would not be the same run.
 _NEEDED = {"ending": "how a stage ended", "tell": "the order in which a solver was told of results"}
@@ -29,7 +29,7 @@ _AGAIN = {
 }
 
 
-def rebuild(path: Path, problem: Problem, study: Study) -> list[str]:
+def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
     """Rewrite the journal in `path` where that is needed; what was damaged, in words. The caller holds the lock.
 
     Raises `StoreError` where SQLite cannot read it, or where what is lost cannot be had again.
@@ -91,7 +91,7 @@ def _damaged(journal: JournalReader) -> Counter[str]:
     return +found
 
 
-def _copy(journal: JournalReader, db: sqlite3.Connection, study: Study) -> None:
+def _copy(journal: JournalReader, db: sqlite3.Connection, study: StudyDefinition) -> None:
     """Write all intact records to a new database."""
     new = new_database(journal.path, journal.problem, int(journal.meta["seed"]))
     try:

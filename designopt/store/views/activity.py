@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Outcomes, Problem, unequal
 from designopt.space import Matrix, Space
-from designopt.study.study import Constraint
+from designopt.study.study import StudyConstraint
 
 #: A value this share of its range away from a bound, or of a limit's size away from it, has reached it.
 NEAR = 0.01
@@ -65,7 +65,7 @@ def attained_bounds(space: Space, X: Matrix, near: float = NEAR) -> list[Attaine
     return found
 
 
-def limits(problem: Problem, outcomes: Outcomes, constraint: Constraint) -> Iterator[LimitActivity]:
+def limits(problem: Problem, outcomes: Outcomes, constraint: StudyConstraint) -> Iterator[LimitActivity]:
     """The limits of `constraint` with what is known about them of all designs.
 
     A value touches a limit when it is within `NEAR` of the limit's size (of the range of feasible values when the limit

@@ -15,7 +15,7 @@ from designopt.problem import Problem
 from designopt.store.disk.arrays import read_arrays
 from designopt.store.journal import recorded
 from designopt.store.journal.reader import JournalReader
-from designopt.study.study import Study
+from designopt.study.study import StudyDefinition
 
 if TYPE_CHECKING:
     from designopt.collocation import Estimate, Solution, Sparsity
@@ -89,7 +89,9 @@ def _estimate(record: ProgramRecord) -> Estimate | None:
     return estimate_from(record.arrays, record.solution) if record.solution is not None else None
 
 
-def read_programs(journal: JournalReader, problem: Problem, study: Study, path: Path) -> tuple[ProgramRecord, ...]:
+def read_programs(
+    journal: JournalReader, problem: Problem, study: StudyDefinition, path: Path
+) -> tuple[ProgramRecord, ...]:
     """The programs in the journal of `problem`, in the order in which they were solved."""
     rows = list(journal.evaluations("number, design, status, reason, message, outputs, wall, arrays", "program"))
     if not rows:

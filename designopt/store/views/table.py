@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Problem, figure_meaning, figure_unit
 from designopt.store.journal.recorded import Recorded
-from designopt.study.study import Constraint, Objective, Parameter
+from designopt.study.study import DesignVariable, Objective, StudyConstraint
 
 if TYPE_CHECKING:
     import pandas
@@ -89,7 +89,7 @@ def in_study_units(table: Sequence[Column], problem: Problem) -> list[Column]:
     """`table` with each figure in the unit in which the study states it in an objective or a limit: a row then has one
     unit for each quantity."""
     stated: dict[str, tuple[float, str]] = {}
-    items: list[Objective | Constraint] = [*problem.objectives, *problem.constraints]
+    items: list[Objective | StudyConstraint] = [*problem.objectives, *problem.constraints]
     for item in items:
         root, factor = item.expression.root, 1.0
         if root.kind == "*" and root.parts[0].kind == "number":
@@ -208,7 +208,7 @@ def _plain(values: NDArray[Any]) -> Values:
     return lambda rows: values[rows].tolist()
 
 
-def _fixed(problem: Problem, X: NDArray[Any], p: Parameter) -> Values:
+def _fixed(problem: Problem, X: NDArray[Any], p: DesignVariable) -> Values:
     """The value of a fixed parameter; None in designs in which it is not active."""
     if p.when:
         return lambda rows: [problem.space.values(x).get(p.name) for x in X[rows].tolist()]

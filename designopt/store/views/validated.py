@@ -13,7 +13,7 @@ from designopt.problem import Problem
 from designopt.space import Matrix
 from designopt.store.journal import recorded
 from designopt.store.journal.reader import JournalReader
-from designopt.study.study import Study, Validation
+from designopt.study.study import StudyDefinition, Validation
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Validated:
         return len(self.rows)
 
 
-def with_validation(study: Study) -> Study:
+def with_validation(study: StudyDefinition) -> StudyDefinition:
     """`study` with the scenarios of its validation after its own: what workers must know."""
     further = study.validate.scenarios if study.validate else ()
     return dataclasses.replace(study, scenarios=(*study.scenarios, *further))

@@ -19,7 +19,7 @@ from designopt.study.sections.context import Context, unit_of
 from designopt.study.sections.rows import Row
 from designopt.study.sections.space import LARGEST_INTEGER
 from designopt.study.sections.when import offered, own_value
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
 #: The stage that evaluates the designs of the section `baseline`, and the name of a single one without a name.
 BASELINE = "baseline"
@@ -103,7 +103,7 @@ def _check_name(ctx: Context, row: Row, seen: set[str]) -> None:
 # ---------------------------------------------------------------------------------------------- with a space
 
 
-def in_space(ctx: Context, found: GivenDesigns, parameters: Sequence[Parameter]) -> Use[SolverPlugin]:
+def in_space(ctx: Context, found: GivenDesigns, parameters: Sequence[DesignVariable]) -> Use[SolverPlugin]:
     """The solver with its designs as values of `parameters`."""
     of = {p.name: p for p in parameters}
     free = [p.name for p in parameters if p.kind != "fixed"]
@@ -112,7 +112,7 @@ def in_space(ctx: Context, found: GivenDesigns, parameters: Sequence[Parameter])
     return found.resolved([_resolved(ctx, row, of) for row in found.rows if not ctx.full])
 
 
-def _resolved(ctx: Context, row: Row, of: Mapping[str, Parameter]) -> dict[str, Any]:
+def _resolved(ctx: Context, row: Row, of: Mapping[str, DesignVariable]) -> dict[str, Any]:
     design: dict[str, Any] = {}
     with row.findings(ctx):
         for name, value in row.values.items():
@@ -129,7 +129,7 @@ def _resolved(ctx: Context, row: Row, of: Mapping[str, Parameter]) -> dict[str, 
     return design
 
 
-def _own(ctx: Context, value: Any, p: Parameter, path: Path) -> Any:
+def _own(ctx: Context, value: Any, p: DesignVariable, path: Path) -> Any:
     """The value of `p` that `value` means; None, and a finding, when it has no such value."""
     before = len(ctx.findings)
     own = _real(ctx, value, p, path) if p.kind == "real" else own_value(ctx, value, p, path)
@@ -138,7 +138,7 @@ def _own(ctx: Context, value: Any, p: Parameter, path: Path) -> Any:
     return own
 
 
-def _real(ctx: Context, value: Any, p: Parameter, path: Path) -> float | None:
+def _real(ctx: Context, value: Any, p: DesignVariable, path: Path) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         ctx.add(path, f"expected a number, not {shown(value)}")
         return None
@@ -159,7 +159,7 @@ def _real(ctx: Context, value: Any, p: Parameter, path: Path) -> float | None:
 
 def space_of(
     ctx: Context, found: Sequence[GivenDesigns], model: ModelPlugin
-) -> tuple[list[Parameter], list[Use[SolverPlugin]]]:
+) -> tuple[list[DesignVariable], list[Use[SolverPlugin]]]:
     """The parameters that designs of the model's own inputs make, in its units, and the solvers with these designs."""
     inputs = model.inputs
     column: dict[str, list[Scalar]] = {}
@@ -228,15 +228,15 @@ def _undeclared(ctx: Context, value: Any, model: ModelPlugin, path: Path) -> Any
     return value
 
 
-def _parameter(name: str, values: Sequence[Scalar], item: Field | None) -> Parameter:
+def _parameter(name: str, values: Sequence[Scalar], item: Field | None) -> DesignVariable:
     """The parameter that has these values: fixed, or a range or choice that just holds them."""
     unit = (unit_of(item) if item else None) or ""
     distinct = list({(type(v), v): v for v in values}.values())
     words = any(isinstance(v, (str, bool)) for v in distinct)
     if len(distinct) == 1:
-        return Parameter(name, "fixed", values=(distinct[0],), unit="" if words else unit)
+        return DesignVariable(name, "fixed", values=(distinct[0],), unit="" if words else unit)
     if words:
-        return Parameter(name, "choice", values=tuple(distinct))
+        return DesignVariable(name, "choice", values=tuple(distinct))
     numbers = [v for v in distinct if not isinstance(v, str)]
     kind: Any = "int" if all(isinstance(v, int) for v in numbers) else "real"
-    return Parameter(name, kind, float(min(numbers)), float(max(numbers)), unit=unit)
+    return DesignVariable(name, kind, float(min(numbers)), float(max(numbers)), unit=unit)

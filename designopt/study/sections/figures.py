@@ -14,7 +14,7 @@ from designopt.study.language.expressions.grammar import ExpressionError
 from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.language.units import UnitError
 from designopt.study.sections.context import Context, unit_of
-from designopt.study.study import Constraint, Objective
+from designopt.study.study import Objective, StudyConstraint
 
 
 @dataclass
@@ -203,9 +203,9 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
     return made
 
 
-def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[Constraint]:
+def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[StudyConstraint]:
     """The constraints that can be made of the valid sections."""
-    made: list[Constraint] = []
+    made: list[StudyConstraint] = []
     seen: set[str] = set()
     for position, section in enumerate(sections):
         path: Path = ("constraints", position)
@@ -229,7 +229,7 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             ctx.add(path, f"min ({low!r}) must not be above max ({high!r})")
             continue
         _reachable(ctx, space, expression, limits, path)
-        made.append(Constraint(section["name"], expression, over, low, high, equals, unit))
+        made.append(StudyConstraint(section["name"], expression, over, low, high, equals, unit))
     return made
 
 

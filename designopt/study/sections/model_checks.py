@@ -9,13 +9,13 @@ from designopt.plugin import InvalidSetting, ModelPlugin, Use
 from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
 from designopt.study.sections.scenarios.files import SOURCES
-from designopt.study.study import Parameter, Scenario
+from designopt.study.study import DesignVariable, Scenario
 
 #: Where a scenario is given: the path of its section, and the section.
 Place = tuple[Path, Mapping[str, Any]]
 
 
-def space(ctx: Context, model: Use[ModelPlugin], parameters: Sequence[Parameter]) -> None:
+def space(ctx: Context, model: Use[ModelPlugin], parameters: Sequence[DesignVariable]) -> None:
     """Ask the model whether it can do with these parameters, once they are sound by themselves."""
     if not model.plugin.has_check_space or not parameters or not ctx.sound(("space",)):
         return

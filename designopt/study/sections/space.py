@@ -16,7 +16,7 @@ from designopt.study.language.findings import MOST, Path, nearest_or_all
 from designopt.study.language.units import Amount, UnitError
 from designopt.study.sections.context import Context, unit_of
 from designopt.study.sections.when import conditional
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
 Kind = Literal["real", "int", "choice", "fixed"]
 
@@ -47,7 +47,7 @@ def with_meant(sections: Mapping[str, Any], model: ModelPlugin | None) -> dict[s
 
 def parameters(
     ctx: Context, sections: Mapping[str, Any], known: Mapping[str, Any], model: ModelPlugin | None
-) -> list[Parameter]:
+) -> list[DesignVariable]:
     """The parameters that can be made of the `sections` (None for a wrong one); `known` is what `with_meant` gives."""
     inputs = model.inputs if model else None
     made = []
@@ -104,7 +104,9 @@ def _has_unit(value: Any) -> bool:
     return isinstance(value, Amount) and bool(value.unit)
 
 
-def _parameter(ctx: Context, name: str, section: Mapping[str, Any], item: Field | None, path: Path) -> Parameter | None:
+def _parameter(
+    ctx: Context, name: str, section: Mapping[str, Any], item: Field | None, path: Path
+) -> DesignVariable | None:
     kind = _kind(ctx, section, path)
     unit = _unit(ctx, section, item, path)
     if kind is None or unit is None:
@@ -116,9 +118,11 @@ def _parameter(ctx: Context, name: str, section: Mapping[str, Any], item: Field 
         ctx.add(path, f"units do not fit: {error}", at="unit" if "unit" in section else None)
         return None
     if kind in ("choice", "fixed"):
-        return _listed(ctx, Parameter(name, kind, unit=unit, factor=factor, offset=offset), section, item, path)
+        return _listed(ctx, DesignVariable(name, kind, unit=unit, factor=factor, offset=offset), section, item, path)
     why = " ".join((section.get("why") or "").split()).rstrip(".")
-    return _ranged(ctx, Parameter(name, kind, unit=unit, factor=factor, offset=offset, why=why), section, item, path)
+    return _ranged(
+        ctx, DesignVariable(name, kind, unit=unit, factor=factor, offset=offset, why=why), section, item, path
+    )
 
 
 def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
@@ -168,8 +172,8 @@ def _unit(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Pa
 
 
 def _ranged(
-    ctx: Context, made: Parameter, section: Mapping[str, Any], item: Field | None, path: Path
-) -> Parameter | None:
+    ctx: Context, made: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
+) -> DesignVariable | None:
     declared = number_type(item.annotation) if item is not None else float
     if item is not None and declared is None:
         ctx.add(path, f"the model takes no number here, but {type_words(item.annotation)}; use 'values' or 'value'")
@@ -190,7 +194,7 @@ def _ranged(
 
 
 def _bound(
-    ctx: Context, key: str, amount: Amount | None, made: Parameter, quantity: Quantity | None, path: Path
+    ctx: Context, key: str, amount: Amount | None, made: DesignVariable, quantity: Quantity | None, path: Path
 ) -> float | None:
     """The end `key` of the range in the study's unit; None when it cannot be one."""
     here: Path = (*path, key)
@@ -212,8 +216,8 @@ def _bound(
 
 
 def _listed(
-    ctx: Context, made: Parameter, section: Mapping[str, Any], item: Field | None, path: Path
-) -> Parameter | None:
+    ctx: Context, made: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
+) -> DesignVariable | None:
     """A choice or a fixed parameter. Values are checked against the model's annotation where there is one."""
     single = made.kind == "fixed"
     given = [section["value"]] if single else section["values"]
@@ -237,11 +241,13 @@ def _listed(
     if len(values) < len(given):
         return None
     if any(isinstance(value, (str, bool)) for value in values):
-        return Parameter(made.name, made.kind, values=tuple(values))
-    return Parameter(made.name, made.kind, values=tuple(values), unit=made.unit, factor=made.factor, offset=made.offset)
+        return DesignVariable(made.name, made.kind, values=tuple(values))
+    return DesignVariable(
+        made.name, made.kind, values=tuple(values), unit=made.unit, factor=made.factor, offset=made.offset
+    )
 
 
-def _value(ctx: Context, value: Any, made: Parameter, item: Field | None, has_unit: bool, path: Path) -> Any:
+def _value(ctx: Context, value: Any, made: DesignVariable, item: Field | None, has_unit: bool, path: Path) -> Any:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     numeric = item is not None and number_type(item.annotation) is not None
     if isinstance(value, str) and (numeric or has_unit):
@@ -264,7 +270,11 @@ def _value(ctx: Context, value: Any, made: Parameter, item: Field | None, has_un
 
 
 def relations(
-    ctx: Context, texts: list[str | None], made: list[Parameter], known: Mapping[str, Any], model: ModelPlugin | None
+    ctx: Context,
+    texts: list[str | None],
+    made: list[DesignVariable],
+    known: Mapping[str, Any],
+    model: ModelPlugin | None,
 ) -> list[Expression]:
     """Relations between parameters, with units resolved. `known` are all names in `space`, the invalid ones too."""
     of = {p.name: p for p in made}

@@ -11,7 +11,7 @@ from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.language.units import Amount, UnitError
 from designopt.study.sections.context import Context
 from designopt.study.sections.scenarios.spread import admitted
-from designopt.study.study import Parameter, Tolerance, Tolerances
+from designopt.study.study import DesignVariable, Tolerance, Tolerances
 
 #: What is assumed of parameters when a study states no tolerance: a share of the value.
 ASSUMED = 0.01
@@ -20,7 +20,7 @@ ASSUMED = 0.01
 def tolerances(
     ctx: Context,
     space: Mapping[str, Any],
-    parameters: Sequence[Parameter],
+    parameters: Sequence[DesignVariable],
     report: Mapping[str, Any] | None,
     model: ModelPlugin | None,
 ) -> Tolerances | None:
@@ -52,7 +52,7 @@ def tolerances(
     return Tolerances(tuple(made), section.get("neighbours"), section.get("front"), not given) if made else None
 
 
-def _tolerance(ctx: Context, value: Any, p: Parameter, item: Field | None, path: Path) -> Tolerance | None:
+def _tolerance(ctx: Context, value: Any, p: DesignVariable, item: Field | None, path: Path) -> Tolerance | None:
     """What stands at `path`, in the study's unit."""
     normal = isinstance(value, Mapping)
     amount: Amount | None = value.get("deviation") if normal else value
@@ -73,14 +73,14 @@ def _tolerance(ctx: Context, value: Any, p: Parameter, item: Field | None, path:
     return Tolerance(p.name, scale * amount.value, relative, normal, *_limits(p, item))
 
 
-def _assumed(p: Parameter, item: Field | None) -> Tolerance:
+def _assumed(p: DesignVariable, item: Field | None) -> Tolerance:
     """A share of the value, or of the largest one where the range holds 0."""
     relative = p.low > 0.0 or p.high < 0.0
     size = ASSUMED * (1.0 if relative else max(abs(p.low), abs(p.high)))
     return Tolerance(p.name, size, relative, False, *_limits(p, item))
 
 
-def _limits(p: Parameter, item: Field | None) -> tuple[float | None, float | None]:
+def _limits(p: DesignVariable, item: Field | None) -> tuple[float | None, float | None]:
     """What the model admits, in the study's unit, its ends included."""
     ends = [(end - p.offset) / p.factor for end in admitted(item)]
     low, high = sorted(ends)

@@ -11,7 +11,7 @@ from designopt.study.language import units
 from designopt.study.language.findings import Path, nearest, nearest_or_all
 from designopt.study.language.units import UnitError
 from designopt.study.sections.context import Context
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
 #: Values that a condition lists.
 MOST_ADMITTED = 100
@@ -20,8 +20,8 @@ Admitted = tuple[str | float | int | bool, ...]
 
 
 def conditional(
-    ctx: Context, sections: Mapping[str, Any], made: Sequence[Parameter], model: ModelPlugin | None
-) -> list[Parameter]:
+    ctx: Context, sections: Mapping[str, Any], made: Sequence[DesignVariable], model: ModelPlugin | None
+) -> list[DesignVariable]:
     """The parameters `made` with their conditions; `sections` are those of all parameters, None for a wrong one."""
     of = {p.name: p for p in made}
     inputs = (model.inputs if model else None) or {}
@@ -45,7 +45,7 @@ def conditional(
 
 
 def _admitted(
-    ctx: Context, value: Any, controller: Parameter | None, name: str, sections: Mapping[str, Any], path: Path
+    ctx: Context, value: Any, controller: DesignVariable | None, name: str, sections: Mapping[str, Any], path: Path
 ) -> Admitted:
     """The values of the parameter `name` under which another one is active, as it has them itself."""
     if name not in sections:
@@ -79,7 +79,7 @@ def _admitted(
     return tuple(admitted)
 
 
-def own_value(ctx: Context, item: Any, controller: Parameter, path: Path) -> Any:
+def own_value(ctx: Context, item: Any, controller: DesignVariable, path: Path) -> Any:
     """The value of `controller` that `item` means; None when it has no such value."""
     number: Any = item
     numeric = controller.kind == "int" or any(_is_number(v) for v in controller.values)
@@ -99,7 +99,7 @@ def own_value(ctx: Context, item: Any, controller: Parameter, path: Path) -> Any
     return next(alike, None)
 
 
-def offered(item: Any, controller: Parameter) -> str:
+def offered(item: Any, controller: DesignVariable) -> str:
     """What could have been meant."""
     if controller.kind == "int":
         return f"; it is a whole number from {controller.low:g} to {controller.high:g}"

@@ -28,7 +28,7 @@ from designopt.plugin import (
 )
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
 from designopt.space import Space
-from designopt.study.study import Scenario, Study
+from designopt.study.study import Scenario, StudyDefinition
 from designopt.workers.evaluation.arrays import taken
 from designopt.workers.evaluation.prepared import PreparedScenarios
 from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
@@ -426,7 +426,7 @@ def text_of(value: object) -> str:
 
 
 def evaluate_one(
-    study: Study, values: Mapping[str, Any], *, scenario: str | None = None, arrays: Sequence[str] = ()
+    study: StudyDefinition, values: Mapping[str, Any], *, scenario: str | None = None, arrays: Sequence[str] = ()
 ) -> Evaluation:
     """One design in this process, recorded nowhere: `values` by name in the study's units, all active free parameters.
 
@@ -461,7 +461,7 @@ def evaluate_one(
     return evaluator.evaluate(evaluator.design(x, index), index, arrays, seed=seed)
 
 
-def middle(study: Study) -> list[str]:
+def middle(study: StudyDefinition) -> list[str]:
     """Names of what the model gives for the design in the middle of the space, in the first scenario.
 
     Raises `ValueError` when it gives nothing there: with the message of the model.
@@ -478,7 +478,7 @@ def middle(study: Study) -> list[str]:
     return list(done.outputs)
 
 
-def trial(study: Study, count: int) -> tuple[list[str], int]:
+def trial(study: StudyDefinition, count: int) -> tuple[list[str], int]:
     """Evaluate `count` random designs here in all scenarios, for ``validate --try``: a line of text for each
     evaluation, and how many failed.
 

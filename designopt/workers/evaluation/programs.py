@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.problem import Problem, Programs, Solved
-from designopt.study.study import Study
+from designopt.study.study import StudyDefinition
 from designopt.workers.evaluation.evaluate import DIVERGED, ERROR, OK, matrix, name_of, place_of, text_of, traceback_of
 from designopt.workers.executor import Break, Chunk, ChunkResult
 
@@ -18,7 +18,7 @@ from designopt.workers.executor import Break, Chunk, ChunkResult
 class ProgramWorker:
     """Solves chunks of programs of `study`; what a stage's solver needs for it is built once."""
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: StudyDefinition) -> None:
         self._study = study
         self._problem = Problem.of(study)
         self._built: dict[int, Programs] = {}
@@ -58,6 +58,6 @@ class ProgramWorker:
         return self._built[stage]
 
 
-def has_programs(study: Study) -> bool:
+def has_programs(study: StudyDefinition) -> bool:
     """Whether a solver of the study solves programs."""
     return any(stage.solver.plugin.has_program for stage in study.stages)

@@ -26,7 +26,7 @@ from designopt.problem import Problem
 from designopt.space import Space
 from designopt.store import archive
 from designopt.store.provenance import versions
-from designopt.study.study import Parameter, Scenario, Shift, Study
+from designopt.study.study import DesignVariable, Scenario, Shift, StudyDefinition
 from designopt.workers.evaluation.evaluate import Evaluator, asked_of
 from designopt.workers.evaluation.programs import ProgramWorker
 
@@ -46,7 +46,7 @@ class Delivery:
 
     model: tuple[str, int, Mapping[str, Any]]
     figures: tuple[tuple[str, str, int, Mapping[str, Any]], ...]
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[DesignVariable, ...]
     scenarios: tuple[tuple[str, Mapping[str, Any], tuple[Shift, ...]], ...]
     files: tuple[tuple[str, bytes], ...]
     versions: Mapping[str, str]
@@ -60,7 +60,9 @@ class Delivery:
     cheap: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, study: Study, *, allow_version_skew: bool = False, programs: Study | None = None) -> Delivery:
+    def of(
+        cls, study: StudyDefinition, *, allow_version_skew: bool = False, programs: StudyDefinition | None = None
+    ) -> Delivery:
         """What workers need of `study`, and of the study `programs` to solve the programs of its solvers; raises
         `PluginError` for a plugin that cannot be sent."""
         uses = [study.model, *study.figures.values()]
@@ -186,7 +188,7 @@ def _collect(value: Any, found: dict[str, InputFile]) -> None:
             _collect(item, found)
 
 
-def _whole(study: Study) -> tuple[str, tuple[InputFile, ...]]:
+def _whole(study: StudyDefinition) -> tuple[str, tuple[InputFile, ...]]:
     """All of a study but its plugin files, which are sent anyway."""
     bare = dataclasses.replace(study, plugin_files=())
     return json.dumps(archive.encode(bare)), tuple(archive.files(bare))
@@ -197,7 +199,7 @@ def preparation_limit(timeout: float | None) -> float | None:
     return None if timeout is None else max(PREPARATION, PREPARATIONS * timeout)
 
 
-def _files_of(plugin: Plugin, study: Study) -> list[tuple[str, bytes]]:
+def _files_of(plugin: Plugin, study: StudyDefinition) -> list[tuple[str, bytes]]:
     """The file that declares `plugin`, unless workers find it by its entry point or among the study's plugin files."""
     module = getattr(plugin.target, "__module__", "")
     if study.plugin_files and module.startswith("designopt_plugin_"):

@@ -31,7 +31,7 @@ from designopt.report.parts.designs.map import scale_of
 from designopt.report.section import Section, Table
 from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
 Matrix = NDArray[np.float64]
 
@@ -93,7 +93,7 @@ def ratio_names(result: Result, grid: Grid) -> tuple[str, ...]:
     return tuple(f"{number(y)} {p.unit}".strip() for y in grid.y.tolist())
 
 
-def stiffness_of(result: Result) -> Parameter:
+def stiffness_of(result: Result) -> DesignVariable:
     return next(p for p in result.problem.space.parameters if p.name == "stiffness")
 
 

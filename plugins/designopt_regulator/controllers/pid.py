@@ -20,7 +20,7 @@ from designopt_regulator.controllers.nested import leaves, like
 from designopt_regulator.controllers.sections import Section
 
 if TYPE_CHECKING:
-    from designopt.study.study import Parameter
+    from designopt.study.study import DesignVariable
 
 Vector = NDArray[np.float64]
 
@@ -97,7 +97,7 @@ def unusual(value: float) -> bool:
     return bool(np.isfinite(value)) and value != 0.0 and not _RANGE[0] <= abs(value) <= _RANGE[1]
 
 
-def unusual_ends(parameters: Iterable[Parameter]) -> Iterator[InvalidSetting]:
+def unusual_ends(parameters: Iterable[DesignVariable]) -> Iterator[InvalidSetting]:
     """Of the parameters of a study, those whose values reach where no loop is computed."""
     for p in parameters:
         for given in (float(v) for v in (*p.values, p.low, p.high) if not isinstance(v, str)):

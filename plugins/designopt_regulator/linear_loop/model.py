@@ -44,7 +44,7 @@ from designopt_regulator.linear_loop.step_response import StepResponse, step_res
 from designopt_regulator.plants.linear import Plant, series
 
 if TYPE_CHECKING:
-    from designopt.study.study import Parameter
+    from designopt.study.study import DesignVariable
 
 Q = Quantity
 Answer = tuple[LinearOutputs, dict[str, np.ndarray]]
@@ -188,7 +188,7 @@ class LinearLoop:
     def _limited(self) -> bool:
         return any(np.isfinite(value) for value in (*self.command_limits, *self.inner_setpoint_limits))
 
-    def check_space(self, parameters: Mapping[str, Parameter]) -> Iterator[InvalidSetting]:
+    def check_space(self, parameters: Mapping[str, DesignVariable]) -> Iterator[InvalidSetting]:
         """What the kind of regulator and the plant have against the parameters of a study."""
         always = [p.name for p in parameters.values() if not p.when]
         choices = {name: [str(v) for v in parameters[name].values] for name in CHOICES if name in parameters}

@@ -17,7 +17,7 @@ import numpy as np
 
 import designopt
 from designopt.problem import Problem
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import problem_from
 
 Vector = np.ndarray
@@ -251,7 +251,7 @@ def posed(name: str) -> Problem:
     p = PUBLISHED[name]
     names = [f"x{i}" for i in range(len(p.lower))]
     kinds = ["int" if i in p.integers else "real" for i in range(len(names))]
-    space = [Parameter(*one) for one in zip(names, kinds, p.lower, p.upper, strict=True)]
+    space = [DesignVariable(*one) for one in zip(names, kinds, p.lower, p.upper, strict=True)]
 
     def function(design, scenario):
         F, G = p.function(np.array([design[n] for n in names], dtype=float))

@@ -5,7 +5,7 @@ import pytest
 
 from designopt.solvers.surrogate.model import Observations, Surrogate
 from designopt.solvers.surrogate.scale import Scale
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 from designopt.testing import InProcess, problem_from
 
 VALUES = np.array([-3.0, 0.0, 0.5, 2.0, 9.0, 400.0])
@@ -30,7 +30,7 @@ def test_a_limit_that_is_met_exactly_stays_at_zero():
 
 @pytest.mark.parametrize(("power", "drawn_in"), [(1, False), (24, True)])
 def test_few_huge_values_are_drawn_in_and_others_are_left_as_they_are(power, drawn_in):
-    space = [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0)]
+    space = [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0)]
     problem = problem_from(lambda d, s: {"f": (0.6 + d["x"] + 0.2 * d["y"]) ** power}, space, minimize=["f"])
     X = np.random.default_rng(0).random((20, 2))
     seen = Observations.of(problem, [InProcess(problem).outcomes(X)])

@@ -12,11 +12,11 @@ from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.model import Observations, Surrogate
 from designopt.solvers.surrogate.solver import GaussianProcessSearch
 from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import Constraint, Parameter
+from designopt.study.study import DesignVariable, StudyConstraint
 from designopt.testing import InProcess, no_outcomes, problem_from
 
-SQUARE = [Parameter("x", "real", 0.0, 1.0), Parameter("y", "real", 0.0, 1.0)]
-AREA = [Parameter("x", "real", -5.0, 10.0), Parameter("y", "real", 0.0, 15.0)]
+SQUARE = [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0)]
+AREA = [DesignVariable("x", "real", -5.0, 10.0), DesignVariable("y", "real", 0.0, 15.0)]
 
 
 def branin(design, scenario):
@@ -60,7 +60,7 @@ def test_a_front_within_limits_is_covered():
             "outside": 7.7 - (a - 8) ** 2 - (b + 3) ** 2,
         }
 
-    space = [Parameter("a", "real", 0.0, 5.0), Parameter("b", "real", 0.0, 3.0)]
+    space = [DesignVariable("a", "real", 0.0, 5.0), DesignVariable("b", "real", 0.0, 3.0)]
     problem = problem_from(bnh, space, minimize=["f", "g"], limits={"inside": 0.0, "outside": 0.0})
     outcomes = found(run(problem, 55))
     import moocore
@@ -88,16 +88,16 @@ def test_integers_choices_scales_and_conditions_are_searched_as_they_are():
         return {"f": 2.0 + design["hardness"]}
 
     space = [
-        Parameter("stiffness", "real", 1e2, 1e6, scale="log", when={"kind": ("spring",)}),
-        Parameter("hardness", "real", 0.0, 1.0, when={"kind": ("rubber",)}),
-        Parameter("kind", "choice", values=("rubber", "spring")),
-        Parameter("coils", "int", 3, 12, when={"kind": ("spring",)}),
+        DesignVariable("stiffness", "real", 1e2, 1e6, scale="log", when={"kind": ("spring",)}),
+        DesignVariable("hardness", "real", 0.0, 1.0, when={"kind": ("rubber",)}),
+        DesignVariable("kind", "choice", values=("rubber", "spring")),
+        DesignVariable("coils", "int", 3, 12, when={"kind": ("spring",)}),
     ]
     assert found(run(problem_from(function, space, minimize=["f"]), 45)).objectives.min() < 0.01
 
 
 def test_a_small_discrete_space_is_exhausted_and_the_stage_ends():
-    space = [Parameter("n", "int", 0, 3), Parameter("kind", "choice", values=("a", "b"))]
+    space = [DesignVariable("n", "int", 0, 3), DesignVariable("kind", "choice", values=("a", "b"))]
     evaluate = run(problem_from(lambda d, s: {"f": d["n"]}, space, minimize=["f"]), 50)
     assert len(evaluate.X) == 8
     assert len(np.unique(evaluate.X, axis=0)) == 8
@@ -146,7 +146,7 @@ def test_an_equality_of_whole_numbers_is_a_class_that_designs_belong_to():
         return {"f": design["x"] + design["y"], "period": float(1 + int(design["x"] + 2.0 * design["y"] < 1.4))}
 
     problem = problem_from(function, SQUARE, minimize=["f"])
-    equal = Constraint("once", Expression.parse("period"), Use(find("aggregation", "worst")), equals=1.0)
+    equal = StudyConstraint("once", Expression.parse("period"), Use(find("aggregation", "worst")), equals=1.0)
     outcomes = found(run(replace(problem, constraints=(equal,)), 40))
     assert outcomes.objectives[outcomes.feasible].min() == pytest.approx(0.7, abs=0.02)
 
@@ -157,7 +157,7 @@ def test_a_front_grows_from_one_end_of_it():
         g = 1.0 + 4.5 * (d["b"] + d["c"])
         return {"f": d["a"], "g": g * (1.0 - np.sqrt(d["a"] / g))}
 
-    problem = problem_from(zdt1, [Parameter(n, "real", 0.0, 1.0) for n in "abc"], minimize=["f", "g"])
+    problem = problem_from(zdt1, [DesignVariable(n, "real", 0.0, 1.0) for n in "abc"], minimize=["f", "g"])
     spread = np.random.default_rng(0).uniform([0.3, 0.5, 0.5], 1.0, (10, 3))
     outcomes = found(run(problem, 30, start=np.vstack([spread, [[0.0, 0.0, 0.0], [0.001, 0.0, 0.0]]])))
     assert outcomes.objectives[:, 1].min() < 0.6
@@ -185,7 +185,7 @@ def test_designs_of_an_earlier_stage_stand_for_the_start_up():
 
 
 def test_it_ends_by_itself_when_nothing_more_is_to_be_gained():
-    space = [Parameter("x", "real", 0.0, 1.0)]
+    space = [DesignVariable("x", "real", 0.0, 1.0)]
     evaluate = run(problem_from(lambda d, s: {"f": (d["x"] - 0.3) ** 2}, space, minimize=["f"]), 200, min_gain=1e-4)
     assert len(evaluate.X) < 60
     assert evaluate.sentence == "no design has an expected gain of 0.0001 any more"
@@ -194,7 +194,7 @@ def test_it_ends_by_itself_when_nothing_more_is_to_be_gained():
 
 def test_many_parameters_are_searched_within_a_trust_region():
     d = 20
-    space = [Parameter(f"x{i}", "real", -1.0, 1.0) for i in range(d)]
+    space = [DesignVariable(f"x{i}", "real", -1.0, 1.0) for i in range(d)]
     bowl = problem_from(lambda x, s: {"f": sum((v - 0.4) ** 2 for v in x.values())}, space, minimize=["f"])
     random = np.random.default_rng(0).uniform(-1.0, 1.0, (90, d))
     by_chance = ((random - 0.4) ** 2).sum(axis=1).min()
@@ -217,7 +217,7 @@ def test_a_trust_region_grows_with_success_and_shrinks_with_failure():
 def test_nothing_to_search_for_and_too_many_objectives_are_refused():
     with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
         GaussianProcessSearch().check(
-            problem_from(lambda d, s: {"f": 0.0}, [Parameter("x", "fixed", values=(1.0,))], minimize=["f"])
+            problem_from(lambda d, s: {"f": 0.0}, [DesignVariable("x", "fixed", values=(1.0,))], minimize=["f"])
         )
     with pytest.raises(InvalidSetting, match="needs an objective"):
         GaussianProcessSearch().check(problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=[]))
@@ -246,7 +246,7 @@ class Rosenbrock:
 
 
 def rosenbrock(*, low=-1.0, scale="linear"):
-    valley = [Parameter("x", "real", -2.0, 2.0), Parameter("y", "real", low, 4.0, scale=scale)]
+    valley = [DesignVariable("x", "real", -2.0, 2.0), DesignVariable("y", "real", low, 4.0, scale=scale)]
     problem = problem_from(lambda d, s: {}, valley, minimize=["f"])
     return replace(problem, model=Use(find("model", "rosenbrock_with_slopes")), gradients=True)
 
@@ -331,7 +331,7 @@ def test_a_space_of_fewer_designs_than_the_start_up_is_searched_to_its_end():
     problem = replace(
         CURRIN,
         space=problem_from(
-            lambda d, s: {}, [Parameter("x", "int", 0, 1), Parameter("y", "int", 1, 1)], minimize=["f"]
+            lambda d, s: {}, [DesignVariable("x", "int", 0, 1), DesignVariable("y", "int", 1, 1)], minimize=["f"]
         ).space,
     )
     evaluate = run(problem, 12)
@@ -377,7 +377,7 @@ def test_success_that_changes_quickly_is_seen():
 
     problem = replace(
         problem_from(strips, SQUARE, minimize=["f"]),
-        constraints=(Constraint("n", Expression.parse("n"), Use(find("aggregation", "worst")), equals=0.0),),
+        constraints=(StudyConstraint("n", Expression.parse("n"), Use(find("aggregation", "worst")), equals=0.0),),
     )
     evaluate = run(problem, 40, start=np.random.default_rng(0).random((60, 2)))
     outcomes = found(evaluate)

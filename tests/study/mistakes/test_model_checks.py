@@ -12,7 +12,7 @@ from designopt.plugin import InvalidSetting, Quantity, model, solver
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError
 from designopt.study.load import load_text
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
 
 class Design(TypedDict, total=False):
@@ -45,7 +45,7 @@ class Asked:
         if self.plant is not None and self.plant.get("pace", 1.0) < 0.0:
             raise InvalidSetting("plant.pace", "runs backwards")
 
-    def check_space(self, parameters: Mapping[str, Parameter]) -> Iterator[InvalidSetting]:
+    def check_space(self, parameters: Mapping[str, DesignVariable]) -> Iterator[InvalidSetting]:
         if "gain" not in parameters:
             yield InvalidSetting("gain", "is missing")
         for name, p in parameters.items():

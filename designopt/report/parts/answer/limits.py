@@ -17,7 +17,7 @@ from designopt.store.views.activity import NEAR
 
 if TYPE_CHECKING:
     from designopt.store.views.activity import Attained
-    from designopt.study.study import Constraint, Parameter
+    from designopt.study.study import DesignVariable, StudyConstraint
 
 #: Shares of the front below this are not worth a sentence.
 TOLD = 0.05
@@ -104,17 +104,17 @@ def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
 
 def _attained(
     result: Result, rows: NDArray[np.intp], near: float = NEAR, *, swept: bool = False
-) -> list[tuple[Parameter, Attained]]:
+) -> list[tuple[DesignVariable, Attained]]:
     """The bounds that designs have reached; only if `swept` of parameters that a sweep sets too."""
     free, left_out = {p.name: p for p in result.problem.space.free}, set[str]() if swept else _swept(result)
     return [(free[a.parameter], a) for a in result.attained_bounds(rows, near) if a.parameter not in left_out]
 
 
-def _bound(p: Parameter, side: str) -> str:
+def _bound(p: DesignVariable, side: str) -> str:
     return f"lower bound ({_amount(p.low, p.unit)})" if side == "low" else f"upper bound ({_amount(p.high, p.unit)})"
 
 
-def _why(p: Parameter) -> str:
+def _why(p: DesignVariable) -> str:
     """What the study says of where the range ends, as the end of a clause."""
     return f": {p.why}" if p.why else ""
 
@@ -159,7 +159,7 @@ def inactive_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
 _SIDES = {"min": "lower", "max": "upper"}
 
 
-def _row(result: Result, c: Constraint, front: NDArray[np.intp]) -> tuple[object, ...]:
+def _row(result: Result, c: StudyConstraint, front: NDArray[np.intp]) -> tuple[object, ...]:
     low, high = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
     known = np.isfinite(low) & np.isfinite(high)
     broken = np.zeros(len(known), dtype=bool)

@@ -15,7 +15,7 @@ from designopt.report.section import Section, Table
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
-    from designopt.study.study import Constraint, Parameter, Stage
+    from designopt.study.study import DesignVariable, Stage, StudyConstraint
 
 #: Of a longer list in a setting the first elements are shown.
 LISTED = 30
@@ -78,7 +78,7 @@ def _aims(result: Result) -> tuple[Table, ...]:
     return (Table("Objectives and limits", head, tuple(rows), note=share if problem.missing else ""),) if rows else ()
 
 
-def range_text(p: Parameter) -> str:
+def range_text(p: DesignVariable) -> str:
     if p.kind == "fixed":
         return f"{number(p.values[0])} (fixed)"
     if p.kind == "choice":
@@ -86,15 +86,15 @@ def range_text(p: Parameter) -> str:
     return f"{number(p.low)} … {number(p.high)}"
 
 
-def _scale(p: Parameter) -> str:
+def _scale(p: DesignVariable) -> str:
     return p.scale if p.kind == "real" else {"int": "whole numbers", "choice": "choice", "fixed": ""}[p.kind]
 
 
-def _when(p: Parameter) -> str:
+def _when(p: DesignVariable) -> str:
     return " and ".join(f"{name} is {' or '.join(map(number, values))}" for name, values in p.when.items())
 
 
-def limit_text(c: Constraint) -> str:
+def limit_text(c: StudyConstraint) -> str:
     if c.equals is not None:
         return f"{c.expression.text} = {number(c.equals)}"
     low = f"{number(c.minimum)} ≤ " if c.minimum is not None else ""

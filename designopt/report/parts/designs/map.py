@@ -29,7 +29,7 @@ from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
-    from designopt.study.study import Parameter
+    from designopt.study.study import DesignVariable
 
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -108,7 +108,7 @@ def _choices(result: Result, names: list[str]) -> tuple[Selector, ...]:
     return (Selector("Figure", tuple(names)), *several)
 
 
-def scale_of(p: Parameter) -> dict[str, Any]:
+def scale_of(p: DesignVariable) -> dict[str, Any]:
     """Axis type and ticks that suit a parameter."""
     if p.kind == "choice":
         return {
@@ -123,7 +123,7 @@ def scale_of(p: Parameter) -> dict[str, Any]:
     return {}
 
 
-def _few_ticks(p: Parameter, d: int) -> dict[str, Any]:
+def _few_ticks(p: DesignVariable, d: int) -> dict[str, Any]:
     """The same for the small plots of several pairs: a log axis is marked at powers of ten only."""
     scale = scale_of(p)
     return {**scale, "dtick": 1} if d > 2 and scale == {"type": "log"} else scale
@@ -180,7 +180,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     )
 
 
-def edges(nodes: Matrix, p: Parameter | None = None) -> Matrix:
+def edges(nodes: Matrix, p: DesignVariable | None = None) -> Matrix:
     """Borders (n + 1,) of a heat map's cells, halfway between `nodes` (n,) on the scale of parameter `p`.
 
     Plotly needs them for cells of unequal width and on a log axis.

@@ -25,7 +25,7 @@ from designopt.report.labels import (
 )
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
-from designopt.study.study import Parameter
+from designopt.study.study import DesignVariable
 
 #: At most this many designs are drawn, those of the front first.
 DRAWN = 2000
@@ -103,7 +103,7 @@ def parallel(result: Result) -> Section | None:
     )
 
 
-def _parameter(p: Parameter, x: Vector) -> dict[str, Any]:
+def _parameter(p: DesignVariable, x: Vector) -> dict[str, Any]:
     """Values and ticks of a parameter; where it is inactive, NaN in `x`, lines pass below its range."""
     axis: dict[str, Any]
     if p.kind == "choice":

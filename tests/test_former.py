@@ -1,0 +1,27 @@
+"""Public names that have changed work under the former one, with a warning that says the new one."""
+
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("module", "former", "now"),
+    [
+        ("designopt.collocation", "Course", "PhaseGuess"),
+        ("designopt.report", "Choice", "Selector"),
+        ("designopt.report.drawing", "Motion", "DrawnMotion"),
+        ("designopt.study.study", "Study", "StudyDefinition"),
+        ("designopt.study.study", "Parameter", "DesignVariable"),
+        ("designopt.study.study", "Constraint", "StudyConstraint"),
+    ],
+)
+def test_a_former_name_leads_to_what_is_called_otherwise_now(module: str, former: str, now: str) -> None:
+    found = importlib.import_module(module)
+    with pytest.warns(DeprecationWarning, match=f"{module}.{former} is called {now} now"):
+        assert getattr(found, former) is getattr(found, now)
+
+
+def test_a_name_that_never_was_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Studdy'"):
+        importlib.import_module("designopt.study.study").Studdy  # noqa: B018
