@@ -27,7 +27,7 @@ from designopt.collocation.solve.solve import checked
 from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
-from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
+from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem, stated_table
 
 #: Limits of the products of a pair, relative to its sizes, one after the other.
 RELAXATIONS = tuple(10.0 ** (-0.5 * k) for k in range(15))
@@ -105,7 +105,7 @@ def solve_complementary(
     at any speed. So others are refused, and so is refinement. Raises `ProblemError` (bad_statement) for these, for
     phases that are not there and for names that are taken.
     """
-    pairs = {**problem.complementary, **(pairs or {})}
+    pairs = {**problem.complementary, **stated_table("pairs", pairs)}
     problem, options = replace(problem, complementary={}), euler(options or Options())
     steps: list[Any] = list(relaxations) if isinstance(relaxations, Iterable) else [relaxations]
     numbers = bool(steps) and all(isinstance(r, Real) for r in steps)

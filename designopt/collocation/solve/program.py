@@ -26,6 +26,7 @@ from designopt.collocation.solution.versions import versions
 from designopt.collocation.solve.conditioning import Conditioning, conditioning
 from designopt.collocation.solve.finish import finished
 from designopt.collocation.solve.first_mesh import first_mesh, with_later_nodes
+from designopt.collocation.solve.given import check_given, check_guess
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear_solver
@@ -78,6 +79,7 @@ class Program:
         statement: Statement | None = None,
     ) -> None:
         begin = time.perf_counter()
+        check_given(problem, options, guess, meshes)
         options = options or Options()
         check_settings(options.ipopt)
         self.problem, self.options = problem, options
@@ -89,9 +91,6 @@ class Program:
         if meshes is None:
             scheme = options.scheme_for(problem)
             meshes = [first_mesh(phase, scheme, options.intervals) for phase in problem.phases]
-        elif len(meshes) != len(problem.phases):
-            text = f"{len(meshes)} are given for {len(problem.phases)} phases: give one for each"
-            raise ProblemError("bad_statement", "meshes", text)
         else:
             meshes = [with_later_nodes(phase, mesh) for phase, mesh in zip(problem.phases, meshes, strict=True)]
         self.meshes = self.statement.meshes(meshes)
@@ -141,6 +140,7 @@ class Program:
         other expressions. Functions are called when a program is built: numbers that they take from elsewhere stay.
         Threads that solve one program wait for each other.
         """
+        check_guess(guess)
         with self._lock:
             return self._solve(problem or self.problem, guess, warm, previous)
 

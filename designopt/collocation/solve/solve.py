@@ -11,6 +11,7 @@ from designopt.collocation.solution.verification.equations import is_determined
 from designopt.collocation.solution.verification.resimulate import resimulate
 from designopt.collocation.solution.verification.violation import violation_between_points
 from designopt.collocation.solve.attempts import persist
+from designopt.collocation.solve.given import check_given
 from designopt.collocation.solve.guess.multistart import solve_from_starts, spread
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
@@ -45,6 +46,7 @@ def solve(
     A failed solve is a solution with its status and its last iterate. Raises `ProblemError` for statements, bounds and
     guesses that cannot be solved from.
     """
+    check_given(problem, options, guess, meshes)
     options = options or Options()
     begin = rollout(problem, guess) if options.rollout else guess
     program = Program(problem, options, begin, meshes=meshes)

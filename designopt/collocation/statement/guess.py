@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.collocation.statement.problem import ProblemError
+from designopt.collocation.statement.problem import ProblemError, stated_table
 
 Vector = NDArray[np.float64]
 
@@ -74,6 +74,10 @@ class Guess:
 
     phases: Mapping[str, PhaseGuess] = field(default_factory=dict)
     parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("phases", "parameters"):
+            object.__setattr__(self, name, stated_table(f"guess: {name}", getattr(self, name)))
 
     @classmethod
     def of(cls, solution: KnownSolution) -> Guess:

@@ -9,10 +9,11 @@ variables, unknown rates, parameters, data and outputs of the phase's system, an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral as Whole
 from numbers import Real
+from reprlib import repr as short
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +35,16 @@ class ProblemError(ValueError):
         super().__init__(f"{where}: {message}")
         self.status = status
         self.where = where
+
+
+def stated_table(where: str, given: Any) -> Any:
+    """The mapping that was `given`, an empty one for None. Raises `ProblemError` (bad_statement) for anything else."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        text = f"is {short(given)}: give a mapping by names, as {{name: ...}}, or leave it out"
+        raise ProblemError("bad_statement", where, text)
+    return given
 
 
 class Named(Mapping[str, Any]):
@@ -210,6 +221,11 @@ class Peak:
             raise ValueError(f"a peak of {self.of!r}: one of {', '.join(known)}")
 
 
+#: What a phase, and a problem, state by names.
+PHASE_TABLES = ("bounds", "initial", "final", "path", "integrals", "data", "guess", "held", "samples", "delays")
+PROBLEM_TABLES = ("constraints", "parameters", "guess", "terms", "figures", "peaks", "complementary")
+
+
 @dataclass(frozen=True)
 class Phase:
     """One stretch of time with one system.
@@ -251,6 +267,13 @@ class Phase:
         return bool(self.samples) or any(integral.at is not None for integral in self.integrals.values())
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise ProblemError("bad_statement", "name", f"is {short(self.name)}: give the phase a word for a name")
+        if not isinstance(self.system, System):
+            text = f"is {short(self.system)}: give a System, as System.from_expressions(...)"
+            raise ProblemError("bad_statement", f"{self.name}: system", text)
+        for name in PHASE_TABLES:
+            object.__setattr__(self, name, stated_table(f"{self.name}: {name}", getattr(self, name)))
         vectors = {v.name: v for v in self.system.vectors}
         for name in ("bounds", "initial", "final", "guess", "held", "data"):
             given = getattr(self, name)
@@ -261,7 +284,7 @@ class Phase:
             object.__setattr__(self, name, stated)
         object.__setattr__(self, "held", {name: _stated_held(given) for name, given in self.held.items()})
         for name in ("t0", "tf"):
-            if getattr(self, name) is not None:
+            if name == "tf" or self.t0 is not None:
                 object.__setattr__(self, name, _stated_box(f"{self.name}: {name}", getattr(self, name)))
         for side in ("bounds", "initial", "final"):
             given = getattr(self, side).items()
@@ -330,6 +353,13 @@ class TrajectoryProblem:
     complementary: Mapping[str, Complementary] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name, kind in (("phases", Phase), ("extra", Variable)):
+            given: Any = getattr(self, name)
+            object.__setattr__(self, name, tuple(given) if isinstance(given, Iterable) else ())
+            if not isinstance(given, Iterable) or not all(isinstance(each, kind) for each in getattr(self, name)):
+                raise ProblemError("bad_statement", name, f"is {short(given)}: give a list of {kind.__name__}(...)")
+        for name in PROBLEM_TABLES:
+            object.__setattr__(self, name, stated_table(name, getattr(self, name)))
         vectors = {v.name: v for phase in self.phases for v in phase.system.vectors}
         for table, pair in (("parameters", True), ("guess", False)):
             try:

@@ -252,7 +252,7 @@ def test_a_given_mesh_gets_the_nodes_that_a_delayed_control_needs() -> None:
     assert set(given.nodes) < set(found.phase.mesh.nodes)
     assert found.objective == pytest.approx(12.0 / 0.87**3, rel=5e-3)
     assert found.objective > 12.0 / 0.87**3 - 1e-6
-    with pytest.raises(ProblemError, match="meshes: 2 are given for 1 phases"):
+    with pytest.raises(ProblemError, match="meshes: 2 given for 1 phase: give one for each"):
         solve(late_force(0.13), meshes=[given, given])
 
 

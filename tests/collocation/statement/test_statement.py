@@ -10,6 +10,7 @@ import pytest
 
 from designopt.collocation import (
     Constraint,
+    Guess,
     Integral,
     Options,
     Phase,
@@ -18,6 +19,8 @@ from designopt.collocation import (
     Signal,
     TrajectoryProblem,
     periodic,
+    solve,
+    solve_complementary,
 )
 from designopt.dynamics.system import System, Variable
 
@@ -482,3 +485,76 @@ def test_phases_with_overlapping_times_do_not_run_backwards():
     assert program.solve(apart).objective == pytest.approx(0.5, rel=1e-6)  # from 2 to 2.5, x being 0
     with pytest.raises(ProblemError, match="b: tf: may lie before t0, which it could not"):
         Program(apart, Options(intervals=5)).solve(problem)
+
+
+TABLES = {
+    "phase": ("bounds", "initial", "final", "path", "integrals", "data", "guess", "held", "samples", "delays"),
+    "problem": ("constraints", "parameters", "guess", "terms", "figures", "peaks", "complementary"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES["phase"])
+def test_what_a_phase_states_by_names_is_a_mapping_or_none(name):
+    assert getattr(replace(PHASE, **{name: None}), name) == {}
+    for given in (3, "x", ["x"]):
+        status, text = refusal(lambda given=given: with_phase(**{name: given}))
+        expected = f"motion: {name}: is {given!r}: give a mapping by names, as {{name: ...}}, or leave it out"
+        assert (status, text) == ("bad_statement", expected)
+
+
+@pytest.mark.parametrize("name", TABLES["problem"])
+def test_what_a_problem_states_by_names_is_a_mapping_or_none(name):
+    assert not getattr(replace(BLOCK, **{name: None}), name)
+    status, text = refusal(lambda: replace(BLOCK, **{name: 3}))
+    assert (status, text.split(":")[:2]) == ("bad_statement", [name, " is 3"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"phases": PHASE}, r"phases: is Phase\(system=.*: give a list of Phase\(...\)"),
+        ({"phases": [3]}, r"phases: is \[3\]: give a list of Phase\(...\)"),
+        ({"extra": None}, r"extra: is None: give a list of Variable\(...\)"),
+    ],
+)
+def test_phases_and_extra_parameters_are_lists_of_them(changes, text):
+    with pytest.raises(ProblemError, match=text) as raised:
+        replace(BLOCK, **changes)
+    assert len(str(raised.value)) < 120
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"system": None}, r"motion: system: is None: give a System, as System\.from_expressions\(...\)"),
+        ({"name": 3}, "name: is 3: give the phase a word for a name"),
+        ({"tf": None}, r"motion: tf: is None: give a number or a range, \(low, high\)"),
+    ],
+)
+def test_a_phase_has_a_system_a_name_and_an_end(changes, text):
+    with pytest.raises(ProblemError, match=text):
+        replace(PHASE, **changes)
+
+
+@pytest.mark.parametrize("do", [solve, Program])
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"problem": 3}, "problem: is 3: give a TrajectoryProblem"),
+        ({"options": {}}, r"options: are {}: give Options\(...\), or none"),
+        ({"guess": 3}, r"guess: is 3: give a Guess, as Guess\.of\(solution\)"),
+        ({"meshes": 3}, "meshes: are 3: give a list with a Mesh for each phase"),
+    ],
+)
+def test_a_solve_takes_things_of_its_kinds_only(do, given, text):
+    with pytest.raises(ProblemError, match=text):
+        do(**{"problem": BLOCK, **given})
+
+
+def test_a_program_and_complementary_pairs_are_given_things_of_their_kinds():
+    with pytest.raises(ProblemError, match="guess: is 3"):
+        Program(BLOCK, Options(intervals=2)).solve(guess=3)
+    with pytest.raises(ProblemError, match="guess: phases: is 3: give a mapping"):
+        Guess(phases=3)
+    with pytest.raises(ProblemError, match="pairs: is 3: give a mapping"):
+        solve_complementary(BLOCK, pairs=3)
