@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command import designopt
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -39,8 +40,7 @@ def test_a_function_of_ones_own_gives_a_front_in_one_call_as_printed(tmp_path: P
 
 def test_the_study_file_is_valid_as_printed(tmp_path: Path) -> None:
     (tmp_path / "knee.yaml").write_text(blocks("yaml")[0])
-    command = [sys.executable, "-m", "designopt", "validate", "knee.yaml"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = designopt(tmp_path, "validate", "knee.yaml")
     assert done.returncode == 0, done.stderr
 
 
@@ -52,8 +52,7 @@ def test_the_model_of_ones_own_serves_a_study_file_through_plugin(tmp_path: Path
         "objectives:\n  - {name: comfort, minimize: acceleration}\n  - {name: travel, minimize: travel, unit: mm}\n"
         "solver: {use: nsga2, population: 10}\nbudget: {evaluations: 40}\n"
     )
-    command = [sys.executable, "-m", "designopt", "run", "mine.yaml", "--plugin", "my_model.py", "-o", "mine.study"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = designopt(tmp_path, "run", "mine.yaml", "--plugin", "my_model.py", "-o", "mine.study")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "mine.study" / "report.html").exists()
 
@@ -61,8 +60,9 @@ def test_the_model_of_ones_own_serves_a_study_file_through_plugin(tmp_path: Path
 def test_the_values_that_are_replaced_on_the_command_line_are_in_the_study_file(tmp_path: Path) -> None:
     (tmp_path / "knee.yaml").write_text(blocks("yaml")[0])
     shown = next(block for block in blocks("sh") if "--set" in block)
-    command = [sys.executable, "-m", *shlex.split(shown), "--dry-run"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    words = shlex.split(shown)
+    assert words[0] == "designopt"
+    done = designopt(tmp_path, *words[1:], "--dry-run")
     assert done.returncode == 0, done.stderr
     assert "at most 200 designs" in done.stdout
 

@@ -1,12 +1,17 @@
-"""The tutorial works as it is written: its files and commands, one after the other, in an empty folder."""
+"""The tutorial works as it is written: its files and commands, one after the other, in an empty folder.
+
+Commands of designopt alone run in this process, those that need a shell or another program in a bash.
+"""
 
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import command
 import pytest
 
 PAGE = (Path(__file__).parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
@@ -53,6 +58,23 @@ def environment(site: Path) -> dict[str, str]:
     return {**os.environ, **here, "PATH": programs, "PYTHONPATH": modules}
 
 
+def typed(text: str, folder: Path, site: Path) -> str:
+    """What the commands of a block print."""
+    lines = [shlex.split(line) for line in text.splitlines()]
+    if all(line[0] == "designopt" and not {"|", "||", "&&", ">"} & set(line) for line in lines):
+        printed = ""
+        for line in lines:
+            done = command.designopt(folder, *line[1:])
+            assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
+            printed += done.stdout
+        return printed
+    bash = ["bash", "-e", "-c", text]
+    process = subprocess.run(bash, cwd=folder, capture_output=True, text=True, timeout=300, env=environment(site))
+    assert process.returncode == 0, f"{text}\n{process.stdout}\n{process.stderr}"
+    assert "Traceback" not in process.stderr
+    return process.stdout if "||" not in text else process.stderr + process.stdout
+
+
 def play(page: str, folder: Path, site: Path) -> None:
     """Write the files, run the commands, compare what they print."""
     printed = ""
@@ -60,13 +82,7 @@ def play(page: str, folder: Path, site: Path) -> None:
         if file:
             (folder / file).write_text(text, encoding="utf-8")
         elif language == "sh":
-            command = ["bash", "-e", "-c", text]
-            done = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, timeout=300, env=environment(site)
-            )
-            assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
-            assert "Traceback" not in done.stderr
-            printed = done.stdout if "||" not in text else done.stderr + done.stdout
+            printed = typed(text, folder, site)
         else:
             check_printed(text, printed)
 

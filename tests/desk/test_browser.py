@@ -1,10 +1,13 @@
 """The desk in a real browser: a run that grows, a design on a click, another question, a study edited and started."""
 
+from pathlib import Path
+
 import pytest
 from browser import errors, headless_browser, wait_until
 from command import designopt as command
 from serving import desk
 
+SLOW = Path(__file__).with_name("slow_car.py")
 STUDY = """\
 study: springs
 title: Springs and dampers
@@ -27,7 +30,8 @@ def page(tmp_path):
     folder.mkdir()
     (folder / "springs.yaml").write_text(STUDY)
     assert command(folder, "run", "springs.yaml").returncode == 0
-    with headless_browser(tmp_path / "profile") as browser, desk(folder, run=True) as client:
+    served = desk(folder, run=True, plugin_files=[str(SLOW)])
+    with headless_browser(tmp_path / "profile") as browser, served as client:
         browser.get(client.addresses[-1])
         wait_until(lambda: one(browser, "#stores button"), "the store is listed")
         yield browser
@@ -103,7 +107,7 @@ def test_a_study_is_edited_with_its_mistakes_shown_and_run(page):
     edit = "const t = document.getElementById('text'); t.value = arguments[0]; t.dispatchEvent(new Event('input'))"
     page.execute_script(edit, STUDY.replace("damping", "damper"))
     wait_until(lambda: "line 6" in text_of(page, "#findings"), "the mistake is shown with its line")
-    page.execute_script(edit, STUDY.replace("64", "200000"))
+    page.execute_script(edit, STUDY.replace("64", "200000").replace("quarter_car", "slow_car"))
     wait_until(lambda: "a valid study" in text_of(page, "#findings"), "it is right again")
     one(page, "#save").click()
     wait_until(lambda: one(page, "#start").is_enabled(), "it is saved")

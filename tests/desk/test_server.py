@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(folder):
-    with desk(folder, run=True) as client:
+    with desk(folder, run=True, plugin_files=[str(SLOW)]) as client:
         yield client
 
 
@@ -59,6 +59,10 @@ def wait_for(condition, what):
         time.sleep(0.05)
     return pytest.fail(f"it did not come to this: {what}")
 
+
+#: A study whose run goes on while it is looked at, and costs little.
+SLOW = Path(__file__).with_name("slow_car.py")
+LONG = STUDY.replace("quarter_car", "slow_car").replace("SAMPLES", "100000")
 
 ONE = "results/one.study"
 
@@ -197,7 +201,7 @@ def state_of(client, place):
 
 
 def test_a_study_is_started_stopped_and_resumed(client, folder):
-    (folder / "long.yaml").write_text(STUDY.replace("SAMPLES", "100000"))
+    (folder / "long.yaml").write_text(LONG)
     wait_for(lambda: "long.yaml" in client.get("/state").json["studies"], "the study is listed")
     place = client.post("/start", file="long.yaml", store="results/long.study").json["store"]
     wait_for(lambda: client.get("/progress", store=place).status == 200, "the store is there")
@@ -223,11 +227,11 @@ def test_a_study_is_started_stopped_and_resumed(client, folder):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 def test_a_run_outlives_the_desk_and_the_desk_a_run(folder):
     shutil.rmtree(folder / "results" / "outlives.study", ignore_errors=True)
-    (folder / "outlives.yaml").write_text(STUDY.replace("SAMPLES", "100000"))
-    with desk(folder, run=True) as first:
+    (folder / "outlives.yaml").write_text(LONG)
+    with desk(folder, run=True, plugin_files=[str(SLOW)]) as first:
         place = first.post("/start", file="outlives.yaml", store="results/outlives.study").json["store"]
         wait_for(lambda: state_of(first, place) == "running", "the run is seen")
-    with desk(folder, run=True) as second:
+    with desk(folder, run=True, plugin_files=[str(SLOW)]) as second:
         assert state_of(second, place) == "running"
         note = json.loads((folder / place / "lock").read_text())
         os.kill(note["pid"], 9)
@@ -239,8 +243,8 @@ def test_the_figures_of_a_run_hold_all_that_is_on_record_when_they_are_asked_for
     """The page looks twice a second and draws what has changed; a benchmark times it in a browser."""
     script = (Path(designopt.desk.__file__).parent / "desk.js").read_text(encoding="utf-8")
     assert int(re.search(r"const POLL = (\d+)", script)[1]) <= 500
-    (folder / "grows.yaml").write_text(STUDY.replace("SAMPLES", "100000"))
-    with desk(folder, run=True) as client:
+    (folder / "grows.yaml").write_text(LONG)
+    with desk(folder, run=True, plugin_files=[str(SLOW)]) as client:
 
         def listed():
             return next((s for s in client.get("/state").json["stores"] if s["place"] == place), {"evaluations": 0})

@@ -317,12 +317,12 @@ def test_a_large_batch_stays_bounded_in_flight(tmp_path):
         flights.append((len(self._futures), len(chunk)))
 
     study = make_study(
-        stages=(listed(np.linspace(0, 1, 30_000)),), names=("a",), execution={"executor": "dask", "workers": 2}
+        stages=(listed(np.linspace(0, 1, 20_000)),), names=("a",), execution={"executor": "dask", "workers": 2}
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dask.Dask, "submit", submit)
         result = run_study(study, tmp_path / "s")
-    assert result.counts["evaluations"] == 30_000
+    assert result.counts["evaluations"] == 20_000
     assert max(count for count, _ in flights) <= 4
     assert max(size for _, size in flights) <= 4096
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from dask_processes import Cluster
-from distributed import Client
+from distributed import Client, LocalCluster
 from run_cases import PLUGINS, Recorder, dump, listed, make_study, use
 
 from designopt.run.runner import run_study
@@ -20,6 +20,7 @@ from designopt.store.errors import WorkersError
 from designopt.store.journal.writer import Journal
 from designopt.study.study import Stage
 from designopt.workers.dask import Dask
+from designopt.workers.pools.connection import SCHEDULER_OPTIONS
 from designopt.workers.remote.dask_worker import RunGuard
 
 
@@ -112,13 +113,13 @@ def test_a_scheduler_that_does_not_answer_is_reported(tmp_path, monkeypatch):
 
 
 def test_workers_with_several_threads_are_refused(tmp_path):
-    threaded = Cluster(tmp_path, "--nthreads", "2")
-    try:
-        threaded.wait_for(1)
-        with pytest.raises(WorkersError, match=r"have 2 threads.*--nthreads 1 --nworkers 2"):
-            run_study(study(), tmp_path / "s", scheduler=threaded.address)
-    finally:
-        threaded.close()
+    """They are threads of this process: nothing is sent to them."""
+    here = {"host": "127.0.0.1", "protocol": "tcp://", "scheduler_kwargs": SCHEDULER_OPTIONS}
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, **here) as threaded,
+        pytest.raises(WorkersError, match=r"have 2 threads.*--nthreads 1 --nworkers 2"),
+    ):
+        run_study(study(), tmp_path / "s", scheduler=threaded.scheduler_address)
 
 
 STRANGE = """\
@@ -141,8 +142,8 @@ def test_workers_that_come_later_work_and_those_with_other_versions_or_several_t
         def update(self, snapshot):
             super().update(snapshot)
             if len(growing.processes) == 2:
-                growing.add_worker("--nthreads", "1", "--name", "strange", "--preload", "strange.py")
-                growing.add_worker("--nthreads", "2", "--name", "threaded")
+                growing.add_worker("--nthreads", "1", "--name", "strange", "--preload", "strange.py", "--no-nanny")
+                growing.add_worker("--nthreads", "2", "--name", "threaded", "--no-nanny")
                 growing.add_worker("--nthreads", "1", "--name", "late")
                 end = time.monotonic() + 300.0
                 with Client(growing.address, set_as_default=False, timeout=60) as client:

@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from broken_files import PLACE, sources, study
+from command import designopt
 from mutations import mutated
 
 SCRIPT = Path(__file__).with_name("broken_files.py")
@@ -47,8 +48,7 @@ def test_two_thousand_broken_files_are_judged_within_2_s_each() -> None:
 def test_the_command_itself_ends_with_0_or_2_and_a_place(number: int, tmp_path: Path) -> None:
     kind, name, text = random.Random(number).choice([s for s in sources() if s[0] != "rods"])
     path = study(tmp_path, kind, name, mutated([text], number))
-    command = [sys.executable, "-m", "designopt", "validate", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = designopt(tmp_path, "validate", str(path))
     assert done.returncode in (0, 2), done.stderr
     assert "Traceback" not in done.stderr
     assert done.returncode == 0 or PLACE.search(done.stderr), done.stderr

@@ -25,6 +25,7 @@ from hostile import Case, cases
 import designopt.api
 import designopt.study.load
 from designopt.cli import main
+from designopt.study.language import units
 
 IMPORTED = (designopt_knee.model, numpy, pydantic, designopt.api, designopt.study.load)
 
@@ -74,6 +75,7 @@ def _validate(path: Path, said: Path, case: Case) -> int:
 
 
 if __name__ == "__main__":
+    units.check("parsec")  # loads pint
     for position, one in enumerate(cases()):
         if position % int(sys.argv[1]) == 0:
             with tempfile.TemporaryDirectory() as temporary:
