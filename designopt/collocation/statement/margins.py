@@ -29,8 +29,9 @@ from designopt.lazy import casadi as ca
 
 #: The figure that is what the cost grows by.
 OF_COST = "margin(cost)"
-#: Of several numbers a deviation is smooth where it is less than this share of the limit.
-NO_SPREAD = 1e-6
+#: Of several numbers a deviation is smooth where it is less than this share of the limit, or of the cost, which is no
+#: smaller than `NO_COST` for that.
+NO_SPREAD, NO_COST = 1e-6, 1e-6
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def with_margins(
         limited = _AtEnds(stated.value, tuple(sources), tuple(phases), margins[name], (stated.low, stated.high))
         constraints[name] = replace(stated, value=limited)
         figures[f"margin({name})"] = limited.margin
-    paid = _AtEnds(problem.cost, tuple(sources), tuple(phases), cost, (-math.inf, 0.0))
+    paid = _AtEnds(problem.cost, tuple(sources), tuple(phases), cost, (-math.inf, math.inf))
     if cost:
         figures[OF_COST] = paid.margin
     return replace(
@@ -253,7 +254,13 @@ class _AtEnds:
 
     def margin(self, e: Ends) -> Any:
         """So many standard deviations; of a column the largest."""
-        return ca.mmax(_deviation(self._slopes(e), self.limits))
+        size = _size(self.limits) if self.is_limited else ca.sqrt(ca.SX(self.value(e)) ** 2 + NO_COST**2)
+        return ca.mmax(_deviation(self._slopes(e), size))
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether it is a constraint; the cost has no limits."""
+        return any(math.isfinite(limit) for limit in self.limits)
 
     def _slopes(self, e: Ends) -> list[Any]:
         value = ca.SX(self.value(e))
@@ -283,11 +290,15 @@ def _kept(value: Any, slopes: Sequence[Any], limits: tuple[float, float]) -> Any
     """The rows that stay within the limits where the value keeps its margin from them."""
     if len(slopes) == 1:  # its size has a kink that two rows have not
         return ca.vertcat(value + slopes[0], value - slopes[0])
-    deviation = _deviation(slopes, limits)
+    deviation = _deviation(slopes, _size(limits))
     low, high = (math.isfinite(limit) for limit in limits)
     return ca.vertcat(*([value - deviation] if low else []), *([value + deviation] if high or not low else []))
 
 
-def _deviation(slopes: Sequence[Any], limits: tuple[float, float]) -> Any:
-    size = max((abs(limit) for limit in limits if math.isfinite(limit)), default=1.0) or 1.0
+def _deviation(slopes: Sequence[Any], size: Any) -> Any:
+    """The root of the sum of squares, smooth at zero for something of this `size`."""
     return ca.sqrt(sum(slope**2 for slope in slopes) + (NO_SPREAD * size) ** 2)
+
+
+def _size(limits: tuple[float, float]) -> float:
+    return max((abs(limit) for limit in limits if math.isfinite(limit)), default=1.0) or 1.0

@@ -150,6 +150,19 @@ def test_a_cost_may_pay_for_its_deviation() -> None:
     assert found.figures["margin(cost)"] == pytest.approx(1.5 * deviation(2.0), abs=2e-6)
 
 
+def test_a_small_cost_pays_for_its_deviation_as_a_large_one_does() -> None:
+    """Where the root of the squares is made smooth, that is relative to the cost: in other units it is the same."""
+
+    def paid(unit: float) -> list[float]:
+        effort = Integral(lambda v: unit * (v["u"] ** 2 + 10.0 * v["v"] ** 2))
+        problem = nearest(final={"x": 0.5, "v": 0.0}, path={}, integrals={"effort": effort})
+        problem = replace(problem, cost=lambda e: e.integral["effort"])
+        found = solve(with_margins(problem, {"push": PUSH, "motion.initial.v": SPEED}, {}, cost=2.0))
+        return [found.objective / unit, found.figures["margin(cost)"] / unit]
+
+    assert paid(1e-5) == pytest.approx(paid(1.0), rel=1e-6)
+
+
 def test_a_residual_form_has_sensitivities_that_differences_confirm() -> None:
     problem = cart_pole()
     stated = TrajectoryProblem(problem.phases, problem.cost, {"end": Constraint(lambda e: e.final["x"], high=9.0)})
