@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import benchmark_problems as problems
+import casadi as ca
 import numpy as np
 import pytest
 
@@ -156,3 +157,18 @@ def test_more_iterations_than_a_c_int_holds_are_as_many_as_it_holds():
 
     assert found.solver.startswith(NAME)
     assert found.status is Status.SOLVED
+
+
+@needs_compiler
+@pytest.mark.parametrize("steep", [1.0, 1e8, 1e11])
+def test_a_constraint_is_kept_in_its_own_size_however_steep_it_is(steep):
+    """The solver divides a row by its largest derivative over 100; without a look at the row itself a tolerance of 1e-4
+    leaves 0.098 of the second and 98 of the third, where IPOPT leaves nothing."""
+    phase = replace(problems.block_move().phases[0], final={"v": 0.0})
+    end = Constraint(lambda e: steep * ca.sin(e.final["x"]), 0.8 * steep, 0.8 * steep)
+    problem = replace(problems.block_move(), phases=[phase], constraints={"end": end})
+    found = Program(problem, Options(intervals=10, tolerance=1e-4, acceptable_tolerance=1e-4)).solve()
+
+    assert found.solver.startswith(NAME)
+    assert found.status is Status.SOLVED
+    assert abs(steep * np.sin(found.phase.values["x"][-1]) - 0.8 * steep) <= 1.1e-4

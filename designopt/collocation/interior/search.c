@@ -3,6 +3,10 @@
 static const double KAPPA_EPSILON = 10.0, KAPPA_MU = 0.2, THETA_MU = 1.5, LEAST_TAU = 0.99, KAPPA_SIGMA = 1e10;
 static const double S_MAX = 100.0, RUNS_AWAY = 1e10;
 enum { PATIENCE = 15 };
+/* Without the scales of cost and equations nothing may be violated by more than this (IPOPT's constr_viol_tol,
+   dual_inf_tol and compl_inf_tol, and those of its acceptable level): a small scale hides what is missed. */
+static const double UNSCALED_ROWS = 1e-4, UNSCALED_DUAL = 1.0, UNSCALED_COMPLEMENTARITY = 1e-4;
+static const double ACCEPTABLE_ROWS = 1e-2, ACCEPTABLE_COMPLEMENTARITY = 1e-2;
 
 /* The largest violations of the optimality conditions (equations 5 and 6), each with the scale of its multipliers. */
 typedef struct {
@@ -30,6 +34,22 @@ static Errors errors_of(const Interior *t, double mu) {
 
 static double of_multipliers(Errors e) {
     return isfinite(e.dual) ? fmax(e.dual / e.dual_scale, e.complementarity / e.complementarity_scale) : INFINITY;
+}
+
+/* The largest violation of the equations, not scaled. */
+static double unscaled_rows(const Interior *t) {
+    double found = 0.0;
+    for (int i = 0; i < t->g.m; i++) found = fmax(found, fabs(t->c[i]) / t->row_scale[i]);
+    return found;
+}
+
+static int holds_unscaled(const Interior *t, Errors e) {
+    return unscaled_rows(t) <= UNSCALED_ROWS && e.dual <= UNSCALED_DUAL * t->cost_scale &&
+           e.complementarity <= UNSCALED_COMPLEMENTARITY * t->cost_scale;
+}
+
+static int acceptable_unscaled(const Interior *t, Errors e) {
+    return unscaled_rows(t) <= ACCEPTABLE_ROWS && e.complementarity <= ACCEPTABLE_COMPLEMENTARITY * t->cost_scale;
 }
 
 static double worst(Errors e) { return fmax(e.primal, of_multipliers(e)); }
@@ -139,8 +159,8 @@ static int iterate(Interior *t, double least) {
     return 1;
 }
 
-/* Goes on until the optimality conditions hold to `tolerance` and the equations to `of_rows`, to `most` iterations. A
-   search that stays at `acceptable` is NEAR. */
+/* Goes on until the optimality conditions hold to `tolerance`, the equations to `of_rows` and both without scales, to
+   `most` iterations. A search that stays at `acceptable` is NEAR. */
 int interior_run(Interior *t, double tolerance, double of_rows, double acceptable, int most) {
     int found = 1, near = 0;
     if (!t->begun) found = begin(t);
@@ -148,11 +168,11 @@ int interior_run(Interior *t, double tolerance, double of_rows, double acceptabl
     while (found == 1) {
         Errors e = errors_of(t, 0.0);
         if (t->history.size == 6 * (ptrdiff_t)t->iterations && !record(t, e)) return LOST;
-        if (e.primal <= of_rows && of_multipliers(e) <= tolerance) return SOLVED;
-        near = worst(e) <= acceptable ? near + 1 : 0;
+        if (e.primal <= of_rows && of_multipliers(e) <= tolerance && holds_unscaled(t, e)) return SOLVED;
+        near = worst(e) <= acceptable && acceptable_unscaled(t, e) ? near + 1 : 0;
         if (near >= PATIENCE) return NEAR;
         if (t->iterations >= most) return LIMIT;
-        found = iterate(t, tolerance / (KAPPA_EPSILON + 1.0));
+        found = iterate(t, fmin(tolerance, UNSCALED_COMPLEMENTARITY * t->cost_scale) / (KAPPA_EPSILON + 1.0));
     }
     return found < 0 ? STOPPED : LOST;
 }
