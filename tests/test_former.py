@@ -14,6 +14,17 @@ import pytest
         ("designopt.study.study", "Study", "StudyDefinition"),
         ("designopt.study.study", "Parameter", "DesignVariable"),
         ("designopt.study.study", "Constraint", "StudyConstraint"),
+        ("designopt_mechanics.state", "State", "TreeState"),
+        ("designopt_mechanics.equations", "Equations", "TreeEquations"),
+        ("designopt_mechanics.rods.dynamics", "Motion", "RodDynamics"),
+        ("designopt_recordings.recording", "Event", "MarkedEvent"),
+        ("designopt_recordings.table", "Table", "TimeTable"),
+        ("designopt_recordings.frames", "Status", "StatusEnum"),
+        ("designopt_recordings.signals.residuals", "Residuals", "ResidualAnalysis"),
+        ("designopt_recordings.loads.contacts", "Contact", "ContactInterval"),
+        ("designopt_wholebody.body.body", "Body", "BodySegment"),
+        ("designopt_wholebody.forward.integrators", "Trajectory", "IntegratedMotion"),
+        ("designopt_muscle.sharing.static.derivatives", "Slopes", "FrameDerivatives"),
     ],
 )
 def test_a_former_name_leads_to_what_is_called_otherwise_now(module: str, former: str, now: str) -> None:

@@ -37,7 +37,7 @@ SMALLER = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredArrays:
     """The arrays of one evaluation: the design's row, the scenario's position, and the file in the store."""
 
     row: int
@@ -45,7 +45,7 @@ class Kept:
     reference: str
 
 
-def kept_arrays(result: Result) -> list[Kept]:
+def kept_arrays(result: Result) -> list[StoredArrays]:
     """All evaluations of `result` whose arrays are kept, by design and scenario."""
     journal = JournalReader.read(result.path, result.recorded_problem)
     try:
@@ -55,7 +55,7 @@ def kept_arrays(result: Result) -> list[Kept]:
     if not references:
         return []
     return [
-        Kept(row, scenario, references[key])
+        StoredArrays(row, scenario, references[key])
         for row, keys in enumerate(result.recorded_problem.keys(result.outcomes.X))
         for scenario, key in enumerate(keys)
         if key in references
@@ -94,7 +94,7 @@ class _Layout:
             self.same = bool(np.array_equal(self.first, array))
 
 
-def write_arrays(result: Result, kept: list[Kept], file: Path, facts: Mapping[str, Any]) -> None:
+def write_arrays(result: Result, kept: list[StoredArrays], file: Path, facts: Mapping[str, Any]) -> None:
     """Write the arrays of the evaluations `kept`, which are read twice and held one evaluation at a time."""
     from h5netcdf import File
 
@@ -123,12 +123,12 @@ def write_arrays(result: Result, kept: list[Kept], file: Path, facts: Mapping[st
             _fill(nc, plan, plan.place[item.row], item.scenario, arrays)
 
 
-def _each(result: Result, kept: list[Kept]) -> Iterator[tuple[Kept, dict[str, NDArray[Any]]]]:
+def _each(result: Result, kept: list[StoredArrays]) -> Iterator[tuple[StoredArrays, dict[str, NDArray[Any]]]]:
     for item in kept:
         yield item, read_arrays(result.path, item.reference)
 
 
-def _survey(result: Result, kept: list[Kept]) -> tuple[dict[str, _Layout], set[str]]:
+def _survey(result: Result, kept: list[StoredArrays]) -> tuple[dict[str, _Layout], set[str]]:
     """The layout of each array, and the axes along which arrays of one evaluation differ."""
     layouts: dict[str, _Layout] = {}
     clashing: set[str] = set()
@@ -157,7 +157,9 @@ def _declared(result: Result, name: str, count: int) -> tuple[str, ...]:
 class _Plan:
     """Names and sizes of all axes, decided before anything is written."""
 
-    def __init__(self, result: Result, kept: list[Kept], layouts: dict[str, _Layout], clashing: set[str]) -> None:
+    def __init__(
+        self, result: Result, kept: list[StoredArrays], layouts: dict[str, _Layout], clashing: set[str]
+    ) -> None:
         self.layouts = layouts
         self.arrays = result.problem.model.plugin.arrays
         self.rows = np.unique([item.row for item in kept])

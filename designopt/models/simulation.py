@@ -26,7 +26,7 @@ _ABSOLUTE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class SimulatedMotion:
     """A simulated motion: times `t` (n,), states and integrals `x` (n, nx), sampled outputs `y` (n, ny)."""
 
     t: Vector
@@ -63,13 +63,13 @@ class Simulation:
         initial = [getattr(self.equations.declared[n], "initial", 0.0) for n in self.states]
         return np.array([numbers[i] if isinstance(i, str) else i for i in initial], dtype=np.float64)
 
-    def run(self, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]) -> Motion:
+    def run(self, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]) -> SimulatedMotion:
         """The motion for the given `numbers` by name. Raises `Diverged`."""
         return self._run(self.simulator, self.first(numbers), numbers, duration, breaks)
 
     def _run(
         self, simulator: Simulator, x: Vector, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]
-    ) -> Motion:
+    ) -> SimulatedMotion:
         edges = [0.0, *(t for t in breaks if 0.0 < t < duration), duration]
         gaps = np.diff(sorted(breaks))
         step = _FIRST_STEP * float(gaps.min()) if len(gaps) and gaps.min() > 0.0 else None
@@ -79,7 +79,7 @@ class Simulation:
             times = np.array([begin, *grid[(grid > begin) & (grid < end)], end])
             runs.append(self._piece(simulator, x, times, numbers, step))
             x = runs[-1].x[-1]
-        return Motion(*(
+        return SimulatedMotion(*(
             np.concatenate([getattr(run, name)[bool(i) :] for i, run in enumerate(runs)]) for name in ("t", "x", "y")
         ))  # fmt: skip
 
@@ -96,7 +96,7 @@ class Simulation:
 
     # ------------------------------------------------------------------------------------------------------- figures
 
-    def figures(self, motion: Motion, numbers: Mapping[str, float]) -> dict[str, float]:
+    def figures(self, motion: SimulatedMotion, numbers: Mapping[str, float]) -> dict[str, float]:
         """All figures of a motion. Raises `Diverged` for an event that does not happen and needs to."""
         found = {}
         for name, declared in self.equations.declared.items():
@@ -111,7 +111,7 @@ class Simulation:
                 found[name] = self._event(name, declared, self.simulator, motion, numbers)[0]
         return found
 
-    def array(self, motion: Motion, name: str) -> Vector:
+    def array(self, motion: SimulatedMotion, name: str) -> Vector:
         """The array `name` of a motion (n,)."""
         if name == "time":
             return motion.t
@@ -120,7 +120,7 @@ class Simulation:
         return motion.x[:, self.states.index(name)]
 
     def _event(
-        self, name: str, declared: Event, simulator: Simulator, motion: Motion, numbers: Mapping[str, float]
+        self, name: str, declared: Event, simulator: Simulator, motion: SimulatedMotion, numbers: Mapping[str, float]
     ) -> tuple[float, Vector | None]:
         """The time of an event, and the outputs (ny,) there; None where it does not happen."""
         column = self.sampled.index(name)

@@ -97,7 +97,7 @@ class FourBarKneeBranch(FourBarKnee):
         """
         from designopt_knee.periodic.continuation import follow
         from designopt_knee.periodic.strides import Strides
-        from designopt_knee.periodic.walk import Walk, walk
+        from designopt_knee.periodic.walk import WalkCycles, walk
 
         if WALK & scenario.keys():
             return self._walking(scenario).evaluate(design, leg_conditions(scenario), arrays)
@@ -121,7 +121,7 @@ class FourBarKneeBranch(FourBarKnee):
             )
         branch = follow(at, first.motion, self.highest_stiffness, self.lowest_stiffness, self.step, self.known_to)
         judged = [
-            self._figures(self._response(Walk([m.stride], m, True)), leg(k))
+            self._figures(self._response(WalkCycles([m.stride], m, True)), leg(k))
             for k, m in zip(branch.values, branch.motions, strict=True)
         ]
         leading = np.array([m.multipliers[0] for m in branch.motions])

@@ -31,7 +31,7 @@ from designopt_knee.parameters import (
 
 if TYPE_CHECKING:
     from designopt_knee.periodic.strides import Strides
-    from designopt_knee.periodic.walk import Walk
+    from designopt_knee.periodic.walk import WalkCycles
 
 Q = Quantity
 Vector = NDArray[np.float64]
@@ -121,7 +121,7 @@ class Response:
     t: Vector
     x: Vector
     y: Mapping[str, Vector]
-    walk: Walk
+    walk: WalkCycles
 
     @property
     def periodic(self) -> bool:
@@ -309,7 +309,7 @@ class FourBarKnee:
             done = walk_through(strides, start, self.cycles, self.analysis_cycles if self.stop_when_periodic else None)
         return self._response(done)
 
-    def _response(self, done: Walk) -> Response:
+    def _response(self, done: WalkCycles) -> Response:
         """The last cycles of a walk."""
         wanted = max(self.analysis_cycles + figures.LONGEST_PERIOD, self.spectrum_cycles, _WALK_CYCLES)
         count = wanted if done.arrived else len(done.strides)

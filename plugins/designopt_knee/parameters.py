@@ -99,7 +99,7 @@ class KneeDesign(DampingDesign, total=False):
 
 
 @dataclass(frozen=True)
-class Given:
+class SourcedValue:
     """One entry of a named set: the paper's symbol, the value in SI units, and where it comes from."""
 
     symbol: str
@@ -108,44 +108,44 @@ class Given:
 
 
 #: Stated values where the paper gives them, substitutes elsewhere; AD follows from the other lengths.
-SUBSTITUTE_V1: Mapping[str, Given] = {
-    "thigh_length": Given("l_t", 0.385, "S"),
-    "shank_length": Given("l_s", 0.475, "S"),
-    "foot_length": Given("l_f", 0.25, "S"),
-    "heel_fraction": Given("r_f", 0.28, "S"),
-    "ab_length": Given("l_AB", 0.015, "S"),
-    "bc_length": Given("l_BC", 0.060, "S"),
-    "cd_length": Given("l_CD", 0.080, "S"),
-    "ae_length": Given("l_AE", 0.008, "S"),
-    "df_length": Given("l_DF", 0.02345, "S"),
-    "upper_body_angle": Given("gamma1", float(np.radians(90.0)), "P"),
-    "lower_body_angle": Given("gamma2", float(np.radians(24.0)), "P"),
-    "damper_rest_length": Given("l0", 0.16879, "P"),
-    "damper_upper_lever": Given("a", 0.020, "S"),
-    "damper_lower_lever": Given("b", 0.16, "S"),
-    "ground_stiffness": Given("K_N", 1e5, "P"),
-    "ground_damping": Given("chi_N", 20.0, "P"),
-    "ground_sharpness": Given("C1", 1e6, "P"),
-    "friction": Given("mu", 0.6, "P"),
-    "friction_sharpness": Given("C2", 1e4, "P"),
-    "stop_stiffness": Given("K_c", 7.5e4, "P"),
-    "stop_damping": Given("C_c", 20.0, "P"),
-    "stop_sharpness": Given("C3", 1e6, "P"),
-    "stop_lever": Given("d_s", 0.06, "S"),
-    "ankle_stiffness": Given("k_a", 10.0, "P"),
-    "ankle_damping": Given("c_a", 0.2, "P"),
-    "shank_mass": Given("m_s", 1.6, "S"),
-    "shank_inertia": Given("I_s", 0.025, "S"),
-    "foot_mass": Given("m_f", 1.0, "S"),
-    "foot_inertia": Given("I_f", 0.005, "S"),
-    "ad_mass": Given("m_AD", 0.25, "S"),
-    "ad_inertia": Given("I_AD", 4e-4, "S"),
-    "bc_mass": Given("m_BC", 0.10, "S"),
-    "bc_inertia": Given("I_BC", 4e-5, "S"),
-    "cd_mass": Given("m_CD", 0.35, "S"),
-    "cd_inertia": Given("I_CD", 3e-4, "S"),
-    "gravity": Given("g", 9.81, "R"),
-    "hip_hike": Given("", 1.0, "P"),
+SUBSTITUTE_V1: Mapping[str, SourcedValue] = {
+    "thigh_length": SourcedValue("l_t", 0.385, "S"),
+    "shank_length": SourcedValue("l_s", 0.475, "S"),
+    "foot_length": SourcedValue("l_f", 0.25, "S"),
+    "heel_fraction": SourcedValue("r_f", 0.28, "S"),
+    "ab_length": SourcedValue("l_AB", 0.015, "S"),
+    "bc_length": SourcedValue("l_BC", 0.060, "S"),
+    "cd_length": SourcedValue("l_CD", 0.080, "S"),
+    "ae_length": SourcedValue("l_AE", 0.008, "S"),
+    "df_length": SourcedValue("l_DF", 0.02345, "S"),
+    "upper_body_angle": SourcedValue("gamma1", float(np.radians(90.0)), "P"),
+    "lower_body_angle": SourcedValue("gamma2", float(np.radians(24.0)), "P"),
+    "damper_rest_length": SourcedValue("l0", 0.16879, "P"),
+    "damper_upper_lever": SourcedValue("a", 0.020, "S"),
+    "damper_lower_lever": SourcedValue("b", 0.16, "S"),
+    "ground_stiffness": SourcedValue("K_N", 1e5, "P"),
+    "ground_damping": SourcedValue("chi_N", 20.0, "P"),
+    "ground_sharpness": SourcedValue("C1", 1e6, "P"),
+    "friction": SourcedValue("mu", 0.6, "P"),
+    "friction_sharpness": SourcedValue("C2", 1e4, "P"),
+    "stop_stiffness": SourcedValue("K_c", 7.5e4, "P"),
+    "stop_damping": SourcedValue("C_c", 20.0, "P"),
+    "stop_sharpness": SourcedValue("C3", 1e6, "P"),
+    "stop_lever": SourcedValue("d_s", 0.06, "S"),
+    "ankle_stiffness": SourcedValue("k_a", 10.0, "P"),
+    "ankle_damping": SourcedValue("c_a", 0.2, "P"),
+    "shank_mass": SourcedValue("m_s", 1.6, "S"),
+    "shank_inertia": SourcedValue("I_s", 0.025, "S"),
+    "foot_mass": SourcedValue("m_f", 1.0, "S"),
+    "foot_inertia": SourcedValue("I_f", 0.005, "S"),
+    "ad_mass": SourcedValue("m_AD", 0.25, "S"),
+    "ad_inertia": SourcedValue("I_AD", 4e-4, "S"),
+    "bc_mass": SourcedValue("m_BC", 0.10, "S"),
+    "bc_inertia": SourcedValue("I_BC", 4e-5, "S"),
+    "cd_mass": SourcedValue("m_CD", 0.35, "S"),
+    "cd_inertia": SourcedValue("I_CD", 3e-4, "S"),
+    "gravity": SourcedValue("g", 9.81, "R"),
+    "hip_hike": SourcedValue("", 1.0, "P"),
 }
 
 #: A leg that swings clear of the ground. In `substitute_v1` the toe touches it in every swing: the prosthetic knee
@@ -153,14 +153,17 @@ SUBSTITUTE_V1: Mapping[str, Given] = {
 #: Here the stiff sole ends at the ball of the foot, 12.6 cm before the ankle, and the shank has the middle of the
 #: masses that are reported for prostheses (1.33 to 3.37 kg; Hale 1990). Shorter shanks do not help: they lose the
 #: ground in stance.
-SUBSTITUTE_V2: Mapping[str, Given] = {
+SUBSTITUTE_V2: Mapping[str, SourcedValue] = {
     **SUBSTITUTE_V1,
-    "foot_length": Given("l_f", 0.20, "S"),
-    "heel_fraction": Given("r_f", 0.37, "S"),
-    "shank_mass": Given("m_s", 2.5, "S"),
+    "foot_length": SourcedValue("l_f", 0.20, "S"),
+    "heel_fraction": SourcedValue("r_f", 0.37, "S"),
+    "shank_mass": SourcedValue("m_s", 2.5, "S"),
 }
 
-PARAMETER_SETS: Mapping[str, Mapping[str, Given]] = {"substitute_v1": SUBSTITUTE_V1, "substitute_v2": SUBSTITUTE_V2}
+PARAMETER_SETS: Mapping[str, Mapping[str, SourcedValue]] = {
+    "substitute_v1": SUBSTITUTE_V1,
+    "substitute_v2": SUBSTITUTE_V2,
+}
 
 #: The damper in the equations of motion.
 DAMPER = ("stiffness", "damping", "extension_damping", "quadratic_damping")

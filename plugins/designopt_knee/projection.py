@@ -82,7 +82,7 @@ class KneeMotion:
 
 
 @dataclass(frozen=True)
-class Link:
+class RigidGroup:
     """Bodies that turn as one with rates `angle1`, `angle2` about a point `base`, which may move.
 
     `moment` (2,) is the sum of mass times place seen from the base, `inertia` the sum of moments of inertia about it.
@@ -147,7 +147,7 @@ class Link:
         return self.mass * at_base + relative, moment
 
 
-def links(g: Mapping[str, Any], knee: KneeMotion, *, shank_hung: bool) -> list[tuple[Link, bool]]:
+def links(g: Mapping[str, Any], knee: KneeMotion, *, shank_hung: bool) -> list[tuple[RigidGroup, bool]]:
     """The links of the leg below the thigh, and whether each hangs from a point at rest instead of from the hip.
 
     The foot is a mass at the ankle: its centre lies on the sole, which does not turn with eta. With `shank_hung` the
@@ -161,8 +161,8 @@ def links(g: Mapping[str, Any], knee: KneeMotion, *, shank_hung: bool) -> list[t
         mass, middle = g[f"{name}_mass"], 0.5 * along
         return mass, mass * middle, g[f"{name}_inertia"] + mass * ca.dot(middle, middle)
 
-    rear = Link(g["bc_mass"], (knee.b, rest, rest), *rod("bc", knee.bc)[1:], 1.0, 0.0)
-    front = Link(g["ad_mass"], (knee.a, rest, rest), *rod("ad", knee.ad[0])[1:], knee.ad1, knee.ad2)
+    rear = RigidGroup(g["bc_mass"], (knee.b, rest, rest), *rod("bc", knee.bc)[1:], 1.0, 0.0)
+    front = RigidGroup(g["ad_mass"], (knee.a, rest, rest), *rod("ad", knee.ad[0])[1:], knee.ad1, knee.ad2)
     mass, moment, inertia = rod("cd", -g["cd_length"] * knee.lower)
     ankle = knee.f + g["shank_length"] * knee.axis
     mass, moment = mass + g["foot_mass"], moment + g["foot_mass"] * ankle
@@ -170,10 +170,10 @@ def links(g: Mapping[str, Any], knee: KneeMotion, *, shank_hung: bool) -> list[t
     hung = []
     if shank_hung:
         own = rod("shank", g["shank_length"] * knee.axis)
-        hung = [(Link(own[0], (rest, rest, rest), *own[1:], shank1, shank2), True)]
+        hung = [(RigidGroup(own[0], (rest, rest, rest), *own[1:], shank1, shank2), True)]
     else:
         middle = knee.f + 0.5 * g["shank_length"] * knee.axis
         mass, moment = mass + g["shank_mass"], moment + g["shank_mass"] * middle
         inertia += g["shank_inertia"] + g["shank_mass"] * ca.dot(middle, middle)
-    lower = Link(mass, knee.d, moment, inertia, shank1, shank2)
+    lower = RigidGroup(mass, knee.d, moment, inertia, shank1, shank2)
     return [(rear, False), (front, False), (lower, False), *hung]

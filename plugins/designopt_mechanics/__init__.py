@@ -8,7 +8,7 @@ of an OpenSim joint is three slides, then three rotations. A frame without motio
 `body.Body` or nothing. Closed chains, rhythms and couplers are joint functions; rods of variable length are polar
 motions; nothing here knows muscles.
 
-`state.State` is a tree with CasADi symbols for z and its rates: positions, axes, velocities. From it come
+`state.TreeState` is a tree with CasADi symbols for z and its rates: positions, axes, velocities. From it come
 
 - `dynamics.recursion.inverse_dynamics` and `efforts` (forces in the joints), with gravity as a free vector and
   `loads.Load` on any frame; `dynamics.matrices`: mass matrix, bias, Coriolis matrix, forward dynamics, energies;

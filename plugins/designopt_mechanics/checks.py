@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from designopt.lazy import casadi as ca
 from designopt_mechanics.dynamics.matrices import mass_matrix
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Tree, TreeError, values_of
 from designopt_mechanics.wires import Wire
 
@@ -43,7 +43,7 @@ def check_wires(tree: Tree, wires: Sequence[Wire]) -> None:
 
     Raises `TreeError` with the name of a wire where two points that lie one after the other are within 1e-9 m.
     """
-    state = State(tree, ca.SX.sym("z", len(tree.names)))
+    state = TreeState(tree, ca.SX.sym("z", len(tree.names)))
     for wire in wires:
         places = ca.horzcat(*(state.position(point) for point in wire.points))
         at = np.asarray(ca.Function("places", [state.z], [places])(tree.reference), dtype=np.float64)
@@ -88,7 +88,7 @@ def _check_functions(tree: Tree, z: Vector) -> None:
 def _check_masses(tree: Tree, z: Vector) -> None:
     if not tree.names:
         return
-    state = State(tree, ca.SX.sym("z", len(tree.names)))
+    state = TreeState(tree, ca.SX.sym("z", len(tree.names)))
     M = mass_matrix(state)
     if ca.depends_on(ca.substitute(M, state.z, ca.SX.zeros(state.z.shape)), ca.vertcat(*ca.symvar(M))):
         return  # masses that are parameters are known later

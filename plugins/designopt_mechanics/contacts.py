@@ -13,7 +13,7 @@ from designopt_mechanics.body import is_number
 from designopt_mechanics.loads import Load, force_on, load_at
 from designopt_mechanics.motions import unit
 from designopt_mechanics.springs import positive
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point
 
 #: Part of the compliance's force below which the damping factor goes smoothly to zero when a point leaves quickly.
@@ -75,17 +75,17 @@ class Contact:
                 raise ContactError(self.name, field, f"{value:g} is not finite and positive")
 
 
-def gaps(state: State, contacts: Sequence[Contact]) -> Any:
+def gaps(state: TreeState, contacts: Sequence[Contact]) -> Any:
     """(k, 1) m between points and planes, negative where they press."""
     return ca.vertcat(ca.SX(0, 1), *(_gap(state, contact)[0] for contact in contacts))
 
 
-def contact_forces(state: State, contacts: Sequence[Contact]) -> Any:
+def contact_forces(state: TreeState, contacts: Sequence[Contact]) -> Any:
     """(3, k) N on the points, in the axes of the ground. Raises `ValueError` for a state without rates."""
     return ca.horzcat(ca.SX(3, 0), *(_force(state, contact) for contact in contacts))
 
 
-def contact_loads(state: State, contacts: Sequence[Contact]) -> list[Load]:
+def contact_loads(state: TreeState, contacts: Sequence[Contact]) -> list[Load]:
     """The forces of contacts on the frames of their points and, opposite, of their planes."""
     loads = []
     for contact in contacts:
@@ -95,14 +95,14 @@ def contact_loads(state: State, contacts: Sequence[Contact]) -> list[Load]:
     return loads
 
 
-def _gap(state: State, contact: Contact) -> tuple[Any, Any]:
+def _gap(state: TreeState, contact: Contact) -> tuple[Any, Any]:
     """Distance of the point along the normal, and the normal (3, 1) in the axes of the ground."""
     plane = contact.plane
     normal = state.axes(plane.frame) @ ca.SX(list(plane.normal))
     return ca.dot(normal, state.position(contact.point) - state.position(Point(plane.frame, plane.place))), normal
 
 
-def _force(state: State, contact: Contact) -> Any:
+def _force(state: TreeState, contact: Contact) -> Any:
     gap, normal = _gap(state, contact)
     frame = contact.plane.frame
     here, origin = state.position(contact.point), Point(frame)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from designopt.dynamics.system import Variable
+from designopt.former import former_names
 from designopt.lazy import casadi as ca
 from designopt_mechanics.dynamics.recursion import NO_GRAVITY, inverse_dynamics
 from designopt_mechanics.loads import Load
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 
 
 @dataclass(frozen=True, eq=False)
-class Equations:
+class TreeEquations:
     """Entries for `System.from_expressions`: coordinates and their speeds as `states`, accelerations as `unknowns`."""
 
     states: Sequence[tuple[Variable, Any, Any]]
@@ -22,12 +23,12 @@ class Equations:
 
 
 def equations_of(
-    state: State,
+    state: TreeState,
     forces: Any = 0.0,
     gravity: Any = NO_GRAVITY,
     loads: Sequence[Load] = (),
     speeds: Mapping[str, tuple[float, float]] | None = None,
-) -> Equations:
+) -> TreeEquations:
     """Equations of motion of a tree under generalised `forces` (m, 1), `gravity` and `loads`.
 
     `state` has symbols for coordinates, rates and accelerations. States are called like the coordinates and
@@ -43,4 +44,8 @@ def equations_of(
     for i, c in enumerate(state.tree.coordinates):
         speed = Variable(f"{c.name}_speed", f"{c.unit}/s", *ranges.get(c.name, ()))
         states.append((speed, state.dz[i], state.ddz[i]))
-    return Equations(states, unknowns)
+    return TreeEquations(states, unknowns)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"Equations": "TreeEquations"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from designopt.lazy import casadi as ca
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 
 
@@ -29,12 +29,12 @@ def load_at(frame: str, place: Any, force: Any, moment: Any = (0.0, 0.0, 0.0)) -
     return Load(frame, f, ca.cross(at, f) + free)
 
 
-def force_on(state: State, point: Point, force: Any) -> Load:
+def force_on(state: TreeState, point: Point, force: Any) -> Load:
     """`force` (3), in the axes of the ground, on a point of a frame."""
     return load_at(point.frame, state.position(point), force)
 
 
-def weight(state: State, gravity: Any) -> list[Load]:
+def weight(state: TreeState, gravity: Any) -> list[Load]:
     """The weight of every body in `gravity` (3) m/s^2."""
     g = ca.SX(_column(gravity))
     return [
@@ -44,7 +44,7 @@ def weight(state: State, gravity: Any) -> list[Load]:
     ]
 
 
-def generalised_force(state: State, loads: Sequence[Load]) -> Any:
+def generalised_force(state: TreeState, loads: Sequence[Load]) -> Any:
     """(m, 1) what `loads` do to the coordinates, by virtual work: the sum of J' w of the frames' Jacobians J."""
     forces: dict[int, Any] = {}
     moments: dict[int, Any] = {}

@@ -11,7 +11,7 @@ import numpy as np
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number
 from designopt_mechanics.loads import Load
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import Wire, lengths, pulls
 
 #: Length over which a spring that only pulls goes slack (m).
@@ -80,7 +80,7 @@ def positive(value: Any, softness: float) -> Any:
     return 0.5 * (value + ca.sqrt(value**2 + softness**2))
 
 
-def tensions(state: State, springs: Sequence[Spring]) -> Any:
+def tensions(state: TreeState, springs: Sequence[Spring]) -> Any:
     """(k, 1) N. Springs with damping need a state with rates."""
     made = []
     for spring in springs:
@@ -90,11 +90,11 @@ def tensions(state: State, springs: Sequence[Spring]) -> Any:
     return ca.vertcat(ca.SX(0, 1), *made)
 
 
-def spring_loads(state: State, springs: Sequence[Spring]) -> list[Load]:
+def spring_loads(state: TreeState, springs: Sequence[Spring]) -> list[Load]:
     """The forces of springs on the frames of all their points."""
     return pulls(state, [spring.wire for spring in springs], tensions(state, springs))
 
 
-def spring_energy(state: State, springs: Sequence[Spring]) -> Any:
+def spring_energy(state: TreeState, springs: Sequence[Spring]) -> Any:
     """Stored in all springs (J)."""
     return sum((spring.energy(lengths(state, [spring.wire])) for spring in springs), ca.SX(0.0))

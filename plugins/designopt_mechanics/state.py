@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designopt.former import former_names
 from designopt.lazy import casadi as ca
 from designopt_mechanics.motions import Polar, Rotate, Slide
 from designopt_mechanics.tree import GROUND, Frame, Point, Tree, TreeError
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class JointStep:
     """One shift by p in the axes before it and one turn C by `angle` about `axis` after it, p and angle functions of z.
 
     `parent` is the step before it (-1: ground); `frame` is the frame that ends with it, if any.
@@ -37,7 +38,7 @@ class Rotor:
     inertia: Any
 
 
-class State:
+class TreeState:
     """A `tree` with coordinates `z`, and if given their rates `dz` and accelerations `ddz`: CasADi SX columns (m, 1).
 
     `z` are symbols; rates and accelerations may be expressions. What is asked for comes as expressions of them. Places,
@@ -54,7 +55,7 @@ class State:
         self.steps, self.rotors, self._ends = _flatten(tree, ca.vertsplit(self.z) if tree.coordinates else [])
 
     @classmethod
-    def symbols(cls, tree: Tree) -> State:
+    def symbols(cls, tree: Tree) -> TreeState:
         """A state of new symbols."""
         return cls(tree, *(ca.SX.sym(name, len(tree.coordinates)) for name in ("z", "dz", "ddz")))
 
@@ -146,10 +147,10 @@ def _listed(place: Any) -> Any:
     return place.tolist() if isinstance(place, np.ndarray) else list(place) if isinstance(place, tuple) else place
 
 
-def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[Step], list[Rotor], dict[str, int]]:
+def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[JointStep], list[Rotor], dict[str, int]]:
     """Steps of all frames, rotors of their motions, and the step where each frame ends."""
     named = dict(zip(tree.names, z, strict=True))
-    steps: list[Step] = []
+    steps: list[JointStep] = []
     rotors: list[Rotor] = []
     ends = {GROUND: -1}
     for frame in tree.frames:
@@ -161,7 +162,7 @@ def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[Step], list[Rotor], dic
             if isinstance(motion, Rotate):
                 angle = _value(motion.angle, named, frame)
                 axis = ca.SX(motion.axis)
-                steps.append(Step(parent, p, turn @ rotation(motion.axis, angle), axis, angle, None))
+                steps.append(JointStep(parent, p, turn @ rotation(motion.axis, angle), axis, angle, None))
                 parent, p, turn = len(steps) - 1, ca.SX.zeros(3), ca.SX.eye(3)
                 variable = angle
             else:
@@ -172,9 +173,9 @@ def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[Step], list[Rotor], dic
                 rotors.append(Rotor(variable, inertia))
         at_rest = not frame.motions or not isinstance(frame.motions[-1], Rotate)
         if at_rest:
-            steps.append(Step(parent, p, turn, None, None, frame))
+            steps.append(JointStep(parent, p, turn, None, None, frame))
         else:
-            steps[-1] = Step(steps[-1].parent, steps[-1].p, steps[-1].turn, steps[-1].axis, steps[-1].angle, frame)
+            steps[-1] = JointStep(steps[-1].parent, steps[-1].p, steps[-1].turn, steps[-1].axis, steps[-1].angle, frame)
         ends[frame.name] = len(steps) - 1
     return steps, rotors, ends
 
@@ -209,3 +210,7 @@ def rotation(axis: Sequence[float], angle: Any) -> Any:
         [x * z * v - y * s, y * z * v + x * s, z * z + (1.0 - z * z) * c],
     ]
     return ca.vertcat(*(ca.horzcat(*(ca.SX(e) for e in row)) for row in rows))
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"State": "TreeState"})

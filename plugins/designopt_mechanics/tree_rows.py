@@ -16,7 +16,7 @@ from designopt_mechanics.dynamics.recursion import NO_GRAVITY, efforts, inverse_
 from designopt_mechanics.loads import Load
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.springs import Spring, spring_loads
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point, Tree, TreeError
 from designopt_mechanics.wires import Wire, lengths, moment_arms
 
@@ -47,7 +47,7 @@ class TreeRows:
         self.tree, self.gravity, self.wires, self.loaded = tree, gravity, tuple(wires), tuple(loaded)
         self.springs, self.contacts = tuple(springs), tuple(contacts)
         self._compiled = compiled
-        self._state = State.symbols(tree)
+        self._state = TreeState.symbols(tree)
         for frame in self.loaded:
             self._state.end(frame)
 

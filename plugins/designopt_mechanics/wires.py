@@ -9,7 +9,7 @@ from typing import Any
 
 from designopt.lazy import casadi as ca
 from designopt_mechanics.loads import Load, force_on
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 
 
@@ -32,12 +32,12 @@ class Wire:
             raise ValueError(f"wire '{self.name}': all points lie on '{self.points[0].frame}', its length is constant")
 
 
-def lengths(state: State, wires: Sequence[Wire]) -> Any:
+def lengths(state: TreeState, wires: Sequence[Wire]) -> Any:
     """(k, 1) m."""
     return ca.vertcat(ca.SX(0, 1), *(_length(state, wire) for wire in wires))
 
 
-def moment_arms(state: State, wires: Sequence[Wire]) -> Any:
+def moment_arms(state: TreeState, wires: Sequence[Wire]) -> Any:
     """R (m, k) = -(dl/dz)': the generalised force of unit tensions, m or 1."""
     variables, rows = _variables(state)
     if not wires:
@@ -49,7 +49,7 @@ def moment_arms(state: State, wires: Sequence[Wire]) -> Any:
     return ca.densify(ca.jacobian(variables, state.z).T @ arms)
 
 
-def pulls(state: State, wires: Sequence[Wire], tensions: Any) -> list[Load]:
+def pulls(state: TreeState, wires: Sequence[Wire], tensions: Any) -> list[Load]:
     """The forces of wires under `tensions` (k, 1) N on the frames of all their points."""
     loads = []
     for wire, tension in zip(wires, ca.vertsplit(ca.SX(tensions)), strict=True):
@@ -58,16 +58,16 @@ def pulls(state: State, wires: Sequence[Wire], tensions: Any) -> list[Load]:
     return loads
 
 
-def _places(state: State, wire: Wire) -> list[Any]:
+def _places(state: TreeState, wire: Wire) -> list[Any]:
     return [state.position(point) for point in wire.points]
 
 
-def _length(state: State, wire: Wire) -> Any:
+def _length(state: TreeState, wire: Wire) -> Any:
     places = _places(state, wire)
     return sum((ca.norm_2(b - a) for a, b in pairwise(places)), ca.SX(0.0))
 
 
-def _directions(state: State, wire: Wire) -> list[Any]:
+def _directions(state: TreeState, wire: Wire) -> list[Any]:
     """At each point the force (3, 1) of a unit tension: minus the gradient of the length."""
     places = _places(state, wire)
     forces = [ca.SX.zeros(3) for _ in places]
@@ -79,7 +79,7 @@ def _directions(state: State, wire: Wire) -> list[Any]:
     return forces
 
 
-def _variables(state: State) -> tuple[Any, list[int]]:
+def _variables(state: TreeState) -> tuple[Any, list[int]]:
     """All shifts and angles of the steps in one column, and the row where each step begins."""
     parts, rows, at = [], [], 0
     for step in state.steps:
@@ -90,7 +90,7 @@ def _variables(state: State) -> tuple[Any, list[int]]:
     return ca.vertcat(ca.SX(0, 1), *parts), rows
 
 
-def _arms(state: State, wire: Wire, rows: Sequence[int]) -> list[tuple[int, Any]]:
+def _arms(state: TreeState, wire: Wire, rows: Sequence[int]) -> list[tuple[int, Any]]:
     """Entries of the generalised forces on shifts and angles; steps that move all points alike have none."""
     ways = [set(state.way(state.end(point.frame))) for point in wire.points]
     shared = set.intersection(*ways)

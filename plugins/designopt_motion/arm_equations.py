@@ -14,7 +14,7 @@ from designopt_mechanics.body import Body
 from designopt_mechanics.dynamics import matrices
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.motions import Rotate
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Coordinate, Frame, Tree
 from designopt_muscle.curves import FASTEST, OPENSIM, activation_rate
 
@@ -23,7 +23,7 @@ from designopt.lazy import casadi as ca
 
 
 @dataclass(frozen=True)
-class Segment:
+class ArmSegment:
     """Mass (kg), length (m), distance of the centre of mass from the upper joint (m), inertia about it (kg m^2)."""
 
     mass: float
@@ -33,7 +33,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Muscle:
+class ArmMuscle:
     """Moment arms about shoulder and elbow (m, flexion positive), isometric force (N), optimal fibre length (m)."""
 
     name: str
@@ -45,17 +45,17 @@ class Muscle:
 
 #: Masses and lengths: Selen, Franklin, Wolpert, J. Neurosci. 29 (2009) 12606, table 1. Centres of mass and moments of
 #: inertia: Shadmehr, Mussa-Ivaldi, J. Neurosci. 14 (1994) 3208, for segments of the same masses.
-UPPER_ARM = Segment(1.93, 0.31, 0.165, 0.0141)
-FOREARM = Segment(1.52, 0.34, 0.19, 0.0188)
+UPPER_ARM = ArmSegment(1.93, 0.31, 0.165, 0.0141)
+FOREARM = ArmSegment(1.52, 0.34, 0.19, 0.0188)
 #: Moment arms: Selen et al. (2009), table 1. Forces and lengths: Holzbaur, Murray, Delp, Ann. Biomed. Eng. 33 (2005)
 #: 829, of anterior and posterior deltoid, brachialis, lateral head of triceps, long heads of biceps and triceps.
 MUSCLES = (
-    Muscle("shoulder_flexor", 0.0536, 0.0, 1142.6, 0.0976),
-    Muscle("shoulder_extensor", -0.0536, 0.0, 259.9, 0.1367),
-    Muscle("elbow_flexor", 0.0, 0.0316, 987.3, 0.0858),
-    Muscle("elbow_extensor", 0.0, -0.0267, 624.3, 0.1138),
-    Muscle("biarticular_flexor", 0.0386, 0.0427, 624.3, 0.1157),
-    Muscle("biarticular_extensor", -0.0388, -0.0300, 798.5, 0.1340),
+    ArmMuscle("shoulder_flexor", 0.0536, 0.0, 1142.6, 0.0976),
+    ArmMuscle("shoulder_extensor", -0.0536, 0.0, 259.9, 0.1367),
+    ArmMuscle("elbow_flexor", 0.0, 0.0316, 987.3, 0.0858),
+    ArmMuscle("elbow_extensor", 0.0, -0.0267, 624.3, 0.1138),
+    ArmMuscle("biarticular_flexor", 0.0386, 0.0427, 624.3, 0.1157),
+    ArmMuscle("biarticular_extensor", -0.0388, -0.0300, 798.5, 0.1340),
 )
 #: All fibres have their optimal length with the upper arm half forward and the elbow at a right angle (rad).
 POSTURE = (math.pi / 4, math.pi / 2)
@@ -101,7 +101,7 @@ def tree(load: Any) -> Tree:
     """The arm as a tree with the coordinates shoulder and elbow, and a `load` (kg) in the hand."""
     flat = (0.0, 0.0, 1.0)
 
-    def body(segment: Segment) -> Body:
+    def body(segment: ArmSegment) -> Body:
         return Body(segment.mass, (segment.centre, 0.0, 0.0), (0.0, segment.inertia, segment.inertia))
 
     return Tree(
@@ -116,10 +116,10 @@ def tree(load: Any) -> Tree:
 
 def kinetic_energy(q: Any, w: Any, load: Any) -> Any:
     """Of both segments and of a `load` (kg) in the hand (J), with angles `q` (2, symbols) and rates `w` (2)."""
-    return matrices.kinetic_energy(State(tree(load), q, w))
+    return matrices.kinetic_energy(TreeState(tree(load), q, w))
 
 
-def fibre(muscle: Muscle, q: Any, w: Any) -> tuple[Any, Any]:
+def fibre(muscle: ArmMuscle, q: Any, w: Any) -> tuple[Any, Any]:
     """Length in optimal lengths, and speed relative to the greatest one, of a fibre on a rigid tendon."""
     turned = muscle.shoulder_arm * (q[0] - POSTURE[0]) + muscle.elbow_arm * (q[1] - POSTURE[1])
     turning = muscle.shoulder_arm * w[0] + muscle.elbow_arm * w[1]
@@ -147,7 +147,7 @@ def system(sharpness: float = 10.0) -> System:
     rates = [activation_rate(e[i], a[i], sharpness=sharpness) for i in range(len(MUSCLES))]
     spring = -stiffness * (q[1] - rest)
     speeds = dict.fromkeys(("shoulder", "elbow"), (-20.0, 20.0))
-    parts = equations_of(State(tree(load), q, w, s), ca.vertcat(shoulder, elbow + spring), speeds=speeds)
+    parts = equations_of(TreeState(tree(load), q, w, s), ca.vertcat(shoulder, elbow + spring), speeds=speeds)
     return System.from_expressions(
         "arm",
         states=[

@@ -18,7 +18,7 @@ from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.functions.affine import Affine
 from designopt_mechanics.motions import Rotate
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Coordinate, Frame, Tree
 
 from designopt.dynamics.system import System, Variable
@@ -105,13 +105,15 @@ def kinetic_energy(q: Any, w: Any) -> Any:
 
 @cache
 def _kinetic_energy() -> Any:
-    state = State.symbols(tree())
+    state = TreeState.symbols(tree())
     return ca.Function("kinetic_energy", [state.z, state.dz], [matrices.kinetic_energy(state)])
 
 
 def potential_energy(q: Any, slope: Any, hip_stiffness: Any, knee_stiffness: Any) -> Any:
     """Of all links on ground that falls by `slope` (rad), and of the springs; `q` are symbols."""
-    return matrices.potential_energy(State(tree(), q), gravity(slope)) + spring_energy(q, hip_stiffness, knee_stiffness)
+    return matrices.potential_energy(TreeState(tree(), q), gravity(slope)) + spring_energy(
+        q, hip_stiffness, knee_stiffness
+    )
 
 
 def spring_energy(q: Any, hip_stiffness: Any, knee_stiffness: Any) -> Any:
@@ -169,7 +171,7 @@ def system() -> System:
     q, w, a, u = (ca.SX.sym(n, 5) for n in ("q", "w", "a", "u"))
     slope = ca.SX.sym("slope")
     hip, knee, length, time = (ca.SX.sym(n) for n in ("hip_stiffness", "knee_stiffness", "step_length", "step_time"))
-    state = State(tree(), q, w, a)
+    state = TreeState(tree(), q, w, a)
     work = sum((u[i] * rate for i, rate in enumerate(joint_speeds(w))), ca.SX(0.0))
     forces = ca.gradient(work, w) - ca.gradient(spring_energy(q, hip, knee), q)
     parts = equations_of(state, forces, gravity(slope), speeds=dict.fromkeys(ANGLES, (-10.0, 10.0)))

@@ -14,7 +14,7 @@ from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.filters import bandpass, lowpass
 from designopt_recordings.signals.lags import delayed
 from designopt_recordings.signals.runs import even_rate
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
 #: Hz; whole_body_natural_coordinates, section 18.
 BAND, ENVELOPE = (20.0, 450.0), 6.0
@@ -29,7 +29,7 @@ def envelope(channels: Channels, band: Sequence[float] = BAND, cutoff: float = E
     return replace(channels, values=np.maximum(lowpass(rectified, channels.rate, cutoff, order), 0.0))
 
 
-def channels_of(table: Table, names: Sequence[str], unit: str = "V") -> Channels:
+def channels_of(table: TimeTable, names: Sequence[str], unit: str = "V") -> Channels:
     """Columns of a table (CSV, STO, MOT) with even times as channels, for EMG that comes in such a file."""
     rate = even_rate(table.time)
     values = np.stack([table.column(name) for name in names], axis=1)

@@ -18,7 +18,7 @@ from designopt.plugin import Array
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.write import csv_text, motion_text, storage_text, trc_text
 from designopt_recordings.recording import Recording
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -101,7 +101,7 @@ def write_trc(result: Result, folder: Path, prefix: str) -> list[Path]:
 
 
 def _write_tables(
-    result: Result, folder: Path, names: str, text: Callable[[Table, Mapping[str, str]], str]
+    result: Result, folder: Path, names: str, text: Callable[[TimeTable, Mapping[str, str]], str]
 ) -> list[Path]:
     files = []
     for course in _courses(result):
@@ -146,7 +146,7 @@ def _courses(result: Result) -> Iterator[_Course]:
         )
 
 
-def _tables(course: _Course) -> Iterator[tuple[str, Table, dict[str, str]]]:
+def _tables(course: _Course) -> Iterator[tuple[str, TimeTable, dict[str, str]]]:
     """Tables of one course, each with the stem of its file and the units of its columns."""
     single: dict[str, NDArray[np.float64]] = {}
     units: dict[str, str] = {}
@@ -157,11 +157,11 @@ def _tables(course: _Course) -> Iterator[tuple[str, Table, dict[str, str]]]:
             single[name], units[name] = values, unit
         else:
             columns = tuple(course.labels(name, what.axes[1:], values.shape[1:]))
-            table = Table(course.time, columns, values.reshape(len(values), -1), title=f"{course.title}, {name}")
+            table = TimeTable(course.time, columns, values.reshape(len(values), -1), title=f"{course.title}, {name}")
             yield f"{course.stem}.{name}", table, dict.fromkeys(columns, unit)
     if single:
         values = np.stack(list(single.values()), axis=1)
-        yield course.stem, Table(course.time, tuple(single), values, title=course.title), units
+        yield course.stem, TimeTable(course.time, tuple(single), values, title=course.title), units
 
 
 def _recording(course: _Course, name: str, what: Array, values: NDArray[np.float64]) -> Recording:

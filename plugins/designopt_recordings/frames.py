@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.former import former_names
+
 Statuses = NDArray[np.int64]
 
 
-class Status(IntEnum):
+class StatusEnum(IntEnum):
     """Base of enumerations whose members are numbers with a sentence; other packages declare their own by it.
 
     Zero is ok, values below 100 are usable frames that need a look, values from 100 are frames without a result.
@@ -33,7 +35,7 @@ class Status(IntEnum):
         return self < 100
 
 
-class FrameStatus(Status):
+class FrameStatus(StatusEnum):
     """What preparing a recording says of one frame."""
 
     OK = 0, "measured and complete"
@@ -60,7 +62,11 @@ def usable(statuses: ArrayLike) -> NDArray[np.bool_]:
     return np.asarray(np.asarray(statuses, dtype=np.int64) < 100)
 
 
-def counted(statuses: Iterable[int], kind: type[Status] = FrameStatus) -> dict[Status, int]:
+def counted(statuses: Iterable[int], kind: type[StatusEnum] = FrameStatus) -> dict[StatusEnum, int]:
     """How many frames have each status of `kind`, in the order of their numbers; statuses of no frame stay away."""
     values = np.asarray(list(statuses), dtype=np.int64)
     return {member: count for member in sorted(kind) if (count := int(np.sum(values == member)))}
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"Status": "StatusEnum"})

@@ -16,14 +16,14 @@ from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_recording
 from designopt_recordings.gaps.fill import Filling, fill
 from designopt_recordings.signals.filters import design_frequency, lowpass
-from designopt_recordings.signals.residuals import Residuals, analyse_residuals
+from designopt_recordings.signals.residuals import ResidualAnalysis, analyse_residuals
 
 
 class Filter(TypedDict):
     cutoff: Annotated[float, Q("Hz", "of both passes together", gt=0)]
 
 
-class Trial(TypedDict):
+class RecordedTrial(TypedDict):
     trial: InputFile
 
 
@@ -49,7 +49,7 @@ ARRAYS = {
 class _Prepared:
     filling: Filling
     missing: float
-    residuals: Residuals
+    residuals: ResidualAnalysis
     positions: Values  # (n, c) m, the channels whose noise is known
     noise: Values  # (c,) m
 
@@ -66,7 +66,7 @@ class MarkerFilter:
     order: Annotated[int, Q("", "of the Butterworth filter, forwards and backwards", ge=1, le=8)] = 2
     longest_gap: Annotated[float, Q("s", "that is interpolated", ge=0)] = 0.2
 
-    def prepare_scenario(self, conditions: Trial) -> _Prepared:
+    def prepare_scenario(self, conditions: RecordedTrial) -> _Prepared:
         """Read the trial, fill its gaps, find its noise."""
         try:
             recording = read_recording(conditions["trial"])
@@ -81,7 +81,7 @@ class MarkerFilter:
         return _Prepared(filling, float(recording.missing().mean()), found, positions, noise)
 
     def evaluate(
-        self, design: Filter, scenario: Trial, arrays: Set[str], prepared: _Prepared
+        self, design: Filter, scenario: RecordedTrial, arrays: Set[str], prepared: _Prepared
     ) -> tuple[Filtered, Mapping[str, Any]]:
         """Filter at the cut-off."""
         recording, cutoff = prepared.filling.recording, design["cutoff"]

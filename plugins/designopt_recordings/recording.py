@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designopt.former import former_names
 from designopt_recordings.arrays import Array, Mask, checked, increasing, position, unique
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
@@ -14,7 +16,7 @@ from designopt_recordings.plate import ForcePlate
 
 
 @dataclass(frozen=True)
-class Event:
+class MarkedEvent:
     """Something marked in time: `label` ("Foot Strike"), `side` ("Left", "Right", "General" or ""), `time` s."""
 
     label: str
@@ -61,7 +63,7 @@ class Recording:
     markers: Array
     analog: Channels | None = None
     plates: tuple[ForcePlate, ...] = ()
-    events: tuple[Event, ...] = ()
+    events: tuple[MarkedEvent, ...] = ()
     results: Points | None = None
     parameters: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -94,3 +96,7 @@ class Recording:
         """The plate of this name; raises `RecordingError` where there is none."""
         names = [plate.name for plate in self.plates]
         return self.plates[position("plate", name, names)]
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"Event": "MarkedEvent"})

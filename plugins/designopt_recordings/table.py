@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designopt.former import former_names
 from designopt_recordings.arrays import Array, checked, increasing, position, unique
 from designopt_recordings.errors import RecordingError
 
@@ -14,7 +16,7 @@ _KINDS = ("value", "speed", "activation")  # last parts of the paths of states
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class TimeTable:
     """`values` (n, c) of columns `names` at `time` (n,) s, as they stand in the file.
 
     `in_degrees` says in which unit the rotations are; `assumption` is the reason where the file does not say it.
@@ -57,7 +59,7 @@ class Table:
         position("column", coordinate, sorted(set(known)))
         raise RecordingError(f"column '{coordinate}' is there, but not as '{coordinate}/{kind}'")
 
-    def radians(self, rotations: Iterable[str]) -> Table:
+    def radians(self, rotations: Iterable[str]) -> TimeTable:
         """The table with the columns of these coordinates in rad; others, translations, stay.
 
         What was assumed of their unit is noted, and a rotation beyond a whole turn in a table that says radians: it was
@@ -79,3 +81,7 @@ class Table:
                         " degrees"
                     )
         return replace(self, values=values, in_degrees=False, notes=tuple(notes), assumption="")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"Table": "TimeTable"})

@@ -17,7 +17,7 @@ from designopt_mechanics.andrews.systems import system
 from designopt_mechanics.report.andrews import andrews_angles
 from designopt_mechanics.report.cost import andrews_cost
 from designopt_mechanics.report.scene import mechanism_scene
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 
 import designopt
 from designopt.collocation import Options, solve_design
@@ -47,7 +47,7 @@ def test_the_joint_functions_are_the_published_angles_at_start_and_end() -> None
 
 def test_the_loops_are_closed_over_a_whole_turn_and_the_slopes_are_as_stated() -> None:
     """Specification of skeletal systems, section 7: |f'| at most 1.250, |f''| at most 0.437."""
-    state = State.symbols(open_tree())
+    state = TreeState.symbols(open_tree())
     gap = ca.Function("gap", [state.z], [gaps(state)])
     beta = ca.SX.sym("beta")
     f = ca.vertcat(*(functions(beta)[n] for n in ANGLES))

@@ -16,7 +16,7 @@ from designopt_mechanics.equations import equations_of
 from designopt_mechanics.loads import generalised_force
 from designopt_mechanics.motions import MotionError, Rotate, Slide
 from designopt_mechanics.springs import positive
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
 from designopt_mechanics.tree_rows import TreeRows
 
@@ -31,7 +31,7 @@ BALL = Tree(
 
 def moved(contact: Contact, start: list[float], end: float, gravity: Any = GRAVITY) -> np.ndarray:
     """States (n, 4) of the ball under one contact: x, y and their speeds."""
-    s = State.symbols(BALL)
+    s = TreeState.symbols(BALL)
     parts = equations_of(s, gravity=gravity, loads=contact_loads(s, [contact]))
     system = System.from_expressions("ball", states=parts.states, unknowns=parts.unknowns)
     run = Simulator(system, rtol=1e-8, atol=1e-10).run(start, np.linspace(0.0, end, 201))
@@ -82,7 +82,7 @@ def pair() -> tuple[Tree, Contact]:
 
 def test_between_two_bodies_force_and_reaction_cancel_and_take_energy() -> None:
     tree, contact = pair()
-    s = State.symbols(tree)
+    s = TreeState.symbols(tree)
     force = generalised_force(s, contact_loads(s, [contact]))
     stored = ca.SX.sym("s")
     law = ca.Function("law", [stored], [5e3 * positive(-stored, 1e-4)])
@@ -107,7 +107,7 @@ def test_between_two_bodies_force_and_reaction_cancel_and_take_energy() -> None:
 
 def test_the_force_is_the_printed_law() -> None:
     tree, contact = pair()
-    s = State.symbols(tree)
+    s = TreeState.symbols(tree)
     f = ca.Function("f", [s.z, s.dz], [contact_forces(s, [contact]), gaps(s, [contact])])
     still = f([0.0, 0.19, 0.0, 0.0, 0.0, 0.0], np.zeros(6))
     force, gap = (np.asarray(r, float).ravel() for r in still)
@@ -130,7 +130,7 @@ def test_assembly_and_recursion_find_the_same_motion_and_joint_forces_with_conta
         Contact("tip", Point("b", (0.4, -0.02, 0.0)), Plane(place=(0, -0.1, 0)), 3e3, dissipation=0.5, friction=0.8),
         Contact("stop", Point("b", (0.1, 0.05, 0.0)), Plane("a", (0.0, 0.02, 0.0), (0, -1, 0)), 2e3, friction=0.3),
     ]
-    s = State.symbols(tree)
+    s = TreeState.symbols(tree)
     loads = contact_loads(s, contacts)
     z, dz = np.array([-0.3, 0.1, 0.4]), np.array([-0.5, 0.3, 0.7])
     frames = ("a", "b")
@@ -169,7 +169,7 @@ def test_contacts_that_cannot_be_are_refused(given: dict[str, Any], message: str
 
 def test_a_state_without_rates_has_gaps_but_no_forces() -> None:
     contact = Contact("c", Point("ball"))
-    state = State(BALL, ca.SX.sym("z", 2))
+    state = TreeState(BALL, ca.SX.sym("z", 2))
     assert gaps(state, [contact]).shape == (1, 1)
     with pytest.raises(ValueError, match="no rates"):
         contact_forces(state, [contact])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from designopt_mechanics.dynamics.matrices import forward_dynamics
 from designopt_mechanics.equations import equations_of
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from random_trees import GRAVITY, random_case
 
 from designopt.collocation import Options, Phase, TrajectoryProblem, solve_design
@@ -17,9 +17,9 @@ from designopt.dynamics import SimulationStatus, Simulator, System, Variable, li
 TREES = [(21, 3, 2), (22, 5, 3), (24, 6, 2)]
 
 
-def statement(seed: int, bodies: int, coordinates: int) -> tuple[System, State]:
+def statement(seed: int, bodies: int, coordinates: int) -> tuple[System, TreeState]:
     """A damped random tree, whose motion stays near its start."""
-    s = State.symbols(random_case(seed, bodies, coordinates).tree)
+    s = TreeState.symbols(random_case(seed, bodies, coordinates).tree)
     u = ca.SX.sym("u")
     forces = -2.0 * s.dz - 20.0 * s.z + ca.vertcat(u, ca.SX.zeros(coordinates - 1))
     parts = equations_of(s, forces, GRAVITY)

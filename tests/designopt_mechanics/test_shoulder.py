@@ -14,7 +14,7 @@ from designopt_mechanics.report.rhythm import rhythm_map
 from designopt_mechanics.report.shoulder import shoulder_torques
 from designopt_mechanics.shoulder.chain import GRAVITY, shoulder
 from designopt_mechanics.shoulder.model import ShoulderRhythm, controlled
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 
 import designopt
@@ -28,7 +28,7 @@ STUDIES = Path(__file__).parents[2] / "studies"
 def test_the_shoulder_has_the_published_matrices(skeletal: Path, rhythm: Any) -> None:
     """Specification of skeletal systems, section 9.3."""
     check = json.loads((skeletal / "shoulder_rhythm.json").read_text())["check"]
-    s = State.symbols(shoulder(rhythm))
+    s = TreeState.symbols(shoulder(rhythm))
     made = ca.Function("m", [s.z, s.dz], [mass_matrix(s), coriolis_matrix(s) @ s.dz, gravity_force(s, GRAVITY)])
     found = made(np.radians(check["q_deg"]), check["qd"])
     for mine, name in zip(found, ("M", "N_qd", "G"), strict=True):
@@ -37,7 +37,7 @@ def test_the_shoulder_has_the_published_matrices(skeletal: Path, rhythm: Any) ->
 
 
 def test_the_joint_of_the_humerus_is_where_it_was_published() -> None:
-    s = State.symbols(shoulder("original"))
+    s = TreeState.symbols(shoulder("original"))
     place = ca.Function("p", [s.z], [s.position(Point("humerus"))])
     found = np.asarray(place(np.radians([40.0, 60.0, -30.0])), float).ravel()
     assert np.abs(found - [-0.026725967, 0.006508123, 0.168451245]).max() < 1e-9

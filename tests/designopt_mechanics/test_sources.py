@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import yaml
 from designopt_mechanics.exoskeleton import anthropometry
-from designopt_mechanics.exoskeleton.anthropometry import Segment
+from designopt_mechanics.exoskeleton.anthropometry import SegmentShares
 
 MODELS = files("designopt_mechanics.model_file").joinpath("models")
 
@@ -116,7 +116,7 @@ LENGTHS = {
 
 def test_the_anthropometry_is_the_published_table() -> None:
     rows = re.findall(r"(\w+) +([\d.]+) +([\d.]+) +([\d.]+)", WINTER)
-    segments = {name for name, value in vars(anthropometry).items() if isinstance(value, Segment)}
+    segments = {name for name, value in vars(anthropometry).items() if isinstance(value, SegmentShares)}
     assert {row[0] for row in rows} == segments == set(LENGTHS)
     for name, *values in rows:
         segment = getattr(anthropometry, name)

@@ -14,7 +14,7 @@ from designopt_mechanics.functions.formula import Formula
 from designopt_mechanics.loads import generalised_force
 from designopt_mechanics.motions import Rotate, Slide
 from designopt_mechanics.springs import Spring, SpringError, spring_energy, spring_loads, tensions
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire
 
@@ -40,7 +40,7 @@ UP = Wire("up", (Point("ground", (0.2, 0.6, 0)), Point("beam", (0.1, 0.05, 0)), 
 @pytest.mark.parametrize("pulls_only", [False, True])
 def test_the_generalised_force_is_minus_the_slope_of_the_energy(*, pulls_only: bool) -> None:
     springs = [Spring(OUT, 800.0, 0.3, pulls_only=pulls_only), Spring(UP, 300.0, 0.5, pulls_only=pulls_only)]
-    s = State.symbols(TREE)
+    s = TreeState.symbols(TREE)
     force = generalised_force(s, spring_loads(s, springs))
     slope = ca.gradient(spring_energy(s, springs), s.z)
     f = ca.Function("f", [s.z], [force, slope])
@@ -57,7 +57,7 @@ def test_a_spring_that_only_pulls_is_slack_below_its_rest_length() -> None:
 
 
 def test_a_damper_takes_the_power_of_its_rate() -> None:
-    s = State.symbols(TREE)
+    s = TreeState.symbols(TREE)
     springs = [Spring(UP, 0.0, 0.5, damping=40.0)]
     force = generalised_force(s, spring_loads(s, springs))
     power, tension = ca.dot(force, s.dz), tensions(s, springs)
@@ -69,7 +69,7 @@ def test_a_damper_takes_the_power_of_its_rate() -> None:
 
 def test_beam_slider_and_springs_keep_their_energy() -> None:
     springs = [Spring(OUT, 800.0, 0.3), Spring(UP, 300.0, 0.5, pulls_only=True)]
-    s = State.symbols(TREE)
+    s = TreeState.symbols(TREE)
     parts = equations_of(s, gravity=GRAVITY, loads=spring_loads(s, springs))
     energy = kinetic_energy(s) + potential_energy(s, GRAVITY) + spring_energy(s, springs)
     system = System.from_expressions(

@@ -11,7 +11,7 @@ from designopt_mechanics.body import Body
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.loads import Load
 from designopt_mechanics.motions import Slide
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree, TreeError
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_mechanics.wires import Wire, lengths, moment_arms
@@ -28,12 +28,12 @@ def rows() -> TreeRows:
     return TreeRows(CASE.tree, GRAVITY, CASE.wires, loaded=("b4", "b6"), compiled=False)
 
 
-def by_hand(expression: Any, s: State, *more: Any) -> Any:
+def by_hand(expression: Any, s: TreeState, *more: Any) -> Any:
     return ca.Function("f", [s.z, s.dz, s.ddz, *more], [ca.densify(expression)])
 
 
 def test_lengths_and_moment_arms_of_all_frames(rows: TreeRows) -> None:
-    s = State.symbols(CASE.tree)
+    s = TreeState.symbols(CASE.tree)
     both = by_hand(ca.horzcat(lengths(s, CASE.wires), moment_arms(s, CASE.wires).T), s)
     for i in range(5):
         wanted = np.asarray(both(Z[i], 0.0, 0.0), float)
@@ -53,7 +53,7 @@ def test_positions_and_velocities_of_points(rows: TreeRows) -> None:
 
 
 def test_inverse_dynamics_and_joint_forces_with_loads_on_frames(rows: TreeRows) -> None:
-    s = State.symbols(CASE.tree)
+    s = TreeState.symbols(CASE.tree)
     w = ca.SX.sym("w", 12)
     loads = [Load("b4", w[:3], w[3:6]), Load("b6", w[6:9], w[9:12])]
     forces = by_hand(inverse_dynamics(s, GRAVITY, loads), s, w)

@@ -11,7 +11,7 @@ from designopt_muscle.models.static_sharing import StaticSharing
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.tree import tree_of
 from designopt_muscle.osim.xml import ModelError
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 from small_models import hinge
 
 from designopt.plugin import InputFile
@@ -36,9 +36,9 @@ def assignment(force: str = "ground", point: str = "ground", named: tuple[str, .
 """.encode()
 
 
-def recorded() -> Table:
+def recorded() -> TimeTable:
     names = [f"{what}_v{axis}" for what in ALL for axis in "xyz"]
-    return Table(TIME, names, np.concatenate([FORCE, POINT, TORQUE], axis=1), False)
+    return TimeTable(TIME, names, np.concatenate([FORCE, POINT, TORQUE], axis=1), False)
 
 
 @pytest.fixture

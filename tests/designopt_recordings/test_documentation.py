@@ -9,7 +9,7 @@ from designopt_recordings.channels import Channels
 from designopt_recordings.files.write import motion_text, trc_text
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.recording import Recording
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
 PAGE = (Path(__file__).parents[2] / "docs" / "recordings.md").read_text(encoding="utf-8")
 NAMES = ("LASI", "RASI", "LPSI", "RPSI", "RHEE", "RTOE", "RMT5", "LHEE", "LTOE", "LMT5")
@@ -29,7 +29,7 @@ def write_files(folder: Path) -> None:
     markers = PLACES + sway + 2e-4 * np.random.default_rng(0).normal(size=(300, 10, 3))
     markers[100:110, 0] = np.nan
     (folder / "walk.trc").write_text(trc_text(Recording(100.0, time, NAMES, markers)))
-    angles = Table(time, ("knee_angle_r",), 20.0 + 10.0 * np.sin(2 * np.pi * time)[:, None], in_degrees=True)
+    angles = TimeTable(time, ("knee_angle_r",), 20.0 + 10.0 * np.sin(2 * np.pi * time)[:, None], in_degrees=True)
     (folder / "walk_angles.mot").write_text(motion_text(angles))
     fine = np.arange(3000) / 1000.0
     columns: dict[str, np.ndarray] = {}
@@ -39,7 +39,7 @@ def write_files(folder: Path) -> None:
             columns[f"ground_force_{side}_v{axis}"] = force
             columns[f"ground_force_{side}_p{axis}"] = np.where(push > 0.0, point, 300.0)
             columns[f"ground_torque_{side}_{axis}"] = 0.0 * push
-    reactions = Table(fine, tuple(columns), np.stack(list(columns.values()), axis=1))
+    reactions = TimeTable(fine, tuple(columns), np.stack(list(columns.values()), axis=1))
     (folder / "walk_reactions.mot").write_text(motion_text(reactions))
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
-from designopt_recordings.frames import FrameStatus, Status, counted, usable, worst
+from designopt_recordings.frames import FrameStatus, StatusEnum, counted, usable, worst
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
 TIME = np.arange(4) / 100.0
 
@@ -20,9 +20,9 @@ def recording(**changes: Any) -> Recording:
     return Recording(**{**given, **changes})
 
 
-def table(*names: str, **changes: Any) -> Table:
+def table(*names: str, **changes: Any) -> TimeTable:
     values = np.arange(4.0 * len(names)).reshape(4, len(names))
-    return Table(**{"time": TIME, "names": names, "values": values, **changes})
+    return TimeTable(**{"time": TIME, "names": names, "values": values, **changes})
 
 
 def test_parts_are_found_by_name() -> None:
@@ -142,7 +142,7 @@ def test_every_status_says_a_sentence_and_the_worst_one_counts() -> None:
 
 
 def test_other_packages_declare_statuses_of_their_own() -> None:
-    class Sharing(Status):
+    class Sharing(StatusEnum):
         OPTIMAL = 0, "balanced"
         INFEASIBLE = 100, "no forces within the limits balance the moments"
 

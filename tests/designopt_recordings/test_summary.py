@@ -6,7 +6,7 @@ import numpy as np
 from designopt_recordings.channels import Channels
 from designopt_recordings.files.read import read_recording
 from designopt_recordings.plate import ForcePlate
-from designopt_recordings.recording import Event, Recording
+from designopt_recordings.recording import MarkedEvent, Recording
 from designopt_recordings.summary import summary
 
 from designopt.plugin import InputFile
@@ -23,7 +23,7 @@ def test_a_small_recording_is_summed_up() -> None:
     )
     recording = Recording(
         100.0, np.arange(101) / 100.0, ("A", "B"), markers, Channels(1000.0, ("e",), ("V",), np.zeros((1001, 1))),
-        plates, (Event("Foot Off", 0.7, "Left"),), notes=("the file is odd",),
+        plates, (MarkedEvent("Foot Off", 0.7, "Left"),), notes=("the file is odd",),
     )  # fmt: skip
     assert summary(recording) == (
         "101 frames at 100 Hz, 1.000 s",

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
 from designopt_wholebody.body.inertia import MassProperties
 from designopt_wholebody.body.subject import SubjectError, make_subject
@@ -27,13 +27,13 @@ def cloud(rng: np.random.Generator) -> tuple[Array, Array, MassProperties]:
     return masses, points, MassProperties(float(masses.sum()), centre, tensor)
 
 
-def body_of(layout: str, vectors: str, inertia: MassProperties, rng: np.random.Generator) -> Body:
+def body_of(layout: str, vectors: str, inertia: MassProperties, rng: np.random.Generator) -> BodySegment:
     first, second = rng.normal(size=(2, 3))
     columns = [np.eye(3)["uvw".index(v)] for v in vectors]
     if layout == "2p2v":
         columns.insert(0, second - first)
     points = ("A", "B")[: int(layout[0])]
-    return Body("body", layout, 0, points, tuple(vectors), first, np.column_stack(columns), inertia, {})
+    return BodySegment("body", layout, 0, points, tuple(vectors), first, np.column_stack(columns), inertia, {})
 
 
 @pytest.mark.parametrize(("layout", "vectors"), LAYOUTS)

@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 import pytest
 from designopt_wholebody.body.subject import Subject, make_subject
-from designopt_wholebody.forward.forces import Forces, Spring
+from designopt_wholebody.forward.forces import Forces, SpringActuator
 from designopt_wholebody.forward.formulations import Accelerations, Formulation, independent_rows
 from designopt_wholebody.forward.integrators import Integrator
 from designopt_wholebody.forward.simulation import measures, simulate
@@ -154,8 +154,8 @@ def test_a_closed_four_bar_turns_and_keeps_its_energy() -> None:
 
 
 SPRINGS = (
-    Spring(("ground", "middle"), ("lower", "tip"), stiffness=40.0, damping=3.0, rest=0.7, push=2.0),
-    Spring(("upper", "middle"), ("ground", "tip"), stiffness=5.0, damping=1.0, rest=0.2),
+    SpringActuator(("ground", "middle"), ("lower", "tip"), stiffness=40.0, damping=3.0, rest=0.7, push=2.0),
+    SpringActuator(("upper", "middle"), ("ground", "tip"), stiffness=5.0, damping=1.0, rest=0.2),
 )
 
 
@@ -175,7 +175,7 @@ def test_stiffness_and_damping_of_springs_are_derivatives_of_their_force(rods: S
 
 
 def test_springs_without_dampers_keep_the_energy(rods: Subject) -> None:
-    forces = Forces(rods, (Spring(("ground", "middle"), ("lower", "tip"), stiffness=40.0, rest=0.1, push=1.0),))
+    forces = Forces(rods, (SpringActuator(("ground", "middle"), ("lower", "tip"), stiffness=40.0, rest=0.1, push=1.0),))
     trajectory = simulate(forces, rods.q0, np.zeros(12), 1.0, 0.001, formulation="LE", integrator="adams")
     energy = measures(forces, trajectory).energy
     assert np.abs(energy - energy[0]).max() < 1e-6
@@ -189,7 +189,7 @@ def test_dampers_take_energy(rods: Subject) -> None:
 
 
 def test_a_trajectory_that_diverges_ends_in_a_sentence(rods: Subject) -> None:
-    forces = Forces(rods, (Spring(("ground", "middle"), ("lower", "tip"), stiffness=1e9),))
+    forces = Forces(rods, (SpringActuator(("ground", "middle"), ("lower", "tip"), stiffness=1e9),))
     trajectory = simulate(forces, rods.q0, np.zeros(12), 5.0, 0.05, formulation="LC", integrator="adams")
     assert "shorter step" in trajectory.message
     assert len(trajectory.time) == len(trajectory.q) < 101

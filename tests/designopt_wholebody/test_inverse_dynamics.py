@@ -105,7 +105,7 @@ def test_a_random_eight_body_human_as_a_tree_has_the_same_joint_loads() -> None:
     from designopt_mechanics.dynamics.recursion import efforts
     from designopt_mechanics.loads import Load
     from designopt_mechanics.motions import Rotate, Slide
-    from designopt_mechanics.state import State
+    from designopt_mechanics.state import TreeState
     from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
 
     text = "model: eight\nbased_on: wholebody21\nonly: [thorax, pelvis, thigh_R, shank_R, foot_R]\n"
@@ -135,7 +135,7 @@ def test_a_random_eight_body_human_as_a_tree_has_the_same_joint_loads() -> None:
         # slides are along the parent's axes: the turn of the frame comes with the spin
         frames.append(Frame(link.body, link.parent, tuple(motions), mass, tuple(place), before.T @ A))
         axes0[link.body], at0[link.body] = A, at
-    state = State.symbols(Tree(tuple(coordinates), tuple(frames)))
+    state = TreeState.symbols(Tree(tuple(coordinates), tuple(frames)))
     triples = []
     for body in subject.bodies.values():
         link = next(link for link in tree(subject) if link.body == body.name)

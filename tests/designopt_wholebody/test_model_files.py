@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from designopt_wholebody.model.library import bundled, content_of, load_model
 from designopt_wholebody.model.reading import read_model
-from designopt_wholebody.model.schema import Model
+from designopt_wholebody.model.schema import BodyModel
 
 from designopt.study.language.errors import StudyError
 
@@ -20,7 +20,7 @@ joints:
 """
 
 
-def read(text: str) -> Model:
+def read(text: str) -> BodyModel:
     return read_model(text.encode(), "own.yaml", content_of)
 
 

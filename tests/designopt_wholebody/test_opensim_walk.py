@@ -16,7 +16,7 @@ from designopt_recordings.files.read import read_recording
 from designopt_recordings.files.storage import read_storage
 from designopt_recordings.files.text import input_file
 from designopt_recordings.loads.tables import plates_from_table
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 from designopt_wholebody.dynamics.balance import moment_balance
 from designopt_wholebody.model.library import load_model
 from designopt_wholebody.trial.analysis import Settings, analyse
@@ -49,7 +49,7 @@ MARKERS = PELVIS + LEG.format(s="R", o="L", hip=0.0905) + LEG.format(s="L", o="R
 
 
 @pytest.fixture(scope="module")
-def moments() -> tuple[MomentBalance, Table]:
+def moments() -> tuple[MomentBalance, TimeTable]:
     """Ours, and OpenSim's."""
     if not FOLDER.is_dir():
         pytest.skip(
@@ -77,7 +77,7 @@ def moments() -> tuple[MomentBalance, Table]:
     ],
 )
 def test_moments_are_those_of_opensim(
-    moments: tuple[MomentBalance, Table],
+    moments: tuple[MomentBalance, TimeTable],
     side: str,
     row: str,
     column: str,

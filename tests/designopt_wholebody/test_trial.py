@@ -14,7 +14,7 @@ from designopt_wholebody.consistency.positions import Method
 from designopt_wholebody.dynamics.newton_euler import newton_euler
 from designopt_wholebody.model.library import load_model
 from designopt_wholebody.synthetic.pushup import pushup
-from designopt_wholebody.synthetic.recorded import INTERNAL, Trial
+from designopt_wholebody.synthetic.recorded import INTERNAL, SyntheticTrial
 from designopt_wholebody.trial.analysis import Analysis, Settings, analyse
 from designopt_wholebody.trial.landmarks import find_landmarks, raw_coordinates, static_subject, stillest
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, Offset, read_marker_set
@@ -28,32 +28,32 @@ Array = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
-def clean() -> Trial:
+def clean() -> SyntheticTrial:
     """One push-up at 25 Hz, its markers free of errors."""
     return pushup("closed", cycles=1, rate=25.0, skin=0.0, noise=0.0)
 
 
 @pytest.fixture(scope="module")
-def noisy() -> Trial:
+def noisy() -> SyntheticTrial:
     return pushup("closed", cycles=1, rate=25.0)
 
 
 @pytest.fixture(scope="module")
-def analysed(noisy: Trial) -> Analysis:
+def analysed(noisy: SyntheticTrial) -> Analysis:
     return analyse(noisy.subject, noisy.recording, Settings(preparation="consistent"))
 
 
 @pytest.fixture(scope="module")
-def by_lengths(noisy: Trial) -> Analysis:
+def by_lengths(noisy: SyntheticTrial) -> Analysis:
     return analyse(noisy.subject, noisy.recording, Settings(weighting="lengths", cutoff=3.0))
 
 
 @pytest.fixture(scope="module")
-def equally(noisy: Trial) -> Analysis:
+def equally(noisy: SyntheticTrial) -> Analysis:
     return analyse(noisy.subject, noisy.recording, Settings(weighting="equal", cutoff=3.0))
 
 
-def test_the_push_up_is_consistent_balanced_and_on_four_plates(clean: Trial) -> None:
+def test_the_push_up_is_consistent_balanced_and_on_four_plates(clean: SyntheticTrial) -> None:
     assert np.abs(clean.subject.constraints.values(clean.motion.q)).max() < 1e-9
     assert np.abs(clean.loads.residual_force).max() < 1e-9
     assert np.abs(clean.loads.residual_torque).max() < 1e-9
@@ -67,7 +67,7 @@ def test_the_push_up_is_consistent_balanced_and_on_four_plates(clean: Trial) -> 
     assert np.ptp(height) > 0.1
 
 
-def test_without_errors_of_markers_the_truth_comes_back(clean: Trial) -> None:
+def test_without_errors_of_markers_the_truth_comes_back(clean: SyntheticTrial) -> None:
     found = analyse(clean.subject, clean.recording, Settings(preparation="consistent"))
     assert found.known.all()
     assert (found.status[2:-2] == FrameStatus.OK).all()
@@ -95,7 +95,7 @@ def test_skin_motion_leaves_residual_loads_that_filters_reduce(analysed: Analysi
     assert np.abs(analysed.violation).max() < 1e-9
 
 
-def test_filters_after_consistency_spoil_it_and_a_second_search_does_not(noisy: Trial) -> None:
+def test_filters_after_consistency_spoil_it_and_a_second_search_does_not(noisy: SyntheticTrial) -> None:
     last = analyse(noisy.subject, noisy.recording, Settings(preparation="consistent_filtered", cutoff=2.0))
     assert last.violation[5:-5].max() > 1e-6
     raw = analyse(noisy.subject, noisy.recording, Settings(preparation="raw"))
@@ -104,7 +104,7 @@ def test_filters_after_consistency_spoil_it_and_a_second_search_does_not(noisy: 
 
 
 @pytest.mark.parametrize("method", ["recursion", "schur", "augmented_lagrangian"])
-def test_erased_samples_and_frames_are_marked_and_no_other_frame_changes(noisy: Trial, method: Method) -> None:
+def test_erased_samples_and_frames_are_marked_and_no_other_frame_changes(noisy: SyntheticTrial, method: Method) -> None:
     """10 % of the samples and three whole frames erased, a plate without a value in one frame: the erased frames are
     marked, those beside them say so where their accelerations differ, all others are the same to the last digits."""
     rng = np.random.default_rng(16)
@@ -157,7 +157,7 @@ def test_frames_within_reach_of_the_filter_are_beside_a_gap(rate: float, cutoff:
     assert status[50] == FrameStatus.OK
 
 
-def test_short_gaps_of_whole_segments_are_interpolated_where_that_is_asked_for(noisy: Trial) -> None:
+def test_short_gaps_of_whole_segments_are_interpolated_where_that_is_asked_for(noisy: SyntheticTrial) -> None:
     """Just enough markers are interpolated for the rigid fit: three of the head, and those of a hand."""
     names = noisy.recording.marker_names
     head = [names.index(name) for name in names if name in noisy.subject.bodies["head"].local]
@@ -178,7 +178,7 @@ def test_short_gaps_of_whole_segments_are_interpolated_where_that_is_asked_for(n
     assert (without.status[20:23] == FrameStatus.MISSING_MARKER).all()
 
 
-def test_files_in_metres_and_in_millimetres_give_the_same_loads(noisy: Trial) -> None:
+def test_files_in_metres_and_in_millimetres_give_the_same_loads(noisy: SyntheticTrial) -> None:
     found = []
     for unit in ("m", "mm"):
         file = InputFile(f"{unit}.trc", trc_text(noisy.recording, unit=unit).encode())
@@ -187,7 +187,7 @@ def test_files_in_metres_and_in_millimetres_give_the_same_loads(noisy: Trial) ->
     assert found[0].difference(found[1]) < 1e-9
 
 
-def test_an_unloaded_plate_gives_zeros_whatever_its_centre_of_pressure(noisy: Trial) -> None:
+def test_an_unloaded_plate_gives_zeros_whatever_its_centre_of_pressure(noisy: SyntheticTrial) -> None:
     plate = noisy.recording.plates[0]
     idle = replace(plate, force=np.zeros_like(plate.force), moment=np.zeros_like(plate.moment))
     recording = replace(noisy.recording, plates=(idle, *noisy.recording.plates[1:]))
@@ -196,7 +196,9 @@ def test_an_unloaded_plate_gives_zeros_whatever_its_centre_of_pressure(noisy: Tr
     assert (found.plates.loads.force[:, found.plates.loads.bodies.index("hand_R")] == 0.0).all()
 
 
-def test_landmarks_inside_the_body_are_rebuilt_from_their_segments(noisy: Trial, clean: Trial) -> None:
+def test_landmarks_inside_the_body_are_rebuilt_from_their_segments(
+    noisy: SyntheticTrial, clean: SyntheticTrial
+) -> None:
     assert not set(INTERNAL) & set(noisy.recording.marker_names)
     found = find_landmarks(clean.subject, clean.recording, OWN_NAMES)
     for name, segment in (("CAL", "pelvis"), ("GU_R", "scapula_R"), ("CAQ_L", "pelvis"), ("CAC", "thorax")):
@@ -205,14 +207,14 @@ def test_landmarks_inside_the_body_are_rebuilt_from_their_segments(noisy: Trial,
         assert np.abs(found.positions[name] - truth).max() < 1e-9
 
 
-def test_a_fit_keeps_pronation_out_of_the_ulna(clean: Trial) -> None:
+def test_a_fit_keeps_pronation_out_of_the_ulna(clean: SyntheticTrial) -> None:
     """The radius is turned by 150 degrees: raw coordinates of ulna and radius are theirs, not one for both."""
     found = find_landmarks(clean.subject, clean.recording, OWN_NAMES)
     raw = raw_coordinates(clean.subject, found.positions)
     assert np.abs(raw - clean.motion.q).max() < 2e-3
 
 
-def test_hidden_markers_come_back_within_skin_motion(noisy: Trial) -> None:
+def test_hidden_markers_come_back_within_skin_motion(noisy: SyntheticTrial) -> None:
     names = noisy.recording.marker_names
     markers = noisy.recording.markers.copy()
     markers[10:40, names.index("C7")] = np.nan
@@ -224,7 +226,7 @@ def test_hidden_markers_come_back_within_skin_motion(noisy: Trial) -> None:
 
 
 def test_weights_by_the_sizes_of_segments_reduce_the_error_of_joint_torques(
-    noisy: Trial, by_lengths: Analysis, equally: Analysis
+    noisy: SyntheticTrial, by_lengths: Analysis, equally: Analysis
 ) -> None:
     errors = []
     for found in (by_lengths, equally):
@@ -233,7 +235,7 @@ def test_weights_by_the_sizes_of_segments_reduce_the_error_of_joint_torques(
     assert errors[0] < 0.7 * errors[1]
 
 
-def test_held_contacts_keep_hands_and_feet_at_their_measured_places(noisy: Trial, equally: Analysis) -> None:
+def test_held_contacts_keep_hands_and_feet_at_their_measured_places(noisy: SyntheticTrial, equally: Analysis) -> None:
     free = equally
     held = analyse(noisy.subject, noisy.recording, Settings(hold_contacts=True, weighting="equal", cutoff=3.0))
     body = noisy.subject.bodies["hand_R"]
@@ -242,7 +244,7 @@ def test_held_contacts_keep_hands_and_feet_at_their_measured_places(noisy: Trial
     assert away[1] < 0.5 * away[0]
 
 
-def test_a_static_recording_gives_the_subject_at_its_stillest(clean: Trial) -> None:
+def test_a_static_recording_gives_the_subject_at_its_stillest(clean: SyntheticTrial) -> None:
     subject = static_subject(load_model("wholebody21"), clean.static, OWN_NAMES, 81.6)
     assert np.allclose(subject.q0, clean.subject.q0)
     positions = np.zeros((10, 2, 3))
@@ -257,7 +259,7 @@ def test_a_static_recording_gives_the_subject_at_its_stillest(clean: Trial) -> N
         static_subject(load_model("wholebody21"), empty, OWN_NAMES, 81.6)
 
 
-def test_a_segment_without_markers_is_told(noisy: Trial) -> None:
+def test_a_segment_without_markers_is_told(noisy: SyntheticTrial) -> None:
     kept = [name for name in noisy.recording.marker_names if name not in ("CIAS_R", "CIAS_L", "PMCP", "AuxP")]
     recording = replace(noisy.recording, marker_names=tuple(kept), markers=noisy.recording.selected(kept))
     with pytest.raises(ValueError, match="cannot be placed: its segment has fewer than three"):
@@ -293,7 +295,7 @@ landmarks:
     assert isinstance(markers.landmarks["C"], Offset)
 
 
-def test_a_model_without_contacts_has_no_plate_loads(noisy: Trial) -> None:
+def test_a_model_without_contacts_has_no_plate_loads(noisy: SyntheticTrial) -> None:
     subject: Subject = make_subject(load_model("arm7"), noisy.subject.landmarks)
     # the arm's hand may be loaded, feet are not there
     found = analyse(subject, noisy.recording, Settings(preparation="raw"))

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from designopt_recordings.frames import FrameStatus
 from designopt_wholebody.kinematics.angles import joint_angles
-from designopt_wholebody.synthetic.recorded import Trial
+from designopt_wholebody.synthetic.recorded import SyntheticTrial
 from designopt_wholebody.synthetic.walk import PERIOD, STRIDE, walk
 from designopt_wholebody.trial.analysis import Settings, analyse
 
 
 @pytest.fixture(scope="module")
-def clean() -> Trial:
+def clean() -> SyntheticTrial:
     return walk(cycles=2, rate=50.0, skin=0.0, noise=0.0)
 
 
-def test_the_walk_is_consistent_and_its_plates_balance_it(clean: Trial) -> None:
+def test_the_walk_is_consistent_and_its_plates_balance_it(clean: SyntheticTrial) -> None:
     assert np.abs(clean.subject.constraints.values(clean.motion.q)).max() < 1e-9
     assert np.abs(clean.loads.residual_force).max() < 1e-9
     assert np.abs(clean.loads.residual_torque).max() < 1e-9
@@ -25,7 +25,7 @@ def test_the_walk_is_consistent_and_its_plates_balance_it(clean: Trial) -> None:
     assert (lift.min(axis=1) == 0.0).mean() > 0.7  # one foot swings most of the time
 
 
-def test_it_moves_a_stride_in_each_cycle(clean: Trial) -> None:
+def test_it_moves_a_stride_in_each_cycle(clean: SyntheticTrial) -> None:
     pelvis = clean.subject.bodies["pelvis"]
     place = pelvis.position(clean.motion.q, pelvis.landmark("CAL"))
     frames = round(50.0 * PERIOD)
@@ -37,7 +37,7 @@ def test_it_moves_a_stride_in_each_cycle(clean: Trial) -> None:
         assert angles.angle(f"knee_{side}.flexion").min() > 0.1
 
 
-def test_feet_stand_still_while_their_soles_carry(clean: Trial) -> None:
+def test_feet_stand_still_while_their_soles_carry(clean: SyntheticTrial) -> None:
     """From 0.12 to 0.36 of the cycle the right sole lies on the ground."""
     foot = clean.subject.bodies["foot_R"]
     flat = slice(7, 20)  # of 55 frames
@@ -47,7 +47,7 @@ def test_feet_stand_still_while_their_soles_carry(clean: Trial) -> None:
         assert place[:, 1].min() > 0.0
 
 
-def test_without_errors_of_markers_the_truth_comes_back(clean: Trial) -> None:
+def test_without_errors_of_markers_the_truth_comes_back(clean: SyntheticTrial) -> None:
     found = analyse(clean.subject, clean.recording, Settings(preparation="consistent"))
     assert (found.status[2:-2] == FrameStatus.OK).all()
     assert np.abs(found.motion.q - clean.motion.q).max() < 3e-3  # epicondyles are 0.2 mm off the elbow's axis

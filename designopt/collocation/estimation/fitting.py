@@ -29,7 +29,7 @@ MISFIT, CHI_SQUARED = "misfit", "chi_squared"
 
 
 @dataclass(frozen=True)
-class Residuals:
+class MeasurementResiduals:
     """Residuals of the measured variables `names` at a sample, in units of their standard deviations; zero where there
     is no value."""
 
@@ -43,7 +43,7 @@ class Residuals:
 class Misfit:
     """The sum of squared `residuals` of a sample."""
 
-    residuals: Residuals
+    residuals: MeasurementResiduals
 
     def __call__(self, v: Symbols) -> Any:
         return ca.sumsqr(self.residuals(v))
@@ -127,11 +127,11 @@ def _phase(phase: Phase, measured: Measurements) -> Phase:
         data[f"weight {name}"] = np.where(there, 1.0 / np.where(there, sigma, 1.0), 0.0)
     if MISFIT in phase.integrals:
         raise ProblemError("bad_statement", f"{phase.name}: integrals.{MISFIT}", "is what measurements add: rename it")
-    misfit = Integral(Misfit(Residuals(tuple(measured.values))), at=Samples(measured.times, data))
+    misfit = Integral(Misfit(MeasurementResiduals(tuple(measured.values))), at=Samples(measured.times, data))
     return replace(phase, integrals={**phase.integrals, MISFIT: misfit})
 
 
-def measured_phases(problem: TrajectoryProblem) -> Iterator[tuple[int, Phase, Residuals, Samples]]:
+def measured_phases(problem: TrajectoryProblem) -> Iterator[tuple[int, Phase, MeasurementResiduals, Samples]]:
     """The phases of `problem` that have measurements, with their numbers, residuals and samples."""
     for i, phase in enumerate(problem.phases):
         integral = phase.integrals.get(MISFIT)

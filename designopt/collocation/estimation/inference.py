@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.estimation.fitting import (
     MISFIT,
-    Residuals,
+    MeasurementResiduals,
     is_measured,
     measured_guess,
     measured_phases,
@@ -125,7 +125,7 @@ def _weighted(problem: TrajectoryProblem) -> Any:
 
 
 def _residuals(
-    made: Transcription, given: ProgramBounds, i: int, phase: Phase, residuals: Residuals, x: Vector
+    made: Transcription, given: ProgramBounds, i: int, phase: Phase, residuals: MeasurementResiduals, x: Vector
 ) -> tuple[Any, Vector]:
     """The Jacobian (n k, N) of the residuals of a phase by all scaled variables, sample by sample, and their values."""
     index, sample = next((j, s) for j, s in enumerate(made.statement.samples) if (s.phase, s.name) == (i, MISFIT))
@@ -150,7 +150,7 @@ def _residuals(
 class _ResidualPoint(SamplePoint):
     """The residuals of a sample as a column, in the place of their sum of squares."""
 
-    def __init__(self, sample: SamplePoint, residuals: Residuals, point: Any) -> None:
+    def __init__(self, sample: SamplePoint, residuals: MeasurementResiduals, point: Any) -> None:
         super().__init__(sample.phase, point, sample.kind, sample.name, sample.number)
         self.value = residuals(self.symbols)
 

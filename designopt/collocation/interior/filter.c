@@ -49,7 +49,7 @@ static double shortest(const Interior *t, Merit m) {
 static const double GIVES_WAY = 1.8e-12;
 
 static void keep_apart(Interior *t, int i) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     double least = EPSILON * fmin(1.0, t->mu);
     if (has_low(t, i) && g->x[i] - g->low[i] < least) {
         double wanted = fmax(t->mu / fmax(g->zl[i], EPSILON), least);

@@ -13,7 +13,7 @@ from designopt.collocation.transcription.transcription import Transcription
 Vector = NDArray[np.float64]
 
 
-class Functions:
+class ProgramFunctions:
     """Cost, rows and derivatives of `made`: ``evaluate(what)`` reads `x`, `p`, `cost_factor` and `row_factors`, and
     writes `cost` and `g` (what 0), `gradient` and the nonzeros of `jacobian` (1), those of `hessian` (2).
 

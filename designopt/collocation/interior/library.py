@@ -29,8 +29,8 @@ NUMBERS = (
 )
 
 
-class Given(ctypes.Structure):
-    """What the search is given: `Given` of state.c."""
+class SearchData(ctypes.Structure):
+    """What the search is given: `SearchData` of state.c."""
 
     _fields_ = (
         *((name, ctypes.c_int) for name in _COUNTS),
@@ -64,7 +64,7 @@ def _made(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL | None:
         logger.warning("programs are left to IPOPT: %s", error)
         return None
     found.interior_new.restype = ctypes.c_void_p
-    found.interior_new.argtypes = [ctypes.POINTER(Given)]
+    found.interior_new.argtypes = [ctypes.POINTER(SearchData)]
     found.interior_free.argtypes = [ctypes.c_void_p]
     found.interior_free.restype = None
     found.interior_run.argtypes = [ctypes.c_void_p, *3 * [ctypes.c_double], ctypes.c_int]

@@ -14,7 +14,7 @@ typedef struct {
 } Errors;
 
 static Errors errors_of(const Interior *t, double mu) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     Errors e = {0.0, largest_of(t->c, g->m), 0.0, 1.0, 1.0};
     double sum = 0.0;
     int limits = 0;
@@ -69,7 +69,7 @@ static double inside(double v, double low, double up, double push) {
 static const double RELAXED = 1e-8, SHARE_OF_BARRIER = 0.1, KEPT_ROOM = 0.1;
 
 static void new_barrier(Interior *t, double mu) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     double by = fmin(RELAXED, SHARE_OF_BARRIER * mu);
     t->mu = mu, t->tau = fmax(LEAST_TAU, 1.0 - mu), t->filter.size = 0;
     for (int i = 0; i < g->n; i++) {
@@ -81,7 +81,7 @@ static void new_barrier(Interior *t, double mu) {
 
 /* The iterate that the search begins with. */
 static int begin(Interior *t) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     new_barrier(t, t->mu);
     for (int i = 0; i < g->free; i++) g->x[i] = inside(g->x[i], g->low[i], g->up[i], g->push);
     memset(g->x + g->free, 0, (size_t)(g->n - g->free) * sizeof(double));
@@ -111,7 +111,7 @@ static int begin(Interior *t) {
 
 /* The multipliers after the step, those of limits next to what the barrier asks for (equation 16). */
 static void move_multipliers(Interior *t) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     find_limit_steps(t);
     double alpha_dual = longest_of_limits(t);
     for (int i = 0; i < g->m; i++) g->y[i] += t->alpha * t->step[g->n + i];
@@ -138,7 +138,7 @@ static int record(Interior *t, Errors e) {
 
 /* One iteration from an iterate that is not good enough; 1 to go on. */
 static int iterate(Interior *t, double least) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     Errors e = errors_of(t, t->mu);
     for (int tiny = t->tiny; t->mu > least && (worst(e) <= KAPPA_EPSILON * t->mu || tiny); tiny = 0) {
         new_barrier(t, fmax(least, fmin(KAPPA_MU * t->mu, pow(t->mu, THETA_MU))));

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.interior import library
-from designopt.collocation.interior.functions import Functions
-from designopt.collocation.interior.structure import Structure, kinds, structure
+from designopt.collocation.interior.functions import ProgramFunctions
+from designopt.collocation.interior.structure import KKTStructure, kinds, structure
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
@@ -43,11 +43,11 @@ class Interior:
 
     def __init__(self, made: Transcription, code: ctypes.CDLL) -> None:
         self.made, self.code = made, code
-        self.functions = Functions(made)
+        self.functions = ProgramFunctions(made)
         self.evaluate = library.EVALUATE(self.functions.evaluate)
-        self._structures: dict[tuple[bytes, ...], Structure] = {}
+        self._structures: dict[tuple[bytes, ...], KKTStructure] = {}
 
-    def structure(self, given: ProgramBounds) -> Structure:
+    def structure(self, given: ProgramBounds) -> KKTStructure:
         """Newton's equations of the program with limits `given`: the last one is kept."""
         masks = kinds(given)
         key = tuple(mask.tobytes() for mask in masks)
@@ -81,7 +81,7 @@ class Run:
         functions = of.functions
         own = {"value": self._value, "low": self._limits[0], "up": self._limits[1], "x": self._x, "y": self._y}
         own |= {"zl": self._zl, "zu": self._zu}
-        passed = library.Given(
+        passed = library.SearchData(
             n=s.n, free=free, m=len(s.equation), columns=made.layout.size, rows=len(made.row_scale), nz=len(s.row),
             w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
             **s.addresses, **functions.addresses, **{name: each.ctypes.data for name, each in own.items()},

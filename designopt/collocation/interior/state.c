@@ -31,10 +31,10 @@ typedef struct {
     Evaluate evaluate;
     double barrier, push;        /* at the beginning */
     int warm;                    /* whether multipliers are given */
-} Given;
+} SearchData;
 
 typedef struct {
-    Given g;
+    SearchData g;
     System system;
     Factor *factor;
     double *work, *k;                         /* all arrays; entries of the matrix without what is added */
@@ -73,7 +73,7 @@ void interior_free(Interior *t) {
     free(t->work), free(t->filter.at), free(t->history.at), free(t);
 }
 
-Interior *interior_new(const Given *given) {
+Interior *interior_new(const SearchData *given) {
     Interior *t = calloc(1, sizeof(Interior));
     if (!t) return NULL;
     int n = given->n, m = given->m;

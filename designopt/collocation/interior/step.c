@@ -91,7 +91,7 @@ static int solved_for(Interior *t, const double *side, double *found) {
 
 /* Multipliers of the equations that fit best (section 3.6, least squares); none where they are large. */
 static int find_multipliers(Interior *t) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     if (!g->m) return 1;
     if (find_matrix(t, 0) < 0) return -1;
     for (int i = 0; i < g->n; i++) {
@@ -106,7 +106,7 @@ static int find_multipliers(Interior *t) {
 
 /* Newton's step of variables and equations, then that of the multipliers of limits (equations 12 and 13). */
 static int find_step(Interior *t) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     int found = find_matrix(t, 1);
     if (found < 1) return found;
     for (int i = 0; i < g->n; i++) {
@@ -127,7 +127,7 @@ static int find_step(Interior *t) {
 
 /* The steps of the multipliers of limits that belong to the step of the variables, which went from `before`. */
 static void find_limit_steps(Interior *t) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     for (int i = 0; i < g->n; i++) {
         double low = t->before[i] - g->low[i], up = g->up[i] - t->before[i];
         t->dzl[i] = has_low(t, i) ? t->mu / low - g->zl[i] - g->zl[i] / low * t->step[i] : 0.0;

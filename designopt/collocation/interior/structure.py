@@ -17,7 +17,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Structure:
+class KKTStructure:
     """The matrix of free variables, slacks and equations, in this order: its lower triangle column by column, from
     `begin` on in `row`. An entry k of the Hessian of the program, of the Jacobian, goes from ``w_from[k]`` to
     ``w_to[k]``, from ``j_from[k]`` to ``j_to[k]``.
@@ -65,7 +65,7 @@ def _places(pattern: Any) -> tuple[Indices, Indices]:
     )
 
 
-def structure(made: Transcription, free: Mask, limited: Mask, slack: Mask) -> Structure:
+def structure(made: Transcription, free: Mask, limited: Mask, slack: Mask) -> KKTStructure:
     """That of the program `made` with the `free` variables (n,) and the `limited` rows (m,), some with a `slack`."""
     column, equation = np.flatnonzero(free), np.flatnonzero(limited)
     slack_row = np.flatnonzero(slack[equation])
@@ -94,4 +94,4 @@ def structure(made: Transcription, free: Mask, limited: Mask, slack: Mask) -> St
     begin = np.searchsorted(entries, np.arange(n + m + 1, dtype=np.int64) * (n + m))
     found = (column, equation, slack_row, begin, entries % max(n + m, 1), diagonal, slack_to)
     all_of_them = (*found, w_from, w_to, j_from, j_to, j_row, j_col)
-    return Structure(*(np.ascontiguousarray(each, np.int32) for each in all_of_them))
+    return KKTStructure(*(np.ascontiguousarray(each, np.int32) for each in all_of_them))

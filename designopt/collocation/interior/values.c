@@ -4,7 +4,7 @@ static const double LARGEST_SLOPE = 100.0, LEAST_SCALE = 1e-8;
 
 /* Cost and equations at v; 0 where they are not finite, -1 where the search is to stop. */
 static int values_at(Interior *t, const double *v, double *f, double *c) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     for (int i = 0; i < g->free; i++) g->all[g->column[i]] = v[i];
     if (g->evaluate(VALUES)) return -1;
     *f = t->cost_scale * *g->cost;
@@ -16,7 +16,7 @@ static int values_at(Interior *t, const double *v, double *f, double *c) {
 
 /* Gradient and Jacobian at the point that was last asked for; those of fixed variables have to be finite too. */
 static int slopes_there(Interior *t) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     if (g->evaluate(SLOPES)) return -1;
     for (int i = 0; i < g->free; i++) t->slopes[i] = t->cost_scale * g->gradient[g->column[i]];
     return isfinite(sum_of(g->gradient, g->columns) + sum_of(g->jacobian, g->j_all));
@@ -28,7 +28,7 @@ static double jacobian_at(const Interior *t, int k) {
 
 /* The scales that the first gradients ask for. */
 static void find_scales(Interior *t) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     double largest = largest_of(t->slopes, g->free);
     if (largest > LARGEST_SLOPE) t->cost_scale = fmax(LARGEST_SLOPE / largest, LEAST_SCALE);
     memset(t->left, 0, (size_t)g->m * sizeof(double));
@@ -45,7 +45,7 @@ static void find_scales(Interior *t) {
 
 /* The gradient of the Lagrangian without the multipliers of limits. */
 static void find_dual(Interior *t) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     memcpy(t->dual, t->slopes, (size_t)g->n * sizeof(double));
     for (int k = 0; k < g->j_count; k++) t->dual[g->j_col[k]] += jacobian_at(t, k) * g->y[g->j_row[k]];
     for (int k = g->free; k < g->n; k++)
@@ -54,7 +54,7 @@ static void find_dual(Interior *t) {
 
 /* The part of the matrix that the functions give: Hessian (where `curved`) and Jacobian. */
 static int find_matrix(Interior *t, int curved) {
-    const Given *g = &t->g;
+    const SearchData *g = &t->g;
     memset(t->k, 0, (size_t)g->nz * sizeof(double));
     if (curved) {
         *g->cost_factor = t->cost_scale;

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.optimality.constraints import Constraints
+from designopt.collocation.solution.optimality.constraints import ConstraintValues
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.transcription.rows import Block
 
@@ -68,7 +68,7 @@ class Violation:
 
 
 @dataclass(frozen=True)
-class Group:
+class ViolationGroup:
     """The violations of one constraint: at `count` of its `total` points, `worst` is the largest."""
 
     name: str
@@ -90,7 +90,7 @@ class Explanation:
 
     message: str
     violation: float
-    groups: tuple[Group, ...]
+    groups: tuple[ViolationGroup, ...]
 
     def __str__(self) -> str:
         if not self.groups:
@@ -104,7 +104,7 @@ def explain(solution: Solution) -> Explanation:
     return Explanation(solution.message, found.violation, tuple(groups(found, solution.phases)))
 
 
-def groups(found: Constraints, phases: Mapping[str, PhaseSolution], kept: float = KEPT) -> list[Group]:
+def groups(found: ConstraintValues, phases: Mapping[str, PhaseSolution], kept: float = KEPT) -> list[ViolationGroup]:
     """Violations by constraint, the worst first. What is not a number counts as infinitely bad."""
     made = []
     relative = found.relative
@@ -114,11 +114,11 @@ def groups(found: Constraints, phases: Mapping[str, PhaseSolution], kept: float 
             bad = np.flatnonzero(relative[own] > kept)
             if len(bad):
                 worst = violation_at(found, phases, int(own[bad[relative[own[bad]].argmax()]]))
-                made.append(Group(worst.name, block.kind, worst.phase, len(bad), len(own), worst))
+                made.append(ViolationGroup(worst.name, block.kind, worst.phase, len(bad), len(own), worst))
     return sorted(made, key=lambda group: -group.worst.relative)
 
 
-def violation_at(found: Constraints, phases: Mapping[str, PhaseSolution], row: int) -> Violation:
+def violation_at(found: ConstraintValues, phases: Mapping[str, PhaseSolution], row: int) -> Violation:
     """What is to be said of one row."""
     number = next(i for i, b in enumerate(found.blocks) if b.first <= row < b.first + b.rows.size)
     block = found.blocks[number]
@@ -149,7 +149,7 @@ def interval(phase: PhaseSolution, slot: int) -> tuple[float, float]:
     return float(begin), float(end)
 
 
-def worst_violations(found: Constraints, phases: Mapping[str, PhaseSolution], count: int = 5) -> list[Violation]:
+def worst_violations(found: ConstraintValues, phases: Mapping[str, PhaseSolution], count: int = 5) -> list[Violation]:
     """The worst violations: the worst of each constraint first, then others, `count` in all."""
     chosen = [group.worst for group in groups(found, phases)[:count]]
     known = {(v.name, v.phase, v.time) for v in chosen}

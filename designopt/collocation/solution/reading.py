@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.solution.deferred import Deferred
-from designopt.collocation.solution.optimality.constraints import Constraints
+from designopt.collocation.solution.optimality.constraints import ConstraintValues
 from designopt.collocation.solution.optimality.named_multipliers import NamedMultipliers, path_blocks
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Iterate, Kind, PhaseSolution, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.functions.per_point import PerPoint
 from designopt.collocation.transcription.mesh.layout import Layout
 from designopt.collocation.transcription.mesh.points import column
@@ -31,7 +31,7 @@ Vector = NDArray[np.float64]
 class Reader:
     """Reads variables of the programs of `statement` with the layout `places`; keeps the functions it needs."""
 
-    def __init__(self, statement: Statement, places: Layout) -> None:
+    def __init__(self, statement: ProblemFunctions, places: Layout) -> None:
         self.statement, self.places = statement, places
         self._of_points = [
             PerPoint(point.everything, len(place.point))
@@ -194,7 +194,7 @@ def _constraints(
     given: ProgramBounds,
     rows: Vector,
     of_points: Sequence[PhaseValues],
-) -> Constraints:
+) -> ConstraintValues:
     """All rows, not scaled. Limits of an integral are those of a variable that equals it: here they are its own."""
     units = []
     values, low, high = rows * made.row_scale, given.row_low.copy(), given.row_high.copy()
@@ -214,10 +214,10 @@ def _constraints(
             values[block.first], low[block.first], high[block.first] = (
                 of_points[block.phase].integrals[number], of.low, of.high,
             )  # fmt: skip
-    return Constraints(made.blocks, tuple(units), values, low, high, made.row_scale)
+    return ConstraintValues(made.blocks, tuple(units), values, low, high, made.row_scale)
 
 
-def scales_by_name(statement: Statement, made: Transcription) -> dict[str, float]:
+def scales_by_name(statement: ProblemFunctions, made: Transcription) -> dict[str, float]:
     """Scales of variables by "phase.name", of parameters by name."""
     found = {}
     for phase, point, place in zip(statement.problem.phases, statement.points, made.layout.phases, strict=True):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.solution.optimality.constraints import Constraints
+from designopt.collocation.solution.optimality.constraints import ConstraintValues
 from designopt.collocation.solution.solution import Arc, Attempt, Iterate, PhaseSolution, Round, Solution, StartRecord
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.scheme import SCHEMES, Scheme
@@ -27,7 +27,7 @@ Arrays = dict[str, NDArray[Any]]
 #: What the header says it is, and its version: one that is not known is refused.
 FORMAT, VERSION = "designopt trajectory", 1
 
-_RECORDS: dict[str, Any] = {c.__name__: c for c in (Solution, PhaseSolution, Iterate, Constraints, Block)}
+_RECORDS: dict[str, Any] = {c.__name__: c for c in (Solution, PhaseSolution, Iterate, ConstraintValues, Block)}
 #: Fields that files of former versions have under other names.
 _FORMER = {"of_rows": "constraint_multipliers", "of_bounds": "bound_multipliers"}
 _TUPLES: dict[str, Any] = {c.__name__: c for c in (Arc, Attempt, Round, StartRecord)}

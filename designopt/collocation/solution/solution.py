@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.collocation.solution.optimality.constraints import Constraints
+from designopt.collocation.solution.optimality.constraints import ConstraintValues
 from designopt.collocation.solution.status import Status
 from designopt.collocation.transcription.mesh.mesh import Mesh
 
@@ -213,7 +213,7 @@ class Solution:
     history: Mapping[str, Vector]
     timing: Mapping[str, float]
     iterate: Iterate
-    constraints: Constraints
+    constraints: ConstraintValues
     warnings: tuple[str, ...] = ()
     multipliers: Mapping[str, float] = field(default_factory=dict)
     data_sensitivity: Mapping[str, float] = field(default_factory=dict)

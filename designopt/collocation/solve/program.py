@@ -38,7 +38,7 @@ from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
 from designopt.collocation.transcription.functions.compiled import with_compiled
-from designopt.collocation.transcription.functions.functions import Statement, state
+from designopt.collocation.transcription.functions.functions import ProblemFunctions, state
 from designopt.collocation.transcription.functions.nonsmooth import nonsmooth_warnings
 from designopt.collocation.transcription.functions.variant import check_expressions
 from designopt.collocation.transcription.mesh.layout import Layout, layout
@@ -76,7 +76,7 @@ class Program:
         guess: Guess | None = None,
         *,
         meshes: Sequence[Mesh] | None = None,
-        statement: Statement | None = None,
+        statement: ProblemFunctions | None = None,
     ) -> None:
         begin = time.perf_counter()
         check_given(problem, options, guess, meshes)

@@ -24,7 +24,7 @@ from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Refinement
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import Scheme, radau
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.mesh import Mesh, refined
 
 Vector = NDArray[np.float64]
@@ -60,7 +60,7 @@ def with_errors(problem: TrajectoryProblem, found: Solution) -> Solution:
     return replace(found, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
 
 
-def verified(problem: TrajectoryProblem, statement: Statement, found: Solution, tolerance: float) -> Solution:
+def verified(problem: TrajectoryProblem, statement: ProblemFunctions, found: Solution, tolerance: float) -> Solution:
     """The solution with larger errors where its controls, simulated anew, or a search for pulses do not agree."""
     phases = {}
     for phase, point in zip(problem.phases, statement.points, strict=True):

@@ -19,7 +19,7 @@ from designopt.collocation.solve.refine import refine, with_errors
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.interrupts import Kept
 
@@ -62,7 +62,7 @@ def solve(
     return found
 
 
-def checked(problem: TrajectoryProblem, statement: Statement, found: Solution) -> Solution:
+def checked(problem: TrajectoryProblem, statement: ProblemFunctions, found: Solution) -> Solution:
     """The solution of `problem` with all that shows how far it can be trusted, in its message too.
 
     The error estimate of each interval, new simulations with its controls, violations between the points: see

@@ -35,7 +35,7 @@ NO_SPREAD, NO_COST = 1e-6, 1e-6
 
 
 @dataclass(frozen=True)
-class Source:
+class UncertainNumber:
     """An uncertain number with its standard `deviation`: a parameter or a data entry, or with `phase` (and `state`, an
     initial value) that of one phase alone."""
 
@@ -101,28 +101,30 @@ def with_margins(
     )
 
 
-def _source(problem: TrajectoryProblem, name: str, deviation: float) -> Source:
+def _source(problem: TrajectoryProblem, name: str, deviation: float) -> UncertainNumber:
     """The number of a `name`. Raises `ProblemError` for one that is not there."""
     if not isinstance(deviation, Real) or not 0.0 <= deviation < math.inf:
         raise ProblemError("bad_statement", f"deviations.{name}", f"is {deviation!r}: give a number from 0 on")
-    known: dict[str, Source] = {}
+    known: dict[str, UncertainNumber] = {}
     for phase in problem.phases:
         for v in (*phase.system.parameters, *phase.system.data):
-            known[v.name] = Source(v.name, deviation, v.name)
+            known[v.name] = UncertainNumber(v.name, deviation, v.name)
         for v in phase.system.data:
             known.setdefault(
-                f"{phase.name}.{v.name}", Source(f"{phase.name}.{v.name}", deviation, v.name, "", phase.name)
+                f"{phase.name}.{v.name}", UncertainNumber(f"{phase.name}.{v.name}", deviation, v.name, "", phase.name)
             )
         for v in phase.system.states:
             label = f"{phase.name}.initial.{v.name}"
-            known[label] = Source(label, deviation, "", v.name, phase.name)
+            known[label] = UncertainNumber(label, deviation, "", v.name, phase.name)
     if name not in known:
         text = f"is no number whose deviation moves a motion; there are {', '.join(known)}"
         raise ProblemError("bad_statement", f"deviations.{name}", text)
     return known[name]
 
 
-def _phase(phase: Phase, sources: Sequence[Source], margins: Mapping[str, float], with_integrals: bool) -> Phase:
+def _phase(
+    phase: Phase, sources: Sequence[UncertainNumber], margins: Mapping[str, float], with_integrals: bool
+) -> Phase:
     """`phase` with the sensitivities to its `sources` as states, and its limits with their margins."""
     if not sources:
         return phase
@@ -157,7 +159,7 @@ def _phase(phase: Phase, sources: Sequence[Source], margins: Mapping[str, float]
     )
 
 
-def _system(system: System, sources: Sequence[Source]) -> System:
+def _system(system: System, sources: Sequence[UncertainNumber]) -> System:
     """`system` in its explicit form, with the sensitivities of its states below them."""
     nx, count = len(system.states), len(sources)
     symbols = [ca.SX.sym(name, system.rhs.numel_in(i)) for i, name in enumerate(ARGUMENTS)]
@@ -206,7 +208,7 @@ class _Slope:
     """The total derivative of a value on the way by a number, with the controls as they are."""
 
     value: Callable[[Any], Any]
-    source: Source
+    source: UncertainNumber
     states: tuple[str, ...]
 
     def __call__(self, v: Symbols) -> Any:
@@ -217,7 +219,7 @@ class _Slope:
         return slope + ca.jacobian(value, v[self.source.entry]) if self.source.entry else slope
 
 
-def _limited(stated: Constraint, sources: Sequence[Source], states: Sequence[str], times: float) -> Constraint:
+def _limited(stated: Constraint, sources: Sequence[UncertainNumber], states: Sequence[str], times: float) -> Constraint:
     """A constraint on the way, or at samples, with its margin."""
     if times == 0.0:
         return stated
@@ -229,7 +231,7 @@ def _limited(stated: Constraint, sources: Sequence[Source], states: Sequence[str
 @dataclass(frozen=True)
 class _OnTheWay:
     value: Callable[[Any], Any]
-    sources: tuple[Source, ...]
+    sources: tuple[UncertainNumber, ...]
     states: tuple[str, ...]
     times: float
     limits: tuple[float, float]
@@ -244,7 +246,7 @@ class _AtEnds:
     """A constraint between ends, or the cost, and its margin."""
 
     value: Callable[[Ends], Any]
-    sources: tuple[Source, ...]
+    sources: tuple[UncertainNumber, ...]
     phases: tuple[Phase, ...]
     times: float
     limits: tuple[float, float]
@@ -266,7 +268,7 @@ class _AtEnds:
         value = ca.SX(self.value(e))
         return [self.times * source.deviation * self._slope(e, value, source) for source in self.sources]
 
-    def _slope(self, e: Ends, value: Any, source: Source) -> Any:
+    def _slope(self, e: Ends, value: Any, source: UncertainNumber) -> Any:
         total = ca.SX.zeros(value.numel())
         for phase in self.phases:
             if not source.moves(phase):

@@ -19,7 +19,7 @@ from designopt.collocation.statement.problem import (
     ends,
     is_added,
 )
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import share, stencil
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.mesh.points import CollocationPoint
@@ -45,7 +45,9 @@ class ProgramBounds:
     parameters: Vector
 
 
-def boxes(statement: Statement, problem: TrajectoryProblem, places: Layout, blocks: tuple[Block, ...]) -> ProgramBounds:
+def boxes(
+    statement: ProblemFunctions, problem: TrajectoryProblem, places: Layout, blocks: tuple[Block, ...]
+) -> ProgramBounds:
     """The numbers of `problem`, which is that of `statement` or differs from it in numbers alone.
 
     Raises `ProblemError` (bad_bounds) for empty boxes, names that are not there, and signals that are too short.
@@ -190,7 +192,7 @@ def _row_limits(
 
 
 def _take_histories(
-    problem: TrajectoryProblem, statement: Statement, places: Layout, blocks: tuple[Block, ...], low: Vector,
+    problem: TrajectoryProblem, statement: ProblemFunctions, places: Layout, blocks: tuple[Block, ...], low: Vector,
     high: Vector,
 ) -> None:  # fmt: skip
     """What delayed variables take from before the start, as the limits of their rows."""

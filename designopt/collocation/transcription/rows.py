@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import ProblemError
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import stencil
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.mesh.mesh import Mesh
@@ -48,7 +48,7 @@ class RowCollector:
     y_i are the rows of all points of phase i, `per_point` at each. Nothing is scaled.
     """
 
-    def __init__(self, statement: Statement, places: Layout) -> None:
+    def __init__(self, statement: ProblemFunctions, places: Layout) -> None:
         self.statement, self.layout = statement, places
         self.blocks: list[Block] = []
         self.count = 0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.layout import Layout
 
 Vector = NDArray[np.float64]
@@ -19,7 +19,7 @@ WIDEST = 1e6
 
 
 def scales(
-    statement: Statement, places: Layout, boxes: ProgramBounds, guess: Vector, given: Mapping[str, float]
+    statement: ProblemFunctions, places: Layout, boxes: ProgramBounds, guess: Vector, given: Mapping[str, float]
 ) -> tuple[Vector, Vector]:
     """Scale and shift (n,) of all variables: half the range and its middle where the box is finite and no wider than
     `WIDEST`, else the largest guess, at least 1, and 0. Integrals have the size of their guess. `given` scales win, by

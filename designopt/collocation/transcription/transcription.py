@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.transcription.entries import ONE, Entries, constant_matrix, stretch
 from designopt.collocation.transcription.functions.ends import end_constants, end_functions
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.functions.mapped import mapped
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout, layout
 from designopt.collocation.transcription.mesh.mesh import Mesh
@@ -39,7 +39,7 @@ class Transcription:
     constraints is divided by ``row_scale[i]``, the objective multiplied by `cost_scale`.
     """
 
-    statement: Statement
+    statement: ProblemFunctions
     layout: Layout
     blocks: tuple[Block, ...]
     scale: Vector
@@ -55,7 +55,7 @@ class Transcription:
 
 
 def transcribe(
-    statement: Statement, meshes: Sequence[Mesh], scale: Vector, shift: Vector, cost_scale: float,
+    statement: ProblemFunctions, meshes: Sequence[Mesh], scale: Vector, shift: Vector, cost_scale: float,
     places: Layout | None = None,
 ) -> Transcription:  # fmt: skip
     """The program of `statement` on `meshes` (one per phase) with variables scaled by `scale` and `shift` (n,)."""
@@ -100,7 +100,13 @@ class _Parts:
     """
 
     def __init__(
-        self, statement: Statement, places: Layout, rows: RowCollector, scale: Vector, shift: Vector, cost_scale: float
+        self,
+        statement: ProblemFunctions,
+        places: Layout,
+        rows: RowCollector,
+        scale: Vector,
+        shift: Vector,
+        cost_scale: float,
     ) -> None:
         self.statement, self.places, self.rows, self.cost_scale = statement, places, rows, cost_scale
         self.row_scale = rows.scales(scale)

@@ -17,7 +17,7 @@ WORST = "worst_of_scenarios"
 
 
 @dataclass(frozen=True)
-class Margins:
+class LimitMargins:
     """`times` standard deviations by the name of a limit or of the objective of the study, or of a path constraint or a
     state of the trajectory problem; `deviations` are those of numbers of the trajectory problem, in its units."""
 
@@ -25,7 +25,7 @@ class Margins:
     deviations: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, times: Mapping[str, float], deviations: Mapping[str, float]) -> Margins:
+    def of(cls, times: Mapping[str, float], deviations: Mapping[str, float]) -> LimitMargins:
         """As settings give them; without `times` there are none. Raises `InvalidSetting` for times of nothing."""
         if not times:
             return NONE
@@ -81,4 +81,4 @@ class _Times:
 
 
 #: Limits as the study states them.
-NONE = Margins()
+NONE = LimitMargins()

@@ -20,7 +20,7 @@ from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, SolvedPrograms
 from designopt.solvers.collocation import sweep
 from designopt.solvers.collocation.controls import AS_STATED, Controls, RateLimits, SwitchSetting
-from designopt.solvers.collocation.margins import Margins
+from designopt.solvers.collocation.margins import LimitMargins
 from designopt.solvers.collocation.programs import StudyPrograms
 from designopt.solvers.collocation.trajectory import StudyTrajectory, study_trajectory
 from designopt.space import Matrix
@@ -226,7 +226,7 @@ class Collocation:
         """The question, and the points of the sweep (n, d) along their path; stated once for a problem."""
         if self._known is None or self._known[0] is not problem:
             controls = Controls.of(self.rates, self.held, self.switches)
-            margins = Margins.of(self.margins, self.deviations)
+            margins = LimitMargins.of(self.margins, self.deviations)
             study = study_trajectory(problem, tuple(self.sweep), self.margin, controls=controls, margins=margins)
             fixed = sweep.levels(problem, self.sweep)
             self._known = problem, study, sweep.points(problem, fixed, study.first(), study.released)

@@ -21,7 +21,7 @@ from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
 from designopt.solvers.collocation.controls import AS_STATED, Controls
-from designopt.solvers.collocation.margins import NONE, WORST, Margins
+from designopt.solvers.collocation.margins import NONE, WORST, LimitMargins
 from designopt.solvers.collocation.merged import Merged, limit_size
 from designopt.solvers.collocation.refusals import (
     check_expression,
@@ -54,7 +54,7 @@ class StudyTrajectory:
     inactive: Mapping[str, float]
     margin: float
     controls: Controls = AS_STATED
-    margins: Margins = NONE
+    margins: LimitMargins = NONE
 
     @property
     def with_mean(self) -> StudyTrajectory | None:
@@ -143,7 +143,7 @@ def study_trajectory(
     size: float = 1.0,
     *,
     controls: Controls = AS_STATED,
-    margins: Margins = NONE,
+    margins: LimitMargins = NONE,
 ) -> StudyTrajectory:
     """State the question of `problem` for all its scenarios; `fixed` names real parameters that are not to be released.
 

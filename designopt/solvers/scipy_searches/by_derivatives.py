@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.plugin import InvalidSetting, Quantity
 from designopt.problem import Problem
-from designopt.solvers.scipy_searches.points import Point, Points
+from designopt.solvers.scipy_searches.points import EvaluatedPoint, EvaluatedPoints
 from designopt.solvers.scipy_searches.starts import Ended, Starts
 from designopt.space import Matrix
 
@@ -56,7 +56,7 @@ class ByDerivatives:
 class Descent:
     """Where a search has been: values and derivatives as SciPy asks for them, and the last values that are known."""
 
-    def __init__(self, points: Points, slopes: Slopes) -> None:
+    def __init__(self, points: EvaluatedPoints, slopes: SearchDerivatives) -> None:
         self.points = points
         self._slopes = slopes
         self.last: Matrix = np.empty(0)
@@ -81,10 +81,12 @@ class Descent:
         return self._slopes.at(u, "ended at the edge of designs that have a result")
 
 
-class Slopes:
+class SearchDerivatives:
     """Derivatives of a search's values by its coordinates: the model's, and differences where there are none."""
 
-    def __init__(self, points: Points, settings: ByDerivatives, model: Callable[[Matrix, Any], Matrix]) -> None:
+    def __init__(
+        self, points: EvaluatedPoints, settings: ByDerivatives, model: Callable[[Matrix, Any], Matrix]
+    ) -> None:
         self._points = points
         self._settings = settings
         self._model = model
@@ -114,7 +116,7 @@ class Slopes:
             raise Ended(f"ended where designs beside it, along '{self._unknown(slopes)}', have no result")
         return slopes
 
-    def _of_model(self, point: Point, without_result: str) -> Matrix:
+    def _of_model(self, point: EvaluatedPoint, without_result: str) -> Matrix:
         if not point.ok:
             raise Ended(without_result)
         X = point.outcomes.X

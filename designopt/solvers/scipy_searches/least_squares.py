@@ -9,9 +9,9 @@ import numpy as np
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.solvers.scipy_searches.by_derivatives import ByDerivatives, Descent, Slopes
+from designopt.solvers.scipy_searches.by_derivatives import ByDerivatives, Descent, SearchDerivatives
 from designopt.solvers.scipy_searches.checks import check_real
-from designopt.solvers.scipy_searches.points import Points
+from designopt.solvers.scipy_searches.points import EvaluatedPoints
 from designopt.solvers.scipy_searches.starts import from_each, starting_points
 from designopt.space import Matrix
 
@@ -47,8 +47,8 @@ class LeastSquares(ByDerivatives):
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Search from each start in turn; `rng` is not used. Returns why the searches ended."""
         self.check(problem)
-        points = Points(problem, evaluate, lambda outcomes: problem.residuals(outcomes.figures), start)
-        slopes = Slopes(points, self, problem.residual_gradients)
+        points = EvaluatedPoints(problem, evaluate, lambda outcomes: problem.residuals(outcomes.figures), start)
+        slopes = SearchDerivatives(points, self, problem.residual_gradients)
         squares = (problem.residuals(start.figures) ** 2).sum(axis=1) if len(start) else np.empty(0)
         return from_each(
             starting_points(points, start, squares, self.starts), lambda u: self._search(Descent(points, slopes), u)

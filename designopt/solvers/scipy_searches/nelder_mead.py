@@ -11,7 +11,7 @@ from designopt.lazy import scipy
 from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.scipy_searches.checks import check_real, check_single
-from designopt.solvers.scipy_searches.points import Points, compared, merits_at
+from designopt.solvers.scipy_searches.points import EvaluatedPoints, compared, merits_at
 from designopt.solvers.scipy_searches.starts import Starts, from_each, starting_points
 from designopt.space import Matrix
 
@@ -54,7 +54,7 @@ class NelderMead:
         points = compared(problem, evaluate, start)
         return from_each(starting_points(points, start, start.objectives[:, 0], self.starts), self.searching(points))
 
-    def searching(self, points: Points) -> Callable[[Matrix], str]:
+    def searching(self, points: EvaluatedPoints) -> Callable[[Matrix], str]:
         """The search among `points`, from coordinates (d,) to why it ended."""
 
         def search(u: Matrix) -> str:
@@ -81,7 +81,7 @@ class NelderMead:
         return search
 
 
-def polish(points: Points, u: Matrix) -> None:
+def polish(points: EvaluatedPoints, u: Matrix) -> None:
     """A small simplex search that begins at `u` (d,)."""
     settings = {"simplex": 0.02}
     NelderMead(**settings).searching(points)(u)

@@ -30,7 +30,7 @@ def merits(outcomes: Outcomes) -> Matrix:
 
 
 @dataclass(frozen=True)
-class Point:
+class EvaluatedPoint:
     """A design that was asked for: its outcomes (one row) and what was measured of them (k,), NaN without a result."""
 
     outcomes: Outcomes
@@ -42,7 +42,7 @@ class Point:
         return bool(np.isfinite(self.values).all()) and not self.outcomes.failed[0]
 
 
-class Points:
+class EvaluatedPoints:
     """Values of designs by their coordinates; `measure` makes them (n, k) of outcomes. None is asked for twice.
 
     `start` are outcomes of an earlier stage, known from the beginning: but for those of another store that were
@@ -55,7 +55,7 @@ class Points:
         self.problem = problem
         self._evaluate = evaluate
         self._measure = measure
-        self._known: dict[bytes, Point] = {}
+        self._known: dict[bytes, EvaluatedPoint] = {}
         self._given: dict[bytes, Matrix] = {}
         if start is not None and len(start):
             complete = _complete(problem, start)
@@ -84,7 +84,7 @@ class Points:
         log = np.array([p.scale == "log" for p in space.free])
         return (space.upper - space.lower) * np.where(log, X, 1.0)
 
-    def at(self, U: Matrix) -> list[Point]:
+    def at(self, U: Matrix) -> list[EvaluatedPoint]:
         """The points at coordinates `U` (n, d), in their order; those that are not known are asked in one batch."""
         X = self.designs(U)
         keys = [x.tobytes() for x in X]
@@ -96,7 +96,7 @@ class Points:
     def _add(self, outcomes: Outcomes) -> None:
         values = np.where(outcomes.failed[:, None], np.nan, self._measure(outcomes))
         for i, x in enumerate(outcomes.X + 0.0):
-            self._known[x.tobytes()] = Point(outcomes.take(np.array([i])), values[i])
+            self._known[x.tobytes()] = EvaluatedPoint(outcomes.take(np.array([i])), values[i])
 
     def differences(self, u: Matrix, step: float, *, central: bool) -> Matrix:
         """Derivatives (k, d) of the values at `u` (d,) by its coordinates, from one batch of d (central: 2 d) designs.
@@ -144,11 +144,11 @@ def _complete(problem: Problem, start: Outcomes) -> NDArray[np.bool_]:
     return known
 
 
-def compared(problem: Problem, evaluate: Evaluate, start: Outcomes) -> Points:
+def compared(problem: Problem, evaluate: Evaluate, start: Outcomes) -> EvaluatedPoints:
     """The points of a search that compares designs by their one objective."""
-    return Points(problem, evaluate, lambda outcomes: outcomes.objectives, start)
+    return EvaluatedPoints(problem, evaluate, lambda outcomes: outcomes.objectives, start)
 
 
-def merits_at(points: Points, U: Matrix) -> Matrix:
+def merits_at(points: EvaluatedPoints, U: Matrix) -> Matrix:
     """The `merits` (n,) of the designs at coordinates `U` (n, d)."""
     return np.concatenate([merits(point.outcomes) for point in points.at(U)])

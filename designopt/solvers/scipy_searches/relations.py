@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt.solvers.scipy_searches.points import Points
+from designopt.solvers.scipy_searches.points import EvaluatedPoints
 from designopt.space import Matrix
 from designopt.study.language.expressions.derivative import derivatives
 from designopt.study.language.expressions.expression import Expression
@@ -16,7 +16,7 @@ MARGIN = 1e-9
 class Relations:
     """The relations of a problem at search coordinates: at most 0 where they hold. Equalities are left out."""
 
-    def __init__(self, points: Points) -> None:
+    def __init__(self, points: EvaluatedPoints) -> None:
         self._points = points
         self._sides = [_sides(r) for r in points.problem.space.relations if r.root.kind != "=="]
         _, middle = self._columns(np.full(len(points.problem.space.free), 0.5))

@@ -10,9 +10,9 @@ import numpy as np
 from designopt.lazy import scipy
 from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.solvers.scipy_searches.by_derivatives import ByDerivatives, Descent, Slopes
+from designopt.solvers.scipy_searches.by_derivatives import ByDerivatives, Descent, SearchDerivatives
 from designopt.solvers.scipy_searches.checks import check_real, check_single
-from designopt.solvers.scipy_searches.points import Points
+from designopt.solvers.scipy_searches.points import EvaluatedPoints
 from designopt.solvers.scipy_searches.relations import Relations
 from designopt.solvers.scipy_searches.starts import from_each, starting_points
 from designopt.space import Matrix
@@ -53,8 +53,8 @@ class SLSQP(ByDerivatives):
             objectives, limits = problem.objective_gradients(X, figures), problem.constraint_gradients(X, figures)
             return np.concatenate([objectives, limits], axis=1)
 
-        points = Points(problem, evaluate, measure, start)
-        slopes = Slopes(points, self, model)
+        points = EvaluatedPoints(problem, evaluate, measure, start)
+        slopes = SearchDerivatives(points, self, model)
         first = starting_points(points, start, start.objectives[:, 0], self.starts)
         return from_each(first, lambda u: self._search(problem, Descent(points, slopes), u))
 

@@ -12,7 +12,7 @@ import numpy as np
 from designopt.lazy import scipy
 from designopt.plugin import Quantity
 from designopt.problem import Outcomes
-from designopt.solvers.scipy_searches.points import Points
+from designopt.solvers.scipy_searches.points import EvaluatedPoints
 from designopt.space import Matrix
 
 Starts = Annotated[
@@ -44,7 +44,7 @@ def from_each(starts: Matrix, search: Callable[[Matrix], str]) -> str:
     return f"of {len(ends)} searches " + "; ".join(f"{count} {end}" for end, count in counts)
 
 
-def starting_points(points: Points, start: Outcomes, merit: Matrix, count: int) -> Matrix:
+def starting_points(points: EvaluatedPoints, start: Outcomes, merit: Matrix, count: int) -> Matrix:
     """Where to begin (count, d): at the best of `start` by violation and then `merit` (n,); without any at the middle.
 
     What is missing to `count` are points of the Sobol' sequence, which spread over the whole space.
@@ -60,7 +60,7 @@ def starting_points(points: Points, start: Outcomes, merit: Matrix, count: int) 
     return U
 
 
-def best_known(points: Points, start: Outcomes, count: int) -> Matrix:
+def best_known(points: EvaluatedPoints, start: Outcomes, count: int) -> Matrix:
     """Coordinates of the best designs of `start` that have a result, `count` at most (k, d)."""
     some = min(count, int((~start.failed).sum()))
     if not some:

@@ -23,7 +23,7 @@ _SAME, _LEAVING = 1.0, 0.1
 
 
 @dataclass
-class Walk:
+class WalkCycles:
     """Cycles simulated one after the other, and the motion of period T next to which they came.
 
     `arrived`: the walk ends on `motion`, which is stable. Without it, `motion` is one that the walk passed or crosses,
@@ -52,13 +52,13 @@ class Walk:
         return x, y
 
 
-def walk(strides: Strides, start: Vector, cycles: int) -> Walk:
+def walk(strides: Strides, start: Vector, cycles: int) -> WalkCycles:
     """The walk that begins with the state `start` (4,): at most so many `cycles`; raises `Diverged`.
 
     As soon as it is about to repeat, the motion that it goes to is found by Newton's method. What the walk leaves again
     is not taken for one: an unstable motion is passed.
     """
-    done, states = Walk(), [start]
+    done, states = WalkCycles(), [start]
     tried = np.inf
     for k in range(1, cycles + 1):
         done.strides.append(strides(states[-1]))
@@ -84,12 +84,12 @@ def walk(strides: Strides, start: Vector, cycles: int) -> Walk:
     return done
 
 
-def walk_through(strides: Strides, start: Vector, cycles: int, after_settling: int | None) -> Walk:
+def walk_through(strides: Strides, start: Vector, cycles: int, after_settling: int | None) -> WalkCycles:
     """All `cycles` simulated, or so many `after_settling` (two successive cycles of the knee angle have repeated).
 
     The cycles after that must repeat as well, or the walk goes on. The motion is found afterwards.
     """
-    done = Walk()
+    done = WalkCycles()
     state = start
     knee: list[Vector] = []
     for k in range(1, cycles + 1):
@@ -103,7 +103,7 @@ def walk_through(strides: Strides, start: Vector, cycles: int, after_settling: i
     return done
 
 
-def beside(strides: Strides, done: Walk) -> PeriodicMotion | None:
+def beside(strides: Strides, done: WalkCycles) -> PeriodicMotion | None:
     """The motion of period T that a walk of another period crosses, where eta at phase 0 goes back and forth least."""
     moves = np.diff(done.sections[1:, 0])  # the first cycle is not looked at: it comes from anywhere
     crossing = np.flatnonzero(moves[1:] * moves[:-1] < 0.0)

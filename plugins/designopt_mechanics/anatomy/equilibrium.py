@@ -13,7 +13,7 @@ from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.laws import Elastic
 from designopt_mechanics.dynamics.recursion import efforts
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, moment_arms, pulls
 
 Vector = NDArray[np.float64]
@@ -44,7 +44,7 @@ class NoEquilibrium(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class Balance:
+class EquilibriumState:
     """What holds at one posture.
 
     `pose` (k) of the links, `lengths` (w) m and `tensions` (w) N of all wires in order, generalised forces `tau` (m) of
@@ -69,7 +69,7 @@ class Equilibrium:
         self.anatomy = anatomy
         self.muscles = tuple(w.name for w in anatomy.wires if not isinstance(anatomy.laws[w.name], Elastic))
 
-    def at(self, q: ArrayLike, muscles: ArrayLike, pose: ArrayLike | None = None) -> Balance:
+    def at(self, q: ArrayLike, muscles: ArrayLike, pose: ArrayLike | None = None) -> EquilibriumState:
         """The balance at joints `q` (m) under tensions (N) of `muscles`, from `pose` (the reference when not given).
 
         Raises `ValueError` for arrays that do not fit and `NoEquilibrium`.
@@ -95,7 +95,7 @@ class Equilibrium:
         names = [f.name for f in a.tree.frames]
         parts = {n: contact.ravel()[6 * i : 6 * i + 6] for i, n in enumerate(names)}
         tau = force.ravel()
-        return Balance(x, length.ravel(), tension.ravel(), tau[:m], tau[m:], parts, follows, steps)
+        return EquilibriumState(x, length.ravel(), tension.ravel(), tau[:m], tau[m:], parts, follows, steps)
 
     def _minimise(self, q: Vector, pull: Vector, x: Vector) -> tuple[Vector, int]:
         if not len(x):
@@ -127,10 +127,10 @@ class Equilibrium:
         return x, step
 
     @cached_property
-    def _symbols(self) -> tuple[State, Any, Any, Any]:
+    def _symbols(self) -> tuple[TreeState, Any, Any, Any]:
         a = self.anatomy
         z = ca.SX.sym("z", len(a.tree.names))
-        state = State(a.tree, z, ca.SX.zeros(z.shape), ca.SX.zeros(z.shape))
+        state = TreeState(a.tree, z, ca.SX.zeros(z.shape), ca.SX.zeros(z.shape))
         pull = ca.SX.sym("pull", len(self.muscles))
         length = lengths(state, a.wires)
         return state, pull, *tensions_and_potential(a, length, pull)

@@ -15,7 +15,7 @@ from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.equilibrium import Equilibrium
 from designopt_mechanics.anatomy.frames import load_rows, load_symbols
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 
 Vector = NDArray[np.float64]
 
@@ -100,7 +100,7 @@ class Forward:
         z, dq, ddq = ca.SX.sym("z", len(a.tree.names)), ca.SX.sym("dq", m), ca.SX.sym("ddq", m)
         outer, forces = ca.SX.sym("loads", 6 * len(self.loaded)), ca.SX.sym("forces", m)
         still = ca.SX.zeros(len(a.links))
-        state = State(a.tree, z, ca.vertcat(dq, still), ca.vertcat(ddq, still))
+        state = TreeState(a.tree, z, ca.vertcat(dq, still), ca.vertcat(ddq, still))
         needed = inverse_dynamics(state, a.gravity, load_symbols(self.loaded, outer))[:m]
         matrix = ca.densify(ca.jacobian(needed, ddq))
         left = forces - ca.substitute(needed, ddq, ca.SX.zeros(m))

@@ -17,7 +17,7 @@ from designopt_mechanics.anatomy.laws import Elastic
 from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.loads import Load
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 from designopt_mechanics.wires import lengths, moment_arms, pulls
 
@@ -156,7 +156,7 @@ class AnatomyRows:
         a, m = self.anatomy, len(self.anatomy.joints)
         z, dz = ca.SX.sym("z", len(a.tree.names)), ca.SX.sym("dz", len(a.tree.names))
         ddq, tension = ca.SX.sym("ddq", m), ca.SX.sym("tension", len(a.wires))
-        state = State(a.tree, z, dz, ca.vertcat(ddq, ca.SX.zeros(len(a.links))))
+        state = TreeState(a.tree, z, dz, ca.vertcat(ddq, ca.SX.zeros(len(a.links))))
         outer = ca.SX.sym("loads", 6 * len(self.loaded))
         loads = load_symbols(self.loaded, outer)
         length, arms = lengths(state, a.wires), moment_arms(state, a.wires)

@@ -15,7 +15,7 @@ from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.frames import load_rows, load_symbols
 from designopt_mechanics.anatomy.laws import Elastic, Muscle
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, moment_arms, pulls
 
 Vector = NDArray[np.float64]
@@ -102,7 +102,7 @@ class Inverse:
         z = ca.SX.sym("z", len(a.tree.names))
         dq, ddq, share = ca.SX.sym("dq", m), ca.SX.sym("ddq", m), ca.SX.sym("share", len(self._muscles))
         still = ca.SX.zeros(z.numel() - m)
-        state = State(a.tree, z, ca.vertcat(dq, still), ca.vertcat(ddq, still))
+        state = TreeState(a.tree, z, ca.vertcat(dq, still), ca.vertcat(ddq, still))
         length = lengths(state, a.wires)
         tension, k = [], 0
         for i, law in enumerate(a.laws.values()):

@@ -23,7 +23,7 @@ from designopt_mechanics.anatomy.laws import Elastic, Muscle
 from designopt_mechanics.anatomy.reading import bundled
 from designopt_mechanics.anatomy.vrml import read_vrml
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_mechanics.wires import lengths, moment_arms
@@ -208,7 +208,7 @@ def _system(anatomy: Anatomy) -> System:
     m, k = len(anatomy.joints), len(anatomy.links)
     z, dq, s = ca.SX.sym("z", m + k), ca.SX.sym("dq", m), ca.SX.sym("s", m)
     still = ca.SX.zeros(k)
-    state = State(anatomy.tree, z, ca.vertcat(dq, still), ca.vertcat(s, still))
+    state = TreeState(anatomy.tree, z, ca.vertcat(dq, still), ca.vertcat(s, still))
     length = lengths(state, anatomy.wires)
     tension, controls = [], []
     for i, wire in enumerate(anatomy.wires):

@@ -13,7 +13,7 @@ from designopt.lazy import casadi as ca
 from designopt_mechanics.body import Body
 from designopt_mechanics.functions.dyad import dyad
 from designopt_mechanics.motions import Rotate, Value
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire
 
@@ -113,7 +113,7 @@ def open_tree() -> Tree:
     return _tree(tuple(Coordinate(name, reference=START[name]) for name in ANGLES), lambda name: name)
 
 
-def gaps(state: State) -> Any:
+def gaps(state: TreeState) -> Any:
     """(6, 1) m between E of body 2 and E of bodies 3, 4 and 6: zero in the closed mechanism."""
     first, *others = (state.position(point)[:2] for point in ENDS)
     return ca.vertcat(*(first - other for other in others))

@@ -19,7 +19,7 @@ from designopt_mechanics.andrews.mechanism import (
 )
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.springs import Spring, spring_energy, spring_loads
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 
 Formulation = Literal["joint_functions", "constraints"]
 
@@ -31,7 +31,7 @@ def system(formulation: Formulation, *, driven: bool = False) -> System:
     the energy (J): kinetic and of the spring, less the work of a constant torque.
     """
     joints = formulation == "joint_functions"
-    state = State.symbols(closed_tree() if joints else open_tree())
+    state = TreeState.symbols(closed_tree() if joints else open_tree())
     torque, stiffness, rate = (ca.SX.sym(n) for n in ("torque", "stiffness", "stabilisation"))
     spring = Spring(SPRING, stiffness, REST)
     loads = spring_loads(state, [spring])
@@ -65,7 +65,7 @@ def _stabilised(rate: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
     return [] if joints else [(Variable("stabilisation", "1/s", 0.0), rate)]
 
 
-def _outputs(state: State, angles: Any, spring: Spring, torque: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
+def _outputs(state: TreeState, angles: Any, spring: Spring, torque: Any, *, joints: bool) -> list[tuple[Variable, Any]]:
     from designopt_mechanics.dynamics.matrices import kinetic_energy
 
     speeds = state.rate(angles)

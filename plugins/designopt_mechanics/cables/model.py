@@ -18,7 +18,7 @@ from designopt.plugin import Quantity as Q
 from designopt_mechanics.cables.robot import DEPTH, HALF, HEIGHT, MASS, WIDTH, robot
 from designopt_mechanics.cables.workspace import margins, stiffness
 from designopt_mechanics.equations import equations_of
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import moment_arms
 
 Vector = NDArray[np.float64]
@@ -155,14 +155,14 @@ class CableRobot:
     def _arms(self) -> Rows:
         anchors = ca.SX.sym("anchors", 3)
         made = robot(self.kind, anchors[0], anchors[1], anchors[2])
-        state = State(made.tree, ca.SX.sym("z", len(made.tree.names)))
+        state = TreeState(made.tree, ca.SX.sym("z", len(made.tree.names)))
         return Rows(ca.Function("arms", [state.z, anchors], [ca.cse(moment_arms(state, made.cables))]))
 
     @cached_property
     def _driven(self) -> System:
         anchors = [ca.SX.sym(n) for n in Anchors.__annotations__]
         made = robot(self.kind, *anchors)
-        state = State.symbols(made.tree)
+        state = TreeState.symbols(made.tree)
         tensions, payload = ca.SX.sym("tensions", len(made.cables)), ca.SX.sym("payload")
         up = 1 if self.kind == "planar" else 2
         load = ca.SX.zeros(state.z.shape)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number, tensor
 from designopt_mechanics.dynamics.recursion import NO_GRAVITY
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Tree, TreeError, values_of
 
 Vector = NDArray[np.float64]
@@ -254,7 +254,7 @@ class Assembly:
     @cached_property
     def _expressions(self) -> Any:
         """(z, dz) -> of each body six rows: velocity, its rate at constant rates, Jacobian, axes and origin."""
-        s = State.symbols(self.tree)
+        s = TreeState.symbols(self.tree)
         blocks = []
         for name in self._bodies:
             axes, origin = s.pose(s.end(name))

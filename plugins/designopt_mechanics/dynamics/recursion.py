@@ -14,7 +14,7 @@ from typing import Any
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number, tensor
 from designopt_mechanics.loads import Load
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 
 #: Without weight.
 NO_GRAVITY = (0.0, 0.0, 0.0)
@@ -32,7 +32,7 @@ class Efforts:
     joints: Mapping[str, tuple[Any, Any]]
 
 
-def inverse_dynamics(state: State, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = ()) -> Any:
+def inverse_dynamics(state: TreeState, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = ()) -> Any:
     """(m, 1) generalised forces that the motion of `state` needs beside `gravity` (3) m/s^2 and `loads`.
 
     With M the mass matrix, N the Coriolis and centrifugal terms, G the weight and J' w the loads this is
@@ -41,7 +41,7 @@ def inverse_dynamics(state: State, gravity: Any = NO_GRAVITY, loads: Sequence[Lo
     return _recursion(state, gravity, loads)[0]
 
 
-def efforts(state: State, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = ()) -> Efforts:
+def efforts(state: TreeState, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = ()) -> Efforts:
     """`inverse_dynamics` with the forces and moments in the joints of all frames."""
     forces, carried = _recursion(state, gravity, loads)
     joints = {}
@@ -53,7 +53,7 @@ def efforts(state: State, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = ())
     return Efforts(forces, joints)
 
 
-def _recursion(state: State, gravity: Any, loads: Sequence[Load]) -> tuple[Any, list[tuple[Any, Any]]]:
+def _recursion(state: TreeState, gravity: Any, loads: Sequence[Load]) -> tuple[Any, list[tuple[Any, Any]]]:
     """The generalised forces, and of each step the force and moment on what it carries, in the axes after it."""
     if state.dz is None or state.ddz is None:
         raise ValueError("inverse dynamics needs a state with rates dz and accelerations ddz")
@@ -119,7 +119,7 @@ def _tensor(inertia: Any) -> Any:
     return ca.diag(given) if given.shape == (3, 1) else given
 
 
-def _on_frames(state: State, loads: Sequence[Load]) -> dict[int, tuple[Any, Any]]:
+def _on_frames(state: TreeState, loads: Sequence[Load]) -> dict[int, tuple[Any, Any]]:
     """Force and moment about the frame's origin, in its axes, of the loads on each step."""
     total: dict[int, tuple[Any, Any]] = {}
     for load in loads:

@@ -19,7 +19,7 @@ ADDED = 0.15
 
 
 @dataclass(frozen=True)
-class Segment:
+class SegmentShares:
     """Share of the body's mass; length by stature; centre from the upper end and radius of gyration, by length."""
 
     mass: float
@@ -28,17 +28,17 @@ class Segment:
     gyration: float
 
 
-THIGH = Segment(0.100, 0.245, 0.433, 0.323)
-SHANK = Segment(0.0465, 0.246, 0.433, 0.302)
+THIGH = SegmentShares(0.100, 0.245, 0.433, 0.323)
+SHANK = SegmentShares(0.0465, 0.246, 0.433, 0.302)
 #: Shank with foot, as table 4.1 has them together.
-LOWER_LEG = Segment(0.061, 0.246, 0.606, 0.416)
+LOWER_LEG = SegmentShares(0.061, 0.246, 0.606, 0.416)
 #: Ankle to toe joint; the length is two thirds of the foot's 0.152.
-FOOT = Segment(0.0145, 0.101, 0.500, 0.475)
+FOOT = SegmentShares(0.0145, 0.101, 0.500, 0.475)
 #: Head, arms and trunk, and head and trunk; from hip to shoulder, centre from the hip.
-UPPER_BODY = Segment(0.678, 0.288, 0.626, 0.496)
-TRUNK = Segment(0.578, 0.288, 0.660, 0.503)
-UPPER_ARM = Segment(0.028, 0.186, 0.436, 0.322)
-FOREARM = Segment(0.022, 0.146, 0.682, 0.468)
+UPPER_BODY = SegmentShares(0.678, 0.288, 0.626, 0.496)
+TRUNK = SegmentShares(0.578, 0.288, 0.660, 0.503)
+UPPER_ARM = SegmentShares(0.028, 0.186, 0.436, 0.322)
+FOREARM = SegmentShares(0.022, 0.146, 0.682, 0.468)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def build(size: Size, mass: Any, height: Any, stiffness: Any, link_damping: Any)
     for name, segment, added in upwards:
         rods.append(_rod(name, rods[-1].name if rods else "ground", segment, added, mass, height, upward=True))
     hip = rods[-1].name
-    rods.append(_rod("trunk", hip, Segment(trunk.mass, trunk.length, 1.0 - trunk.centre, trunk.gyration), 0.0,
+    rods.append(_rod("trunk", hip, SegmentShares(trunk.mass, trunk.length, 1.0 - trunk.centre, trunk.gyration), 0.0,
                      mass, height, upward=True))  # fmt: skip
     if size == 11:
         for side in ("left", "right"):
@@ -99,7 +99,7 @@ def build(size: Size, mass: Any, height: Any, stiffness: Any, link_damping: Any)
 def _rod(
     name: str,
     parent: str,
-    segment: Segment,
+    segment: SegmentShares,
     added: float,
     mass: Any,
     height: Any,

@@ -16,7 +16,7 @@ from designopt_mechanics.model_file.frames import frame
 from designopt_mechanics.model_file.functions import coordinate, function, loop
 from designopt_mechanics.model_file.nodes import At, Findings, Vector3, Wrong, named, read_as
 from designopt_mechanics.springs import Spring, spring_loads
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Coordinate, Frame, Tree, TreeError
 from designopt_mechanics.wires import Wire
 
@@ -37,7 +37,7 @@ class Mechanism:
     springs: tuple[Spring, ...] = ()
     contacts: tuple[Contact, ...] = ()
 
-    def attached(self, state: State) -> list[Load]:
+    def attached(self, state: TreeState) -> list[Load]:
         """What springs and contacts do to the frames; `state` has rates."""
         return [*spring_loads(state, self.springs), *contact_loads(state, self.contacts)]
 

@@ -21,7 +21,7 @@ from designopt_mechanics import scene
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.model_file.reading import Mechanism, bundled, read
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_mechanics.wires import Wire, lengths, moment_arms
@@ -177,7 +177,7 @@ class WireArms:
         made = self._mechanism
         if len(made.tree.names) != 1:
             raise InvalidSetting("mechanism", "a trajectory problem needs a mechanism of one coordinate")
-        state = State.symbols(made.tree)
+        state = TreeState.symbols(made.tree)
         shift, tension = ca.SX.sym("shift", 3), ca.SX.sym("tension")
         pull = moment_arms(state, [self._moved(shift)]) * tension
         parts = equations_of(state, pull, made.gravity, made.attached(state))
@@ -195,7 +195,7 @@ class WireArms:
         """(z, shift) -> moment arm about the coordinate, length, and the moment that holds the weight."""
         made = self._mechanism
         k, still = made.tree.names.index(self.coordinate), ca.SX.zeros(len(made.tree.names))
-        state = State(made.tree, ca.SX.sym("z", still.numel()), still, still)
+        state = TreeState(made.tree, ca.SX.sym("z", still.numel()), still, still)
         shift = ca.SX.sym("shift", 3)
         wire = self._moved(shift)
         holding = inverse_dynamics(state, made.gravity, made.attached(state))[k]

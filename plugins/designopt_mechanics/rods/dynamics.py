@@ -8,10 +8,11 @@ the roots (section 4 of the specification).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designopt.former import former_names
 from designopt.lazy import casadi as ca
 from designopt_mechanics.rods.basis import Basis, basis, curved, split
 from designopt_mechanics.rods.matrices import bias, mass_matrix
@@ -22,7 +23,7 @@ _UPRIGHT, _SHORT = 1e-6, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Motion:
+class RodDynamics:
     """Generalised `forces` (..., 3 n) that a motion needs, and what it has of each rod (..., n, 3).
 
     `ends` and `centres` are the accelerations of far ends and centres of mass, `loads` the forces at the near ends.
@@ -39,7 +40,7 @@ def inverse_dynamics(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = Non
     return motion(tree, q, dq, d2q, anchor).forces
 
 
-def motion(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = None) -> Motion:
+def motion(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = None) -> RodDynamics:
     """`inverse_dynamics` with accelerations and the forces in the joints."""
     B = basis(tree, q)
     rates, second = split(tree, dq), split(tree, d2q)
@@ -64,7 +65,7 @@ def motion(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = None) -> Moti
     efforts = [(e * pull).sum(-1) for e in first]
     turning = _turning(tree, B, rates, second)
     forces = np.concatenate([efforts[0] + turning[0], efforts[1] + turning[1], efforts[2]], axis=-1)
-    return Motion(forces, far, centres, carried + own)
+    return RodDynamics(forces, far, centres, carried + own)
 
 
 def forward_dynamics(tree: RodTree, q: Any, dq: Any, forces: Any, anchor: Any = None) -> Any:
@@ -200,3 +201,7 @@ def _solve(D: Any, right: Any) -> Any:
     x1 = y1 / d1 - l21 * x2
     x0 = y0 / d0 - l10 * x1 - l20 * x2
     return np.stack([x0, x1, x2], axis=-2)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"Motion": "RodDynamics"})

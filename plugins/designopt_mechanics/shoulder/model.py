@@ -21,7 +21,7 @@ from designopt_mechanics import scene
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.shoulder.chain import COORDINATES, GRAVITY, Rhythm, shoulder
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 from designopt_mechanics.tree_rows import TreeRows
 
@@ -195,7 +195,7 @@ def _simulator(rhythm: Rhythm, rtol: float) -> Simulator:
 
 def controlled(rhythm: Rhythm) -> System:
     """The arm of original rhythm under torques that are computed with `rhythm`; gains of 100 1/s^2 and 20 1/s."""
-    state = State.symbols(shoulder("original"))
+    state = TreeState.symbols(shoulder("original"))
     time, elevation, travel, duration = (ca.SX.sym(n) for n in ("t", "elevation", "travel", "duration"))
     s = time / duration
     plane = travel * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5)
@@ -203,7 +203,7 @@ def controlled(rhythm: Rhythm) -> System:
     rate = ca.jtimes(wanted, time, ca.SX(1.0))
     second = ca.jtimes(rate, time, ca.SX(1.0))
     steered = second - 20.0 * (state.dz - rate) - 100.0 * (state.z - wanted)
-    torques = inverse_dynamics(State(shoulder(rhythm), state.z, state.dz, steered), GRAVITY)
+    torques = inverse_dynamics(TreeState(shoulder(rhythm), state.z, state.dz, steered), GRAVITY)
     parts = equations_of(state, torques, GRAVITY)
     return System.from_expressions(
         f"shoulder_{rhythm}",
@@ -220,7 +220,7 @@ def controlled(rhythm: Rhythm) -> System:
 
 @lru_cache(maxsize=1)
 def _driven() -> System:
-    state = State.symbols(shoulder("original"))
+    state = TreeState.symbols(shoulder("original"))
     torques = ca.SX.sym("torques", 3)
     parts = equations_of(state, torques, GRAVITY)
     return System.from_expressions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt_muscle.geometry.kinematics import Kinematics, turned
@@ -21,7 +21,7 @@ _SET = {"objects", "groups", "datafile", "external_loads_model_kinematics_file",
         "lowpass_cutoff_frequency_for_load_kinematics"}  # fmt: skip
 
 
-def external_loads(content: bytes, table: Table, motion: Kinematics, time: Vector) -> dict[str, Vector]:
+def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Vector) -> dict[str, Vector]:
     """Force (N) and moment (N m) about the origin of the ground (n, 6) on each body at `time` (n,) s.
 
     `content` is the XML file, `table` the recorded forces, points and torques that it names, each in the axes of the
@@ -66,7 +66,7 @@ def _body(element: Element, tag: str, model: OsimModel, default: str = "") -> st
     raise place.error(f"{tag} is '{name}', which is no body of the model '{model.name}'")
 
 
-def _recorded(element: Element, tag: str, table: Table, time: Vector) -> Vector | None:
+def _recorded(element: Element, tag: str, table: TimeTable, time: Vector) -> Vector | None:
     """(n, 3) of the three columns that a child names by their prefix; None without a name."""
     prefix = element.word(tag)
     if not prefix:
@@ -77,5 +77,5 @@ def _recorded(element: Element, tag: str, table: Table, time: Vector) -> Vector 
     return np.column_stack([_interpolated(table, name, time) for name in names])
 
 
-def _interpolated(table: Table, name: str, time: Vector) -> Vector:
+def _interpolated(table: TimeTable, name: str, time: Vector) -> Vector:
     return np.interp(time, table.time, table.column(name), left=np.nan, right=np.nan)

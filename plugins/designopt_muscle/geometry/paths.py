@@ -22,7 +22,7 @@ _SETTLED = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class PathNode:
     """A point `x` (n, 3) of a path in the ground, fixed to `body`. `arc` (n,) is the way to the next node over a
     surface, None for a straight one. `point` is the point of the model that it is, if any; `wrap` the surface."""
 
@@ -38,7 +38,7 @@ class Course:
     """The nodes of a path in those `frames` in which it has the same ones."""
 
     frames: Frames
-    nodes: tuple[Node, ...]
+    nodes: tuple[PathNode, ...]
 
 
 def courses(muscle: OsimMuscle, surfaces: dict[str, WrapObject], motion: Kinematics) -> list[Course]:
@@ -49,7 +49,7 @@ def courses(muscle: OsimMuscle, surfaces: dict[str, WrapObject], motion: Kinemat
     found = []
     for pattern, frames in _groups(present):
         nodes = [
-            Node(x[frames], p.body, point=p)
+            PathNode(x[frames], p.body, point=p)
             for p, x, there in zip(muscle.points, places, pattern, strict=True)
             if there
         ]
@@ -100,7 +100,7 @@ def _wrapped(
     surfaces: dict[str, WrapObject],
     motion: Kinematics,
     frames: Frames,
-    nodes: list[Node],
+    nodes: list[PathNode],
     kept: list[int],
 ) -> list[Course]:
     """The courses of a path through `nodes`, which are the points `kept` of the muscle, with its surfaces."""
@@ -134,13 +134,15 @@ def _alike(contacts: list[_Contact]) -> list[tuple[tuple[float, ...], Frames]]:
     return [(row, np.array(frames)) for row, frames in patterns.values()]
 
 
-def _sequence(nodes: list[Node], chosen: list[tuple[_Contact, float]], some: Frames) -> list[tuple[float, Node]]:
+def _sequence(
+    nodes: list[PathNode], chosen: list[tuple[_Contact, float]], some: Frames
+) -> list[tuple[float, PathNode]]:
     """Nodes of the frames `some` in the order of the path, with their keys: whole numbers are the path's points."""
-    keyed = [(float(i), 0, Node(node.x[some], node.body, point=node.point)) for i, node in enumerate(nodes)]
+    keyed = [(float(i), 0, PathNode(node.x[some], node.body, point=node.point)) for i, node in enumerate(nodes)]
     for contact, key in chosen:
         body, name = contact.surface.body, contact.surface.name
-        keyed.append((key, 1, Node(contact.first[some], body, contact.arc[some], wrap=name)))
-        keyed.append((key, 2, Node(contact.last[some], body, wrap=name)))
+        keyed.append((key, 1, PathNode(contact.first[some], body, contact.arc[some], wrap=name)))
+        keyed.append((key, 2, PathNode(contact.last[some], body, wrap=name)))
     keyed.sort(key=lambda item: item[:2])
     return [(key, node) for key, _, node in keyed]
 
@@ -150,7 +152,7 @@ def _find(
     others: list[_Contact],
     motion: Kinematics,
     frames: Frames,
-    nodes: list[Node],
+    nodes: list[PathNode],
     inside: list[bool],
 ) -> float:
     """Find the contact of one surface while the others stay; returns how far its points have moved (m)."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from designopt.plugin import InvalidDesign
 from designopt_muscle.models.trial import Trial
-from designopt_muscle.sharing.static.derivatives import Slopes
+from designopt_muscle.sharing.static.derivatives import FrameDerivatives
 from designopt_muscle.sharing.static.sharing import Sharing
 
 Vector = NDArray[np.float64]
@@ -41,7 +41,7 @@ def device_rate(trial: Trial, coordinate: str | None) -> Vector:
 
 
 def design_slopes(
-    trial: Trial, sharing: Sharing, coordinate: str | None, values: Mapping[str, Any], slopes: Slopes
+    trial: Trial, sharing: Sharing, coordinate: str | None, values: Mapping[str, Any], slopes: FrameDerivatives
 ) -> dict[str, float]:
     """Derivatives of a number by the design: by strength, and by the device through the needed moment of its row."""
     forces = (slopes.by_strength * trial.muscles.strength).sum() + (slopes.by_passive * trial.muscles.passive).sum()

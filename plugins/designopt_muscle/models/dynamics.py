@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from designopt_mechanics.tree_rows import TreeRows
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.plugin import InputFile
@@ -68,7 +68,7 @@ class Dynamics:
         return Dynamics(self.rows, self.z[frames], self.dz[frames], self.ddz[frames], loads)
 
 
-def read_loads(file: InputFile, table: Table, motion: Kinematics, time: Vector) -> dict[str, Vector]:
+def read_loads(file: InputFile, table: TimeTable, motion: Kinematics, time: Vector) -> dict[str, Vector]:
     """(n, 6) on each body at `time`; raises `TrialError` with the place in the file of loads."""
     try:
         return external_loads(file.content, table, motion, time)

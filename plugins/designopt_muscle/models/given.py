@@ -20,7 +20,7 @@ _NAMES = ("motion", "moments", "emg", "external_loads", "external_forces")
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class SharingData:
     """A `trial`, `signals` (n, k) of EMG or None, reactions of the joints in the settings."""
 
     trial: Trial

@@ -19,7 +19,7 @@ from designopt_muscle.models.device import design_slopes, device_moment, device_
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
-from designopt_muscle.models.given import Files, Given, files_of, refuse
+from designopt_muscle.models.given import Files, SharingData, files_of, refuse
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
 from designopt_muscle.models.static_inputs import USUAL, SharingDesign, StaticScenario
 from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial
@@ -93,7 +93,7 @@ class StaticSharing:
         float | None, Q("s", "least time in which an activation goes from 0 to 1; any if none", gt=0)
     ] = None
 
-    _given: dict[tuple[str, ...], Given] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _given: dict[tuple[str, ...], SharingData] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def check(self) -> None:
         """Read the model, so that a file that cannot be used is refused before anything runs."""
@@ -196,7 +196,7 @@ class StaticSharing:
     def _skeleton(self) -> InputFile:
         return self.model if self.model is not None else bundled("planar_leg.osim")
 
-    def _read(self, scenario: Mapping[str, Any]) -> Given:
+    def _read(self, scenario: Mapping[str, Any]) -> SharingData:
         """What a scenario gives, read once in a process. Raises `Diverged` for files that make no trial."""
         files = files_of(scenario)
         key = tuple("" if file is None else file.digest for file in files.values())
@@ -213,7 +213,7 @@ class StaticSharing:
                 raise Diverged(str(error), reason="unreadable") from None
         return self._given[key]
 
-    def _made(self, files: Files) -> Given:
+    def _made(self, files: Files) -> SharingData:
         loads, forces, motion = files["external_loads"], files["external_forces"], files["motion"]
         assert motion is not None
         trial = read_trial(
@@ -234,9 +234,9 @@ class StaticSharing:
         signals = None
         if self.emg is not None and files["emg"] is not None:
             signals = measured(files["emg"], self.emg, trial.balance.columns, trial.balance.time)
-        return Given(trial, signals, joint_reactions(trial, self.joint_reactions) if self.joint_reactions else ())
+        return SharingData(trial, signals, joint_reactions(trial, self.joint_reactions) if self.joint_reactions else ())
 
-    def _shared(self, given: Given, values: Mapping[str, Any]) -> tuple[Sharing, Vector]:
+    def _shared(self, given: SharingData, values: Mapping[str, Any]) -> tuple[Sharing, Vector]:
         trial = given.trial
         balance = trial.balance
         device = device_moment(trial, self.assisted, values)
@@ -275,7 +275,7 @@ class StaticSharing:
             return np.array([self.weights.get(name, 1.0) for name in muscles.names])
         return {"none": lambda: None, "volume": muscles.volumes, "pcsa": muscles.areas}[self.weights]()
 
-    def _tracking(self, given: Given) -> Tracking | None:
+    def _tracking(self, given: SharingData) -> Tracking | None:
         if self.emg is None or given.signals is None:
             return None
         return Tracking(given.signals, self.emg.weight, self.emg.scale == "free", self.emg.band)

@@ -13,7 +13,7 @@ from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
 from designopt_recordings.signals.filters import lowpass
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.plugin import InputFile
@@ -182,14 +182,14 @@ def recorded_times(motion: InputFile) -> Vector:
     return _table(motion).time
 
 
-def _table(file: InputFile) -> Table:
+def _table(file: InputFile) -> TimeTable:
     try:
         return read_table(file)
     except RecordingError as error:
         raise TrialError(str(error)) from None
 
 
-def _present(table: Table, names: tuple[str, ...]) -> set[str]:
+def _present(table: TimeTable, names: tuple[str, ...]) -> set[str]:
     """The coordinates that have a column: under their name, or at the end of a path ``.../name/value``."""
     ends = set()
     for label in table.names:
@@ -199,7 +199,7 @@ def _present(table: Table, names: tuple[str, ...]) -> set[str]:
 
 
 def _moments(
-    table: Table, file: InputFile, model: OsimModel, time: Vector, values: dict[str, Vector]
+    table: TimeTable, file: InputFile, model: OsimModel, time: Vector, values: dict[str, Vector]
 ) -> tuple[tuple[str, ...], Vector]:
     """Rows and net moments (n, m) at `time`; `values` (n,) are the free coordinates."""
     columns = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from designopt_recordings.frames import Status
+from designopt_recordings.frames import StatusEnum
 
 
-class SharingStatus(Status):
+class SharingStatus(StatusEnum):
     """What sharing says of one frame. Frames below 100 have activations that balance the moments."""
 
     OPTIMAL = 0, "the moments are balanced at the least cost"

@@ -16,7 +16,7 @@ from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.equilibrium import tensions_and_potential
 from designopt_mechanics.anatomy.laws import Muscle
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, pulls
 from numpy.typing import NDArray
 
@@ -133,7 +133,7 @@ class WireRows:
         q, x = ca.SX.sym("q", m), ca.SX.sym("x", len(a.tree.names) - m)
         pull = ca.SX.sym("pull", len(self.muscles))
         z = ca.vertcat(q, x)
-        length = lengths(State(a.tree, z, ca.SX.zeros(z.shape), ca.SX.zeros(z.shape)), a.wires)
+        length = lengths(TreeState(a.tree, z, ca.SX.zeros(z.shape), ca.SX.zeros(z.shape)), a.wires)
         return q, x, pull, *tensions_and_potential(a, length, pull)
 
     @cached_property
@@ -166,7 +166,7 @@ class WireRows:
         q, x, _, _, _ = self._symbols
         dq, ddq = ca.SX.sym("dq", len(a.joints)), ca.SX.sym("ddq", len(a.joints))
         still = ca.SX.zeros(x.shape)
-        return State(a.tree, ca.vertcat(q, x), ca.vertcat(dq, still), ca.vertcat(ddq, still)), dq, ddq, x
+        return TreeState(a.tree, ca.vertcat(q, x), ca.vertcat(dq, still), ca.vertcat(ddq, still)), dq, ddq, x
 
     @cached_property
     def _inverse(self) -> Rows:

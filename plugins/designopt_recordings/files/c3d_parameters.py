@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt_recordings.arrays import Array
 from designopt_recordings.files.names import printable
-from designopt_recordings.recording import Event
+from designopt_recordings.recording import MarkedEvent
 
 
 class Group:
@@ -54,7 +54,7 @@ class Group:
         return {key: float(value[0]) for key, value in single.items() if value.size == 1 and np.isfinite(value[0])}
 
 
-def events(parameters: Mapping[str, Any]) -> tuple[Event, ...]:
+def events(parameters: Mapping[str, Any]) -> tuple[MarkedEvent, ...]:
     """Events in the order of their times, s, as the parameters of EVENT list them."""
     group = Group(parameters, "EVENT")
     times = group.array("TIMES")
@@ -63,7 +63,7 @@ def events(parameters: Mapping[str, Any]) -> tuple[Event, ...]:
     seconds = 60.0 * times[0] + times[1]
     labels, sides = group.texts("LABELS"), group.texts("CONTEXTS")
     found = [
-        Event(labels[i] if i < len(labels) else "", float(time), sides[i] if i < len(sides) else "")
+        MarkedEvent(labels[i] if i < len(labels) else "", float(time), sides[i] if i < len(sides) else "")
         for i, time in enumerate(seconds[: int(group.number("USED", len(seconds)))])
         if np.isfinite(time)
     ]

@@ -14,14 +14,14 @@ from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.rows import incomplete, read_rows
 from designopt_recordings.files.storage import labels
 from designopt_recordings.files.text import Lines, shortened
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
 _TIME = re.compile(r"(time|t)(?:\s*[\[(]\s*(s|ms)\s*[\])]|_(s|ms))?", re.IGNORECASE)
 _WITH_UNIT = re.compile(r"(?P<name>.*\S)\s*\[(?P<unit>[^\]]+)\]")
 _ANSWERS = {"yes": True, "true": True, "no": False, "false": False}
 
 
-def read_csv(file: InputFile) -> Table:
+def read_csv(file: InputFile) -> TimeTable:
     """The table of a CSV file with the columns of its first line; lines that begin with '#' are comments.
 
     Cells are separated by commas, semicolons or tabs, whichever the line of labels has; with semicolons or tabs a
@@ -54,7 +54,7 @@ def read_csv(file: InputFile) -> Table:
     notes = incomplete(names[1:], values[:, 1:])
     time = values[:, 0] / 1000.0 if milliseconds else values[:, 0]
     with about(file.name):
-        return Table(time, names[1:], values[:, 1:], in_degrees, "", tuple(notes), assumed)
+        return TimeTable(time, names[1:], values[:, 1:], in_degrees, "", tuple(notes), assumed)
 
 
 def _unit(cell: str) -> tuple[str, float]:

@@ -12,9 +12,9 @@ from designopt_recordings.files.delimited import read_csv
 from designopt_recordings.files.storage import read_storage
 from designopt_recordings.files.trc import read_trc
 from designopt_recordings.recording import Recording
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
-_TABLES: dict[str, Callable[[InputFile], Table]] = {".sto": read_storage, ".mot": read_storage, ".csv": read_csv}
+_TABLES: dict[str, Callable[[InputFile], TimeTable]] = {".sto": read_storage, ".mot": read_storage, ".csv": read_csv}
 
 
 def read_recording(file: InputFile, *, unit: str | None = None, up: str | None = None) -> Recording:
@@ -29,7 +29,7 @@ def read_recording(file: InputFile, *, unit: str | None = None, up: str | None =
     )
 
 
-def read_table(file: InputFile) -> Table:
+def read_table(file: InputFile) -> TimeTable:
     """The table of a STO, MOT or CSV file."""
     ending = PurePath(file.name).suffix.lower()
     if ending not in _TABLES:

@@ -9,7 +9,7 @@ from designopt.plugin import InputFile
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.rows import incomplete, read_rows
 from designopt_recordings.files.text import Lines, cells, shortened
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
 _HEADER_LINES = 500  # a header that is longer is none
 _KEYS = {"version", "nrows", "ncolumns", "indegrees", "datatype", "opensimversion"}
@@ -17,7 +17,7 @@ _OLD_KEYS = {"datacolumns": "ncolumns", "datarows": "nrows"}
 _ANSWERS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 
 
-def read_storage(file: InputFile) -> Table:
+def read_storage(file: InputFile) -> TimeTable:
     """The table of an STO or MOT file.
 
     The data decide where the header's counts differ from them; this is noted. Where the header does not say
@@ -37,7 +37,7 @@ def read_storage(file: InputFile) -> Table:
     notes = [*_counts(header, len(values), len(names)), *incomplete(names[1:], values[:, 1:])]
     in_degrees, assumed = _in_degrees(lines, header)
     with about(file.name):
-        return Table(values[:, 0], names[1:], values[:, 1:], in_degrees, title, tuple(notes), assumed)
+        return TimeTable(values[:, 0], names[1:], values[:, 1:], in_degrees, title, tuple(notes), assumed)
 
 
 def labels(lines: Lines, at: int, names: Sequence[str], *, number_like: bool = False) -> tuple[str, ...]:

@@ -12,20 +12,20 @@ import numpy as np
 from designopt_recordings.axes import LENGTHS
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.recording import Recording
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
 
-def storage_text(table: Table) -> str:
+def storage_text(table: TimeTable) -> str:
     """`table` as an STO file, version 3: ``DataType=double``, labels may be paths."""
     return _table_text(table, ["DataType=double", "version=3"])
 
 
-def motion_text(table: Table) -> str:
+def motion_text(table: TimeTable) -> str:
     """`table` as a MOT file, version 1."""
     return _table_text(table, ["version=1"])
 
 
-def csv_text(table: Table, units: Mapping[str, str] | None = None) -> str:
+def csv_text(table: TimeTable, units: Mapping[str, str] | None = None) -> str:
     """`table` as a CSV file: a first line of names, "time" before the columns; missing values are empty.
 
     With `units` of columns the names have theirs in brackets, ``hip_flexion [rad]``. Without, a comment before them
@@ -78,7 +78,7 @@ def trc_text(recording: Recording, *, unit: str = "m") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _table_text(table: Table, keys: list[str]) -> str:
+def _table_text(table: TimeTable, keys: list[str]) -> str:
     title = [" ".join(table.title.split())] if table.title.strip() else []
     head = [
         *title,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designopt.former import former_names
 from designopt_recordings.arrays import Array, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.loads.pressure import normal_force
@@ -17,7 +19,7 @@ SHORTEST = 0.05  # s: a shorter contact is noise, a shorter flight within a cont
 
 
 @dataclass(frozen=True)
-class Contact:
+class ContactInterval:
     """From `start` to `end` s a plate is loaded; `whole` is false where the recording begins or ends in between."""
 
     start: float
@@ -45,11 +47,13 @@ def loaded_samples(plate: ForcePlate, threshold: float = THRESHOLD, shortest: fl
     return mask
 
 
-def contacts(plate: ForcePlate, threshold: float = THRESHOLD, shortest: float = SHORTEST) -> tuple[Contact, ...]:
+def contacts(
+    plate: ForcePlate, threshold: float = THRESHOLD, shortest: float = SHORTEST
+) -> tuple[ContactInterval, ...]:
     """Contacts of a plate in their order; times of the threshold are interpolated between samples."""
     mask, time, force = loaded_samples(plate, threshold, shortest), plate.time, normal_force(plate)
     return tuple(
-        Contact(
+        ContactInterval(
             _crossing(time, force, first, threshold) if first > 0 else float(time[0]),
             _crossing(time, force, end, threshold) if end < len(mask) else float(time[-1]),
             first > 0 and end < len(mask),
@@ -63,3 +67,7 @@ def _crossing(time: Array, force: Array, after: int, threshold: float) -> float:
     low, high = force[after - 1], force[after]
     share = (threshold - low) / (high - low) if np.isfinite([low, high]).all() and high != low else 1.0
     return float(time[after - 1] + np.clip(share, 0.0, 1.0) * (time[after] - time[after - 1]))
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"Contact": "ContactInterval"})

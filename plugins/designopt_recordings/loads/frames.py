@@ -17,7 +17,7 @@ from designopt_recordings.signals.filters import lowpass
 
 
 @dataclass(frozen=True, eq=False)
-class Load:
+class PlateLoad:
     """The load that plate `name` puts on the subject at n frames, laboratory frame, Y up.
 
     `force` (n, 3) N and `moment` (n, 3) N·m about the laboratory's origin are exactly zero where not `loaded` (n,).
@@ -42,7 +42,7 @@ def load_at(
     order: int = 2,
     threshold: float = THRESHOLD,
     shortest: float = SHORTEST,
-) -> Load:
+) -> PlateLoad:
     """The load of `plate` at frames `time` (n,) s.
 
     The wrench is filtered at `cutoff` Hz (zero-phase, not at all without), interpolated to the frames, and set to zero
@@ -75,7 +75,7 @@ def load_at(
     at[~loaded] = 0.0
     at[bad], point[bad], free[bad] = np.nan, np.nan, np.nan
     status = np.where(bad, int(FrameStatus.MISSING_LOAD), int(FrameStatus.OK))
-    return Load(plate.name, at[:, :3], at[:, 3:], point, free, loaded, status)
+    return PlateLoad(plate.name, at[:, :3], at[:, 3:], point, free, loaded, status)
 
 
 def zeroed(plate: ForcePlate, start: float, end: float) -> ForcePlate:
@@ -91,7 +91,7 @@ def zeroed(plate: ForcePlate, start: float, end: float) -> ForcePlate:
     return replace(plate, force=plate.force - force, moment=plate.moment - moment)
 
 
-def _missing(plate: ForcePlate, count: int) -> Load:
+def _missing(plate: ForcePlate, count: int) -> PlateLoad:
     nothing = np.full((count, 3), np.nan)
     status = np.full(count, int(FrameStatus.MISSING_LOAD))
-    return Load(plate.name, nothing, nothing, nothing, np.full(count, np.nan), np.zeros(count, dtype=bool), status)
+    return PlateLoad(plate.name, nothing, nothing, nothing, np.full(count, np.nan), np.zeros(count, dtype=bool), status)

@@ -11,7 +11,7 @@ import numpy as np
 from designopt_recordings.arrays import Array, Integers
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.frames import FrameStatus
-from designopt_recordings.loads.frames import Load
+from designopt_recordings.loads.frames import PlateLoad
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.runs import runs
@@ -46,7 +46,7 @@ class Bearing:
 def bearing_segment(
     recording: Recording,
     plate: ForcePlate,
-    load: Load,
+    load: PlateLoad,
     segments: Mapping[str, Sequence[str]],
     *,
     reach: float = REACH,

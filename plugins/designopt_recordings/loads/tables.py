@@ -10,10 +10,10 @@ import numpy as np
 
 from designopt_recordings.arrays import Array
 from designopt_recordings.errors import RecordingError
-from designopt_recordings.loads.frames import Load
+from designopt_recordings.loads.frames import PlateLoad
 from designopt_recordings.plate import ForcePlate
 from designopt_recordings.signals.runs import even_rate
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Columns:
     torque: str = ""
 
 
-def ground_reactions(table: Table) -> tuple[Columns, ...]:
+def ground_reactions(table: TimeTable) -> tuple[Columns, ...]:
     """Columns of ground reactions found by their usual names: ``ground_force_r_vx ..._px ... ground_torque_r_x``."""
     found = []
     for name in table.names:
@@ -44,7 +44,7 @@ def ground_reactions(table: Table) -> tuple[Columns, ...]:
 
 
 def plates_from_table(
-    table: Table, columns: Sequence[Columns] | None = None, level: float = 0.0
+    table: TimeTable, columns: Sequence[Columns] | None = None, level: float = 0.0
 ) -> tuple[ForcePlate, ...]:
     """A plate for each of `columns` (all `ground_reactions` without), on the horizontal plane through `level` m.
 
@@ -58,7 +58,7 @@ def plates_from_table(
     return tuple(_plate(table, of, rate, level) for of in columns)
 
 
-def _plate(table: Table, of: Columns, rate: float, level: float) -> ForcePlate:
+def _plate(table: TimeTable, of: Columns, rate: float, level: float) -> ForcePlate:
     force, point = _three(table, of.force), _three(table, of.point)
     torque = _three(table, of.torque) if of.torque else np.zeros_like(force)
     acting = (force != 0.0).any(axis=1)
@@ -66,11 +66,11 @@ def _plate(table: Table, of: Columns, rate: float, level: float) -> ForcePlate:
     return ForcePlate(of.name, rate, force, moment, level=level, start=float(table.time[0]))
 
 
-def _three(table: Table, prefix: str) -> Array:
+def _three(table: TimeTable, prefix: str) -> Array:
     return np.column_stack([table.column(f"{prefix}{axis}") for axis in "xyz"])
 
 
-def reaction_table(time: Array, loads: Sequence[Load], title: str = "ground reactions") -> Table:
+def reaction_table(time: Array, loads: Sequence[PlateLoad], title: str = "ground reactions") -> TimeTable:
     """Loads (n frames each) at `time` (n,) s as a table that OpenSim's ExternalLoads read, to be written as MOT.
 
     Columns are ``ground_force_NAME_vx``, ``_px`` and ``ground_torque_NAME_x``; blanks of a plate's name become ``_``.
@@ -86,4 +86,4 @@ def reaction_table(time: Array, loads: Sequence[Load], title: str = "ground reac
             columns.append(vectors)
     if not columns:
         raise RecordingError("there are no loads to write")
-    return Table(time, tuple(names), np.hstack(columns), title=title)
+    return TimeTable(time, tuple(names), np.hstack(columns), title=title)

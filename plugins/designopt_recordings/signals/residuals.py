@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from designopt.former import former_names
 from designopt_recordings.arrays import Array, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.filters import lowpass
@@ -15,7 +17,7 @@ _UPPER = 20.0  # Hz, Winter's own grid; the result depends on it
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
+class ResidualAnalysis:
     """What the analysis found for channels of shape (...): `cutoff` Hz, `noise` RMS in the unit of the channels.
 
     `residual` (g, ...) is the RMS difference between raw and filtered signal at each of the cut-offs `grid` (g,) Hz.
@@ -32,7 +34,7 @@ class Residuals:
 
 def analyse_residuals(
     values: ArrayLike, rate: float, grid: ArrayLike | None = None, *, correlation: float = 0.95, order: int = 2
-) -> Residuals:
+) -> ResidualAnalysis:
     """Residual analysis of `values` (n, ...), each channel by itself; gaps are left out.
 
     R(f_c) is the RMS difference to the signal filtered at f_c. A line is fitted to the high-frequency part: points are
@@ -54,7 +56,7 @@ def analyse_residuals(
     for j in range(columns.shape[1]):
         cutoff[j], noise[j] = _crossing(grid, residual[:, j], correlation) if count[j] else (np.nan, np.nan)
     shape = array.shape[1:]
-    return Residuals(
+    return ResidualAnalysis(
         grid, residual.reshape(len(grid), *shape), cutoff.reshape(shape), noise.reshape(shape),
         np.asarray(np.isfinite(noise)).reshape(shape),
     )  # fmt: skip
@@ -76,3 +78,7 @@ def _crossing(grid: Array, residual: Array, correlation: float) -> tuple[float, 
             share = (residual[i - 1] - intercept) / (residual[i - 1] - residual[i])
             return float(grid[i - 1] + share * (grid[i] - grid[i - 1])), float(intercept)
     return float(grid[-1]), float("nan")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"Residuals": "ResidualAnalysis"})

@@ -28,9 +28,17 @@ from designopt_regulator.carrier.refinements import (
     rate_loop,
 )
 from designopt_regulator.carrier.scene import check_speeds, numbers_in, on_tracks
-from designopt_regulator.carrier.simulation import Loop, Manoeuvre, RateLoop, Runs, Schedule, simulate, whole_number
+from designopt_regulator.carrier.simulation import (
+    Loop,
+    Manoeuvre,
+    RateLoop,
+    Schedule,
+    SimulatedRuns,
+    simulate,
+    whole_number,
+)
 from designopt_regulator.carrier.soil import SoftGround
-from designopt_regulator.carrier.vehicle import GRAVITY, Plant, Vehicle, course_loop, plant, speed_loop
+from designopt_regulator.carrier.vehicle import GRAVITY, Vehicle, VehicleNumbers, course_loop, plant, speed_loop
 from designopt_regulator.controllers.pid import (
     PARAMETERS,
     PID,
@@ -350,8 +358,8 @@ class TrackedCarrier:
         return pid(**{name: [row[name] for row in rows] for name in _NAMES}, sample_time=self.sample_time)
 
     def _figures(
-        self, runs: Runs, p: Plant, regulators: Mapping[Loop, PID], inner: RateLoop, speed: Vector, target: Vector,
-        delay: Vector,
+        self, runs: SimulatedRuns, p: VehicleNumbers, regulators: Mapping[Loop, PID], inner: RateLoop, speed: Vector,
+        target: Vector, delay: Vector,
     ) -> dict[str, Vector]:  # fmt: skip
         """All outputs by name (n,), `rise` inf where there is none."""
         found: dict[str, Vector] = {}
@@ -371,7 +379,7 @@ class TrackedCarrier:
         return found
 
     def _measures(
-        self, loop: Loop, p: Plant, regulator: PID, inner: RateLoop, speed: Vector, delay: Vector
+        self, loop: Loop, p: VehicleNumbers, regulator: PID, inner: RateLoop, speed: Vector, delay: Vector
     ) -> LoopMeasures:
         if loop == "speed":
             return measures(*speed_loop(p, speed), delay, regulator, self.sample_time)
@@ -389,7 +397,7 @@ class TrackedCarrier:
                 values[with_rate] = getattr(cascade, name)
         return found
 
-    def _arrays(self, runs: Runs, row: int, wanted: Set[str]) -> dict[str, Vector]:
+    def _arrays(self, runs: SimulatedRuns, row: int, wanted: Set[str]) -> dict[str, Vector]:
         if runs.trace is None:
             return {}
         trace = runs.trace

@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 
 from designopt.plugin import InvalidDesign, Quantity
 from designopt_regulator.carrier.declarations import CarrierDesign, CarrierOutputs, Conditions
-from designopt_regulator.carrier.simulation import Loop, Runs
+from designopt_regulator.carrier.simulation import Loop, SimulatedRuns
 from designopt_regulator.carrier.slip import longest_step, trim_slip
-from designopt_regulator.carrier.vehicle import GRAVITY, STICTION_RATE, Plant, trim, trim_difference, yaw_damping
+from designopt_regulator.carrier.vehicle import (
+    GRAVITY,
+    STICTION_RATE,
+    VehicleNumbers,
+    trim,
+    trim_difference,
+    yaw_damping,
+)
 from designopt_regulator.controllers.pid import UNUSUAL, unusual
 
 Q = Quantity
@@ -104,7 +111,7 @@ def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> di
     }
 
 
-def check_steps(p: Plant, speeds: Vector, sample_time: float, substeps: int) -> None:
+def check_steps(p: VehicleNumbers, speeds: Vector, sample_time: float, substeps: int) -> None:
     """Refuse conditions of one vehicle that the integration steps are too long for, or that tracks cannot hold.
 
     Motions that steps of the classical Runge-Kutta method are too long for grow, or oscillate between the clips.
@@ -129,7 +136,7 @@ def check_steps(p: Plant, speeds: Vector, sample_time: float, substeps: int) -> 
                 raise InvalidDesign(f"shear_modulus: the tracks spin where {speed:g} m/s has to be held")
 
 
-def _longest_slip_step(p: Plant, speeds: Vector) -> float:
+def _longest_slip_step(p: VehicleNumbers, speeds: Vector) -> float:
     if not p.shear_modulus.any():
         return np.inf
     if not (p.inertial_mass > p.weight / GRAVITY).all():
@@ -137,13 +144,13 @@ def _longest_slip_step(p: Plant, speeds: Vector) -> float:
     return float(longest_step(p, speeds.min(keepdims=True)).min())
 
 
-def _longest_stiction_step(p: Plant, speeds: Vector) -> float:
+def _longest_stiction_step(p: VehicleNumbers, speeds: Vector) -> float:
     """The longest step (s) with which stiction is integrated without growing oscillations."""
     slope = p.stiction / STICTION_RATE + yaw_damping(p, speeds.min(keepdims=True))
     return float((_STABLE * p.yaw_inertia / slope).min())
 
 
-def _longest_turning_step(p: Plant, speeds: Vector) -> float:
+def _longest_turning_step(p: VehicleNumbers, speeds: Vector) -> float:
     """The longest step (s) with which the resistance to turning, strongest at low speed, is integrated so."""
     return float((_STABLE * p.yaw_inertia / yaw_damping(p, speeds.min(keepdims=True))).min())
 
@@ -171,7 +178,7 @@ def noises(given: Sequence[Vector | None]) -> Vector | None:
     return np.stack([np.zeros_like(some) if values is None else values for values in given])
 
 
-def noise_command(noisy: Runs, quiet: Runs, loop: Loop) -> Vector:
+def noise_command(noisy: SimulatedRuns, quiet: SimulatedRuns, loop: Loop) -> Vector:
     """Root mean square (n,) of what noise adds to the command of a loop."""
     assert noisy.trace is not None
     assert quiet.trace is not None

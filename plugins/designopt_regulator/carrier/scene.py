@@ -11,7 +11,7 @@ from designopt.plugin import InvalidDesign
 from designopt_regulator.carrier import soil
 from designopt_regulator.carrier.refinements import refined
 from designopt_regulator.carrier.soil import SoftGround
-from designopt_regulator.carrier.vehicle import GRAVITY, TERRAINS, Plant, Vehicle, missing_force
+from designopt_regulator.carrier.vehicle import GRAVITY, TERRAINS, Vehicle, VehicleNumbers, missing_force
 
 _COEFFICIENTS = ("rolling", "turning", "adhesion")
 
@@ -61,7 +61,7 @@ def on_tracks(v: Vehicle, mass: float) -> tuple[float, float, float]:
     return mass * GRAVITY, v.track_width, v.contact_length
 
 
-def check_speeds(p: Plant, before: tuple[float, float], after: tuple[float, float], terrain: str) -> None:
+def check_speeds(p: VehicleNumbers, before: tuple[float, float], after: tuple[float, float], terrain: str) -> None:
     """Refuse pairs of speed (m/s) and grade that one vehicle cannot hold; raises `InvalidDesign`."""
     for speed, grade in (before, after):
         if not speed > 0.0:

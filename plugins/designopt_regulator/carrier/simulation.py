@@ -98,7 +98,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Runs:
+class SimulatedRuns:
     """What came of n runs. Rows with `failed` True diverged at `ended` (s): their figures mean nothing.
 
     `quality` is there for the loops that were watched, `energy` (n,) is what the tracks gave (J), `sharp` (n,) the
@@ -122,7 +122,7 @@ def whole_number(time: float, unit: float) -> int | None:
 
 
 def simulate(
-    plant: vehicle.Plant,
+    plant: vehicle.VehicleNumbers,
     speed_regulator: PID,
     course_regulator: PID,
     manoeuvre: Manoeuvre,
@@ -134,7 +134,7 @@ def simulate(
     watched: Collection[Loop] = ("speed", "course"),
     trace: bool = False,
     machine_code: bool = True,
-) -> Runs:
+) -> SimulatedRuns:
     """Run n vehicles through a manoeuvre; `delay_steps` (n,) is their delay in integration steps.
 
     Both regulators have the same sample time, of which `substeps` integration steps are made. All arrays have n rows.
@@ -204,7 +204,7 @@ class _Record(NamedTuple):
 
 
 def _setup(
-    plant: vehicle.Plant,
+    plant: vehicle.VehicleNumbers,
     speed_regulator: PID,
     course_regulator: PID,
     manoeuvre: Manoeuvre,
@@ -223,7 +223,7 @@ def _setup(
     if slips := bool(plant.shear_modulus.any()):
         start += tuple(m.speed / (1.0 - slip) for slip in trim_slip(plant, *forces))
     loops = Loops(
-        motion=SlippingMotion.of(plant) if slips else vehicle.Motion.of(plant),
+        motion=SlippingMotion.of(plant) if slips else vehicle.VehicleDynamics.of(plant),
         speed=Law.of(speed_regulator, m.speed),
         course=Law.of(course_regulator, rest),
         schedule=gain,
@@ -310,7 +310,7 @@ def _by_numpy(rows: _Setup) -> _Record:
     return _Record(speed, yaw_rate, course, power, (u, u_raw, w, w_raw), final, ended)
 
 
-def _assessed(rows: _Setup, record: _Record, watched: Collection[Loop], trace: bool) -> Runs:
+def _assessed(rows: _Setup, record: _Record, watched: Collection[Loop], trace: bool) -> SimulatedRuns:
     """Figures of the runs."""
     times, arm = rows.times, rows.loops.motion.arm
     y = {"speed": record.speed, "course": record.course}
@@ -325,7 +325,7 @@ def _assessed(rows: _Setup, record: _Record, watched: Collection[Loop], trace: b
     at = slice(None, None, times.substeps)
     sampled = Measured(record.speed[:, at], record.yaw_rate[:, at], record.course[:, at])
     sharp = arm[:, None] * np.abs(sampled.yaw_rate[:, :-1]) > np.abs(sampled.speed[:, :-1])
-    return Runs(
+    return SimulatedRuns(
         quality=found,
         energy=trapezoids(np.maximum(record.power, 0.0), times.sample_time / times.substeps),
         sharp=sharp.mean(axis=1),
@@ -352,7 +352,7 @@ def _trace(rows: _Setup, sampled: Measured, record: _Record) -> Trace:
     )
 
 
-def _joined(parts: list[Runs], order: NDArray[np.intp]) -> Runs:
+def _joined(parts: list[SimulatedRuns], order: NDArray[np.intp]) -> SimulatedRuns:
     """The runs of all parts; row i is row ``order[i]`` of them one after another."""
 
     def together(part: list[Any], name: str) -> Vector:
@@ -360,7 +360,7 @@ def _joined(parts: list[Runs], order: NDArray[np.intp]) -> Runs:
 
     joined: dict[str, Any] = {name: together(parts, name) for name in _PER_ROW}
     traces = [p.trace for p in parts if p.trace is not None]
-    return Runs(
+    return SimulatedRuns(
         quality={
             loop: Quality(**{name: together([p.quality[loop] for p in parts], name) for name in vars(q)})
             for loop, q in parts[0].quality.items()

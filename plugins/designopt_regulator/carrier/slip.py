@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_regulator.carrier.vehicle import GRAVITY, Motion, Plant, State
+from designopt_regulator.carrier.vehicle import GRAVITY, State, VehicleDynamics, VehicleNumbers
 
 Vector = NDArray[np.float64]
 
@@ -24,16 +24,16 @@ _STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends
 class SlippingMotion(NamedTuple):
     """The equations of motion with tracks that slip, and the constants of one vehicle or of many in them."""
 
-    body: Motion  # with the mass that does not rotate, and grips that are the greatest forces at any slip
+    body: VehicleDynamics  # with the mass that does not rotate, and grips that are the greatest forces at any slip
     shears: Any  # L/K
     per_track_mass: Any
 
     @classmethod
-    def of(cls, p: Plant) -> SlippingMotion:
+    def of(cls, p: VehicleNumbers) -> SlippingMotion:
         """Of the vehicles of a plant whose shear modulus is above 0."""
         mass = p.weight / GRAVITY
         return cls(
-            body=Motion.of(p)._replace(per_mass=1.0 / mass),
+            body=VehicleDynamics.of(p)._replace(per_mass=1.0 / mass),
             shears=p.contact_length / p.shear_modulus,
             per_track_mass=2.0 / (p.inertial_mass - mass),
         )
@@ -44,7 +44,7 @@ class SlippingMotion(NamedTuple):
         return self.body.arm
 
     def rates(self, m: Any, x: State, command: State, load: State) -> State:
-        """Time derivatives of the states `x`; arguments as for `vehicle.Motion.rates`."""
+        """Time derivatives of the states `x`; arguments as for `vehicle.VehicleDynamics.rates`."""
         body, v, r, left, right = self.body, x[0], x[1], x[3], x[4]
         force, moment = body.resistance(m, v, r)
         T_L, T_R = self.ground_forces(m, x)
@@ -78,7 +78,7 @@ class SlippingMotion(NamedTuple):
         return left * x[5] + right * x[6]
 
 
-def trim_slip(p: Plant, left: Vector, right: Vector) -> tuple[Vector, Vector]:
+def trim_slip(p: VehicleNumbers, left: Vector, right: Vector) -> tuple[Vector, Vector]:
     """Slip (n,) of the left and the right track that give these forces (N); above 1 where they cannot."""
     return tuple(  # type: ignore[return-value]
         _turns(force / grip) * np.sign(force) * p.shear_modulus / p.contact_length
@@ -97,7 +97,7 @@ def _turns(share: Vector) -> Vector:
     return np.asarray(np.exp(0.5 * (low + high)))
 
 
-def longest_step(p: Plant, speed: Vector) -> Vector:
+def longest_step(p: VehicleNumbers, speed: Vector) -> Vector:
     """The longest step (s) with which tracks at a `speed` (m/s) are integrated without growing oscillations."""
     mass = p.weight / GRAVITY
     slope = np.maximum(*p.adhesion_limits) * p.contact_length / (2.0 * p.shear_modulus * np.abs(speed))

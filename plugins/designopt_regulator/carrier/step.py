@@ -23,7 +23,7 @@ class Gain(NamedTuple):
 class Loops(NamedTuple):
     """All numbers of one closed loop, or of n side by side."""
 
-    motion: Any  # `vehicle.Motion` or another statement of the equations of motion
+    motion: Any  # `vehicle.VehicleDynamics` or another statement of the equations of motion
     speed: Law
     course: Law
     schedule: Gain | None

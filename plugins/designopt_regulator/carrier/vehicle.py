@@ -74,7 +74,7 @@ TERRAINS: Mapping[TerrainName, Terrain] = {
 
 
 @dataclass(frozen=True)
-class Plant:
+class VehicleNumbers:
     """Numbers of n vehicles on their ground, arrays (n,) in SI units."""
 
     weight: Vector
@@ -127,7 +127,7 @@ def plant(
     side_moment: ArrayLike = 0.0,
     stiction: ArrayLike = 0.0,
     shear_modulus: ArrayLike = 0.0,
-) -> Plant:
+) -> VehicleNumbers:
     """The plant of these numbers, broadcast to one length; without the last four it is that of level 1."""
     mass = np.asarray(mass, float)
     rows = np.broadcast_arrays(
@@ -140,7 +140,7 @@ def plant(
             )
         )
     )  # fmt: skip
-    return Plant(*(np.array(row) for row in rows))
+    return VehicleNumbers(*(np.array(row) for row in rows))
 
 
 def turning_resistance(radius: ArrayLike, turning: ArrayLike, track_distance: ArrayLike) -> Vector:
@@ -150,20 +150,20 @@ def turning_resistance(radius: ArrayLike, turning: ArrayLike, track_distance: Ar
     return np.asarray(np.asarray(turning, float) / (offset + slope * ratio))
 
 
-def trim(p: Plant, speed: Vector) -> Vector:
+def trim(p: VehicleNumbers, speed: Vector) -> Vector:
     """The command of both tracks (n,) that holds a `speed` (m/s) on level ground."""
     resistance = p.weight * p.rolling * np.tanh(speed / _ROLLING_SPEED) + p.air_drag * speed * np.abs(speed)
     return np.asarray(resistance / (2.0 * p.greatest_force))
 
 
-def trim_difference(p: Plant, speed: Vector) -> Vector:
+def trim_difference(p: VehicleNumbers, speed: Vector) -> Vector:
     """What the command of the right track is above that of the left one, halved, to drive straight at a `speed`."""
     rolling = p.weight * p.rolling * np.tanh(speed / _ROLLING_SPEED)
     moment = p.side_moment - p.shift * p.track_distance * rolling
     return np.asarray(-moment / (p.track_distance * p.greatest_force))
 
 
-def missing_force(p: Plant, speed: Vector, grade: Vector) -> Vector:
+def missing_force(p: VehicleNumbers, speed: Vector, grade: Vector) -> Vector:
     """Force (N) that is missing to hold a speed up a grade (the sine of the slope); negative where it is in reserve.
 
     The least of adhesion, greatest force and power decides.
@@ -175,7 +175,7 @@ def missing_force(p: Plant, speed: Vector, grade: Vector) -> Vector:
     return np.asarray(need - 2.0 * np.minimum(np.minimum(*p.adhesion_limits), drive))
 
 
-def speed_loop(p: Plant, speed: Vector) -> tuple[Vector, Vector, Vector]:
+def speed_loop(p: VehicleNumbers, speed: Vector) -> tuple[Vector, Vector, Vector]:
     """Linear plant from the common command to the speed: A (n, 2, 2), B (n, 2), C (n, 2); without delay."""
     n = len(p)
     A, B, C = np.zeros((n, 2, 2)), np.zeros((n, 2)), np.zeros((n, 2))
@@ -187,7 +187,7 @@ def speed_loop(p: Plant, speed: Vector) -> tuple[Vector, Vector, Vector]:
     return A, B, C
 
 
-def course_loop(p: Plant, speed: Vector) -> tuple[Vector, Vector, Vector]:
+def course_loop(p: VehicleNumbers, speed: Vector) -> tuple[Vector, Vector, Vector]:
     """Linear plant from the difference command to the course: A (n, 3, 3), B (n, 3), C (n, 3); without delay."""
     n = len(p)
     A, B, C = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3))
@@ -200,12 +200,12 @@ def course_loop(p: Plant, speed: Vector) -> tuple[Vector, Vector, Vector]:
     return A, B, C
 
 
-def yaw_damping(p: Plant, speed: Vector) -> Vector:
+def yaw_damping(p: VehicleNumbers, speed: Vector) -> Vector:
     """Slope (N m s) of the turning resistance over the yaw rate, straight ahead at a `speed` (m/s)."""
     return np.asarray(p.turning_moment * p.track_distance / (_NIKITIN[1] * np.abs(speed) + _CREEP))
 
 
-class Motion(NamedTuple):
+class VehicleDynamics(NamedTuple):
     """The equations of motion with tracks that do not slip, and the constants of one vehicle or of many in them."""
 
     power: Any
@@ -224,7 +224,7 @@ class Motion(NamedTuple):
     per_yaw_inertia: Any
 
     @classmethod
-    def of(cls, p: Plant) -> Motion:
+    def of(cls, p: VehicleNumbers) -> VehicleDynamics:
         """Of the vehicles of a plant."""
         left, right = p.adhesion_limits
         return cls(

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from designopt.plugin import InvalidSetting
 from designopt_regulator.controllers.nested import leaves, like
-from designopt_regulator.controllers.sections import Section
+from designopt_regulator.controllers.sections import DifferenceEquation
 
 if TYPE_CHECKING:
     from designopt.study.study import DesignVariable
@@ -56,7 +56,7 @@ class PID:
     b: Vector
     tt: Vector
     sample_time: float
-    sections: tuple[Section, ...] = ()
+    sections: tuple[DifferenceEquation, ...] = ()
 
 
 def pid(
@@ -141,7 +141,7 @@ class Law(NamedTuple):
     forget: Any
     off: Any  # 1 - b
     origin: Any  # the measurement at rest
-    sections: tuple[Section, ...] = ()  # in series, before the limits
+    sections: tuple[DifferenceEquation, ...] = ()  # in series, before the limits
 
     @classmethod
     def of(cls, settings: PID, origin: Vector) -> Law:
@@ -204,7 +204,7 @@ class Memory(NamedTuple):
     sections: tuple[tuple[Any, ...], ...] = ()  # of each in series
 
     @classmethod
-    def at_rest(cls, y: Any, u: Any, sections: tuple[Section, ...] = ()) -> Memory:
+    def at_rest(cls, y: Any, u: Any, sections: tuple[DifferenceEquation, ...] = ()) -> Memory:
         """At measurement `y` and output `u`, without bump."""
         return cls(0.0 * y, u, y, tuple(tuple(u * share for share in section.at_rest()) for section in sections))
 
@@ -223,7 +223,7 @@ class Limits(NamedTuple):
         return m.fmax(m.fmin(inside, last + self.climb), last - self.fall)
 
 
-class Running:
+class RunningPID:
     """n regulators at work. Before the first sample they are at rest at measurement `y` and output `u`, without bump.
 
     `output` (n,) is the limited output of the last sample, `raw` (n,) the one before the limits, ±1 if none are given.

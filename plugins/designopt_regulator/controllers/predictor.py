@@ -23,7 +23,7 @@ class ModelMemory(NamedTuple):
     late: tuple[Any, ...]
 
 
-class Output(NamedTuple):
+class AffineOutput(NamedTuple):
     """``P x + q u`` of one sample."""
 
     P: tuple[Any, ...]
@@ -35,8 +35,8 @@ class Predictor(NamedTuple):
 
     R: tuple[tuple[Any, ...], ...]
     G: tuple[Any, ...]
-    prompt: Output
-    late: Output
+    prompt: AffineOutput
+    late: AffineOutput
     samples: int  # of the delay, with the sample in which the command acts
 
     @classmethod
@@ -45,7 +45,7 @@ class Predictor(NamedTuple):
         if not (np.linalg.eigvals(plant.A).real < 0.0).all():
             raise ValueError("a Smith predictor needs a stable plant: what its model has integrated would stay")
         model = two_outputs(plant, sample_time)
-        late, prompt = (Output(tuple(out.P.tolist()), out.q) for out in model.outputs)
+        late, prompt = (AffineOutput(tuple(out.P.tolist()), out.q) for out in model.outputs)
         rows = tuple(tuple(row) for row in model.R.tolist())
         return cls(rows, tuple(model.G.tolist()), prompt, late, model.outputs[0].samples)
 
@@ -67,7 +67,7 @@ class Predictor(NamedTuple):
         """What it keeps after a sample with the command `u`."""
         x = memory.states
 
-        def seen(output: Output) -> Any:
+        def seen(output: AffineOutput) -> Any:
             return _sum(output.P, x) + output.q * u
 
         states = tuple(at + (_sum(row, x) + gain * u) for at, row, gain in zip(x, self.R, self.G, strict=True))

@@ -56,7 +56,7 @@ def transfers(given: Mapping[str, float]) -> tuple[Transfer, ...]:
     return tuple(made[kind](*(given[name] for name in names)) for kind, names in SECTIONS.items() if names[0] in given)
 
 
-class Section(NamedTuple):
+class DifferenceEquation(NamedTuple):
     """The difference equation ``y[k] = sum b[i] x[k-i] - sum a[i] y[k-i]``: its `b` from i = 0 on, its `a` from 1 on.
 
     Numbers, or arrays (n,) of n sections side by side.
@@ -66,7 +66,7 @@ class Section(NamedTuple):
     a: tuple[Any, ...]
 
     @classmethod
-    def of(cls, transfer: Transfer, sample_time: float) -> Section:
+    def of(cls, transfer: Transfer, sample_time: float) -> DifferenceEquation:
         """The section sampled; its frequency has to be below half the sampling rate."""
         from scipy.signal import bilinear
 

@@ -19,7 +19,7 @@ Vector = NDArray[np.float64]
 StructureName = Literal["single", "smith", "cascade"]
 
 
-class Kept(NamedTuple):
+class StructureMemory(NamedTuple):
     """What a structure keeps between samples: memories and last outputs of its laws, and of the model of the plant."""
 
     law: Memory
@@ -41,9 +41,9 @@ class Structure(NamedTuple):
     inner: Law | None = None
     inner_limits: Limits = Limits()
 
-    def at_rest(self, zero: Any) -> Kept:
+    def at_rest(self, zero: Any) -> StructureMemory:
         """At rest at measurements and commands that are 0; `zero` has the shape of all."""
-        return Kept(
+        return StructureMemory(
             self.law.at_rest(zero, zero),
             zero,
             None if self.predictor is None else self.predictor.memory(zero),
@@ -51,14 +51,14 @@ class Structure(NamedTuple):
             None if self.inner is None else zero,
         )
 
-    def sample(self, m: Any, kept: Kept, r: Any, y: Any, inner_y: Any = None) -> tuple[Any, Kept]:
+    def sample(self, m: Any, kept: StructureMemory, r: Any, y: Any, inner_y: Any = None) -> tuple[Any, StructureMemory]:
         """The command of a sample, and what is kept after it, of reference `r` and the output `y`.
 
         `inner_y` is the output that the inner law of a cascade sees.
         """
         seen = y if self.predictor is None or kept.model is None else y + self.predictor.ahead(kept.model)
         u, _, law = self.law.sample(m, kept.law, r, seen, limits=self.limits, last=kept.last)
-        after = Kept(law, u)
+        after = StructureMemory(law, u)
         if self.inner is not None and kept.inner is not None:
             u, _, inner = self.inner.sample(m, kept.inner, u, inner_y, limits=self.inner_limits, last=kept.inner_last)
             after = after._replace(inner=inner, inner_last=u)

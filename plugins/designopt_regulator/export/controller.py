@@ -15,7 +15,7 @@ from designopt.store.result import Result
 from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.controllers.pid import Law, Limits
 from designopt_regulator.export.languages import LANGUAGES
-from designopt_regulator.export.program import Program, program
+from designopt_regulator.export.program import ControllerProgram, program
 from designopt_regulator.linear_loop.model import LinearLoop
 
 
@@ -66,7 +66,7 @@ def _designs(result: Result, design: str | None) -> dict[str, int]:
     raise ExportError(f"controller: there is no design '{design}'; chosen are {', '.join(map(repr, result.chosen()))}")
 
 
-def programs(result: Result, row: int) -> dict[str, Program]:
+def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
     """The programs of the regulators of a design by loop; of a linear plant there is one, ``loop``."""
     model = result.problem.model.build()
     design = result.problem.space.design(result.outcomes.X[row].tolist())
@@ -87,7 +87,7 @@ def programs(result: Result, row: int) -> dict[str, Program]:
     )
 
 
-def _of_plant(model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, ...]) -> dict[str, Program]:
+def _of_plant(model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, ...]) -> dict[str, ControllerProgram]:
     if model.sample_time is None:
         raise ExportError("controller: a continuous regulator has no difference equation; give the model a sample_time")
     made, T = model.regulators_of(design), model.sample_time
@@ -111,7 +111,7 @@ def _of_plant(model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, .
 
 def _of_carrier(
     model: TrackedCarrier, loop: Literal["course", "speed"], design: Mapping[str, float], origin: tuple[str, ...]
-) -> Program:
+) -> ControllerProgram:
     settings = model.settings_of(design)[loop]
     for name, meaning in (("rate_gain", "an inner loop of the yaw rate"), ("grade_share", "feed-forward of the grade")):
         if settings.get(name):

@@ -14,72 +14,72 @@ from typing import Any
 import numpy as np
 
 
-class Term:
+class CodeTerm:
     """A number, a name, or an operation on terms."""
 
     __array_ufunc__ = None  # NumPy's numbers leave operations with terms to these
 
-    def __init__(self, operation: str, parts: Sequence[Term] = (), value: float = 0.0) -> None:
+    def __init__(self, operation: str, parts: Sequence[CodeTerm] = (), value: float = 0.0) -> None:
         self.operation, self.parts, self.value = operation, tuple(parts), value
 
-    def __add__(self, other: Any) -> Term:
-        return Term("+", (self, term(other)))
+    def __add__(self, other: Any) -> CodeTerm:
+        return CodeTerm("+", (self, term(other)))
 
-    def __radd__(self, other: Any) -> Term:
-        return Term("+", (term(other), self))
+    def __radd__(self, other: Any) -> CodeTerm:
+        return CodeTerm("+", (term(other), self))
 
-    def __sub__(self, other: Any) -> Term:
-        return Term("-", (self, term(other)))
+    def __sub__(self, other: Any) -> CodeTerm:
+        return CodeTerm("-", (self, term(other)))
 
-    def __rsub__(self, other: Any) -> Term:
-        return Term("-", (term(other), self))
+    def __rsub__(self, other: Any) -> CodeTerm:
+        return CodeTerm("-", (term(other), self))
 
-    def __mul__(self, other: Any) -> Term:
-        return self if _one(other) else Term("*", (self, term(other)))
+    def __mul__(self, other: Any) -> CodeTerm:
+        return self if _one(other) else CodeTerm("*", (self, term(other)))
 
-    def __rmul__(self, other: Any) -> Term:
-        return self if _one(other) else Term("*", (term(other), self))
+    def __rmul__(self, other: Any) -> CodeTerm:
+        return self if _one(other) else CodeTerm("*", (term(other), self))
 
-    def __truediv__(self, other: Any) -> Term:
-        return Term("/", (self, term(other)))
+    def __truediv__(self, other: Any) -> CodeTerm:
+        return CodeTerm("/", (self, term(other)))
 
-    def __rtruediv__(self, other: Any) -> Term:
-        return Term("/", (term(other), self))
+    def __rtruediv__(self, other: Any) -> CodeTerm:
+        return CodeTerm("/", (term(other), self))
 
 
-def term(value: Any) -> Term:
+def term(value: Any) -> CodeTerm:
     """A term of a number; a term stays what it is."""
-    return value if isinstance(value, Term) else Term("number", value=float(value))
+    return value if isinstance(value, CodeTerm) else CodeTerm("number", value=float(value))
 
 
-def name(text: str) -> Term:
+def name(text: str) -> CodeTerm:
     """A variable or constant of the text."""
-    return Term(text)
+    return CodeTerm(text)
 
 
-class Functions:
+class TermFunctions:
     """What the difference equations ask of the module that they are computed with; infinite limits are left out."""
 
     @staticmethod
-    def fmin(a: Any, b: Any) -> Term:
-        return term(a) if _infinite(b) else Term("fmin", (term(a), term(b)))
+    def fmin(a: Any, b: Any) -> CodeTerm:
+        return term(a) if _infinite(b) else CodeTerm("fmin", (term(a), term(b)))
 
     @staticmethod
-    def fmax(a: Any, b: Any) -> Term:
-        return term(a) if _infinite(b) else Term("fmax", (term(a), term(b)))
+    def fmax(a: Any, b: Any) -> CodeTerm:
+        return term(a) if _infinite(b) else CodeTerm("fmax", (term(a), term(b)))
 
     @staticmethod
-    def ceil(a: Any) -> Term:
-        return Term("ceil", (term(a),))
+    def ceil(a: Any) -> CodeTerm:
+        return CodeTerm("ceil", (term(a),))
 
 
 def _one(value: Any) -> bool:
-    return not isinstance(value, Term) and float(value) == 1.0
+    return not isinstance(value, CodeTerm) and float(value) == 1.0
 
 
 def _infinite(value: Any) -> bool:
     """Whether a limit is none: an infinite number, or a sum with one."""
-    if not isinstance(value, Term):
+    if not isinstance(value, CodeTerm):
         return bool(np.isinf(value))
     if value.operation in "+-":
         return any(_infinite(part) for part in value.parts)
@@ -94,12 +94,12 @@ class Language:
     functions: Mapping[str, str]
 
 
-def statements(results: Mapping[str, Term], language: Language) -> tuple[list[tuple[str, str]], dict[str, str]]:
+def statements(results: Mapping[str, CodeTerm], language: Language) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """New names with their texts, of results and of what is used twice, in order; and the text of each result."""
     uses: dict[int, int] = {}
-    order: list[Term] = []
+    order: list[CodeTerm] = []
 
-    def visit(node: Term) -> None:
+    def visit(node: CodeTerm) -> None:
         uses[id(node)] = uses.get(id(node), 0) + 1
         if uses[id(node)] == 1:
             for part in node.parts:
@@ -119,7 +119,7 @@ def statements(results: Mapping[str, Term], language: Language) -> tuple[list[tu
     return lines, {key: _text(node, known, language) for key, node in results.items()}
 
 
-def _text(node: Term, known: Mapping[int, str], language: Language) -> str:
+def _text(node: CodeTerm, known: Mapping[int, str], language: Language) -> str:
     if id(node) in known:
         return known[id(node)]
     if node.operation == "number":

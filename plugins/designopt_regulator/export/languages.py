@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from designopt_regulator.export.expression import Language, statements
-from designopt_regulator.export.program import Program
+from designopt_regulator.export.program import ControllerProgram
 
 _PYTHON = Language(repr, {"fmin": "min({0}, {1})", "fmax": "max({0}, {1})", "ceil": "float(math.ceil({0}))"})
 _C = Language(repr, {"fmin": "fmin({0}, {1})", "fmax": "fmax({0}, {1})", "ceil": "ceil({0})"})
@@ -29,7 +29,7 @@ _ST = Language(
 )
 
 
-def python(program: Program) -> str:
+def python(program: ControllerProgram) -> str:
     """A class with `reset` and `sample`; the standard library alone is needed."""
     lines, results = _sample(program, _PYTHON, lambda state: f"self.{state}")
     constants = [f"{key} = {value!r}  # {meaning}" for key, (value, meaning) in program.constants.items()]
@@ -66,7 +66,7 @@ def python(program: Program) -> str:
     return "\n".join(text)
 
 
-def c(program: Program) -> str:
+def c(program: ControllerProgram) -> str:
     """One file with `regulator_reset` and `regulator_sample`, all in double."""
     lines, results = _sample(program, _C, lambda state: f"s->{state}")
     inputs = "".join(f", double {key}" for key in program.inputs)
@@ -102,7 +102,7 @@ def c(program: Program) -> str:
     return "\n".join(text)
 
 
-def st(program: Program) -> str:
+def st(program: ControllerProgram) -> str:
     """A function block whose input `reset` puts it to rest at `y` and `u_rest`; called once in a sample."""
     lines, results = _sample(program, _ST, lambda state: f"kept_{state}")
     constants = [
@@ -147,7 +147,7 @@ def st(program: Program) -> str:
     return "\n".join(text)
 
 
-LANGUAGES: Mapping[str, tuple[str, Callable[[Program], str]]] = {
+LANGUAGES: Mapping[str, tuple[str, Callable[[ControllerProgram], str]]] = {
     "python": ("py", python),
     "c": ("c", c),
     "st": ("st", st),
@@ -155,7 +155,7 @@ LANGUAGES: Mapping[str, tuple[str, Callable[[Program], str]]] = {
 
 
 def _sample(
-    program: Program, language: Language, kept: Callable[[str], str]
+    program: ControllerProgram, language: Language, kept: Callable[[str], str]
 ) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """The equations in a language, where `kept` names a state; next states are computed before any is kept."""
     renamed = {key if key in ("raw", "u") else f"next_{key}": node for key, node in program.equations.items()}

@@ -10,9 +10,9 @@ import numpy as np
 
 from designopt_regulator.controllers.nested import leaves
 from designopt_regulator.controllers.pid import Law, Limits, Memory
-from designopt_regulator.controllers.predictor import ModelMemory, Output, Predictor
-from designopt_regulator.controllers.sections import Section
-from designopt_regulator.export.expression import Functions, Term, name
+from designopt_regulator.controllers.predictor import AffineOutput, ModelMemory, Predictor
+from designopt_regulator.controllers.sections import DifferenceEquation
+from designopt_regulator.export.expression import CodeTerm, TermFunctions, name
 
 _MEANINGS = {
     "KP": "proportional gain",
@@ -31,7 +31,7 @@ _MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Program:
+class ControllerProgram:
     """One regulator.
 
     `constants` by name with value and meaning; `inputs` of a sample with their meaning; `states` what is kept, by name,
@@ -43,7 +43,7 @@ class Program:
     inputs: Mapping[str, str]
     constants: Mapping[str, tuple[float, str]]
     states: Mapping[str, str]
-    equations: Mapping[str, Term] = field(repr=False)
+    equations: Mapping[str, CodeTerm] = field(repr=False)
     remarks: tuple[str, ...] = ()
 
 
@@ -58,7 +58,7 @@ def program(
     schedule: tuple[float, float] | None = None,
     inputs: Mapping[str, str],
     remarks: tuple[str, ...] = (),
-) -> Program:
+) -> ControllerProgram:
     """The program of one regulator with these `limits`, from the difference equations that the simulator computes.
 
     The numbers of the `law` are numbers or arrays (1,); with a `predictor` it sees the output without the delay.
@@ -81,23 +81,23 @@ def program(
     allowed = Limits(
         *(name(key) if key in bounds else v for key, v in zip(("LOW", "HIGH", "FALL", "CLIMB"), limits, strict=True))
     )
-    scale: Term | float = 1.0
+    scale: CodeTerm | float = 1.0
     if schedule is not None:
         speeds = dict(zip(("REFERENCE_SPEED", "LEAST_SPEED"), schedule, strict=True))
         constants |= {key: (value, _MEANINGS[key]) for key, value in speeds.items()}
-        scale = name("REFERENCE_SPEED") / Functions.fmax(name("v"), name("LEAST_SPEED"))
+        scale = name("REFERENCE_SPEED") / TermFunctions.fmax(name("v"), name("LEAST_SPEED"))
     memory = Memory(name("derivative"), name("integral"), name("measured"), tuple(kept_sections))
     seen, model = name("y"), None
     if predictor is not None:
         predictor, model, rest_model = _model(predictor, constants)
         seen, states = seen + predictor.ahead(model), states | rest_model
     u, raw, after = symbols.sample(
-        Functions, memory, name("r"), seen, scale=scale, angle=angle, limits=allowed, last=name("command")
+        TermFunctions, memory, name("r"), seen, scale=scale, angle=angle, limits=allowed, last=name("command")
     )
     following = list(leaves(after))
     if predictor is not None and model is not None:
         following += _late_last(predictor.after(model, u))
-    return Program(
+    return ControllerProgram(
         title,
         sample_time,
         inputs,
@@ -109,11 +109,11 @@ def program(
 
 
 def _section(
-    section: Section, number: int, constants: dict[str, tuple[float, str]]
-) -> tuple[Section, tuple[Term, ...], dict[str, str]]:
+    section: DifferenceEquation, number: int, constants: dict[str, tuple[float, str]]
+) -> tuple[DifferenceEquation, tuple[CodeTerm, ...], dict[str, str]]:
     """A section with names for its numbers, which join the `constants`; what it keeps; and that at rest."""
 
-    def names(letter: str, numbers: tuple[Any, ...], first: int) -> tuple[Term, ...]:
+    def names(letter: str, numbers: tuple[Any, ...], first: int) -> tuple[CodeTerm, ...]:
         for k, value in enumerate(numbers, start=first):
             of = "input" if letter == "B" else "output"
             constants[f"S{number}_{letter}{k}"] = (
@@ -121,7 +121,7 @@ def _section(
             )  # fmt: skip
         return tuple(name(f"S{number}_{letter}{k}") for k in range(first, first + len(numbers)))
 
-    named = Section(names("B", section.b, 0), names("A", section.a, 1))
+    named = DifferenceEquation(names("B", section.b, 0), names("A", section.a, 1))
     rest = {}
     for k, value in enumerate(section.at_rest(), start=1):
         constants[f"S{number}_REST{k}"] = (float(np.ravel(value)[0]), f"section {number}, at rest at command 1")
@@ -135,13 +135,13 @@ def _model(
     """The same for a predictor. A state that takes over another one's value stands before it."""
     states, output = predictor.at_rest()
 
-    def named(key: str, value: float, meaning: str) -> Term:
+    def named(key: str, value: float, meaning: str) -> CodeTerm:
         constants[key] = (float(value), meaning)
         return name(key)
 
-    def seen(letter: str, of: Output, words: str) -> Output:
+    def seen(letter: str, of: AffineOutput, words: str) -> AffineOutput:
         row = tuple(named(f"M_{letter}{k}", v, f"model: {words}, of state {k}") for k, v in enumerate(of.P, start=1))
-        return Output(row, named(f"M_{letter}", of.q, f"model: {words}, of the command"))
+        return AffineOutput(row, named(f"M_{letter}", of.q, f"model: {words}, of the command"))
 
     R = tuple(
         tuple(named(f"M_R{i}_{j}", v, f"model: change of state {i} by state {j}") for j, v in enumerate(row, start=1))
@@ -165,6 +165,6 @@ def _model(
     return symbols, kept, rest | {"prompt": "u * M_GAIN"} | dict.fromkeys(reversed(late), "u * M_GAIN")
 
 
-def _late_last(memory: ModelMemory) -> list[Term]:
+def _late_last(memory: ModelMemory) -> list[CodeTerm]:
     """The states of a model in the order in which `_model` names them."""
     return [*memory.states, *memory.prompt, *reversed(memory.late)]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from designopt_regulator.controllers.nested import leaves, like
 from designopt_regulator.controllers.pid import Law, Limits, Memory
-from designopt_regulator.controllers.structure import Kept, Structure
+from designopt_regulator.controllers.structure import Structure, StructureMemory
 from designopt_regulator.frequency.grid import finer, grid
 from designopt_regulator.frequency.margins import Margins, margins, no_margins
 from designopt_regulator.frequency.peaks import peaks
@@ -194,7 +194,7 @@ def _regulator(law: Law, z: Complex) -> tuple[Complex, Complex]:
     return (law.kp + slow + fast) * after, (law.kp * (1.0 - law.off) + slow) * after
 
 
-def _alive(structure: Structure, kept: Kept) -> Kept:
+def _alive(structure: Structure, kept: StructureMemory) -> StructureMemory:
     """Which states a law has at all: what it does not have would keep its value, or fade by itself."""
 
     def of(law: Law, memory: Memory) -> Memory:
@@ -205,7 +205,7 @@ def _alive(structure: Structure, kept: Kept) -> Kept:
     inner = None
     if structure.inner is not None and kept.inner is not None:
         inner = of(structure.inner, kept.inner)
-    return Kept(of(structure.law, kept.law), False, model, inner, None if inner is None else False)
+    return StructureMemory(of(structure.law, kept.law), False, model, inner, None if inner is None else False)
 
 
 def _notches(structure: Structure) -> Complex:

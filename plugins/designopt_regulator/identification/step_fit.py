@@ -51,7 +51,7 @@ class StepData:
 
 
 @dataclass(frozen=True)
-class Fit:
+class StepFit:
     """A model with its numbers by name, in SI units of time.
 
     `confidence` are half-widths of 95 % intervals, on the assumption that what the model leaves is white noise.
@@ -146,12 +146,12 @@ def _finite(text: str) -> float | None:
 
 
 @lru_cache(maxsize=16)
-def fit_file(file: InputFile, model: Model, between: Between = "held") -> Fit:
+def fit_file(file: InputFile, model: Model, between: Between = "held") -> StepFit:
     """`fit_step` of the samples in `file`; the same file is fitted once."""
     return fit_step(read_step(file), model, between)
 
 
-def fit_step(data: StepData, model: Model, between: Between = "held") -> Fit:
+def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit:
     """The `model` whose output, from rest at the first sample's input, is nearest by least squares.
 
     `between` its samples the input is held, or linear.
@@ -232,7 +232,7 @@ def fit_step(data: StepData, model: Model, between: Between = "held") -> Fit:
     if model == "sopdt" and values[1] < values[2]:
         for order in (values, wide):
             order[1], order[2] = order[2], order[1]
-    return Fit(
+    return StepFit(
         model,
         dict(zip(names, values, strict=True)),
         dict(zip(names, wide, strict=True)),

@@ -12,7 +12,7 @@ from designopt.plugin import InvalidDesign
 from designopt_regulator.controllers.nested import leaves, like
 from designopt_regulator.controllers.pid import PARAMETERS, Kind, Law, Limits, pid
 from designopt_regulator.controllers.predictor import Predictor, two_outputs
-from designopt_regulator.controllers.sections import SECTIONS, Section, Transfer, transfers
+from designopt_regulator.controllers.sections import SECTIONS, DifferenceEquation, Transfer, transfers
 from designopt_regulator.controllers.structure import Structure, StructureName
 from designopt_regulator.frequency.structured_loop import StructuredLoop
 from designopt_regulator.plants.held import HeldPlant, held
@@ -172,16 +172,18 @@ def assemble(
 ) -> Structure:
     """The structure of n regulators that are `Parts.like` each other, its numbers arrays (n,); one `model` for all."""
     sections = tuple(
-        Section(
+        DifferenceEquation(
             *(
                 tuple(np.array(numbers) for numbers in zip(*(section[which] for section in column), strict=True))
                 for which in (0, 1)
             )
         )
-        for column in zip(*([Section.of(t, sample_time) for t in parts.sections] for parts in rows), strict=True)
+        for column in zip(
+            *([DifferenceEquation.of(t, sample_time) for t in parts.sections] for parts in rows), strict=True
+        )
     )
 
-    def law(settings: Sequence[Settings], behind: tuple[Section, ...]) -> Law:
+    def law(settings: Sequence[Settings], behind: tuple[DifferenceEquation, ...]) -> Law:
         made = pid(**{name: [s[name] for s in settings] for name in settings[0]}, sample_time=sample_time)
         return Law.of(replace(made, sections=behind), np.zeros(len(settings)))
 

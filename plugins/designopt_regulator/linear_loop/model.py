@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
-from designopt_regulator.controllers.pid import PID, UNUSUAL, Kind, Limits, Running, pid, unusual, unusual_ends
+from designopt_regulator.controllers.pid import PID, UNUSUAL, Kind, Limits, RunningPID, pid, unusual, unusual_ends
 from designopt_regulator.controllers.sections import SECTIONS
 from designopt_regulator.controllers.structure import Structure, StructureName, Working
 from designopt_regulator.frequency.margins import Margins, no_margins
@@ -340,7 +340,7 @@ class LinearLoop:
         if rows[0][1].is_pid and not plant.D.any():
             settings = pid(**{key: [parts.outer[key] for _, parts in rows] for key in rows[0][1].outer}, sample_time=T)
             linear = _of_pids(plant, settings, T)
-            regulator: Running | Working = Running(
+            regulator: RunningPID | Working = RunningPID(
                 settings, np.zeros(len(rows)), np.zeros(len(rows)), limits=self.command_limits
             )
         else:

@@ -16,7 +16,7 @@ from designopt_regulator.identification.frequency_fit import (
     fit_response_file,
     read_response,
 )
-from designopt_regulator.identification.step_fit import Fit, StepData, fit_file, read_step
+from designopt_regulator.identification.step_fit import StepData, StepFit, fit_file, read_step
 from designopt_regulator.identification.table import BadData
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import Plant
@@ -129,7 +129,7 @@ class LinearPlant:
             return self.response_fit().parameters["gain"] < 0.0
         return self.gain is not None and self.gain < 0.0
 
-    def fit(self) -> Fit:
+    def fit(self) -> StepFit:
         """What was fitted to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
         try:
             return fit_file(self._file(), self.model or "fopdt", self.between or "held")

@@ -11,7 +11,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.labels import number, plain, with_unit
 from designopt.report.section import Figure, Table
 from designopt_regulator.identification.frequency_fit import ResponseData, ResponseFit
-from designopt_regulator.identification.step_fit import Fit, StepData
+from designopt_regulator.identification.step_fit import StepData, StepFit
 from designopt_regulator.linear_loop.model import LinearLoop
 
 _WORDS = {"fopdt": "first order with delay", "ipdt": "integrator with delay", "sopdt": "second order with delay"}
@@ -71,14 +71,14 @@ def _of_response(data: ResponseData, fit: ResponseFit) -> Fitted:
     return Fitted(figure, table, (words,))
 
 
-def pattern(fit: Fit, data: StepData) -> float:
+def pattern(fit: StepFit, data: StepData) -> float:
     """Correlation of neighbouring residuals: near 0 for white noise."""
     rest = data.output - fit.predicted
     power = float((rest**2).sum())
     return float((rest[1:] * rest[:-1]).sum()) / power if power > 0.0 else 0.0
 
 
-def _findings(data: StepData, fit: Fit) -> tuple[str, ...]:
+def _findings(data: StepData, fit: StepFit) -> tuple[str, ...]:
     unit = data.units[1]
     size = f"{number(fit.residual, 3)} {unit}".strip()
     words = [
@@ -94,7 +94,7 @@ def _findings(data: StepData, fit: Fit) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _figure(data: StepData, fit: Fit) -> Figure:
+def _figure(data: StepData, fit: StepFit) -> Figure:
     first, second = (plain(unit) for unit in data.units)
     time = data.time
 
@@ -124,7 +124,7 @@ def _figure(data: StepData, fit: Fit) -> Figure:
     )
 
 
-def _table(data: StepData, fit: Fit) -> Table:
+def _table(data: StepData, fit: StepFit) -> Table:
     units = {"gain": gain_unit(data, fit)}
     rows: list[tuple[Any, ...]] = [
         (name, value, fit.confidence[name], units.get(name, "s")) for name, value in fit.parameters.items()
@@ -137,7 +137,7 @@ def _table(data: StepData, fit: Fit) -> Table:
     )
 
 
-def gain_unit(data: StepData, fit: Fit) -> str:
+def gain_unit(data: StepData, fit: StepFit) -> str:
     """Output over input, and over a second for an integrator."""
     below = [unit for unit in (data.units[0], "s" if fit.model == "ipdt" else "") if unit]
     above = data.units[1]

@@ -35,7 +35,7 @@ _FIGURES = ("iae", "iae_setpoint", "iae_load", "overshoot", "settling", "not_set
 
 
 @dataclass(frozen=True)
-class Signal:
+class ShownSignal:
     """What a regulator holds: arrays of its value, command and reference (none: 1), and how values are shown."""
 
     name: str
@@ -47,8 +47,8 @@ class Signal:
     command_unit: str = ""
 
 
-_COURSE = Signal("course", "course", "course_command", "course_reference", "deg", float(np.degrees(1.0)))
-_SPEED = Signal("speed", "speed", "speed_command", "speed_reference", "m/s")
+_COURSE = ShownSignal("course", "course", "course_command", "course_reference", "deg", float(np.degrees(1.0)))
+_SPEED = ShownSignal("speed", "speed", "speed_command", "speed_reference", "m/s")
 
 
 def regulated(result: Result) -> Regulated | None:
@@ -153,10 +153,10 @@ def _of_plant(title: str, fit: Fitted) -> Section:
 Kept = Mapping[tuple[int, int], Mapping[str, Vector]]
 
 
-def _signals(model: Regulated) -> tuple[Signal, ...]:
+def _signals(model: Regulated) -> tuple[ShownSignal, ...]:
     if isinstance(model, LinearLoop):
         given, measured = model.plant.data().units if model.plant.type == "data" else ("", "")
-        return (Signal("output", "output", "command", None, unit=measured, command_unit=given),)
+        return (ShownSignal("output", "output", "command", None, unit=measured, command_unit=given),)
     return {"course": (_COURSE,), "speed": (_SPEED,), "both": (_COURSE, _SPEED)}[model.loop]
 
 
@@ -186,7 +186,9 @@ def _findings(result: Result, designs: Mapping[str, int], kept: Kept, shown: Seq
     return tuple(found)
 
 
-def _by_scenario(result: Result, model: Regulated, signal: Signal, designs: Mapping[str, int], kept: Kept) -> Figure:
+def _by_scenario(
+    result: Result, model: Regulated, signal: ShownSignal, designs: Mapping[str, int], kept: Kept
+) -> Figure:
     """All designs in one scenario, which the reader selects."""
     names = {plain(f"{label}: {design_words(result, row)}"): row for label, row in designs.items()}
     plots = [
@@ -196,7 +198,7 @@ def _by_scenario(result: Result, model: Regulated, signal: Signal, designs: Mapp
     return _figure(f"Chosen designs: {signal.name}", model, signal, plots, scenario_choice(result))
 
 
-def _by_design(result: Result, model: Regulated, signal: Signal, designs: Mapping[str, int], kept: Kept) -> Figure:
+def _by_design(result: Result, model: Regulated, signal: ShownSignal, designs: Mapping[str, int], kept: Kept) -> Figure:
     """One design, which the reader selects, in all scenarios."""
     scenarios = [plain(name) for name in scenario_names(result)[:DRAWN]]
     plots = [
@@ -207,7 +209,11 @@ def _by_design(result: Result, model: Regulated, signal: Signal, designs: Mappin
 
 
 def _figure(
-    title: str, model: Regulated, signal: Signal, plots: Sequence[list[Trace]], choices: Mapping[str, Sequence[str]]
+    title: str,
+    model: Regulated,
+    signal: ShownSignal,
+    plots: Sequence[list[Trace]],
+    choices: Mapping[str, Sequence[str]],
 ) -> Figure:
     marks = [
         {"type": "line", "x0": t, "x1": t, "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
@@ -251,7 +257,9 @@ def _events(model: Regulated) -> list[tuple[float, str]]:
     return [(model.load_at or round(0.5 * model.horizon / model.sample_time) * model.sample_time, "load")]
 
 
-def _traces(model: Regulated, signal: Signal, runs: Sequence[tuple[str, Mapping[str, Vector] | None]]) -> list[Trace]:
+def _traces(
+    model: Regulated, signal: ShownSignal, runs: Sequence[tuple[str, Mapping[str, Vector] | None]]
+) -> list[Trace]:
     """Reference, then value and command of each run; one without arrays is empty."""
     sampled = isinstance(model, TrackedCarrier) or model.sample_time is not None
     time, reference = _references(signal, [arrays for _, arrays in runs if arrays is not None])
@@ -272,7 +280,7 @@ def _traces(model: Regulated, signal: Signal, runs: Sequence[tuple[str, Mapping[
     return traces
 
 
-def _references(signal: Signal, kept: Sequence[Mapping[str, Vector]]) -> tuple[Vector, Vector]:
+def _references(signal: ShownSignal, kept: Sequence[Mapping[str, Vector]]) -> tuple[Vector, Vector]:
     """Time and value of the references of runs, each once, with gaps (NaN) between different ones."""
     if not kept:
         return np.empty(0), np.empty(0)

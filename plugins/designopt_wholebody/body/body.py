@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.former import former_names
 from designopt_wholebody.body.inertia import MassProperties
 
 Array = NDArray[np.float64]
@@ -22,7 +24,7 @@ AXES = ("u", "v", "w")
 
 
 @dataclass(frozen=True, eq=False)
-class Body:
+class BodySegment:
     """A segment of a subject.
 
     `start` is the place of its first coordinate in q. `base` (3, k) are the vectors X' that the coordinates span in
@@ -119,3 +121,7 @@ class Body:
     def triples_of(self, q: Array) -> Array:
         """(..., triples, 3) its points and vectors in q (..., n)."""
         return q[..., self.columns].reshape((*q.shape[:-1], self.triples, 3))
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"Body": "BodySegment"})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_wholebody.model.schema import Axis, Cross, Factor, Frame, Model
+from designopt_wholebody.model.schema import Axis, BodyModel, Cross, Factor, SegmentFrame
 
 Array = NDArray[np.float64]
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 _MIRROR = np.array([1.0, 1.0, -1.0])
 
 
-def with_derived(model: Model, landmarks: Mapping[str, Array]) -> dict[str, Array]:
+def with_derived(model: BodyModel, landmarks: Mapping[str, Array]) -> dict[str, Array]:
     """`landmarks` (..., 3) and those that are means of them; a derived one that is given stays as it is.
 
     Means of landmarks that are missing are left out.
@@ -27,7 +27,7 @@ def with_derived(model: Model, landmarks: Mapping[str, Array]) -> dict[str, Arra
     return known
 
 
-def axes_of(frame: Frame, landmarks: Mapping[str, Array], *, mirrored: bool) -> Array:
+def axes_of(frame: SegmentFrame, landmarks: Mapping[str, Array], *, mirrored: bool) -> Array:
     """(..., 3, 3) axes u, v, w of a segment as columns, right-handed; NaN where a landmark is missing or axes vanish.
 
     A segment of the left side (`mirrored`) is reflected into the right side, where the formulas of the frame hold, and

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.plugin import closest
-from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
 from designopt_wholebody.body.inertia import MassProperties, mass_of, mass_properties, possible
 from designopt_wholebody.constraints.constraints import Constraints
 from designopt_wholebody.constraints.stating import onto_ellipsoid, state_constraints
-from designopt_wholebody.model.schema import Joint, Model, Segment
+from designopt_wholebody.model.schema import BodyModel, Joint, Segment
 
 Array = NDArray[np.float64]
 
@@ -30,10 +30,10 @@ class Subject:
     `landmarks` (3,) are those of the static posture, `mass` the body mass in kg, `model` the file that all came from.
     """
 
-    model: Model
+    model: BodyModel
     mass: float
     landmarks: Mapping[str, Array]
-    bodies: Mapping[str, Body]
+    bodies: Mapping[str, BodySegment]
     constraints: Constraints
     q0: Array
 
@@ -61,7 +61,9 @@ class Subject:
         return np.asarray(total / sum(body.inertia.mass for body in self.bodies.values()))
 
 
-def make_subject(model: Model, landmarks: Mapping[str, ArrayLike] | None = None, mass: float | None = None) -> Subject:
+def make_subject(
+    model: BodyModel, landmarks: Mapping[str, ArrayLike] | None = None, mass: float | None = None
+) -> Subject:
     """The subject of `mass` kg whose static `landmarks` (3,) m are given; the model's own where they are not.
 
     Given landmarks replace the model's altogether; derived ones are computed. Raises `SubjectError` for landmarks that
@@ -80,7 +82,7 @@ def make_subject(model: Model, landmarks: Mapping[str, ArrayLike] | None = None,
     known = with_derived(model, known)
     frames = {name: _frame(model, name, known) for name in model.segments}
     _put_on_surfaces(model, known, frames)
-    bodies: dict[str, Body] = {}
+    bodies: dict[str, BodySegment] = {}
     start = 0
     for name, segment in model.segments.items():
         bodies[name] = _body(model, name, segment, start, known, frames[name], mass)
@@ -90,7 +92,7 @@ def make_subject(model: Model, landmarks: Mapping[str, ArrayLike] | None = None,
     return Subject(model, mass, known, bodies, constraints, q0)
 
 
-def _needed(model: Model, name: str, known: Mapping[str, Array]) -> Array:
+def _needed(model: BodyModel, name: str, known: Mapping[str, Array]) -> Array:
     if name not in known:
         parts = model.derived.get(name)
         of = f" (the mean of {', '.join(parts)})" if parts else ""
@@ -100,7 +102,7 @@ def _needed(model: Model, name: str, known: Mapping[str, Array]) -> Array:
     return known[name]
 
 
-def _frame(model: Model, name: str, known: Mapping[str, Array]) -> tuple[Array, Array]:
+def _frame(model: BodyModel, name: str, known: Mapping[str, Array]) -> tuple[Array, Array]:
     """Origin and axes of a segment; a rod has its first point and its own line as x."""
     segment = model.segments[name]
     for landmark in segment.points:
@@ -128,7 +130,7 @@ def _frame(model: Model, name: str, known: Mapping[str, Array]) -> tuple[Array, 
     return known[segment.frame.origin], axes
 
 
-def _put_on_surfaces(model: Model, known: dict[str, Array], frames: Mapping[str, tuple[Array, Array]]) -> None:
+def _put_on_surfaces(model: BodyModel, known: dict[str, Array], frames: Mapping[str, tuple[Array, Array]]) -> None:
     for joint in model.joints.values():
         if joint.type == "ellipsoid":
             origin, axes = frames[joint.proximal]
@@ -138,14 +140,14 @@ def _put_on_surfaces(model: Model, known: dict[str, Array], frames: Mapping[str,
 
 
 def _body(
-    model: Model,
+    model: BodyModel,
     name: str,
     segment: Segment,
     start: int,
     known: Mapping[str, Array],
     frame: tuple[Array, Array],
     mass: float,
-) -> Body:
+) -> BodySegment:
     origin, axes = frame
     mirrored = name in model.mirrored
     names = _landmarks(model, name, segment)
@@ -170,7 +172,9 @@ def _body(
     if len(segment.points) == 2:
         columns.insert(0, local[segment.points[1]] - first)
     base = np.column_stack(columns)
-    body = Body(name, segment.layout, start, segment.points, segment.vectors, first, base, inertia, local, mirrored)
+    body = BodySegment(
+        name, segment.layout, start, segment.points, segment.vectors, first, base, inertia, local, mirrored
+    )
     if not segment.layout == "2p" and body.condition > 1e3:
         raise SubjectError(
             f"the points and vectors of segment '{name}' are almost dependent (condition {body.condition:.0f});"
@@ -179,7 +183,7 @@ def _body(
     return body
 
 
-def _landmarks(model: Model, name: str, segment: Segment) -> list[str]:
+def _landmarks(model: BodyModel, name: str, segment: Segment) -> list[str]:
     """Landmarks of a segment: its own, of which a posture may lack some, and those of joints that name it."""
     names = [*segment.points, *segment.landmarks]
     for joint in model.joints.values():
@@ -195,6 +199,6 @@ def _of_joint(joint: Joint, segment: str) -> list[str]:
     return [*names, *joint.points] if segment == joint.distal else names
 
 
-def _static(body: Body, known: Mapping[str, Array], frame: tuple[Array, Array]) -> Array:
+def _static(body: BodySegment, known: Mapping[str, Array], frame: tuple[Array, Array]) -> Array:
     vectors = [frame[1][:, "uvw".index(v)] for v in body.vectors]
     return np.concatenate([*(known[point] for point in body.points), *vectors])

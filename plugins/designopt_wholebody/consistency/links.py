@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Links:
+class JointGroup:
     """g joints of one type ("free" for a root) and depth.
 
     `child`, `parent` (g,) are places of bodies; `at_child`, `at_parent` (g, 3) is the joint's centre from the first
@@ -67,7 +67,7 @@ class Links:
         return N.swapaxes(1, 2), r
 
 
-def links_of(subject: Subject) -> tuple[Links, ...]:
+def links_of(subject: Subject) -> tuple[JointGroup, ...]:
     """Groups of the joints of a subject, parents before children; raises `NoTree` where joints close loops."""
     place = {name: b for b, name in enumerate(subject.bodies)} | {GROUND: len(subject.bodies)}
     joints = subject.model.joints
@@ -92,7 +92,7 @@ def links_of(subject: Subject) -> tuple[Links, ...]:
                 a, b = _axes(subject, joints[link.joint], link)
                 cosine[k] = a @ b
                 axis_parent[k], axis_child[k] = a @ _static(subject, link.parent), b @ _static(subject, link.body)
-        made.append(Links(kind, child, parent, at_child, at_parent, axis_child, axis_parent, cosine))
+        made.append(JointGroup(kind, child, parent, at_child, at_parent, axis_child, axis_parent, cosine))
     return tuple(made)
 
 

@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-class Loops:
+class LoopClosures:
     """m rows l · (ξ_second - ξ_first) = e to first order; `first`, `second` (m,) are places of bodies.
 
     One row for each point on an ellipsoid, pᵀ H p = 1 with p = Aᵀ (r - centre); three for each contact, between the

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from designopt_recordings.frames import Status
+from designopt_recordings.frames import StatusEnum
 from numpy.typing import ArrayLike, NDArray
 
 from designopt_wholebody.body.subject import Subject
@@ -31,7 +31,7 @@ Method = Literal["recursion", "schur", "augmented_lagrangian"]
 _CHUNK = {"recursion": 256, "schur": 16, "augmented_lagrangian": 16}
 
 
-class ConsistencyStatus(Status):
+class ConsistencyStatus(StatusEnum):
     """How the search for consistent positions of one frame ended."""
 
     OK = 0, "consistent"

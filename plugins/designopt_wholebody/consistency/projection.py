@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_wholebody.consistency.links import Links
+from designopt_wholebody.consistency.links import JointGroup
 from designopt_wholebody.consistency.poses import Poses
 from designopt_wholebody.consistency.recursion import Recursion
 from designopt_wholebody.consistency.stacked import cross, dot, product, transposed, turned
@@ -61,7 +61,7 @@ class RecursiveProjection:
         omega = 0.5 * cross(transposed(self.poses.rotation[:-1]), rates).sum(axis=1)
         return np.concatenate([omega, np.zeros_like(omega[:1])])
 
-    def _bent(self, links: Links, omega: Array, zdot: Array) -> tuple[Array, Array]:
+    def _bent(self, links: JointGroup, omega: Array, zdot: Array) -> tuple[Array, Array]:
         """N of a group of links, and r that the rates leave to the second rates of their joints."""
         poses = self.poses
         N, r = links.motion(poses)

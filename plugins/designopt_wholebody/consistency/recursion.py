@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.contacts import Contacts, open_rows
-from designopt_wholebody.consistency.links import Links, links_of
-from designopt_wholebody.consistency.loops import Loops
+from designopt_wholebody.consistency.links import JointGroup, links_of
+from designopt_wholebody.consistency.loops import LoopClosures
 from designopt_wholebody.consistency.poses import Poses, Shapes
 from designopt_wholebody.consistency.relaxation import NEAR, relaxation
 from designopt_wholebody.consistency.stacked import product, solved, transposed
@@ -44,7 +44,7 @@ class Recursion:
         if rods := [name for name, body in subject.bodies.items() if body.rod]:
             raise NoTree(f"model '{subject.model.model}': '{rods[0]}' is a rod")
         self.subject, self.shapes = subject, Shapes.of(subject)
-        self.loops = Loops(subject, contact_bodies)
+        self.loops = LoopClosures(subject, contact_bodies)
         # groups of links, and whether one of them leads to a row of a loop: to others its unit force does not come
         carried, groups = {*self.loops.first.tolist(), *self.loops.second.tolist()}, []
         for links in reversed(links_of(subject)):
@@ -125,7 +125,7 @@ class _Share:
     `free` (g, k, c, f) has a column for the fit and, where the group `carries`, one for each row of a loop.
     """
 
-    links: Links
+    links: JointGroup
     carries: bool
     N: Array
     r: Array

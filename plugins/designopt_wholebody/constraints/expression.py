@@ -8,23 +8,23 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.body import BodySegment
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Expression:
+class VectorExpression:
     """A vector of three components: a sum of triples of q, by the place of each, and a `constant` (3,)."""
 
     triples: Mapping[int, float] = field(default_factory=dict)
     constant: Array = field(default_factory=lambda: np.zeros(3))
 
-    def __sub__(self, other: Expression) -> Expression:
+    def __sub__(self, other: VectorExpression) -> VectorExpression:
         made = dict(self.triples)
         for place, value in other.triples.items():
             made[place] = made.get(place, 0.0) - value
-        return Expression(made, self.constant - other.constant)
+        return VectorExpression(made, self.constant - other.constant)
 
     def value(self, q: Array) -> Array:
         """(..., 3) for coordinates q (..., n)."""
@@ -34,23 +34,23 @@ class Expression:
         return total
 
 
-def expression(body: Body, coefficients: Array) -> Expression:
+def expression(body: BodySegment, coefficients: Array) -> VectorExpression:
     """Point or direction of a body by its coefficients (`Body.point`, `Body.direction`, `Body.landmark`)."""
     pairs = enumerate(coefficients.tolist())
-    return Expression({body.start + 3 * k: value for k, value in pairs if abs(value) > 1e-15})
+    return VectorExpression({body.start + 3 * k: value for k, value in pairs if abs(value) > 1e-15})
 
 
-def basic_point(body: Body, index: int) -> Expression:
+def basic_point(body: BodySegment, index: int) -> VectorExpression:
     """One of the basic points of a body."""
-    return Expression({body.start + 3 * index: 1.0})
+    return VectorExpression({body.start + 3 * index: 1.0})
 
 
-def unit_vector(body: Body, index: int) -> Expression:
+def unit_vector(body: BodySegment, index: int) -> VectorExpression:
     """One of the unit vectors of a body."""
-    return Expression({body.start + 3 * (len(body.points) + index): 1.0})
+    return VectorExpression({body.start + 3 * (len(body.points) + index): 1.0})
 
 
-def axis(body: Body, name: str) -> Expression:
+def axis(body: BodySegment, name: str) -> VectorExpression:
     """The axis u, v or w of a body: a coordinate where it is one, else a sum of them."""
     if name in body.vectors:
         return unit_vector(body, body.vectors.index(name))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_wholebody.constraints.expression import Expression
+from designopt_wholebody.constraints.expression import VectorExpression
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -71,7 +71,7 @@ def _summed(values: Array, rows: Integers, m: int) -> Array:
     return total
 
 
-class Rows:
+class QuadraticRows:
     """Rows in the making: each is stated by dot products of expressions, then all become one `Quadratic`."""
 
     def __init__(self) -> None:
@@ -82,14 +82,16 @@ class Rows:
     def __len__(self) -> int:
         return len(self._constant)
 
-    def vector(self, zero: Expression) -> None:
+    def vector(self, zero: VectorExpression) -> None:
         """Three rows: an expression that must vanish."""
         for k in range(3):
             row = self._new(float(zero.constant[k]))
             for place, value in zero.triples.items():
                 self._add_linear(row, place + k, value)
 
-    def dot(self, a: Expression, b: Expression, value: float = 0.0, *, weights: Array | None = None) -> None:
+    def dot(
+        self, a: VectorExpression, b: VectorExpression, value: float = 0.0, *, weights: Array | None = None
+    ) -> None:
         """One row: aᵀ H b - value = 0, with `weights` H (3, 3), the identity where none are given."""
         H = np.eye(3) if weights is None else weights
         row = self._new(float(a.constant @ H @ b.constant) - value)

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.constraints.constraints import Constraints, RowName
-from designopt_wholebody.constraints.expression import Expression, axis, basic_point, expression, unit_vector
-from designopt_wholebody.constraints.quadratic import Rows
+from designopt_wholebody.constraints.expression import VectorExpression, axis, basic_point, expression, unit_vector
+from designopt_wholebody.constraints.quadratic import QuadraticRows
 from designopt_wholebody.model.schema import GROUND, Joint
 
 Array = NDArray[np.float64]
 
 
 def state_constraints(
-    bodies: Mapping[str, Body], joints: Mapping[str, Joint], landmarks: Mapping[str, Array], q: Array
+    bodies: Mapping[str, BodySegment], joints: Mapping[str, Joint], landmarks: Mapping[str, Array], q: Array
 ) -> Constraints:
     """Every row of `bodies` and `joints`; q (n,) is the static posture, in which each of them vanishes.
 
@@ -28,9 +28,9 @@ def state_constraints(
 
 
 class _Stating:
-    def __init__(self, bodies: Mapping[str, Body], landmarks: Mapping[str, Array], q: Array) -> None:
+    def __init__(self, bodies: Mapping[str, BodySegment], landmarks: Mapping[str, Array], q: Array) -> None:
         self.bodies, self.landmarks, self.q = bodies, landmarks, q
-        self.rows, self.lifted = Rows(), Rows()
+        self.rows, self.lifted = QuadraticRows(), QuadraticRows()
         self.names: list[RowName] = []
 
     def all(self, joints: Mapping[str, Joint]) -> Constraints:
@@ -47,14 +47,14 @@ class _Stating:
         """Give the rows stated since the last call their name."""
         self.names.extend([RowName(kind, owner, per_metre)] * (len(self.rows) - len(self.names)))
 
-    def _static(self, a: Expression, b: Expression) -> float:
+    def _static(self, a: VectorExpression, b: VectorExpression) -> float:
         return float(a.value(self.q) @ b.value(self.q))
 
-    def _constant(self, a: Expression, b: Expression) -> None:
+    def _constant(self, a: VectorExpression, b: VectorExpression) -> None:
         """a · b keeps its static value."""
         self.rows.dot(a, b, self._static(a, b))
 
-    def _rigid(self, body: Body) -> None:
+    def _rigid(self, body: BodySegment) -> None:
         vectors = [unit_vector(body, k) for k in range(len(body.vectors))]
         if len(body.points) == 2:
             line = basic_point(body, 0) - basic_point(body, 1)
@@ -73,9 +73,9 @@ class _Stating:
                 self._constant(vector, line)
             self._named("rigid", body.name, 1.0 / length)
 
-    def _point(self, segment: str, landmark: str) -> Expression:
+    def _point(self, segment: str, landmark: str) -> VectorExpression:
         if segment == GROUND:
-            return Expression(constant=self.landmarks[landmark])
+            return VectorExpression(constant=self.landmarks[landmark])
         body = self.bodies[segment]
         return expression(body, body.landmark(landmark))
 
@@ -94,9 +94,9 @@ class _Stating:
         direction = axis_in(joint, self.bodies, self.landmarks, self.q)
         self.rows.vector(self._direction(joint.proximal, direction) - self._direction(joint.distal, direction))
 
-    def _direction(self, segment: str, direction: Array) -> Expression:
+    def _direction(self, segment: str, direction: Array) -> VectorExpression:
         if segment == GROUND:
-            return Expression(constant=direction)
+            return VectorExpression(constant=direction)
         body = self.bodies[segment]
         return expression(body, body.direction(body.axes(self.q).T @ direction))
 
@@ -110,11 +110,11 @@ class _Stating:
             start = len(self.q) + len(self.lifted)
             for local in "uvw":
                 self.lifted.dot(axis(thorax, local), from_centre)
-            p = Expression({start: 1.0})
+            p = VectorExpression({start: 1.0})
             self.rows.dot(p, p, 1.0, weights=H)
 
 
-def axis_in(joint: Joint, bodies: Mapping[str, Body], landmarks: Mapping[str, Array], q: Array) -> Array:
+def axis_in(joint: Joint, bodies: Mapping[str, BodySegment], landmarks: Mapping[str, Array], q: Array) -> Array:
     """(3,) unit axis of a revolute joint in the static posture q (n,), laboratory's frame."""
     if isinstance(joint.axis, str):
         return axis(bodies[joint.proximal], joint.axis).value(q)

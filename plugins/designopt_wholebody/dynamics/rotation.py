@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.body import BodySegment
 
 Array = NDArray[np.float64]
 
@@ -18,7 +18,7 @@ def skew(v: Array) -> Array:
     return made
 
 
-def angular_matrix(body: Body, q: Array) -> Array:
+def angular_matrix(body: BodySegment, q: Array) -> Array:
     """(f, 3, size) G of a body with ω = G q̇, for velocities that keep the body rigid.
 
     ω = T⁻¹ Σ u × u̇ with T = Σ (u·u I - u uᵀ) over the unit vectors of the body: the least-squares rotation, one formula
@@ -34,6 +34,6 @@ def angular_matrix(body: Body, q: Array) -> Array:
     return G
 
 
-def angular_velocity(body: Body, q: Array, qdot: Array) -> Array:
+def angular_velocity(body: BodySegment, q: Array, qdot: Array) -> Array:
     """(f, 3) ω rad/s; with q̈ in the place of q̇ the angular acceleration (the terms with q̇ cancel)."""
     return np.asarray(0.5 * np.cross(body.axes(q), body.axes(qdot), axis=-2).sum(axis=-1))

@@ -20,7 +20,7 @@ _SHORTEST = 1e-9
 
 
 @dataclass(frozen=True)
-class Spring:
+class SpringActuator:
     """A spring with a damper and an actuator between two points, each a (segment, landmark).
 
     The tension T = stiffness (s - rest) + damping ṡ - push pulls the points together; `push` N is the actuator's force
@@ -45,7 +45,7 @@ class Forces:
     """
 
     subject: Subject
-    springs: tuple[Spring, ...] = ()
+    springs: tuple[SpringActuator, ...] = ()
     gravity: Array = field(default_factory=GRAVITY.copy)
     given: Callable[[float], Array] | None = None
     turning: tuple[Turning, ...] = ()
@@ -60,7 +60,7 @@ class Forces:
         object.__setattr__(self, "_weight", weight)
         object.__setattr__(self, "_ends", tuple(self._difference(spring) for spring in self.springs))
 
-    def _difference(self, spring: Spring) -> Array:
+    def _difference(self, spring: SpringActuator) -> Array:
         """(3, n + 1): the vector from the first to the second point is this times (q, 1)."""
         made = np.zeros((3, self.subject.n + 1))
         for sign, (segment, landmark) in ((-1.0, spring.first), (1.0, spring.second)):
@@ -99,7 +99,7 @@ class Forces:
             K, C = K + more_K, C + more_C
         return K, C
 
-    def _state(self, spring: Spring, B: Array, q: Array, qdot: Array) -> tuple[float, Array, Array, float]:
+    def _state(self, spring: SpringActuator, B: Array, q: Array, qdot: Array) -> tuple[float, Array, Array, float]:
         d, w = B[:, :-1] @ q + B[:, -1], B[:, :-1] @ qdot
         s = max(float(np.linalg.norm(d)), _SHORTEST)
         e = d / s
@@ -116,7 +116,7 @@ class Forces:
         return np.asarray(energy)
 
 
-def model_springs(subject: Subject) -> tuple[Spring, ...]:
+def model_springs(subject: Subject) -> tuple[SpringActuator, ...]:
     """The springs between points of a subject's model."""
     stated = subject.model.springs.values()
-    return tuple(Spring(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in stated)
+    return tuple(SpringActuator(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in stated)

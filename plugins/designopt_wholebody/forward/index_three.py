@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations
-from designopt_wholebody.forward.integrators import Recorder, Trajectory
+from designopt_wholebody.forward.integrators import IntegratedMotion, Recorder
 
 Array = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ def index_three(
     penalty: float = 1e7,
     tolerance: float = 1e-10,
     most: int = 20,
-) -> Trajectory:
+) -> IntegratedMotion:
     """A trajectory from q, q̇ (n,), which fulfil the constraints; a step ends when ‖Δq‖ < `tolerance` m."""
     subject, h, alpha = forces.subject, step, penalty
     constraints, M = subject.constraints, subject.mass_matrix()

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from designopt.former import former_names
 
 Array = NDArray[np.float64]
 Acceleration = Callable[[float, Array, Array], Array]
@@ -23,7 +25,7 @@ MOULTON = {1: (1.0,), 2: (1 / 2, 1 / 2), 3: (5 / 12, 8 / 12, -1 / 12), 4: (9 / 2
 
 
 @dataclass(frozen=True, eq=False)
-class Trajectory:
+class IntegratedMotion:
     """q, q̇, q̈ (k, n) at `time` (k,); `iterations` (k,) and `increment` (k,) m of the step that led there.
 
     `systems` counts the linear systems solved. `message` is empty, or says why the trajectory ends early.
@@ -58,11 +60,11 @@ class Recorder:
         self.iterations[self.at], self.increment[self.at] = iterations, increment
         return True
 
-    def trajectory(self) -> Trajectory:
+    def trajectory(self) -> IntegratedMotion:
         k = self.at + 1
         early = k < len(self.q)
         message = f"the simulation diverged after {self.at * self.h:g} s: take a shorter step" if early else ""
-        return Trajectory(
+        return IntegratedMotion(
             np.asarray(np.arange(k) * self.h, dtype=np.float64),
             self.q[:k],
             self.qdot[:k],
@@ -75,7 +77,7 @@ class Recorder:
 
 def trapezoidal(
     f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, tolerance: float = 1e-10, most: int = 20
-) -> Trajectory:
+) -> IntegratedMotion:
     """Trapezoidal rule with fixed-point iteration, from q + h q̇ + ½ h² q̈ (the full step; the thesis prints h/2)."""
     h = step
     made = Recorder(steps, q, qdot, f(0.0, q, qdot), h)
@@ -105,7 +107,7 @@ def adams(
     order: int = 4,
     tolerance: float = 1e-10,
     most: int = 20,
-) -> Trajectory:
+) -> IntegratedMotion:
     """Adams-Bashforth of order k - 1 predicts, Adams-Moulton of order k corrects until the positions change no more.
 
     Runge-Kutta of order 4 makes the first steps.
@@ -148,7 +150,7 @@ def _runge_kutta(rate: Callable[[float, Array], Array], t: float, y: Array, firs
     return np.asarray(y + h / 6 * (first + 2 * second + 2 * third + fourth))
 
 
-def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, rtol: float = 1e-8) -> Trajectory:
+def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, rtol: float = 1e-8) -> IntegratedMotion:
     """SciPy's BDF with steps and order of its own, read at equal steps; the iterations are not known (0)."""
     from scipy.integrate import solve_ivp
 
@@ -168,3 +170,7 @@ def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, rtol
         if not made.add(y[:n], y[n:], f(float(t), y[:n], y[n:]), 0, 0.0):
             break
     return made.trajectory()
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"Trajectory": "IntegratedMotion"})

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations, Formulation
 from designopt_wholebody.forward.index_three import index_three
-from designopt_wholebody.forward.integrators import Integrator, Trajectory, adams, bdf, trapezoidal
+from designopt_wholebody.forward.integrators import IntegratedMotion, Integrator, adams, bdf, trapezoidal
 
 Array = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ def simulate(
     penalty: float = 1e7,
     tolerance: float = 1e-10,
     order: int = 4,
-) -> Trajectory:
+) -> IntegratedMotion:
     """A trajectory of `duration` s from q, q̇ (n,) in steps of `step` s.
 
     `penalty` is α of LP, LA and LAP; `tolerance` m ends the iterations of a trapezoidal step; `order` is that of the
@@ -67,7 +67,7 @@ def simulate(
     return replace(trajectory, systems=f.systems)
 
 
-def measures(forces: Forces, trajectory: Trajectory) -> Measures:
+def measures(forces: Forces, trajectory: IntegratedMotion) -> Measures:
     """Violations and energy of a trajectory."""
     constraints, M = forces.subject.constraints, forces.subject.mass_matrix()
     entries = constraints.entries(trajectory.q)

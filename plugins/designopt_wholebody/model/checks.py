@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt_wholebody.model.mirror import left_of
-from designopt_wholebody.model.schema import GROUND, NEEDS, Cross, Inertia, Joint, Model, Segment
+from designopt_wholebody.model.schema import GROUND, NEEDS, BodyModel, Cross, Inertia, Joint, Segment
 
 #: Points and vectors of a layout.
 _SIZES = {"1p3v": (1, 3), "2p2v": (2, 2), "2p": (2, 0)}
@@ -14,7 +14,7 @@ _AXES = ("u", "v", "w")
 _OPTIONAL = ("at", "axes", "axis", "compression", "spring", "points", "centre", "radii", "attitude")
 
 
-def mistakes(model: Model) -> list[Finding]:
+def mistakes(model: BodyModel) -> list[Finding]:
     """Everything that is wrong with a model whose values are of the right kind, in the order of the file."""
     return list(_mistakes(model))
 
@@ -23,7 +23,7 @@ def _with_left(names: Iterable[str]) -> dict[str, None]:
     return dict.fromkeys(side for name in names for side in (name, left_of(name)))
 
 
-def _mistakes(model: Model) -> Iterator[Finding]:
+def _mistakes(model: BodyModel) -> Iterator[Finding]:
     if model.sides == "both":
         for name in model.segments:
             if name.endswith("_L"):
@@ -137,7 +137,7 @@ def _inertia(inertia: Inertia, rod: bool, landmarks: dict[str, None]) -> Iterato
     yield from _unknown(("centre_at",), inertia.centre_at, landmarks, "landmark")
 
 
-def _joint(joint: Joint, model: Model, segments: dict[str, None], landmarks: dict[str, None]) -> Iterator[Finding]:
+def _joint(joint: Joint, model: BodyModel, segments: dict[str, None], landmarks: dict[str, None]) -> Iterator[Finding]:
     yield from _unknown(("proximal",), (joint.proximal,), {**segments, GROUND: None}, "segment")
     yield from _unknown(("distal",), (joint.distal,), segments, "segment")
     if joint.proximal == joint.distal:

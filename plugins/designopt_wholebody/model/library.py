@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from designopt.plugin import closest
 from designopt_wholebody.model.reading import read_model
-from designopt_wholebody.model.schema import Model
+from designopt_wholebody.model.schema import BodyModel
 
 
 def bundled() -> tuple[str, ...]:
@@ -25,6 +25,6 @@ def content_of(name: str) -> bytes:
     return files("designopt_wholebody.model").joinpath("files", f"{name}.yaml").read_bytes()
 
 
-def load_model(name: str) -> Model:
+def load_model(name: str) -> BodyModel:
     """A bundled model; raises `KeyError` for a name that there is none of."""
     return read_model(content_of(name), f"{name}.yaml", content_of)

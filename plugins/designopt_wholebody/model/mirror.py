@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar
 
-from designopt_wholebody.model.schema import Angles, Joint, Model
+from designopt_wholebody.model.schema import Angles, BodyModel, Joint
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def renamed(value: T) -> T:
     return value
 
 
-def both_sides(model: Model) -> Model:
+def both_sides(model: BodyModel) -> BodyModel:
     """`model` with the left side written out after each entry of the right side.
 
     Landmarks always have both sides. Segments, joints and the rest are mirrored where the file says so; their frames

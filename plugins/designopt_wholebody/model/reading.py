@@ -1,4 +1,4 @@
-"""From the bytes of a model file to a `Model`, or to everything that is wrong with it, by line and column."""
+"""From the bytes of a model file to a `BodyModel`, or to everything that is wrong with it, by line and column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from designopt.study.language.findings import Finding, issues, nearest_or_all
 from designopt.study.language.yaml import Node, parse_bytes
 from designopt_wholebody.model.checks import mistakes
 from designopt_wholebody.model.mirror import both_sides
-from designopt_wholebody.model.schema import Model
+from designopt_wholebody.model.schema import BodyModel
 
 #: Gives the bytes of a model by its name, or raises `KeyError` with a sentence.
 Library = Callable[[str], bytes]
@@ -21,7 +21,7 @@ Library = Callable[[str], bytes]
 _MOST_BASES = 8
 
 
-def read_model(content: bytes, name: str, library: Library) -> Model:
+def read_model(content: bytes, name: str, library: Library) -> BodyModel:
     """The model in a file called `name`; `library` gives those that it may be based on.
 
     Raises `StudyError` with everything that is wrong, each with its line and column.
@@ -37,7 +37,7 @@ def read_model(content: bytes, name: str, library: Library) -> Model:
 
 @cache
 def _file() -> Checked:
-    return checker(Model)
+    return checker(BodyModel)
 
 
 def _no_files(name: str) -> NoReturn:

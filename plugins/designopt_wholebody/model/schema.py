@@ -31,7 +31,7 @@ Axis = Between | Cross
 
 
 @dataclass(frozen=True)
-class Frame:
+class SegmentFrame:
     """Axes of a segment by landmarks: u forward, v up, w to the right in the standing posture."""
 
     origin: Annotated[str, Q("", "landmark at the origin")]
@@ -71,7 +71,7 @@ class Segment:
     points: Annotated[tuple[str, ...], Q("", "landmarks that are basic points")]
     inertia: Annotated[Inertia, Q("", "mass and its distribution")]
     vectors: Annotated[tuple[Literal["u", "v", "w"], ...], Q("", "axes that are coordinates")] = ()
-    frame: Annotated[Frame | None, Q("", "axes by landmarks; a rod has none")] = None
+    frame: Annotated[SegmentFrame | None, Q("", "axes by landmarks; a rod has none")] = None
     landmarks: Annotated[tuple[str, ...], Q("", "other landmarks that move with it, where there are any")] = ()
     pose: Annotated[
         Literal["frame", "fit"],
@@ -171,7 +171,7 @@ class Root:
 
 
 @dataclass(frozen=True)
-class Model:
+class BodyModel:
     """A model file after reading: both sides written out, in the order of the file.
 
     `mirrored` names the segments whose frame and inertia are mirrored from the right side.

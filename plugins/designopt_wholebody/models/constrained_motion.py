@@ -14,7 +14,7 @@ from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting,
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
-from designopt_wholebody.forward.forces import Forces, Spring, model_springs
+from designopt_wholebody.forward.forces import Forces, SpringActuator, model_springs
 from designopt_wholebody.forward.formulations import Accelerations
 from designopt_wholebody.forward.simulation import measures, simulate
 from designopt_wholebody.forward.turning import turning_springs
@@ -115,7 +115,7 @@ class ConstrainedMotion:
 
     def _forces(self, scenario: Mapping[str, Any]) -> Forces:
         gravity = np.array([0.0, -float(scenario.get("gravity", 9.81)), 0.0])
-        own = (Spring(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in self.springs)
+        own = (SpringActuator(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in self.springs)
         springs = (*model_springs(self._subject), *own)
         return Forces(self._subject, springs, gravity, turning=turning_springs(self._subject))
 

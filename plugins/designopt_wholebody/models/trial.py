@@ -19,7 +19,7 @@ from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.dynamics.joint_loads import JointLoads
-from designopt_wholebody.model.schema import Model
+from designopt_wholebody.model.schema import BodyModel
 from designopt_wholebody.models.declared import ARRAYS, Preparing, TrialOf, TrialOutputs
 from designopt_wholebody.models.summed import ENDS, Summed
 from designopt_wholebody.models.varied import chosen, varied
@@ -118,7 +118,9 @@ class WholebodyTrial:
             raise Diverged(text, reason="no_frames")
         return summed.outputs(rebuilt), summed.arrays(arrays)
 
-    def _trial(self, body: Model, design: Preparing, scenario: TrialOf) -> tuple[Subject, Recording, JointLoads | None]:
+    def _trial(
+        self, body: BodyModel, design: Preparing, scenario: TrialOf
+    ) -> tuple[Subject, Recording, JointLoads | None]:
         if "recording" in scenario:
             static = scenario.get("static")
             if static is None:

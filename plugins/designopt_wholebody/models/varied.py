@@ -8,7 +8,7 @@ from typing import Any
 
 from designopt.plugin import InvalidDesign
 from designopt_wholebody.model.library import bundled, load_model
-from designopt_wholebody.model.schema import Model
+from designopt_wholebody.model.schema import BodyModel
 
 #: Segments by the beginning of their names, whose masses a design may scale together.
 _GROUPS = {
@@ -18,14 +18,14 @@ _GROUPS = {
 }
 
 
-def chosen(name: str) -> Model:
+def chosen(name: str) -> BodyModel:
     """The bundled model of this name; raises `InvalidDesign` where there is none."""
     if name not in bundled():
         raise InvalidDesign(f"there is no model '{name}'; there are {', '.join(bundled())}")
     return load_model(name)
 
 
-def varied(body: Model, design: Mapping[str, Any]) -> Model:
+def varied(body: BodyModel, design: Mapping[str, Any]) -> BodyModel:
     """The model with the masses of groups of segments and the radii of surfaces scaled by factors of a design.
 
     Tensors that are given scale with the mass.

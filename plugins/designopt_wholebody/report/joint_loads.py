@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping
 
 import numpy as np
-from designopt_recordings.frames import FrameStatus, Status
+from designopt_recordings.frames import FrameStatus, StatusEnum
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
@@ -168,5 +168,5 @@ def statuses(motions: Mapping[tuple[str, str], Arrays]) -> Table:
 
 def sentence(status: int) -> str:
     """What the status of a frame means."""
-    kinds: itertools.chain[Status] = itertools.chain(ConsistencyStatus, FrameStatus)
+    kinds: itertools.chain[StatusEnum] = itertools.chain(ConsistencyStatus, FrameStatus)
     return next((member.sentence for member in kinds if int(member) == status), f"status {status}")

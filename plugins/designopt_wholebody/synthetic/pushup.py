@@ -20,7 +20,7 @@ from designopt_wholebody.dynamics.inverse import inverse_dynamics
 from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.model.library import load_model
-from designopt_wholebody.synthetic.recorded import Errors, Trial, plate, recorded
+from designopt_wholebody.synthetic.recorded import Errors, SyntheticTrial, plate, recorded
 
 Array = NDArray[np.float64]
 Grip = Literal["closed", "open"]
@@ -45,7 +45,7 @@ def pushup(
     noise: float = 0.0003,
     hand_share: float = 0.65,
     seed: int = 1,
-) -> Trial:
+) -> SyntheticTrial:
     """A trial of `cycles` push-ups of `period` s at `rate` Hz; what is asked for again is not computed again.
 
     `skin` and `noise` are the markers' `Errors`. The hands carry `hand_share` of what both pairs of contacts can share;

@@ -10,7 +10,7 @@ from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 from numpy.typing import NDArray
 
-from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.inverse import inverse_dynamics
@@ -24,7 +24,7 @@ INTERNAL = ("CAC", "CAL", "GU_R", "GU_L", "CAQ_R", "CAQ_L", "PES_R", "PES_L", "P
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class SyntheticTrial:
     """A `recording` and a `static` one, and the truth: `subject`, `motion`, loads of `contact` and of the joints."""
 
     recording: Recording
@@ -53,7 +53,7 @@ def recorded(
     rate: float,
     period: float,
     errors: Errors,
-) -> Trial:
+) -> SyntheticTrial:
     """The trial of a motion at `rate` Hz with the given `period` s of the exercise."""
     rng = np.random.default_rng(errors.seed)
     markers = tuple(name for name in subject.model.landmarks if name not in INTERNAL)
@@ -63,7 +63,7 @@ def recorded(
     measured = positions + moving + errors.noise * rng.normal(size=positions.shape)
     every = tuple(subject.model.landmarks)
     standing = np.stack([subject.landmarks[name] for name in every])
-    return Trial(
+    return SyntheticTrial(
         recording=Recording(rate, true.time, markers, measured, plates=plates),
         static=Recording(rate, true.time[:2], every, np.repeat(standing[None], 2, axis=0)),
         subject=subject,
@@ -82,7 +82,7 @@ def plate(name: str, middle: Array, force: Array, moment: Array, rate: float) ->
     return ForcePlate(name, rate, force, moment, corners=corners)
 
 
-def _carrier(subject: Subject, landmark: str) -> Body:
+def _carrier(subject: Subject, landmark: str) -> BodySegment:
     return next(body for body in subject.bodies.values() if landmark in body.local)
 
 

@@ -21,7 +21,7 @@ from designopt_wholebody.dynamics.inverse import inverse_dynamics
 from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.model.library import load_model
-from designopt_wholebody.synthetic.recorded import Errors, Trial, plate, recorded
+from designopt_wholebody.synthetic.recorded import Errors, SyntheticTrial, plate, recorded
 
 Array = NDArray[np.float64]
 
@@ -41,7 +41,9 @@ _COARSE, _HARMONICS, _CORRECTIONS = 66, 10, 4
 
 
 @lru_cache(maxsize=4)
-def walk(*, cycles: int = 2, rate: float = 100.0, skin: float = 0.005, noise: float = 0.0003, seed: int = 1) -> Trial:
+def walk(
+    *, cycles: int = 2, rate: float = 100.0, skin: float = 0.005, noise: float = 0.0003, seed: int = 1
+) -> SyntheticTrial:
     """A trial of `cycles` strides at `rate` Hz, 1.05 m in 1.1 s each; what is asked for again is not computed again.
 
     One plate lies under each step. `skin` and `noise` are the markers' `Errors`. The whole number of frames that is

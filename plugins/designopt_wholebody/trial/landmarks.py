@@ -12,10 +12,10 @@ from designopt_recordings.gaps.spline import interpolated
 from designopt_recordings.recording import Recording
 from numpy.typing import NDArray
 
-from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
 from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
-from designopt_wholebody.model.schema import Model
+from designopt_wholebody.model.schema import BodyModel
 from designopt_wholebody.trial.marker_set import MarkerSet
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ class Landmarks:
     measured: tuple[str, ...]
 
 
-def static_subject(model: Model, static: Recording, markers: MarkerSet, mass: float) -> Subject:
+def static_subject(model: BodyModel, static: Recording, markers: MarkerSet, mass: float) -> Subject:
     """The subject of a static recording, by the means of its landmarks over the stillest fifth of a second.
 
     Raises `SubjectError` for landmarks that the recording does not give, and where no frame has all of them.
@@ -122,7 +122,7 @@ def _missing(positions: Mapping[str, Array]) -> int:
 
 
 def _complete(
-    body: Body, model: Model, positions: dict[str, Array], status: Integers, measured: tuple[str, ...]
+    body: BodySegment, model: BodyModel, positions: dict[str, Array], status: Integers, measured: tuple[str, ...]
 ) -> None:
     """Place what is missing of one segment, in `positions` and `status`, by what is known of it."""
     own = [name for name in body.local if name in model.landmarks]
@@ -184,7 +184,7 @@ def raw_coordinates(subject: Subject, landmarks: Mapping[str, Array]) -> Array:
     return q
 
 
-def _fitted(body: Body, names: list[str], known: Mapping[str, Array], frames: int) -> Array:
+def _fitted(body: BodySegment, names: list[str], known: Mapping[str, Array], frames: int) -> Array:
     """(frames, 3, 3) attitude of a segment by the rigid fit of its landmarks to the static shape; NaN where missing."""
     axes = np.full((frames, 3, 3), np.nan)
     stacked = np.stack([known[name] for name in names], axis=1)

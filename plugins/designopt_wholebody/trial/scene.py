@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_wholebody.body.body import Body
+from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.constraints.stating import ellipsoid_form
 from designopt_wholebody.dynamics.loads import Loads
@@ -29,7 +29,7 @@ def sticks(subject: Subject, q: Array) -> Array:
     return np.stack(lines, axis=1)
 
 
-def _far_end(body: Body, at: str) -> str:
+def _far_end(body: BodySegment, at: str) -> str:
     """The landmark that is farthest from `at`."""
     return max(body.local, key=lambda name: float(np.linalg.norm(body.local[name] - body.local[at])))
 

@@ -27,7 +27,7 @@ from designopt_mechanics.rods.matrices import bias, mass_matrix
 from designopt_mechanics.rods.outputs import energies, velocities
 from designopt_mechanics.rods.tree import Rod, RodTree
 from designopt_mechanics.shoulder.chain import GRAVITY, shoulder
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree_rows import TreeRows
 
 from designopt.dynamics import Simulator
@@ -70,7 +70,7 @@ def peer(*arguments: str) -> Any:
 def test_inverse_dynamics_of_the_shoulder_is_400_times_the_literal_form(record_property: Any) -> None:
     """14 joints, 3 coordinates: rows of compiled code against the Kronecker products of the paper."""
     tree = shoulder("original")
-    s = State.symbols(tree)
+    s = TreeState.symbols(tree)
     bodies = []
     for number, frame in enumerate(tree.frames):
         body, motion = frame.body, frame.motions[0]

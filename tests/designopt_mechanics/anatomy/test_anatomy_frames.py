@@ -13,7 +13,7 @@ from designopt_mechanics.anatomy.frames import AnatomyFrames, AnatomyRows
 from designopt_mechanics.anatomy.inverse import Inverse, Shared
 from designopt_mechanics.anatomy.laws import Muscle
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 from designopt_mechanics.wires import lengths
 from designopt_muscle.sharing.muscles import Muscles
@@ -57,7 +57,7 @@ def test_the_arrays_of_a_trial_are_those_of_its_single_frames(arm: Anatomy, solv
     assert np.abs(found.joints - single).max() < 1e-8
     own = np.einsum("nfrc,nfr->nfc", found.axes, found.joints[:, :, 3:])
     assert np.abs(found.joints_own[:, :, 3:] - own).max() < 1e-12
-    s = State.symbols(arm.tree)
+    s = TreeState.symbols(arm.tree)
     dl = ca.Function("dl", [s.z, s.dz], [s.rate(lengths(s, arm.wires)), s.velocity(Point("radius"))])
     z, dz = np.concatenate([motion(0.2)[0], solved[10].pose]), np.concatenate([motion(0.2)[1], np.zeros(3)])
     rate, speed = (np.asarray(r, float).ravel() for r in dl(z, dz))
@@ -71,7 +71,7 @@ def test_a_load_moves_inverse_and_forward_dynamics_as_virtual_work_says(arm: Ana
     q, dq, ddq = (part[None] for part in motion(0.2))
     rows, rest, none = AnatomyRows(arm, ["radius"], compiled=False), np.zeros((1, 3)), np.zeros((1, 20))
     force, at = np.array([12.0, -7.0, 30.0]), (0.01, 0.03, -0.2)
-    s = State.symbols(arm.tree)
+    s = TreeState.symbols(arm.tree)
     place = s.position(Point("radius", at))
     work = ca.Function("J", [s.z], [place, ca.densify(ca.jacobian(place, s.z))])
     here, J = (np.asarray(r, float) for r in work(np.concatenate([q[0], rest[0]])))

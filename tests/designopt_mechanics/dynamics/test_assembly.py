@@ -14,7 +14,7 @@ from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.functions.affine import Affine
 from designopt_mechanics.loads import Load
 from designopt_mechanics.motions import Rotate, Slide
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Coordinate, Frame, Tree, TreeError
 
 GRAVITY = (0.5, -9.0, 2.0)
@@ -55,7 +55,7 @@ def compared(tree: Tree, seed: int, order: Any) -> tuple[float, float, int]:
     last = tree.frames[-1].name
     load = rng.normal(size=6)
     found = Assembly(tree).accelerations(z, dz, tau, GRAVITY, {last: load}, order)
-    s = State.symbols(tree)
+    s = TreeState.symbols(tree)
     loads = [Load(last, ca.SX(load[:3]), ca.SX(load[3:]))]
     wanted = ca.Function("a", [s.z, s.dz], [forward_dynamics(s, tau, GRAVITY, loads)])
     accelerations = np.asarray(wanted(z, dz), float).ravel()

@@ -23,7 +23,7 @@ from designopt_mechanics.dynamics.matrices import (
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.loads import Load, force_on, generalised_force, load_at, weight
 from designopt_mechanics.motions import Polar, Rotate, Slide
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire, lengths, moment_arms, pulls
 from random_trees import GRAVITY, random_case
@@ -51,7 +51,7 @@ def close(a: Any, b: Any) -> bool:
 def test_random_trees_agree_with_the_literal_form_of_the_paper(seed: int, bodies: int, coordinates: int) -> None:
     case = random_case(seed, bodies, coordinates)
     z, dz, _ = draw(seed, coordinates)
-    s = State.symbols(case.tree)
+    s = TreeState.symbols(case.tree)
     f = ca.vertcat(*(ca.SX(function(ca.vertsplit(s.z))) for function in case.functions))
     gradients = ca.jacobian(f, s.z)
     hessians = ca.vertcat(*(ca.hessian(f[i], s.z)[0] for i in range(bodies)))
@@ -71,7 +71,7 @@ def test_the_recursion_is_lagranges_equation_of_energies_written_by_points(
     """Kinetic energy from velocities of points and turns of axes, differentiated; nothing of the recursion is used."""
     case = random_case(seed, bodies, coordinates)
     at = draw(seed, coordinates)
-    s = State.symbols(case.tree)
+    s = TreeState.symbols(case.tree)
     energy, height = ca.SX(0.0), ca.SX(0.0)
     for frame in case.tree.frames:
         body = frame.body
@@ -98,7 +98,7 @@ def test_the_recursion_is_lagranges_equation_of_energies_written_by_points(
 def test_forward_dynamics_undoes_inverse_dynamics_with_loads_in_both(seed: int) -> None:
     case = random_case(seed, 8, 4)
     z, dz, ddz = draw(seed, 4)
-    s = State.symbols(case.tree)
+    s = TreeState.symbols(case.tree)
     loads = [
         load_at("b5", (0.1, 0.2, -0.3), (4.0, -3.0, 2.0), (0.5, 0.0, -1.0)),
         Load("b8", (1.0, 2.0, 3.0), (0.1, 0.2, 0.3)),
@@ -114,7 +114,7 @@ def test_a_load_moves_inverse_dynamics_as_virtual_work_says(seed: int) -> None:
     """Difference with and without a force and a moment, against the derivative of the place by the coordinates."""
     case = random_case(seed, 7, 3)
     at = draw(seed, 3)
-    s = State.symbols(case.tree)
+    s = TreeState.symbols(case.tree)
     point = Point("b7", (0.1, -0.05, 0.2))
     force, moment = ca.SX([3.0, -2.0, 5.0]), ca.SX([0.4, 0.3, -0.2])
     loads = [force_on(s, point, force), Load("b7", ca.SX.zeros(3), moment)]
@@ -131,7 +131,7 @@ def test_a_load_moves_inverse_dynamics_as_virtual_work_says(seed: int) -> None:
 def test_moment_arms_are_minus_the_derivative_of_the_lengths(seed: int, bodies: int, coordinates: int) -> None:
     case = random_case(seed, bodies, coordinates)
     z, _, _ = draw(seed, coordinates)
-    s = State.symbols(case.tree)
+    s = TreeState.symbols(case.tree)
     tensions = ca.SX([10.0, 20.0, 5.0])
     arms = moment_arms(s, case.wires)
     R, exact, through_loads, applied = numbers(
@@ -150,7 +150,7 @@ def test_moment_arms_are_minus_the_derivative_of_the_lengths(seed: int, bodies: 
 def test_the_mass_matrix_changes_as_the_coriolis_matrix_says(seed: int) -> None:
     case = random_case(seed, 6, 3)
     z, dz, _ = draw(seed, 3)
-    s = State.symbols(case.tree)
+    s = TreeState.symbols(case.tree)
     M, N = mass_matrix(s), coriolis_matrix(s)
     rate = ca.reshape(ca.jtimes(ca.vec(M), s.z, s.dz), 3, 3)
     change, mass, steady = numbers(rate - 2.0 * N, M, bias(s) - N @ s.dz, of=[s.z, s.dz], at=[z, dz])
@@ -180,7 +180,7 @@ def test_the_fixed_tree_has_the_published_numbers(skeletal: Path) -> None:
         Wire(f"m{k}", tuple(Point(f"b{p['body']}" if p["body"] else "ground", p["point"]) for p in path))
         for k, path in enumerate(given["muscles"])
     ]
-    s = State.symbols(tree)
+    s = TreeState.symbols(tree)
     found = numbers(
         mass_matrix(s),
         coriolis_matrix(s),
@@ -198,7 +198,7 @@ def test_forces_in_a_joint_carry_what_hangs_on_it() -> None:
     tree = Tree(
         (Coordinate("q"),), (Frame("rod", motions=(Rotate((0, 0, 1), "q"),), body=Body(2.0, (0.0, -0.5, 0.0))),)
     )
-    s = State.symbols(tree)
+    s = TreeState.symbols(tree)
     joint = efforts(s, (0.0, -9.81, 0.0)).joints["rod"]
     force, moment = numbers(*joint, of=[s.z, s.dz, s.ddz], at=[[0.0], [3.0], [0.0]])
     assert np.allclose(force.ravel(), [0.0, 2.0 * (9.81 + 0.5 * 9.0), 0.0], atol=1e-13)
@@ -209,8 +209,8 @@ def test_wires_that_hold_a_body_leave_the_joint_force_that_the_recursion_without
     """Tensions as loads: where they balance the effort at the joint it vanishes, and the contact force remains."""
     tree = Tree((Coordinate("q"),), (Frame("arm", motions=(Rotate((0, 0, 1), "q"),), body=Body(3.0, (0.3, 0.0, 0.0))),))
     wire = Wire("holds", (Point("ground", (0.0, 0.4, 0.0)), Point("arm", (0.3, 0.0, 0.0))))
-    s = State.symbols(tree)
-    still = State(tree, s.z, ca.SX([0.0]), ca.SX([0.0]))
+    s = TreeState.symbols(tree)
+    still = TreeState(tree, s.z, ca.SX([0.0]), ca.SX([0.0]))
     gravity = (0.0, -9.81, 0.0)
     tension = inverse_dynamics(still, gravity) / moment_arms(still, [wire]).T
     found = efforts(still, gravity, pulls(still, [wire], tension))
@@ -230,7 +230,7 @@ def test_a_rotor_adds_its_inertia_to_its_own_variable_alone() -> None:
         plain.frames[0],
         Frame("two", "one", (Rotate((0, 0, 1), "b", inertia=0.7),), plain.frames[1].body, place=(0.4, 0.0, 0.0)),
     ))  # fmt: skip
-    s, t = State.symbols(plain), State.symbols(geared)
+    s, t = TreeState.symbols(plain), TreeState.symbols(geared)
     (M,), (geared_M,) = (numbers(mass_matrix(x), of=[x.z], at=[[0.3, -0.8]]) for x in (s, t))
     assert np.allclose(geared_M - M, [[0.0, 0.0], [0.0, 0.7]], atol=1e-15)
 
@@ -240,7 +240,7 @@ def test_a_polar_motion_shifts_along_its_direction_and_does_not_turn() -> None:
         (Coordinate("phi"), Coordinate("psi"), Coordinate("l", "m")),
         (Frame("end", motions=(Polar("phi", "psi", "l", scale=-0.5),), body=Body(1.5)),),
     )
-    s = State.symbols(tree)
+    s = TreeState.symbols(tree)
     at = [0.4, -0.7, 0.9]
     place, axes, forces = numbers(
         s.position(Point("end")), s.axes("end"), generalised_force(s, weight(s, (0.0, 0.0, -9.81))), of=[s.z], at=[at]

@@ -27,7 +27,7 @@ from designopt_mechanics.rods.outputs import (
 )
 from designopt_mechanics.rods.tree import Rod, RodError, RodTree, SingularConfiguration
 from designopt_mechanics.rods.written import equations
-from designopt_mechanics.state import State
+from designopt_mechanics.state import TreeState
 from scipy.integrate import solve_ivp
 
 #: Acceptance between independent formulations (specification of rods, section 7).
@@ -111,7 +111,7 @@ def test_closed_form_recursion_and_forward_dynamics_agree_on_trees_with_mixed_si
 @pytest.mark.parametrize("inertia", ["coordinate", "axisymmetric"])
 def test_rods_are_data_of_the_general_core(inertia: Any) -> None:
     tree = random_rods(7, 4, inertia)
-    s = State.symbols(as_tree(tree))
+    s = TreeState.symbols(as_tree(tree))
     assert s.tree.names == tree.names
     at = state(7, 4)
     core = ca.Function("core", [s.z, s.dz, s.ddz], [recursion.inverse_dynamics(s, tree.gravity)])

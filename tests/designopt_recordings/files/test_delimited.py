@@ -7,14 +7,14 @@ import pytest
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.delimited import read_csv
 from designopt_recordings.files.read import read_table
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
 from designopt.plugin import InputFile
 
 GOOD = "time,hip moment,knee_angle\n0.0,1.5,-0.25\n0.1,2.5,0.5\n"
 
 
-def read(text: str) -> Table:
+def read(text: str) -> TimeTable:
     return read_csv(InputFile("t.csv", text.encode()))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from designopt_recordings.files.write import motion_text, storage_text, trc_text
 from designopt_recordings.recording import Recording
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
 from designopt.plugin import InputFile
 
@@ -23,7 +23,9 @@ def good(tmp_path: Path, made_c3d: Callable[..., InputFile], request: pytest.Fix
     generator = np.random.default_rng(0)
     time = np.arange(12) / 100.0
     path = tmp_path / f"good.{request.param}"
-    table = Table(time, ("hip_flexion_r", "/jointset/knee/knee_angle/value"), generator.normal(size=(12, 2)), title="t")
+    table = TimeTable(
+        time, ("hip_flexion_r", "/jointset/knee/knee_angle/value"), generator.normal(size=(12, 2)), title="t"
+    )
     markers = generator.normal(size=(12, 3, 3))
     markers[4:6, 1] = np.nan
     if request.param == "c3d":

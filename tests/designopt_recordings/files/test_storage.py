@@ -7,7 +7,7 @@ import pytest
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
 from designopt_recordings.files.storage import read_storage
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 
 from designopt.plugin import InputFile
 
@@ -15,7 +15,7 @@ HEAD = "a title\nversion=1\nnRows=3\nnColumns=3\ninDegrees=yes\nendheader\n"
 ROWS = "time\tknee_angle\tpelvis_tx\n0.0\t10\t0.5\n0.01\t11\t0.6\n0.02\t12\t0.7\n"
 
 
-def read(text: str | bytes, name: str = "trial.mot") -> Table:
+def read(text: str | bytes, name: str = "trial.mot") -> TimeTable:
     return read_storage(InputFile(name, text if isinstance(text, bytes) else text.encode()))
 
 

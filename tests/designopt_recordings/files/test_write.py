@@ -11,7 +11,7 @@ from designopt_recordings.files.storage import read_storage
 from designopt_recordings.files.trc import read_trc
 from designopt_recordings.files.write import csv_text, motion_text, storage_text, trc_text
 from designopt_recordings.recording import Recording
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,7 +29,7 @@ def test_a_table_goes_to_a_file_and_back_without_a_changed_bit(
     rows: list[tuple[float, float]], in_degrees: bool, ending: str
 ) -> None:
     time = np.cumsum(np.full(len(rows), 1 / 3))
-    table = Table(time, ("/jointset/hip/flexion/value", "a label"), np.array(rows), in_degrees, "a title")
+    table = TimeTable(time, ("/jointset/hip/flexion/value", "a label"), np.array(rows), in_degrees, "a title")
     text = {".sto": storage_text, ".mot": motion_text, ".csv": csv_text}[ending](table)
     back = read_table(InputFile("t" + ending, text.encode()))
     np.testing.assert_array_equal(back.values, table.values)
@@ -39,7 +39,7 @@ def test_a_table_goes_to_a_file_and_back_without_a_changed_bit(
 
 
 def test_headers_are_those_that_opensim_reads() -> None:
-    table = Table(np.array([0.0]), ("a",), np.array([[1.0]]), title="Forces")
+    table = TimeTable(np.array([0.0]), ("a",), np.array([[1.0]]), title="Forces")
     assert storage_text(table) == (
         "Forces\ninDegrees=no\nnColumns=2\nnRows=1\nDataType=double\nversion=3\nendheader\ntime\ta\n0.0\t1.0\n"
     )
@@ -80,4 +80,4 @@ def test_what_a_file_cannot_hold_is_refused() -> None:
     with pytest.raises(RecordingError, match="unit of length is 'yard'"):
         trc_text(small(np.ones((2, 2, 3))), unit="yard")
     with pytest.raises(RecordingError, match="cannot be a label"):
-        storage_text(Table(np.zeros(1), ("a\tb",), np.zeros((1, 1))))
+        storage_text(TimeTable(np.zeros(1), ("a\tb",), np.zeros((1, 1))))

@@ -14,7 +14,7 @@ from designopt_recordings.loads.frames import load_at, zeroed
 from designopt_recordings.loads.pressure import centre_of_pressure, normal_force
 from designopt_recordings.loads.tables import Columns, plates_from_table, reaction_table
 from designopt_recordings.plate import ForcePlate
-from designopt_recordings.table import Table
+from designopt_recordings.table import TimeTable
 from scipy.spatial.transform import Rotation
 
 from designopt.plugin import InputFile
@@ -165,7 +165,7 @@ def test_the_offset_of_an_unloaded_plate_is_taken_off() -> None:
 # --------------------------------------------------------------------------------------------------------- from tables
 
 
-def reactions(**changes: np.ndarray) -> Table:
+def reactions(**changes: np.ndarray) -> TimeTable:
     columns = {
         "ground_force_r_vx": np.array([0.0, 10.0, 20.0]),
         "ground_force_r_vy": np.array([0.0, 500.0, 600.0]),
@@ -178,7 +178,7 @@ def reactions(**changes: np.ndarray) -> Table:
         "ground_torque_r_z": np.zeros(3),
         **changes,
     }
-    return Table(np.array([0.0, 0.001, 0.002]), tuple(columns), np.stack(list(columns.values()), axis=1))
+    return TimeTable(np.array([0.0, 0.001, 0.002]), tuple(columns), np.stack(list(columns.values()), axis=1))
 
 
 def test_points_of_application_are_meaningless_without_a_force() -> None:
@@ -199,11 +199,11 @@ def test_columns_can_be_named_as_an_external_force_does() -> None:
 
 
 def test_tables_without_reactions_or_with_uneven_times_are_refused() -> None:
-    nothing = Table(np.array([0.0, 1.0]), ("a",), np.zeros((2, 1)))
+    nothing = TimeTable(np.array([0.0, 1.0]), ("a",), np.zeros((2, 1)))
     with pytest.raises(RecordingError, match="no columns of ground reactions"):
         plates_from_table(nothing)
     uneven = reactions()
-    uneven = Table(np.array([0.0, 0.001, 0.01]), uneven.names, uneven.values)
+    uneven = TimeTable(np.array([0.0, 0.001, 0.01]), uneven.names, uneven.values)
     with pytest.raises(RecordingError, match="not evenly spaced: row 2"):
         plates_from_table(uneven)
 

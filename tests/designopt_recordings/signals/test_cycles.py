@@ -8,7 +8,7 @@ from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_recording, read_table
 from designopt_recordings.loads.contacts import contacts
 from designopt_recordings.loads.tables import plates_from_table
-from designopt_recordings.recording import Event, Recording
+from designopt_recordings.recording import MarkedEvent, Recording
 from designopt_recordings.signals.cycles import (
     Cycle,
     band,
@@ -32,7 +32,11 @@ def test_cycles_go_from_event_to_event_and_a_missed_event_makes_none() -> None:
 
 
 def test_events_are_found_by_label_and_side() -> None:
-    events = (Event("Foot Strike", 0.5, "Left"), Event("Foot Strike", 1.0, "Right"), Event("Foot Off", 1.2, "Left"))
+    events = (
+        MarkedEvent("Foot Strike", 0.5, "Left"),
+        MarkedEvent("Foot Strike", 1.0, "Right"),
+        MarkedEvent("Foot Off", 1.2, "Left"),
+    )
     recording = Recording(100.0, TIME, ("A",), np.zeros((500, 1, 3)), events=events)
     assert event_times(recording, "foot strike") == (0.5, 1.0)
     assert event_times(recording, "Foot Strike", "left") == (0.5,)

@@ -14,7 +14,7 @@ from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.carrier.simulation import RateLoop
 from designopt_regulator.carrier.slip import SlippingMotion, trim_slip
 from designopt_regulator.carrier.soil import SoftGround
-from designopt_regulator.carrier.vehicle import TERRAINS, Motion, Vehicle, course_loop, plant
+from designopt_regulator.carrier.vehicle import TERRAINS, Vehicle, VehicleDynamics, course_loop, plant
 from designopt_regulator.controllers.pid import pid
 from designopt_regulator.frequency.sampled_loop import measures
 from scipy.integrate import solve_ivp
@@ -231,7 +231,7 @@ def test_stiction_holds_a_vehicle_against_a_small_moment_only(moment):
     """Under a constant moment the yaw rate becomes that at which the resistance is the moment."""
     p = grounded("paved", stiction=5000.0)
     zero, v = np.zeros(1), np.array([3.0])
-    equations = Motion.of(p)
+    equations = VehicleDynamics.of(p)
 
     def yaw(_, r):
         return equations.rates(np, (v, r, zero, zero, zero), (zero, zero), (zero, np.array([moment])))[1]

@@ -5,7 +5,7 @@ import pytest
 from designopt_regulator.controllers.pid import (
     KINDS,
     PARAMETERS,
-    Running,
+    RunningPID,
     absent_parameters,
     from_series,
     of_kind,
@@ -20,7 +20,7 @@ T = 0.05
 
 def outputs(settings, references, measurements, *, rest=0.0, angle=False, scale=None):
     """Commands and unclipped commands of n regulators over time."""
-    running = Running(settings, np.asarray(measurements[0], float), np.full(len(settings.kp), rest), angle=angle)
+    running = RunningPID(settings, np.asarray(measurements[0], float), np.full(len(settings.kp), rest), angle=angle)
     found = []
     for k, (r, y) in enumerate(zip(references, measurements, strict=True)):
         u = running.sample(np.asarray(r, float), np.asarray(y, float), scale=1.0 if scale is None else scale[k])
@@ -75,7 +75,7 @@ def test_without_i_the_integral_state_stays_constant_in_saturation_too():
 def test_an_error_of_angle_takes_the_short_way_round():
     settings = pid(kp=0.1, sample_time=T)
     r, y = np.radians(170.0), np.radians(-170.0)
-    running = Running(settings, np.zeros(1), np.zeros(1), angle=True)
+    running = RunningPID(settings, np.zeros(1), np.zeros(1), angle=True)
     assert running.sample(np.array([r]), np.array([y]))[0] == pytest.approx(0.1 * np.radians(-20.0), abs=1e-15)
     angles = wrapped(np, np.array([np.pi, -np.pi, 3.0, 7.0, -20.0]))
     assert angles == pytest.approx([np.pi, np.pi, 3.0, 7.0 - 2 * np.pi, -20.0 + 6 * np.pi], abs=1e-14)

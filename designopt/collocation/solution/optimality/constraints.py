@@ -15,7 +15,7 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Constraints:
+class ConstraintValues:
     """All constraints of a program at the last iterate, not scaled: `values` (m,) within `low` and `high` (m,).
 
     `blocks` say what they are, `units` (one per block) in what, `scale` (m,) what a violation is relative to.

@@ -14,7 +14,7 @@ from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.ends import linear_integrals
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.points import column
 from designopt.collocation.transcription.mesh.samples import SamplePlace, SamplePoint, numeric_arguments, samples_of
 from designopt.collocation.transcription.transcription import Transcription
@@ -24,7 +24,7 @@ from designopt.lazy import casadi as ca
 Vector = NDArray[np.float64]
 
 #: Functions of a statement, formed when they are first needed.
-_FORMED: WeakKeyDictionary[Statement, tuple[list[Any], Any]] = WeakKeyDictionary()
+_FORMED: WeakKeyDictionary[ProblemFunctions, tuple[list[Any], Any]] = WeakKeyDictionary()
 
 
 def data_sensitivity(
@@ -108,7 +108,7 @@ def _of_samples(
     return np.asarray(sample.by_numbers.map(at.count)(*arguments, mu), float).reshape(-1, at.count)
 
 
-def _functions(statement: Statement) -> tuple[list[Any], Any]:
+def _functions(statement: ProblemFunctions) -> tuple[list[Any], Any]:
     """Derivatives of the Lagrangian: of a point by constants and signals, one per phase; of the ends by their data and
     times, phase by phase."""
     if statement in _FORMED:

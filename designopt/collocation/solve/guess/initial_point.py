@@ -13,7 +13,7 @@ from designopt.collocation.solve.guess.first_values import algebraic_values, unk
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, ends
 from designopt.collocation.transcription.boxes import ProgramBounds
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import stencil
 from designopt.collocation.transcription.mesh.layout import Layout
 
@@ -63,7 +63,7 @@ def _default_times(phase: Phase, before: float) -> tuple[float, float]:
 
 
 def initial_point(
-    statement: Statement, problem: TrajectoryProblem, places: Layout, boxes: ProgramBounds, guess: Guess
+    statement: ProblemFunctions, problem: TrajectoryProblem, places: Layout, boxes: ProgramBounds, guess: Guess
 ) -> Vector:
     """All variables (n,) at `guess`, not scaled, within their boxes.
 

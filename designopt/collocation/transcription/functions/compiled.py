@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from designopt.collocation.statement.options import Options
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.points import PointFunctions
 from designopt.dynamics.compile import CompilerError, load_library
 from designopt.lazy import casadi as ca
@@ -21,7 +21,7 @@ OPERATIONS = 2000
 _NAMES = ("values", "jacobian", "cost", "cost_gradient", "hessian")
 
 
-def with_compiled(statement: Statement, options: Options, solves: int) -> Statement:
+def with_compiled(statement: ProblemFunctions, options: Options, solves: int) -> ProblemFunctions:
     """`statement` with compiled functions where `options.compile` asks for them, or says auto and it pays.
 
     A failed compilation is logged and leaves the interpreted functions, which give the same numbers.

@@ -15,7 +15,7 @@ from designopt.collocation.transcription.mesh.samples import SamplePoint, sample
 
 
 @dataclass(frozen=True, eq=False)
-class Statement:
+class ProblemFunctions:
     """A problem with the expressions of its points, samples and ends: independent of meshes. `kept` integrals are
     variables, `direct` ones part of the cost with a factor."""
 
@@ -33,7 +33,7 @@ class Statement:
         return tuple(replace(mesh, left_point=left and not mesh.schemes[0].starts) for mesh, left in pairs)
 
 
-def state(problem: TrajectoryProblem, *, residual: bool = True) -> Statement:
+def state(problem: TrajectoryProblem, *, residual: bool = True) -> ProblemFunctions:
     """Form all expressions of `problem` and their derivatives; the residual form where the system has one.
 
     Raises `ProblemError` for statements that make no sense or have no symbolic form.
@@ -53,4 +53,4 @@ def state(problem: TrajectoryProblem, *, residual: bool = True) -> Statement:
         if key not in formed:
             formed[key] = point_functions(point, integrals, weights)
         functions.append(formed[key])
-    return Statement(problem, points, tuple(functions), ends, kept, sample_points(points), direct)
+    return ProblemFunctions(problem, points, tuple(functions), ends, kept, sample_points(points), direct)

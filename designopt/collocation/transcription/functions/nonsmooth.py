@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from designopt.collocation.statement.expressions import nodes, operation, operation_names, quoted
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.points import CollocationPoint
 from designopt.lazy import casadi as ca
 
@@ -31,17 +31,17 @@ WORDS = {
     "ne": "if_else",
 }
 
-_KNOWN: WeakKeyDictionary[Statement, tuple[str, ...]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[ProblemFunctions, tuple[str, ...]] = WeakKeyDictionary()
 
 
-def nonsmooth_warnings(statement: Statement) -> tuple[str, ...]:
+def nonsmooth_warnings(statement: ProblemFunctions) -> tuple[str, ...]:
     """One warning for each rate, equation, constraint or integrand with a kink in a variable of the point."""
     if statement not in _KNOWN:
         _KNOWN[statement] = tuple(_warnings(statement))
     return _KNOWN[statement]
 
 
-def _warnings(statement: Statement) -> Iterator[str]:
+def _warnings(statement: ProblemFunctions) -> Iterator[str]:
     for i, point in enumerate(statement.points):
         if not _suspicious(statement, i):
             continue
@@ -71,7 +71,7 @@ def parts(point: CollocationPoint) -> Iterator[tuple[str, Any]]:
             yield f"{word} '{name}'", expressions[row]
 
 
-def _suspicious(statement: Statement, i: int) -> bool:
+def _suspicious(statement: ProblemFunctions, i: int) -> bool:
     """Whether there is any operation with a kink at all: a quick look at the functions of a point."""
     names = operation_names()
     functions = [statement.functions[i].values, statement.functions[i].cost]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, is_added
 from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols
-from designopt.collocation.transcription.functions.functions import Statement
+from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.points import CollocationPoint
 from designopt.collocation.transcription.mesh.samples import of_phase
 from designopt.lazy import casadi as ca
@@ -26,7 +26,7 @@ DRAWN = ((0.1, 1.0), (-2.0, 2.0))
 TABLES = ("states", "controls", "algebraic", "parameters", "data", "outputs")
 
 
-def check_expressions(statement: Statement, problem: TrajectoryProblem) -> None:
+def check_expressions(statement: ProblemFunctions, problem: TrajectoryProblem) -> None:
     """Raises `ProblemError` (bad_statement) where an expression of `problem` is another one than that of `statement`.
 
     Functions and systems that are the same objects are taken for the same; of others the values are compared at some
@@ -71,7 +71,7 @@ def _functions(problem: TrajectoryProblem, before: TrajectoryProblem) -> Functio
     return [problem.cost, *constraints, *problem.terms.values(), *problem.figures.values()]
 
 
-def _check_phase(statement: Statement, stated: Phase, phase: Phase, point: CollocationPoint) -> None:
+def _check_phase(statement: ProblemFunctions, stated: Phase, phase: Phase, point: CollocationPoint) -> None:
     def functions(of: Phase) -> Functions:
         tables = (of.path, of.integrals, of.samples)
         return [entry.value for table in tables for entry in table.values()]

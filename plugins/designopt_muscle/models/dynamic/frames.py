@@ -16,7 +16,7 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Frames:
+class MeshFrames:
     """`time` (n,) s of the points of `intervals` equal intervals; `before` first and `after` last are margin."""
 
     scheme: SchemeName
@@ -28,7 +28,7 @@ class Frames:
     @classmethod
     def over(
         cls, recorded: Vector, window: tuple[float, float] | None, longest: float, scheme: SchemeName, samples: int
-    ) -> Frames:
+    ) -> MeshFrames:
         """Intervals of `longest` s at most over the `window`, with a margin of `samples` recorded times (n,) on both
         sides as far as there are any. Raises `TrialError` for windows beyond the recording."""
         begin, end = (float(recorded[0]), float(recorded[-1])) if window is None else window

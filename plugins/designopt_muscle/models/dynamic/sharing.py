@@ -15,7 +15,7 @@ from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, Inval
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.models.dynamic.figures import ARRAYS, DynamicOutputs, figures, tables
-from designopt_muscle.models.dynamic.frames import Frames
+from designopt_muscle.models.dynamic.frames import MeshFrames
 from designopt_muscle.models.dynamic.muscles import dynamic_muscles, fibre_lengths
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
@@ -127,7 +127,7 @@ class DynamicSharingModel:
         default_factory=dict
     )
 
-    _trials: dict[tuple[str, ...], tuple[DynamicTrial, Frames]] = field(
+    _trials: dict[tuple[str, ...], tuple[DynamicTrial, MeshFrames]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
     _last: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
@@ -237,7 +237,7 @@ class DynamicSharingModel:
         self._last.update(key=key, sharing=sharing)
         return sharing
 
-    def _trial(self, scenario: Mapping[str, Any]) -> tuple[DynamicTrial, Frames]:
+    def _trial(self, scenario: Mapping[str, Any]) -> tuple[DynamicTrial, MeshFrames]:
         """The trial at the points of the mesh, read once in a process. Raises `InvalidDesign`."""
         motion, moments, emg, fibres = (scenario.get(name) for name in ("motion", "moments", "emg", "fibres"))
         for name, said, given in (("emg", self.emg, emg), ("fibres", self.fibres, fibres)):
@@ -256,8 +256,8 @@ class DynamicSharingModel:
 
     def _read(
         self, motion: InputFile, moments: InputFile | None, emg: InputFile | None, fibres: InputFile | None
-    ) -> tuple[DynamicTrial, Frames]:
-        frames = Frames.over(recorded_times(motion), self.window, self.mesh, self.scheme, self.margin)
+    ) -> tuple[DynamicTrial, MeshFrames]:
+        frames = MeshFrames.over(recorded_times(motion), self.window, self.mesh, self.scheme, self.margin)
         trial = read_trial(self._skeleton, motion, moments, cutoff=self.cutoff, times=frames.time)
         crossed = np.flatnonzero((np.abs(trial.balance.arms) > 0).any(axis=(0, 2)))
         balance = replace(

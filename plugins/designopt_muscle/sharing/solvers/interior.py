@@ -33,14 +33,14 @@ _NOISE = 4e-9
 _LEAST_CURVATURE = 1e-10
 
 
-class Objective(Protocol):
+class ConvexCost(Protocol):
     """A convex function of the variables of each frame."""
 
     def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
         """Gradient (n, v) and Hessian, (n, v) if diagonal or (n, v, v), at `x` (n, v) of these frames."""
 
 
-class Limits(Protocol):
+class ConvexLimits(Protocol):
     """Convex functions of the variables that may not be positive.
 
     `arrow` tells that each is of one variable, which no other has, and of the last one: then systems are solved by
@@ -63,19 +63,19 @@ class Limits(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class ConvexProblem:
     """``min f(x)  subject to  matrix x = needed, lower <= x <= upper, limits(x) <= 0`` in each of n frames.
 
     `matrix` (n, m, v), `needed` (n, m), `lower` and `upper` (n, v), infinite where there is no bound. Where both are
     equal the variable is fixed.
     """
 
-    objective: Objective
+    objective: ConvexCost
     matrix: Vector
     needed: Vector
     lower: Vector
     upper: Vector
-    limits: Limits | None = None
+    limits: ConvexLimits | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +154,7 @@ class _Conditions:
         return np.asarray(sum(p.sum(axis=1) for p, _ in found) / count), np.asarray(largest)
 
 
-def solve_interior(problem: Problem, start: Vector | None = None) -> InteriorSolution:
+def solve_interior(problem: ConvexProblem, start: Vector | None = None) -> InteriorSolution:
     """Solve all frames from the middle of the bounds, or from `start` (n, v), which is pushed off them."""
     frames = len(problem.needed)
     point = _first(problem, start)
@@ -188,7 +188,7 @@ def solve_interior(problem: Problem, start: Vector | None = None) -> InteriorSol
     return InteriorSolution(np.clip(point.x, problem.lower, problem.upper), point.y, point.w, converged, iterations)
 
 
-def _first(problem: Problem, start: Vector | None) -> _Point:
+def _first(problem: ConvexProblem, start: Vector | None) -> _Point:
     frames, rows, variables = problem.matrix.shape
     low, up = problem.lower, problem.upper
     floor = np.where(np.isfinite(low), low, np.where(np.isfinite(up), up - 1.0, -0.5))
@@ -218,7 +218,7 @@ def _first(problem: Problem, start: Vector | None) -> _Point:
     )
 
 
-def _conditions(problem: Problem, point: _Point, frames: NDArray[np.int64]) -> _Conditions:
+def _conditions(problem: ConvexProblem, point: _Point, frames: NDArray[np.int64]) -> _Conditions:
     lower, upper = problem.lower[frames], problem.upper[frames]
     free = lower < upper
     gradient, hessian = problem.objective.at(point.x, frames)
@@ -246,7 +246,9 @@ def _conditions(problem: Problem, point: _Point, frames: NDArray[np.int64]) -> _
     )
 
 
-def _direction(problem: Problem, point: _Point, now: _Conditions, target: Vector, frames: NDArray[np.int64]) -> _Point:
+def _direction(
+    problem: ConvexProblem, point: _Point, now: _Conditions, target: Vector, frames: NDArray[np.int64]
+) -> _Point:
     """Newton's step for all conditions, with the products of multipliers and distances aimed at `target` (n,)."""
     mu = target[:, None]
     barrier = point.low / point.below + point.up / point.above + _LEAST_CURVATURE
@@ -272,7 +274,7 @@ def _direction(problem: Problem, point: _Point, now: _Conditions, target: Vector
 
 
 def _searched(
-    problem: Problem,
+    problem: ConvexProblem,
     point: _Point,
     now: _Conditions,
     direction: _Point,

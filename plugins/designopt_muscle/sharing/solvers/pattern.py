@@ -19,7 +19,7 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Pattern:
+class EntryPattern:
     """Places of e entries: `rows` and `columns` (e,); `by_row` (m, e) and `by_column` (v, e) add up what is in each.
 
     `first`, `second` (p,) are the pairs of entries of the same column, and `by_pair` (m (m + 1) / 2, p) adds them up to
@@ -36,7 +36,7 @@ class Pattern:
     below: Index
 
     @classmethod
-    def of(cls, there: NDArray[np.bool_]) -> Pattern:
+    def of(cls, there: NDArray[np.bool_]) -> EntryPattern:
         """Of matrices with entries where `there` (m, v) is true."""
         m, v = there.shape
         columns, rows = (np.asarray(part, dtype=np.int64) for part in np.nonzero(there.T))
@@ -63,7 +63,7 @@ def _adding_up(places: Index, size: int) -> Any:
 class Matrices:
     """The matrices of n frames: `values` (e, n) of the entries."""
 
-    pattern: Pattern
+    pattern: EntryPattern
     values: Vector
 
     @property

@@ -11,8 +11,8 @@ from designopt_muscle.sharing.solvers.batch import Batch, Variables
 from designopt_muscle.sharing.solvers.blocks import blocks
 from designopt_muscle.sharing.solvers.dual import solve_dual
 from designopt_muscle.sharing.solvers.full import FullMatrices, is_full
-from designopt_muscle.sharing.solvers.interior import Problem, solve_interior
-from designopt_muscle.sharing.solvers.pattern import Matrices, Pattern
+from designopt_muscle.sharing.solvers.interior import ConvexProblem, solve_interior
+from designopt_muscle.sharing.solvers.pattern import EntryPattern, Matrices
 from designopt_muscle.sharing.statement.cost import Cost
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.statement.limits import AllLimits, LinearLimits
@@ -28,7 +28,7 @@ _FAR = 10.0
 
 
 @dataclass(frozen=True, eq=False)
-class Solved:
+class FrameSolutions:
     """Variables `x` (n, v), `multipliers` (n, m) of the scaled rows, whether a frame `converged`, `iterations` (n,)."""
 
     x: Vector
@@ -37,7 +37,7 @@ class Solved:
     iterations: NDArray[np.int64]
 
 
-def solve(formulation: Formulation, *, strict: bool = False) -> Solved:
+def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
     """Solve all frames. Those that have not converged are infeasible, or nearly so.
 
     With `strict`, the formulation being that of the smallest maximum, its stages are solved one after the other.
@@ -46,9 +46,9 @@ def solve(formulation: Formulation, *, strict: bool = False) -> Solved:
         return _stages(formulation)
     if not formulation.separable:
         found = solve_interior(formulation.problem())
-        return Solved(found.x, found.multipliers, found.converged, found.iterations)
+        return FrameSolutions(found.x, found.multipliers, found.converged, found.iterations)
     frames, m, v = formulation.matrix.shape
-    solved = Solved(
+    solved = FrameSolutions(
         np.empty((frames, v)),
         np.zeros((frames, m)),
         np.ones(frames, dtype=np.bool_),
@@ -123,7 +123,7 @@ def _alike(formulation: Formulation, there: NDArray[np.bool_]) -> list[list[_Blo
     return list(groups.values())
 
 
-def _solved(formulation: Formulation, group: list[_Block]) -> list[Solved]:
+def _solved(formulation: Formulation, group: list[_Block]) -> list[FrameSolutions]:
     """The solutions of blocks of the same form."""
     first, frames = group[0], len(formulation.needed)
     cost = first.cost
@@ -134,7 +134,7 @@ def _solved(formulation: Formulation, group: list[_Block]) -> list[Solved]:
             _finished(
                 formulation,
                 block,
-                Solved(
+                FrameSolutions(
                     np.zeros((frames, len(block.columns))), np.zeros(block.needed.shape), none, none.astype(np.int64)
                 ),
                 none,
@@ -147,7 +147,9 @@ def _solved(formulation: Formulation, group: list[_Block]) -> list[Solved]:
     parts = []
     for i, block in enumerate(group):
         own = slice(i * frames, (i + 1) * frames)
-        solved = Solved(found.x[:, own].T, found.multipliers[:, own].T, found.converged[own], found.iterations[own])
+        solved = FrameSolutions(
+            found.x[:, own].T, found.multipliers[:, own].T, found.converged[own], found.iterations[own]
+        )
         parts.append(_finished(formulation, block, solved, found.infeasible[own]))
     return parts
 
@@ -157,14 +159,16 @@ def _matrices(formulation: Formulation, group: list[_Block]) -> Matrices | FullM
     there, frames = group[0].there, np.arange(len(formulation.needed))
     if is_full(there):
         return FullMatrices(np.concatenate([block.matrix(formulation, frames) for block in group]))
-    of = Pattern.of(there)
+    of = EntryPattern.of(there)
     if not len(of.rows):
         return Matrices(of, np.zeros((0, len(frames) * len(group))))
     entries = [formulation.matrix[:, block.rows[of.rows], block.columns[of.columns]].T for block in group]
     return Matrices(of, np.concatenate(entries, axis=1))
 
 
-def _finished(formulation: Formulation, block: _Block, solved: Solved, hopeless: NDArray[np.bool_]) -> Solved:
+def _finished(
+    formulation: Formulation, block: _Block, solved: FrameSolutions, hopeless: NDArray[np.bool_]
+) -> FrameSolutions:
     """The solution of a block with the frames that are left, and not `hopeless`, by the interior-point method."""
     left = np.flatnonzero(~solved.converged & ~hopeless)
     if not len(left):
@@ -176,13 +180,13 @@ def _finished(formulation: Formulation, block: _Block, solved: Solved, hopeless:
         for bound in (block.lower, block.upper)
     )
     again = solve_interior(
-        Problem(objective, block.matrix(formulation, left), block.needed[left], np.array(lower), np.array(upper))
+        ConvexProblem(objective, block.matrix(formulation, left), block.needed[left], np.array(lower), np.array(upper))
     )
     x, multipliers = np.array(solved.x), np.array(solved.multipliers)
     x[left], multipliers[left] = again.x, again.multipliers
     converged, iterations = np.array(solved.converged), np.array(solved.iterations)
     converged[left], iterations[left] = again.converged, again.iterations
-    return Solved(x, multipliers, converged, iterations)
+    return FrameSolutions(x, multipliers, converged, iterations)
 
 
 def _narrow(bounds: Vector) -> Vector:
@@ -190,7 +194,7 @@ def _narrow(bounds: Vector) -> Vector:
     return np.ascontiguousarray(bounds[:, :1] if (bounds == bounds[:, :1]).all() else bounds)
 
 
-def _stages(formulation: Formulation) -> Solved:
+def _stages(formulation: Formulation) -> FrameSolutions:
     """The strict smallest maximum: muscles that hold the maximum up are fixed there, and the next largest is sought."""
     assert formulation.limits is not None
     first, *others = formulation.limits.parts
@@ -222,4 +226,4 @@ def _stages(formulation: Formulation) -> Solved:
         weights[stage] = answer.limit_multipliers[:, :k]
         iterations[stage] += answer.iterations
         going[stage] &= answer.converged
-    return Solved(x, multipliers, first_converged, iterations)
+    return FrameSolutions(x, multipliers, first_converged, iterations)

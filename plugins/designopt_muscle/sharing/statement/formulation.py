@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.solvers.interior import Problem
+from designopt_muscle.sharing.solvers.interior import ConvexProblem
 from designopt_muscle.sharing.statement.cost import Cost
 from designopt_muscle.sharing.statement.criteria import Criterion, JointReaction, Power, Tracking
 from designopt_muscle.sharing.statement.limits import AllLimits
@@ -86,10 +86,10 @@ class Formulation:
             None if self.limits is None else self.limits.take(frames),
         )
 
-    def problem(self) -> Problem:
+    def problem(self) -> ConvexProblem:
         """For the interior-point method."""
         objective = _Objective(self.cost, self.inner, self.quadratic, self.linear)
-        return Problem(objective, self.matrix, self.needed, self.lower, self.upper, self.limits)
+        return ConvexProblem(objective, self.matrix, self.needed, self.lower, self.upper, self.limits)
 
     def value(self, x: Vector) -> Vector:
         """(n,) the cost of the variables `x` (n, v) in the units of the criterion."""

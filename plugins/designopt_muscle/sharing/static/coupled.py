@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.lazy import casadi as ca
-from designopt_muscle.sharing.solvers.solve import Solved
+from designopt_muscle.sharing.solvers.solve import FrameSolutions
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.statement.limits import LinearLimits, NormLimit
 from designopt_muscle.sharing.static.diagnose import Diagnosis
@@ -27,7 +27,9 @@ _TOLERANCE = 1e-11
 _ITERATIONS = 300
 
 
-def coupled(formulation: Formulation, time: Vector, tau: float, found: Solved, diagnosis: Diagnosis) -> Solved:
+def coupled(
+    formulation: Formulation, time: Vector, tau: float, found: FrameSolutions, diagnosis: Diagnosis
+) -> FrameSolutions:
     """The solution of all frames together, `time` (n,) s apart.
 
     Frames that cannot be balanced alone keep their answers and end a run. Where a run cannot be balanced within the
@@ -53,7 +55,7 @@ def coupled(formulation: Formulation, time: Vector, tau: float, found: Solved, d
             converged[run] = False
         iterations[run] = steps
     diagnosis.x[:] = x
-    return Solved(x, multipliers, converged, iterations)
+    return FrameSolutions(x, multipliers, converged, iterations)
 
 
 def _runs(good: NDArray[np.bool_]) -> list[NDArray[np.int64]]:

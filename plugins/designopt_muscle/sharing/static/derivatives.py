@@ -7,10 +7,12 @@ the solution gives the derivatives of a sum of activations by everything at once
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.former import former_names
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
 from designopt_muscle.sharing.solvers.newton import times, transposed_times
 from designopt_muscle.sharing.static.sharing import Sharing
@@ -23,7 +25,7 @@ _AT_BOUND = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Slopes:
+class FrameDerivatives:
     """Derivatives of one number by the inputs of every frame; 0 in frames that have no part in it.
 
     `by_moment` (n, m) by the needed moments in the unit of the row, `by_strength` (n, k) and `by_passive` (n, k) by the
@@ -35,7 +37,7 @@ class Slopes:
     by_passive: Vector
 
 
-def activation_slopes(sharing: Sharing, weights: Vector) -> Slopes:
+def activation_slopes(sharing: Sharing, weights: Vector) -> FrameDerivatives:
     """Of the sum of ``weights * activations``, both (n, k), over the balanced frames.
 
     For a peak, `weights` is 1 at the peak and 0 elsewhere. Raises `ValueError` for criteria that couple muscles (the
@@ -70,31 +72,35 @@ def activation_slopes(sharing: Sharing, weights: Vector) -> Slopes:
     )
 
 
-def cost_slopes(sharing: Sharing) -> Slopes:
+def cost_slopes(sharing: Sharing) -> FrameDerivatives:
     """Of the cost, summed over the balanced frames: the multipliers, and what follows from them."""
     frames = sharing.frames
     good = np.asarray(sharing.status[frames] < 100)[:, None]
     return _by_envelope(sharing, np.where(good, sharing.multipliers[frames], 0.0))
 
 
-def shortfall_slopes(sharing: Sharing) -> Slopes:
+def shortfall_slopes(sharing: Sharing) -> FrameDerivatives:
     """Of the Euclidean norm of the shortfall, summed over the infeasible frames."""
     frames = sharing.frames
     short = np.asarray(sharing.status[frames] == SharingStatus.INFEASIBLE)[:, None]
     return _by_envelope(sharing, np.where(short, sharing.proof[frames], 0.0))
 
 
-def _by_envelope(sharing: Sharing, multipliers: Vector) -> Slopes:
+def _by_envelope(sharing: Sharing, multipliers: Vector) -> FrameDerivatives:
     frames = sharing.frames
     pulled = np.einsum("nmk,nm->nk", sharing.balance.arms[frames], multipliers)
     activations = np.nan_to_num(sharing.activations[frames])
     return _spread(sharing, multipliers, -pulled * activations, -pulled)
 
 
-def _spread(sharing: Sharing, *parts: Vector) -> Slopes:
+def _spread(sharing: Sharing, *parts: Vector) -> FrameDerivatives:
     whole = []
     for part in parts:
         array = np.zeros((len(sharing.status), part.shape[1]))
         array[sharing.frames] = part
         whole.append(array)
-    return Slopes(*whole)
+    return FrameDerivatives(*whole)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = former_names(__name__, {"Slopes": "FrameDerivatives"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.solvers.solve import Solved
+from designopt_muscle.sharing.solvers.solve import FrameSolutions
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.static.shortfall import closest, shortfall, strength_factors
 from designopt_muscle.sharing.status import SharingStatus
@@ -28,7 +28,7 @@ class Diagnosis:
     factor: Vector
 
 
-def diagnose(formulation: Formulation, found: Solved, passive_moments: Vector) -> Diagnosis:
+def diagnose(formulation: Formulation, found: FrameSolutions, passive_moments: Vector) -> Diagnosis:
     """A frame that has not converged is infeasible if that can be proved, else it is said not to have converged."""
     frames, m = formulation.needed.shape
     diagnosis = Diagnosis(

@@ -11,7 +11,7 @@ from designopt_recordings.frames import FrameStatus
 from numpy.typing import NDArray
 
 from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.solvers.solve import Solved, solve
+from designopt_muscle.sharing.solvers.solve import FrameSolutions, solve
 from designopt_muscle.sharing.statement.criteria import MinMax, Reserves
 from designopt_muscle.sharing.statement.formulate import Balance, formulate
 from designopt_muscle.sharing.statement.formulation import Formulation, Terms
@@ -68,7 +68,7 @@ def _assembled(
     prepared: Prepared,
     muscles: Muscles,
     formulation: Formulation,
-    found: Solved,
+    found: FrameSolutions,
     diagnosis: Diagnosis,
     scales: Vector,
     reserve_warning: float | None,

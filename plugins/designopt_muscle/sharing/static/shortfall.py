@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt_muscle.sharing.solvers.interior import Problem, solve_interior
+from designopt_muscle.sharing.solvers.interior import ConvexProblem, solve_interior
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.statement.limits import AllLimits
 
@@ -51,7 +51,7 @@ def shortfall(formulation: Formulation) -> Shortfall:
     matrix = np.concatenate([formulation.matrix, np.broadcast_to(np.eye(m), (frames, m, m))], axis=2)
     unbounded = np.full((frames, m), np.inf)
     limits = formulation.limits
-    problem = Problem(
+    problem = ConvexProblem(
         _Squares(np.append(np.zeros(v), weight)),
         matrix,
         formulation.needed,
@@ -109,7 +109,7 @@ def closest(formulation: Formulation, lack: Shortfall) -> Vector:
     counted = np.abs(s) > _FREE * np.abs(s).max(axis=1, keepdims=True)
     bound = np.where(s > 0, formulation.upper, formulation.lower)
     problem = formulation.problem()
-    left = Problem(
+    left = ConvexProblem(
         problem.objective,
         problem.matrix,
         formulation.needed - lack.missing / formulation.rows,
@@ -135,7 +135,7 @@ def strength_factors(formulation: Formulation, passive: Vector, least: float = 1
     slope = np.zeros(v + 1)
     slope[-1] = -1.0
     limits = formulation.limits
-    problem = Problem(
+    problem = ConvexProblem(
         _Linear(slope),
         matrix,
         -held,
