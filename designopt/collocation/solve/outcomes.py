@@ -9,10 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from designopt.collocation.solution.explain import KEPT, worst_violations
-from designopt.collocation.solution.solution import Solution
+from designopt.collocation.solution.solution import Arc, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.options import Options
 
+#: What the new control is called that `with_rates` makes of a control: this behind its name.
+OF_RATE = "_rate"
 #: A variable that has grown to so many times its scale runs away.
 RUNAWAY = 1e3
 #: What is on a bound for this share of the time, or more, may be what makes a problem infeasible.
@@ -47,7 +49,7 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
         yield (
             f"singular_arc: from {arc.begin:.6g} to {arc.end:.6g} s the cost does not bend with"
             f" {', '.join(arc.controls)} of {arc.phase}: a control that is known less well there and may ring;"
-            " limit or penalise its rate (with_rates)"
+            f" {_against_ringing(solution, arc)}"
         )
     for phase in solution.phases.values():
         for name, limits in phase.ends.items():
@@ -60,6 +62,17 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
                     f"badly_scaled: {name} of {phase.name} stays below {max(largest, fixed):.2g}{unit} but is solved to"
                     f" {options.tolerance:g} of {scale:.3g}{unit}: give it bounds or a scale of its own size"
                 )
+
+
+def _against_ringing(solution: Solution, arc: Arc) -> str:
+    """What to do about the controls of a singular arc; those that `with_rates` made are rates already."""
+    rated = [n.removesuffix(OF_RATE) for n in arc.controls if n.endswith(OF_RATE)]
+    rated = [name for name in rated if name in solution.phases[arc.phase].ends]
+    others = len(arc.controls) > len(rated)
+    ways = ["limit or penalise its rate (with_rates)"] if others else []
+    if rated:
+        ways.append(f"give the rate of {', '.join(rated)} a penalty (Rate(penalty=...)), or take fewer intervals")
+    return "; ".join(ways)
 
 
 def _facts(solution: Solution, options: Options) -> Iterator[str]:

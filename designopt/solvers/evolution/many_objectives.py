@@ -71,6 +71,12 @@ class NSGA2(Generations):
         check_searchable("nsga2", problem)
         if self.look_ahead is not None and self.offspring is not None:
             raise InvalidSetting("offspring", "designs are bred one by one with look_ahead; give one of the two")
+        if self.look_ahead is not None and self.look_ahead > self.population:
+            text = (
+                f"{self.look_ahead} designs on their way are more than the population of {self.population}: all of"
+                f" these would be bred before one is known; give {self.population} at most, or a larger population"
+            )
+            raise InvalidSetting("look_ahead", text)
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Ask for generation after generation; all random numbers come from `rng`."""

@@ -19,11 +19,13 @@ from designopt.collocation import (
     Phase,
     ProblemError,
     Program,
+    Rate,
     Status,
     TrajectoryProblem,
     load_solution,
     save_solution,
     solve,
+    with_rates,
 )
 from designopt.collocation.solution.optimality.singular import _bends_everywhere
 
@@ -73,6 +75,20 @@ def test_a_singular_arc_is_named_with_its_control_and_times() -> None:
     assert arc.begin == pytest.approx(1.415, abs=0.15)  # where |u| = 1 ends
     [warning] = [w for w in found.warnings if w.startswith("singular_arc")]
     assert "does not bend with u of motion" in warning
+    assert warning.endswith("limit or penalise its rate (with_rates)")
+
+
+def test_a_rate_that_rings_is_not_told_to_limit_its_rate() -> None:
+    found = Program(with_rates(damped_to_rest(), {"u": Rate(-2.0, 2.0)}), Options(intervals=40)).solve()
+    warnings = [w for w in found.warnings if w.startswith("singular_arc")]
+
+    assert warnings
+    for warning in warnings:
+        assert "does not bend with u_rate of motion" in warning
+        assert warning.endswith("may ring; give the rate of u a penalty (Rate(penalty=...)), or take fewer intervals")
+
+    penalised = with_rates(damped_to_rest(), {"u": Rate(-2.0, 2.0, penalty=1e-3)})
+    assert Program(penalised, Options(intervals=40)).solve().singular_arcs == ()
 
 
 def test_a_rocket_has_a_singular_arc_between_full_thrust_and_none() -> None:
