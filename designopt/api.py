@@ -96,7 +96,7 @@ class Study:
         >>> while asked := study.ask(4):                                              # doctest: +SKIP
         ...     study.tell(asked, [measure(one.values) for one in asked])
 
-        They are the same until they are told, also in another process: the store holds everything, and whoever asks
+        They are the same until they have results, also in another process: the store holds everything, and whoever asks
         again goes on. Empty when the study has come to its end. Raises as `run`.
         """
         from designopt.run.outside import ask
@@ -115,7 +115,7 @@ class Study:
         """Record what came of evaluations that `ask` gave: the model's outputs by name, in its units, one mapping for
         each; None for one without a result, of which `why` says the reason. Durable when it returns.
 
-        Raises `ValueError` for an output that is missing or no number, and for what was told before; `StoreError`.
+        Raises `ValueError` for an output that is missing or no number, and for what has a result already; `StoreError`.
         """
         from designopt.run.outside import Asked, tell
 

@@ -83,11 +83,11 @@ def _standing(shares: dict[tuple[str, str], list[float]]) -> list[str]:
     if not ratios:
         return []
     least = min(ratios, key=ratios.__getitem__)
-    told = (
+    summary = (
         f"With these runs `gp` is first, or not behind by the rank test, on {len(rows) - len(behind)} of {len(rows)}"
         f" problems; its smallest median is {ratios[least]:.3f} of the best other one (`{least}`)."
     )
-    return [told, "", "| problem | best other | gp over it | p |", "|---|---|---|---|", *rows]
+    return [summary, "", "| problem | best other | gp over it | p |", "|---|---|---|---|", *rows]
 
 
 def benchmarks() -> str:

@@ -9,9 +9,9 @@ if (location.protocol === "file:") {
       this.inside = frame.contentWindow
       window.addEventListener("message", event => {
         if (event.source !== this.inside) return
-        const told = new MessageEvent("message", { data: event.data })
-        this.dispatchEvent(told)
-        if (this.onmessage) this.onmessage(told)
+        const copy = new MessageEvent("message", { data: event.data })
+        this.dispatchEvent(copy)
+        if (this.onmessage) this.onmessage(copy)
       })
       const own = message => parent.postMessage(message, "*")
       const load = (...urls) => urls.reduce((before, one) => before.then(() => new Promise(loaded => {
@@ -27,8 +27,8 @@ if (location.protocol === "file:") {
       this.ready = new Promise(loaded => { this.inside.onload = loaded })
     }
     postMessage(message) {
-      const told = new MessageEvent("message", { data: structuredClone(message) })
-      this.ready.then(() => this.inside.dispatchEvent(told))
+      const copy = new MessageEvent("message", { data: structuredClone(message) })
+      this.ready.then(() => this.inside.dispatchEvent(copy))
     }
   }
 }

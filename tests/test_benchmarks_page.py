@@ -8,7 +8,7 @@ page = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(page)
 
 
-def test_a_search_that_ranks_above_gp_by_more_than_chance_is_told():
+def test_a_search_that_ranks_above_gp_by_more_than_chance_is_reported():
     shares = {
         ("ahead", "gp"): [0.9, 0.91, 0.92, 0.93, 0.94],
         ("ahead", "tpe"): [0.5, 0.6, 0.7],
@@ -27,5 +27,5 @@ def test_a_search_that_ranks_above_gp_by_more_than_chance_is_told():
     assert once == "| `once` | botorch (1) | 0.911 | 0.167 |"
 
 
-def test_nothing_is_told_where_gp_has_nothing_beside_it():
+def test_nothing_is_reported_where_gp_has_nothing_beside_it():
     assert page._standing({("alone", "gp"): [0.9]}) == []

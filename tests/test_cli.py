@@ -130,7 +130,7 @@ def test_resume_runs_no_code_from_the_store_but_asks_for_the_plugin_file(folder:
     assert not (folder / "escaped").exists()
 
 
-def test_every_mistake_is_told_with_line_column_and_exit_code_2(folder: Path) -> None:
+def test_every_mistake_is_reported_with_line_column_and_exit_code_2(folder: Path) -> None:
     text = STUDY.replace("low: 0.002, high: 0.05", "low: 0.2, high: 0.05").replace("use: nsga2", "use: nsga")
     (folder / "beam.yaml").write_text(text)
     for command in ("validate", "run"):
@@ -215,7 +215,7 @@ def test_a_dry_run_tells_the_executor_of_the_options(folder: Path) -> None:
     assert not (folder / "results").exists()
 
 
-def test_a_report_that_cannot_be_written_is_told_in_a_sentence(folder: Path) -> None:
+def test_a_report_that_cannot_be_written_is_reported_in_a_sentence(folder: Path) -> None:
     assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
     (folder / "taken").mkdir()
     for target in ("missing/report.html", "taken"):
@@ -226,7 +226,7 @@ def test_a_report_that_cannot_be_written_is_told_in_a_sentence(folder: Path) -> 
     assert not list(folder.glob("*.part"))
 
 
-def test_trying_a_model_that_cannot_be_prepared_is_told_in_a_sentence(folder: Path) -> None:
+def test_trying_a_model_that_cannot_be_prepared_is_reported_in_a_sentence(folder: Path) -> None:
     never_ready = """
 class Fixed:
     def prepare(self) -> None:
@@ -262,7 +262,7 @@ model("beam", version=1)(Doubtful)
     assert "UserWarning" not in done.stderr
 
 
-def test_a_plugin_file_that_raises_is_told_in_a_sentence(folder: Path) -> None:
+def test_a_plugin_file_that_raises_is_reported_in_a_sentence(folder: Path) -> None:
     (folder / "broken.py").write_text("import no_such_package_at_all")
     for arguments in (("show", "nsga2"), ("validate", "beam.yaml"), ("run", "beam.yaml")):
         done = designopt(folder, *arguments, "--plugin", "broken.py")
@@ -301,7 +301,7 @@ execution: {executor: serial}
     assert f"No program has led to a design yet, so there is no design to choose. {end}" in shown
 
 
-def test_without_a_failure_none_is_told(folder: Path) -> None:
+def test_without_a_failure_none_is_reported(folder: Path) -> None:
     changes = ("--set", "constraints.stiff.max=1e-9 mm", "--set", "space.side.low=0.01")
     done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", *changes)
     assert done.returncode == 1, done.stderr

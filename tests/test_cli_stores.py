@@ -137,7 +137,7 @@ def test_a_design_is_found_by_number_label_and_the_beginning_of_a_key(scenario: 
         ("report.html", "no design 'report.html'"),
     ],
 )
-def test_a_design_that_is_not_there_is_told_with_those_that_are(point: str, text: str) -> None:
+def test_a_design_that_is_not_there_is_reported_with_those_that_are(point: str, text: str) -> None:
     shown = designopt("show", f"{STORE}/{point}")
     assert shown.exit_code == 2
     assert text in shown.output
@@ -166,7 +166,7 @@ def test_a_design_computed_again_is_the_same_bit_for_bit_and_gives_its_arrays(tm
         assert (arrays["bow@warm"] == np.linspace(0.0, 1.0, 11) ** 2).all()
 
 
-def test_a_design_that_gives_other_numbers_is_told_with_the_difference_and_exit_code_1(tmp_path: Path) -> None:
+def test_a_design_that_gives_other_numbers_is_reported_with_the_difference_and_exit_code_1(tmp_path: Path) -> None:
     (tmp_path / "rod.py").write_text(MODEL.replace("CHANGED", "1e-9"))
     again = process("show", f"{STORE}/best tone", "--plugin", str(tmp_path / "rod.py"), "--evaluate")
     assert again.returncode == 1, again.stderr
@@ -280,7 +280,7 @@ def test_results_judged_anew_get_a_page_of_their_own_and_the_store_stays(tmp_pat
         ("space.side.high=2", 4, f"{STORE}: "),
     ],
 )
-def test_a_change_that_cannot_be_judged_anew_is_told(change: str, code: int, text: str) -> None:
+def test_a_change_that_cannot_be_judged_anew_is_reported(change: str, code: int, text: str) -> None:
     done = designopt("report", STORE, "--set", change)
     assert done.exit_code == code
     assert text in done.output
@@ -351,7 +351,7 @@ def test_the_stores_of_a_folder_are_listed() -> None:
         ("*.yml", "no file matches *.yml"),
     ],
 )
-def test_what_is_no_study_file_is_told(file: str, text: str) -> None:
+def test_what_is_no_study_file_is_reported(file: str, text: str) -> None:
     done = designopt("validate", file)
     assert done.exit_code == 2
     assert text in done.output

@@ -326,7 +326,7 @@ def test_an_unknown_format_is_refused_before_anything_is_written(result: Result,
 
 
 @pytest.mark.parametrize(("form", "library"), [("parquet", "pyarrow"), ("netcdf", "h5netcdf")])
-def test_a_library_that_is_not_installed_is_told_with_the_way_to_install_it(
+def test_a_library_that_is_not_installed_is_reported_with_the_way_to_install_it(
     result: Result, tmp_path: Path, form: str, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in (library, "h5py"):
@@ -419,7 +419,7 @@ def rewritten(result: Result, row: int, **arrays: Any) -> None:
         ({"joint": np.zeros(2)}, "the array 'joint' is text in one evaluation and numbers in another"),
     ],
 )
-def test_arrays_that_are_no_variable_are_told_by_name(tmp_path: Path, arrays: dict[str, Any], said: str) -> None:
+def test_arrays_that_are_no_variable_are_reported_by_name(tmp_path: Path, arrays: dict[str, Any], said: str) -> None:
     kept = {"executor": "serial", "arrays": dict.fromkeys(("joint", "angle", "status"), "all")}
     result = study(model={"use": statuses}, execution=kept).run(tmp_path / "s")
     rewritten(result, 1, **arrays)

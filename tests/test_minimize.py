@@ -85,7 +85,7 @@ def test_what_is_no_function_of_designs_is_refused():
     assert as_model(beam) is as_model(beam)
 
 
-def test_an_answer_that_is_no_number_is_told(tmp_path):
+def test_an_answer_that_is_no_number_is_reported(tmp_path):
     with pytest.raises(ValueError, match="return a number, or a mapping of names to numbers"):
         designopt.minimize(lambda design: [1.0], {"x": [0, 1]}, store=tmp_path / "s")
     with pytest.raises(StudyError, match="'low' is missing"):

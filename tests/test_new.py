@@ -130,14 +130,14 @@ def test_a_name_that_cannot_be_one_is_refused(name: str, here: Path) -> None:
     assert not list(here.iterdir())
 
 
-def test_a_template_that_there_is_not_is_told_with_the_nearest() -> None:
+def test_a_template_that_there_is_not_is_reported_with_the_nearest() -> None:
     done = designopt("new", "dampr")
     assert done.exit_code == 2
     assert "no template named 'dampr'; did you mean 'damper'?" in done.output
     assert "-o and --name go with a template" in designopt("new", "--name", "x").output
 
 
-def test_a_place_that_cannot_be_written_is_told(here: Path) -> None:
+def test_a_place_that_cannot_be_written_is_reported(here: Path) -> None:
     (here / "file").write_text("")
     done = designopt("new", "damper", "-o", "file/x.yaml")
     assert done.exit_code == 2

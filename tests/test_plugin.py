@@ -391,7 +391,7 @@ def test_a_plugin_is_imported_when_it_is_used(install):
         (GOOD.format(name="her_ride"), "my_ride (my-pkg): the plugin calls itself 'her_ride'"),
     ],
 )
-def test_a_broken_plugin_is_told_in_one_line_with_its_distribution(install, source, message):
+def test_a_broken_plugin_is_reported_in_one_line_with_its_distribution(install, source, message):
     install("my-pkg", "1.2", {"my_ride": ("my_pkg_broken", source)})
     with pytest.raises(PluginError) as error:
         find("model", "my_ride")
@@ -506,7 +506,7 @@ def test_the_same_file_is_run_once():
         (b"\xff\xfe", "mine.py: SyntaxError: "),
     ],
 )
-def test_a_file_that_fails_is_told_in_one_line_and_leaves_nothing_behind(source, message):
+def test_a_file_that_fails_is_reported_in_one_line_and_leaves_nothing_behind(source, message):
     modules = set(sys.modules)
     with pytest.raises(PluginError, match=message) as error:
         load_file("mine.py", source)

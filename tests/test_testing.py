@@ -323,6 +323,6 @@ def test_the_global_generators_are_left_as_they_were():
     assert (random.random(), np.random.random()) == expected
 
 
-def test_what_is_no_solver_is_told_apart():
+def test_what_is_no_solver_is_distinguished():
     with pytest.raises(AssertionError, match="int is not a solver plugin; decorate it"):
         check_solver(int)

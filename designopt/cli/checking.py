@@ -92,7 +92,7 @@ def _show_choices(study: Study) -> None:
 
 
 def _refuse_no_file(file: str) -> None:
-    """A folder, or a pattern that the shell found nothing for, is told as such."""
+    """A folder, or a pattern that the shell found nothing for, has a message of its own."""
     path = Path(file)
     if path.is_dir():
         if (path / "problem.json").exists():

@@ -143,8 +143,8 @@ def _again(result: Result, row: int, array_file: str | None) -> int:
         done = _evaluated(result, values, scenario.name, names)
         lines = _compared(result, row, k, done)
         equal &= not lines
-        told = "; ".join(lines) or f"the same as recorded{', bit for bit' if done.ok else ''}"
-        click.echo(f"computed again in {scenario.name}: {done.status} in {done.wall:.3g} s: {told}")
+        text = "; ".join(lines) or f"the same as recorded{', bit for bit' if done.ok else ''}"
+        click.echo(f"computed again in {scenario.name}: {done.status} in {done.wall:.3g} s: {text}")
         suffix = f"@{scenario.name}" if len(result.problem.scenarios) > 1 else ""
         kept |= {f"{name}{suffix}": array for name, array in done.arrays.items()}
     if array_file:

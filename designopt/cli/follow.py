@@ -14,7 +14,7 @@ import click
 from designopt.cli.ending import INTERRUPTED, STORE, fail
 from designopt.cli.reporting import write_page
 from designopt.run.observed import snapshot
-from designopt.run.progress import Snapshot, line, told
+from designopt.run.progress import Snapshot, event_text, line
 from designopt.store.disk.lock import at_work
 from designopt.store.errors import StoreError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Of the time, at most this share is spent on reading the journal.
 READING = 0.2
-#: Looks from which the rate is told.
+#: Looks from which the rate is computed.
 LOOKS = 10
 #: Events shown on a terminal.
 EVENTS = 5
@@ -94,13 +94,13 @@ class _Lines:
     """One line a look, and one for each event that is new."""
 
     def __init__(self) -> None:
-        self._told = -1
+        self._shown_events = -1
 
     def update(self, result: Result, snapshot: Snapshot) -> None:
         events = result.events
-        for event in events[self._told :] if self._told >= 0 else ():
+        for event in events[self._shown_events :] if self._shown_events >= 0 else ():
             click.echo(f"{_clock(event['time'])} {_event(event)}")
-        self._told = len(events)
+        self._shown_events = len(events)
         click.echo(f"{_clock(time.time())} {line(snapshot)}")
         sys.stdout.flush()
 
@@ -152,7 +152,7 @@ def view(result: Result, snapshot: Snapshot) -> Any:
 
 
 def _event(event: dict[str, Any]) -> str:
-    return told(str(event["kind"]), str(event["text"]))
+    return event_text(str(event["kind"]), str(event["text"]))
 
 
 def _clock(seconds: float) -> str:

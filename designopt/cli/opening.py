@@ -91,7 +91,7 @@ def open_result(store: str, plugin_files: tuple[str, ...] = (), data: Mapping[st
     declare(plugin_files)
     try:
         result = open_store(store, data=data)
-        _ = result.counts, result.sessions  # read here, where a damaged journal can be told
+        _ = result.counts, result.sessions  # read here, where a damaged journal can be reported
     except StoreError as error:
         if isinstance(error.__cause__, plugin.PluginError):
             fail(_without_plugin(store, error.__cause__), STORE)

@@ -66,14 +66,14 @@ def _end(command: F, tell: Tell, arguments: dict[str, Any]) -> None:
     except PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     except StoreError as error:
-        fail(_told(error, here), STORE)
+        fail(_message(error, here), STORE)
     except FailurePolicyStop as error:
-        fail(_told(error, here), FAILURE_POLICY)
+        fail(_message(error, here), FAILURE_POLICY)
     except Interrupted as error:
-        fail(_told(error, here), INTERRUPTED)
+        fail(_message(error, here), INTERRUPTED)
 
 
-def _told(error: RunError, here: Path) -> str:
+def _message(error: RunError, here: Path) -> str:
     """What `error` says, its store named as seen from the folder in which the command was given."""
     if error.path.is_absolute() and error.path.is_relative_to(here):
         return str(error).replace(str(error.path), str(error.path.relative_to(here)))

@@ -57,8 +57,9 @@ def separately(work: Callable[[Tell], None], limit: float | None, *, stay: bool 
     """Do `work`, which ends the command by `SystemExit` or returns, and end as it does.
 
     Where it ends its process in another way, or says nothing new for `limit` seconds while it checks, the command ends
-    with a sentence that begins with what the work told last. Done in this process where none can be forked, or where
-    the output is no file. The child leaves at once when the work is done; with `stay` as an interpreter does in order.
+    with a sentence that begins with the last message of the work. Done in this process where none can be forked, or
+    where the output is no file. The child leaves at once when the work is done; with `stay` as an interpreter does in
+    order.
     """
     alone = hasattr(os, "fork") and threading.current_thread() is threading.main_thread()
     if not alone or not _has_files():
@@ -72,7 +73,7 @@ def separately(work: Callable[[Tell], None], limit: float | None, *, stay: bool 
         if child != 0:
             os.close(write)
             os.close(alive)
-            status, told = _wait(child, read, limit, wait)
+            status, lines = _wait(child, read, limit, wait)
     if child == 0:
         os.close(read)
         os.close(hold)
@@ -80,7 +81,7 @@ def separately(work: Callable[[Tell], None], limit: float | None, *, stay: bool 
         _do(work, Tell(write), stay=stay)
     os.close(read)
     os.close(hold)
-    _end(status, told, limit)
+    _end(status, lines, limit)
 
 
 def _has_files() -> bool:
@@ -169,15 +170,15 @@ def _sleep(child: int, seconds: float) -> bool:
 def _wait(
     child: int, read: int, limit: float | None, wait: Callable[[int, float], bool]
 ) -> tuple[int | None, list[str]]:
-    """The child's wait status, None when it had to be ended, and what it told; "" last when it was asked to stop."""
-    told, since, asked = b"", time.monotonic(), False
+    """The child's wait status, None when it had to be ended; the lines it wrote, "" last when it was asked to stop."""
+    written, since, asked = b"", time.monotonic(), False
     os.set_blocking(read, False)
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         with contextlib.suppress(BlockingIOError):
             while data := os.read(read, 4096):
-                told, since = told + data, time.monotonic()
-        lines = told.decode(errors="replace").splitlines()
+                written, since = written + data, time.monotonic()
+        lines = written.decode(errors="replace").splitlines()
         if ended:
             return status, [*lines, *([""] if asked and not "".join(lines[-1:]).startswith(_END) else [])]
         checking = not lines or not lines[-1].startswith((_RUNS, _END))
@@ -188,9 +189,9 @@ def _wait(
         asked |= wait(child, LOOK)
 
 
-def _end(status: int | None, told: list[str], limit: float | None) -> NoReturn:
+def _end(status: int | None, lines: list[str], limit: float | None) -> NoReturn:
     """End as the child did, or say why not."""
-    last = told[-1] if told else "the check"
+    last = lines[-1] if lines else "the check"
     if status is None:
         fail(
             f"error: {last}: not checked within {limit:g} s; does the model, or a plugin file, hang in its set-up?",

@@ -333,8 +333,8 @@ class _Compute(_Handler):
     async def post(self) -> None:
         place, row = self.body("store", "row")
         store = self.found(self.desk.folder.store, str(place))
-        told, arrays = await asyncio.to_thread(self.runs.compute, store, self.number(row))
-        page = await self.desk.view(views.arrays_page, store, self.number(row), arrays, told)
+        messages, arrays = await asyncio.to_thread(self.runs.compute, store, self.number(row))
+        page = await self.desk.view(views.arrays_page, store, self.number(row), arrays, messages)
         self.json(self.desk.keep(page))
 
 

@@ -26,7 +26,7 @@ from designopt.report.labels import with_unit
 from designopt.report.page.page import page, part_names, render, sections
 from designopt.report.section import Figure, Section
 from designopt.run.observed import snapshot
-from designopt.run.progress import line, told
+from designopt.run.progress import event_text, line
 from designopt.store.errors import StoreError
 from designopt.store.result import Result
 from designopt.study.language.errors import StudyError, render_text
@@ -174,7 +174,7 @@ def progress(path: Path) -> dict[str, Any]:
     except StoreError as error:
         raise Refused(str(error)) from None
     share = min(1.0, now.done / now.total) if now.total else None
-    events = [{"time": e["time"], "text": told(str(e["kind"]), str(e["text"]))} for e in result.events[-EVENTS:]]
+    events = [{"time": e["time"], "text": event_text(str(e["kind"]), str(e["text"]))} for e in result.events[-EVENTS:]]
     return {"line": line(now), "share": share, "ended": result.ended, "events": events}
 
 

@@ -67,8 +67,8 @@ class Rows:
         arrays = [self._array(*given) for given in zip(self._names, self._in, args, strict=True)]
         counts = {name: len(a) for name, a in zip(self._names, arrays, strict=True) if a.ndim == 2}
         if len(set(counts.values())) > 1:
-            told = ", ".join(f"{name} has {n}" for name, n in counts.items())
-            raise ValueError(f"{self._name}: the arrays differ in their number of rows: {told}")
+            counted = ", ".join(f"{name} has {n}" for name, n in counts.items())
+            raise ValueError(f"{self._name}: the arrays differ in their number of rows: {counted}")
         n = next(iter(counts.values()), 1)
         results = [np.empty((n, math.prod(shape))) for shape in self._out]
         if n:

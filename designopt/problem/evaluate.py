@@ -59,7 +59,7 @@ class Evaluate(Protocol):
 
         `ask` gives the next design (1, d), or (0, d) when there are no more; `tell` hears the outcomes (1 row) in ask
         order. Ask i always happens after the tell of i - `look_ahead` and before the next one, whatever the workers
-        are, so that the sequence of designs is fixed. Returns when everything asked for has been told.
+        are, so that the sequence of designs is fixed. Returns when everything asked for has its results.
         """
 
     def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:

@@ -1,4 +1,4 @@
-"""Colours and the skeleton of figures. Told apart by colour-blind readers too: Okabe & Ito (2008) for categories."""
+"""Colours and the skeleton of figures, distinct for colour-blind readers too: Okabe & Ito (2008) for categories."""
 
 from __future__ import annotations
 

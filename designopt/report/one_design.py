@@ -109,14 +109,14 @@ def asked(result: Result, row: int) -> str:
 
 def messages(result: Result, row: int) -> list[str]:
     """What evaluations said when they failed, and what they printed."""
-    told = []
+    messages = []
     for k, scenario in enumerate(result.problem.scenarios):
         message = result.message(row, k).strip()
         if message:
-            told.append(f"{scenario.name}: {message}")
+            messages.append(f"{scenario.name}: {message}")
         if printed := result.printed(row, k).strip():
-            told.append(f"{scenario.name} printed:\n{printed}")
-    return told
+            messages.append(f"{scenario.name} printed:\n{printed}")
+    return messages
 
 
 def array_rows(result: Result, row: int) -> tuple[list[list[str]], list[str]]:

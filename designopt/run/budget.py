@@ -69,7 +69,7 @@ class StageBudget:
         return limit is not None and self.refused_in_a_row > max(least, each * limit)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """How many of the designs were valid, in words."""
         return (
             f"{self.invalid} of its {self.valid + self.invalid} designs break a relation or were refused by the model"

@@ -45,7 +45,7 @@ class Asked:
 def ask(study: StudyDefinition, store: Path, count: int) -> list[Asked]:
     """Up to `count` evaluations that `study` waits for in the folder `store`; none when it has come to its end.
 
-    The same ones until they are told. Fewer than `count` where the solver has to know results before it asks for more.
+    The same ones until they have results. Fewer than `count` where the solver needs results before it asks for more.
     Raises as `run_study`, and `ValueError` for a study whose solver has programs.
     """
     if count < 1:
@@ -93,13 +93,13 @@ def tell(
     """Record what came of evaluations `asked` before: outputs of the model by name, or None for one without a result,
     `why` being said of it. Durable when it returns.
 
-    Raises `ValueError` for an output that is missing or no number, for one that was told before, and `StoreError`.
+    Raises `ValueError` for an output that is missing or no number, for one that has a result already, and `StoreError`.
     """
     if len(asked) != len(results):
         raise ValueError(f"{len(asked)} evaluations were asked and {len(results)} results given")
     keys = [one.key for one in asked]
     if len(set(keys)) < len(keys):
-        raise ValueError("an evaluation is told twice in one call")
+        raise ValueError("one evaluation has two results in one call")
     study = _without_assumptions(study)
     problem = Problem.of(study)
     rows = [_row(problem, one, given, why) for one, given in zip(asked, results, strict=True)]
@@ -110,9 +110,11 @@ def tell(
             row = known.get(one.number)
             if row is None or (one.kind == "scenario" and problem.keys(np.array([row]))[0][one.place] != one.key):
                 raise ValueError(f"design {one.number} in scenario '{one.scenario}' was not asked for by {store}")
-        told = [one for one in asked if journal.evaluation(one.key, "status") is not None]
-        if told:
-            raise ValueError(f"design {told[0].number} in scenario '{told[0].scenario}' was told before")
+        known_before = [one for one in asked if journal.evaluation(one.key, "status") is not None]
+        if known_before:
+            raise ValueError(
+                f"design {known_before[0].number} in scenario '{known_before[0].scenario}' has a result already"
+            )
         session = max((int(record["id"]) for record in journal.records("session")), default=0)
         now = time.time()
         journal.add_evaluations([(*row, None, 0.0, 0.0, 1, session, "outside", now, None) for row in rows])
@@ -134,11 +136,11 @@ def _row(problem: Problem, asked: Asked, given: Mapping[str, float] | None, why:
         missing += sorted({name for names in used for name in names} - outputs.keys() - problem.figures.keys())
     if unknown or missing:
         what = f"'{missing[0]}' is missing" if missing else f"the model has no output '{unknown[0]}'"
-        raise ValueError(f"design {asked.number}: {what} in what is told of it")
+        raise ValueError(f"design {asked.number}: {what} in its result")
     for name, use in problem.figures.items():
         needs = [need for need in use.plugin.needs if need not in outputs]
         if needs:
-            raise ValueError(f"figure '{name}' needs the array '{needs[0]}', which cannot be told")
+            raise ValueError(f"figure '{name}' needs the array '{needs[0]}', which cannot be given from outside")
         outputs[name] = float(use.build()(*(outputs[need] for need in use.plugin.needs)))
     wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
     known = {name: value if math.isfinite(value) else None for name, value in outputs.items()}

@@ -133,7 +133,7 @@ class PlainLines:
     def event(self, kind: str, text: str) -> None:
         """A line of its own; why the run stops is what it ends with."""
         if kind != STOPPED:
-            _say(told(kind, text), self._stream)
+            _say(event_text(kind, text), self._stream)
 
     def close(self) -> None:
         """The last state."""
@@ -193,7 +193,7 @@ class LiveLine:
     def event(self, kind: str, text: str) -> None:
         """A line above the live one; why the run stops is what it ends with."""
         if kind != STOPPED:
-            self._console.print(self._text(told(kind, text), style="yellow"))
+            self._console.print(self._text(event_text(kind, text), style="yellow"))
 
     def close(self) -> None:
         """Leave the last state standing."""
@@ -210,7 +210,7 @@ class LiveLine:
         return text
 
 
-def told(kind: str, text: str) -> str:
+def event_text(kind: str, text: str) -> str:
     """An event as a line; one that says itself that it is about a stage, or what its kind says, needs no heading."""
     words = kind.replace("_", " ")
     return text if text.startswith((words, "stage ")) else f"{words}: {text}"
@@ -237,7 +237,7 @@ def line(s: Snapshot) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as short as they can be told: 0:42, 3:05, 2:10:00."""
+    """Seconds as short as they can be written: 0:42, 3:05, 2:10:00."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
 

@@ -367,11 +367,11 @@ def _ending(store: Store, dispatcher: Dispatcher) -> Iterator[None]:
                 store.journal.end_session(reason)
 
 
-def _note_end(dispatcher: Dispatcher, stage: Stage, told: str | None) -> None:
+def _note_end(dispatcher: Dispatcher, stage: Stage, reason: str | None) -> None:
     """Record why a solver ended by itself; a replay tells it again and is not recorded."""
-    text = f"stage '{stage.name}': {told}"
+    text = f"stage '{stage.name}': {reason}"
     before = ((event["kind"], event["text"]) for event in dispatcher.journal.records("event"))
-    if told and ("solver_ended", text) not in before:
+    if reason and ("solver_ended", text) not in before:
         dispatcher.event("solver_ended", text)
 
 
@@ -388,8 +388,8 @@ def _run_stages(study: StudyDefinition, dispatcher: Dispatcher, taken: Mapping[s
                 start = _evaluated(run, taken[stage.name])
             else:
                 start = _start(dispatcher.ledger, stage, asked)
-            told = stage.solver.build().solve(dispatcher.ledger.problem, run, rng, start)
-            _note_end(dispatcher, stage, told)
+            reason = stage.solver.build().solve(dispatcher.ledger.problem, run, rng, start)
+            _note_end(dispatcher, stage, reason)
         except StageEnded:
             dispatcher.check()
         dispatcher.journal.commit()
@@ -399,7 +399,7 @@ def _run_stages(study: StudyDefinition, dispatcher: Dispatcher, taken: Mapping[s
 
 def _evaluated(run: StageRun, taken: start_from.Taken) -> Outcomes:
     """Outcomes of the designs from another store, which are the stage's first; those that failed here left out."""
-    text = f"stage {run.stage.name} starts from {taken.told}"
+    text = f"stage {run.stage.name} starts from {taken.summary}"
     if not run.dispatcher.journal.has_event("start_from", text):
         run.dispatcher.event("start_from", text)
     outcomes = run(taken.X) if len(taken.X) else _outcomes(run.ledger, np.empty(0, np.int64))

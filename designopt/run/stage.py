@@ -27,7 +27,7 @@ from designopt.study.study import Stage
 BLOCK = 4096
 #: Records of results that took less than so many seconds in all are flushed to the disk together.
 AT_STAKE = 0.1
-#: The time left is told after so many seconds and evaluations: the first ones carry the start of workers and models.
+#: The remaining time is shown after so many seconds and evaluations: the first ones include the start of workers.
 SETTLED = (3.0, 5)
 
 
@@ -211,7 +211,7 @@ class StageRun:
         """Whether hardly any design is valid (`StageBudget.mostly_invalid`, `StageBudget.refused_for_long`)."""
         ends = self.budget.mostly_invalid or (one_by_one and self.budget.refused_for_long)
         if ends:
-            self._event_once("stage_ended", f"stage {self.stage.name} ended: {self.budget.told}")
+            self._event_once("stage_ended", f"stage {self.stage.name} ended: {self.budget.summary}")
         return ends
 
     def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:

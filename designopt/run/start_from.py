@@ -43,7 +43,7 @@ class Taken:
     left_out: int
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What happened, for the user."""
         text = f"{len(self.X)} design{'' if len(self.X) == 1 else 's'} of {self.store}"
         return text + (f"; {self.left_out} more do not lie in this space and were left out" if self.left_out else "")

@@ -1,4 +1,4 @@
-"""Model-based search for expensive models: the tree-structured Parzen estimator through Optuna, asked and told."""
+"""Model-based search for expensive models: the tree-structured Parzen estimator of Optuna (ask and tell)."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class _Search:
 
     def tell(self, outcomes: Outcomes) -> None:
         """What became of a design that was asked for (1 row)."""
-        values, constraint = _told(outcomes)
+        values, constraint = _as_trial(outcomes)
         trial = self._waiting[(outcomes.X + 0.0).tobytes()].popleft()
         trial.set_constraint("violation", constraint)
         self._study.tell(trial, values)
@@ -112,7 +112,7 @@ class _Search:
         """A design that is known from elsewhere (1 row)."""
         import optuna
 
-        values, constraint = _told(outcomes)
+        values, constraint = _as_trial(outcomes)
         active = self._space.active(outcomes.X)[0]
         known = [(p, outcomes.X[0, j]) for j, p in enumerate(self._space.free) if active[j]]
         trial = optuna.trial.create_trial(
@@ -124,7 +124,7 @@ class _Search:
         self._study.add_trial(trial)
 
 
-def _told(outcomes: Outcomes) -> tuple[list[float], float]:
+def _as_trial(outcomes: Outcomes) -> tuple[list[float], float]:
     """Objectives (0 where there are none: the constraint alone ranks the design) and the constraint, 0 for feasible."""
     F = outcomes.objectives[0]
     return np.where(np.isfinite(F), F, 0.0).tolist(), float(outcomes.rank_violation[0])

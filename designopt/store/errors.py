@@ -80,7 +80,7 @@ def reading(path: Path, file: str = "journal.db") -> Iterator[None]:
 
 
 def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:
-    """`own.check` of the store `path`; what does not belong there is told as a `StoreError`."""
+    """`own.check` of the store `path`; what does not belong there is reported as a `StoreError`."""
     try:
         own.check(path, thoroughly=thoroughly)
     except own.NotOwn as error:

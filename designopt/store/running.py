@@ -13,7 +13,7 @@ NAME = "running.json"
 LARGEST = 2**20
 
 #: The number of a design, the share of its evaluation that is done, and a few words.
-Told = tuple[int, float, str]
+Advance = tuple[int, float, str]
 
 
 class Running:
@@ -21,15 +21,15 @@ class Running:
 
     def __init__(self, path: Path) -> None:
         self._file = path / NAME
-        self._noted: list[Told] = []
+        self._noted: list[Advance] = []
 
-    def note(self, told: Sequence[Told]) -> None:
+    def note(self, advances: Sequence[Advance]) -> None:
         """These evaluations tell how far they are. A disk that takes no more costs the note, not the run."""
-        if list(told) == self._noted:
+        if list(advances) == self._noted:
             return
-        self._noted = list(told)
+        self._noted = list(advances)
         with contextlib.suppress(OSError):
-            if not told:
+            if not advances:
                 self._file.unlink(missing_ok=True)
                 return
             fresh = self._file.with_suffix(".new")
@@ -37,7 +37,7 @@ class Running:
             os.replace(fresh, self._file)
 
 
-def running(path: Path) -> tuple[Told, ...]:
+def running(path: Path) -> tuple[Advance, ...]:
     """What the run at work on the store `path` has noted last."""
     file = path / NAME
     try:

@@ -144,7 +144,7 @@ def _parse_xml(file: InputFile) -> Node:
 
 
 def _attribute(source: Source, lines: Sequence[str], line: int, column: int, key: str) -> Span:
-    """Where an attribute stands; the element where that cannot be told."""
+    """Where an attribute stands; the element where that is unknown."""
     last = min(line + 20, len(lines))
     for at in range(line, last):
         found = re.compile(rf"(?<![\w:.-]){re.escape(key)}\s*=").search(lines[at], column if at == line else 0)

@@ -198,7 +198,7 @@ class Execution:
     `retries` are by failure class. `on_failure` says by failure class whether the run goes on with an infeasible
     design, stops at once, or stops when the same error shows repeatedly. The run ends early when more than
     `stop_if_share_above` of at least `after` evaluations failed. `order` is ``completion`` in stores of an earlier
-    version only: a solver that asked ahead was told of results as they came.
+    version only: a solver that asked ahead received results as they came.
     """
 
     executor: Literal["auto", "serial", "dask"] = "auto"

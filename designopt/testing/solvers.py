@@ -29,8 +29,8 @@ def check_solver(
     Without `problems` those of `conformance_problems` that the solver's `check` accepts, with one objective or two as
     its class attribute ``objectives`` says (``"one"``, ``"several"``, ``"any"`` when absent).
 
-    Its designs are finite, inside the bounds, integers and choices whole. They follow from the generator and what it
-    is told alone: a new and a used instance, a larger budget, the order in which a batch is computed, and other global
+    Its designs are finite, inside the bounds, integers and choices whole. They follow from the generator and the
+    outcomes alone: a new and a used instance, a larger budget, the order in which a batch is computed, and other global
     random states make no difference, and the latter are left alone. `StageEnded` and any other exception of `evaluate`
     end it, in the first batch and later. Failed, refused, invalid and infeasible designs do not break it, and it
     changes none of the outcomes that it is given. Raises `AssertionError`.
@@ -145,12 +145,12 @@ def _asked(
     inner = (_Backwards if backwards else InProcess)(problem, budget, solver=solver)
     evaluate = _Watched(name, inner, budget)
     try:
-        told = solver.solve(problem, evaluate, np.random.default_rng(1), start or no_outcomes(problem))
+        reason = solver.solve(problem, evaluate, np.random.default_rng(1), start or no_outcomes(problem))
         ended = False
     except StageEnded:
-        told, ended = None, True
-    if told is not None and not isinstance(told, str):
-        raise AssertionError(f"{name}: solve returns {told!r}; it may return a sentence that says why it ended")
+        reason, ended = None, True
+    if reason is not None and not isinstance(reason, str):
+        raise AssertionError(f"{name}: solve returns {reason!r}; it may return a sentence that says why it ended")
     evaluate.check_unchanged()
     return inner.X, ended
 

@@ -120,7 +120,7 @@ class SerialThenWorkers:
         return self._now.notices()
 
     def advances(self) -> Sequence[Advance]:
-        """What evaluations at work have told last of how far they are."""
+        """What evaluations at work have reported last of how far they are."""
         return self._now.advances()
 
     def listen(self, show: Callable[[], None]) -> None:

@@ -46,7 +46,7 @@ WITHOUT_WORKERS = 60.0
 def _not_of_dask(record: logging.LogRecord) -> bool:
     """Whether what asyncio has to say is not of a task of Dask's that the death of a worker interrupted.
 
-    Such tasks are told when they are collected, which may be after the run.
+    Such tasks are reported when they are collected, which may be after the run.
     """
     kind = record.exc_info[0] if record.exc_info else None
     return kind is None or not kind.__module__.startswith("distributed")
@@ -108,7 +108,7 @@ class Dask:
         self._unaccounted: dict[int, tuple[Chunk, str, float]] = {}
         self._deaths: dict[str, Death] = {}
         self._reports: queue.SimpleQueue[Death] = queue.SimpleQueue()
-        self._told: list[tuple[float, Death]] = []
+        self._reported: list[tuple[float, Death]] = []
         self._notices: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
         self._warned: set[str] = set()
         self._progressed = time.monotonic()
@@ -148,25 +148,25 @@ class Dask:
             self._notices.put(("no_nanny", text))
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
-        """Called by Dask's own thread: a worker tells of itself or its predecessor."""
-        told = event[1]
-        if "death" in told:
-            self._reports.put(Death(**told["death"]))
-        elif "wants" in told:
-            threading.Thread(target=self._send_file, args=(told["wants"], told["worker"]), daemon=True).start()
-        elif "advance" in told:
-            worker, *advance = told["advance"]
+        """Called by Dask's own thread: a worker reports on itself or its predecessor."""
+        message = event[1]
+        if "death" in message:
+            self._reports.put(Death(**message["death"]))
+        elif "wants" in message:
+            threading.Thread(target=self._send_file, args=(message["wants"], message["worker"]), daemon=True).start()
+        elif "advance" in message:
+            worker, *advance = message["advance"]
             self._advancing.put((worker, Advance(*advance)))
-        elif "unfit" in told:
-            self._unfit[told["unfit"]] = told["why"]
-            text = f"worker {told['unfit']} gets no work: {told['why']}"
+        elif "unfit" in message:
+            self._unfit[message["unfit"]] = message["why"]
+            text = f"worker {message['unfit']} gets no work: {message['why']}"
             self._notices.put(("worker_excluded", text))
-        elif "warned" in told:
-            if told["warned"] not in self._warned:
-                self._warned.add(told["warned"])
-                self._notices.put(("warning", told["warned"]))
-        elif "cut" in told:
-            text = f"worker {told['cut']} had to leave before its evaluation was done; another one starts it again"
+        elif "warned" in message:
+            if message["warned"] not in self._warned:
+                self._warned.add(message["warned"])
+                self._notices.put(("warning", message["warned"]))
+        elif "cut" in message:
+            text = f"worker {message['cut']} had to leave before its evaluation was done; another one starts it again"
             self._notices.put(("worker_retired", text))
 
     def _send_file(self, digest: str, worker: str) -> None:
@@ -287,7 +287,7 @@ class Dask:
         return [self._notices.get_nowait() for _ in range(self._notices.qsize())]
 
     def advances(self) -> Sequence[Advance]:
-        """What evaluations at work have told last of how far they are."""
+        """What evaluations at work have reported last of how far they are."""
         self._advances |= dict(self._advancing.get_nowait() for _ in range(self._advancing.qsize()))
         self._advances = {worker: a for worker, a in self._advances.items() if a.chunk in self._futures}
         return list(self._advances.values())
@@ -339,10 +339,10 @@ class Dask:
             while True:
                 report = self._reports.get_nowait()
                 self._deaths[report.address] = report
-                self._told.append((time.monotonic() + ARRIVAL, report))
+                self._reported.append((time.monotonic() + ARRIVAL, report))
                 self._count(report)
-        while self._told and self._told[0][0] < time.monotonic():
-            yield from self._unfinished(self._told.pop(0)[1])
+        while self._reported and self._reported[0][0] < time.monotonic():
+            yield from self._unfinished(self._reported.pop(0)[1])
         for number, (chunk, address, deadline) in list(self._unaccounted.items()):
             death = self._deaths.get(address)
             if death is None and time.monotonic() < deadline:

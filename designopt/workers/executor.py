@@ -143,7 +143,7 @@ class Executor(Protocol):
         """What the user should know, as (kind, text), once each."""
 
     def advances(self) -> Sequence[Advance]:
-        """What evaluations at work have told last of how far they are."""
+        """What evaluations at work have reported last of how far they are."""
 
     def listen(self, show: Callable[[], None]) -> None:
         """Call `show` while `wait` evaluates and an evaluation tells of itself."""

@@ -65,7 +65,9 @@ def _check_functions(tree: Tree, z: Vector) -> None:
             here, slope, curvature = (np.asarray(r, dtype=np.float64) for r in f(z))
             if not (np.isfinite(here).all() and np.isfinite(slope).all() and np.isfinite(curvature).all()):
                 raise TreeError(
-                    frame.name, "motions", f"a joint function or its derivative is not finite at {_told(tree.names, z)}"
+                    frame.name,
+                    "motions",
+                    f"a joint function or its derivative is not finite at {_as_text(tree.names, z)}",
                 )
             for i, name in enumerate(tree.names):
                 h = 1e-5 * max(1.0, abs(z[i]))
@@ -96,15 +98,15 @@ def _check_masses(tree: Tree, z: Vector) -> None:
     diagonal = np.sqrt(np.maximum(np.diag(matrix), 0.0))
     if (diagonal <= 0.0).any():
         name = tree.names[int(np.argmin(diagonal))]
-        raise TreeError(name, "mass", f"no mass moves with this coordinate alone at {_told(tree.names, z)}")
+        raise TreeError(name, "mass", f"no mass moves with this coordinate alone at {_as_text(tree.names, z)}")
     values, vectors = np.linalg.eigh(matrix / np.outer(diagonal, diagonal))
     if values[0] < _MASSLESS * values[-1]:
         direction = vectors[:, 0] / diagonal
         direction /= np.abs(direction).max()
-        told = ", ".join(f"{n} {v:+.3g}" for n, v in zip(tree.names, direction, strict=True) if abs(v) > 1e-6)
+        direction_text = ", ".join(f"{n} {v:+.3g}" for n, v in zip(tree.names, direction, strict=True) if abs(v) > 1e-6)
         name = tree.names[int(np.argmax(np.abs(direction)))]
-        raise TreeError(name, "mass", f"no mass moves along {told} at {_told(tree.names, z)}")
+        raise TreeError(name, "mass", f"no mass moves along {direction_text} at {_as_text(tree.names, z)}")
 
 
-def _told(names: Sequence[str], z: Vector) -> str:
+def _as_text(names: Sequence[str], z: Vector) -> str:
     return ", ".join(f"{n} = {v:.6g}" for n, v in zip(names, z, strict=True))

@@ -175,7 +175,7 @@ def _recording(course: _Course, name: str, what: Array, values: NDArray[np.float
 
 @contextmanager
 def _told(course: _Course) -> Iterator[None]:
-    """What cannot be written is told as an `ExportError` about this evaluation."""
+    """What cannot be written is reported as an `ExportError` about this evaluation."""
     try:
         yield
     except RecordingError as problem:

@@ -41,6 +41,6 @@ def test_the_blocks_of_the_page_on_estimation_run_one_after_the_other(capsys):
     assert "3 of 4" in capsys.readouterr().out
 
 
-def test_every_status_is_told_of():
+def test_every_status_is_reported_for():
     told = set(re.findall(r"`([A-Z_]+)`", PAGE))
     assert {status.name for status in Status} - told <= {"FAILED"}

@@ -412,7 +412,7 @@ def test_measurements_that_do_not_fit_the_problem_are_refused(problem, measured,
         estimate(problem, measured, FEW)
 
 
-def test_a_fit_that_fails_and_a_problem_without_measurements_are_told() -> None:
+def test_a_fit_that_fails_and_a_problem_without_measurements_are_reported() -> None:
     impossible = line(initial={"x": 0.0}, final={"x": 50.0})
     measured = Measurements(TIMES, {"x": NOISY}, {"x": SIGMA})
     with pytest.raises(FitError, match="the fit is not found") as failed:

@@ -229,7 +229,7 @@ def test_a_walk_of_one_cycle_is_drawn_as_one_curve_and_the_slider_ends_with_the_
     assert (x[-1], y[-1]) == (pytest.approx(100.0), pytest.approx(y[0]))
 
 
-def test_a_study_without_a_scan_is_told_what_is_needed(result: MadeUp) -> None:
+def test_a_study_without_a_scan_is_reported_what_is_needed(result: MadeUp) -> None:
     few = result.table["outcomes"].take(np.array([3, 17]))
     scattered = MadeUp(result.path, result.study, result.problem, {"outcomes": few, "status": result.status[[3, 17]]})
     for part in (period_map, critical_stiffness):

@@ -151,7 +151,7 @@ def test_the_figure_of_best_dampers_is_valid_plotly(ratios: int) -> None:
         PlotlyFigure({"data": text["data"]})
 
 
-def test_a_study_without_either_is_told_what_is_needed() -> None:
+def test_a_study_without_either_is_reported_what_is_needed() -> None:
     section = best_dampers(made_up())  # no clearance on record
     assert section is not None
     assert "needs a scan" in section.introduction

@@ -91,7 +91,7 @@ def test_of_very_many_walks_the_oldest_are_dropped(knee, monkeypatch):
         ({"gait_speed": float("nan")}, "gait_speed"),
     ],
 )
-def test_a_walk_that_cannot_be_used_is_told_by_its_condition(knee, scenario, name):
+def test_a_walk_that_cannot_be_used_is_reported_by_its_condition(knee, scenario, name):
     with pytest.raises(InvalidSetting) as caught:
         knee.check_scenario(scenario)
     assert caught.value.name == name

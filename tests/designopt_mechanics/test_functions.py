@@ -233,6 +233,6 @@ def test_a_range_that_reaches_a_dead_centre_is_refused() -> None:
         Closure(("q",), ("y1", "y2"), long_crank, ranges=[(0.3, 3.0)], start={"y1": -1.6, "y2": 2.0}, at={"q": 0.4})
 
 
-def test_too_few_nodes_are_told() -> None:
+def test_too_few_nodes_are_reported() -> None:
     with pytest.raises(ClosureError, match="8 nodes are too few for the loop"):
         closed(nodes=8)

@@ -144,7 +144,7 @@ def test_a_study_with_a_bad_record_is_refused_at_its_place(tmp_path: Path) -> No
         designopt.load(tmp_path / "s.yaml")
 
 
-def test_a_record_that_leaves_unknowns_open_is_told_in_the_first_line_of_the_result(tmp_path: Path) -> None:
+def test_a_record_that_leaves_unknowns_open_is_reported_in_the_first_line_of_the_result(tmp_path: Path) -> None:
     (tmp_path / "pendulum_record.csv").write_text("time,encoder [deg]\n0,60\n1,20\n")
     (tmp_path / "s.yaml").write_text(STUDY.read_text())
     result = designopt.load(tmp_path / "s.yaml", overrides=["solver.intervals=20"]).run(tmp_path / "s.study")

@@ -245,7 +245,7 @@ def test_lengths_through_a_torus_are_near_those_of_opensim(at, turned, opensim):
     assert longer.max() < 2.5e-3
 
 
-def test_jumps_of_a_path_are_told_with_muscle_and_time():
+def test_jumps_of_a_path_are_reported_with_muscle_and_time():
     """The path changes the side of a cylinder at the joint where its points are opposite, near -1.3 rad."""
     q = np.linspace(-1.5, 1.0, 1000)
     form = surface("WrapCylinder", "<radius>0.05</radius><length>2</length>", turned="0 0 0")

@@ -142,7 +142,7 @@ def test_a_table_may_be_labelled_and_headed_in_all_the_ways_that_there_are(chang
     assert any(note in told for told in notes)
 
 
-def test_degrees_in_a_table_that_says_radians_are_told():
+def test_degrees_in_a_table_that_says_radians_are_reported():
     names, rows = walking()
     rows[:, 1:4] = np.degrees(rows[:, 1:4])
     trial = read_trial(LEG, sto(NEW, names, rows))

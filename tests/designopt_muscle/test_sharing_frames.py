@@ -110,7 +110,7 @@ def test_frames_without_numbers_never_end_a_trial():
     assert "2 frames bad_input" in sharing.summary()
 
 
-def test_a_band_without_room_is_told():
+def test_a_band_without_room_is_reported():
     balance, muscles = elbow([1.0, 1.0])
     signals = np.array([[0.2, np.nan], [1.5, np.nan]])
     sharing = share(balance, muscles, Terms(tracking=Tracking(signals, weight=0.0, band=(-0.05, 0.05))))
@@ -118,7 +118,7 @@ def test_a_band_without_room_is_told():
     assert 0.15 <= sharing.activations[0, 0] <= 0.25
 
 
-def test_a_reserve_that_gives_much_is_told():
+def test_a_reserve_that_gives_much_is_reported():
     balance, muscles = elbow([8.0, 20.0])
     sharing = share(balance, muscles, reserves=Reserves([1.0], weight=100.0))
     assert sharing.status.tolist() == [SharingStatus.OPTIMAL, SharingStatus.RESERVE_ACTIVE]

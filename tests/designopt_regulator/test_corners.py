@@ -120,7 +120,7 @@ def test_a_plant_that_oscillates_for_ever_has_margins_where_its_loop_is_stable(d
     np.testing.assert_allclose(found.ms, (1.0 / np.abs(1.0 + loop.response(w))).max(), rtol=1e-6)
 
 
-def test_a_loop_too_fast_beside_its_delay_is_told_and_leaves_the_others_alone():
+def test_a_loop_too_fast_beside_its_delay_is_reported_and_leaves_the_others_alone():
     model = LinearLoop(plant=LinearPlant(type="fopdt", time_constant=1.0, delay=1.0))
     usual = {"kp": 0.5, "ti": 1.0, "td": 0.1, "tf": 0.1}
     alone, (wild, beside) = (

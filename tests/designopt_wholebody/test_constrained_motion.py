@@ -62,7 +62,7 @@ def test_springs_and_gravity_take_part() -> None:
         ({"springs": (PointSpring(("ground", "tip"), ("upper", "tip")),)}, "springs", "no landmark 'tip'"),
     ],
 )
-def test_settings_that_cannot_be_used_are_told(settings: dict[str, object], name: str, message: str) -> None:
+def test_settings_that_cannot_be_used_are_reported(settings: dict[str, object], name: str, message: str) -> None:
     with pytest.raises(InvalidSetting, match=message) as raised:
         ConstrainedMotion(**settings).check()  # type: ignore[arg-type]
     assert raised.value.name == name

@@ -122,7 +122,7 @@ def test_the_jacobian_of_the_full_model_is_sparse(full: Subject) -> None:
     assert 1000 < len(full.constraints.row_of) < 1200  # about 1100 of 214 x 252
 
 
-def test_violations_of_lengths_are_told_in_metres(full: Subject) -> None:
+def test_violations_of_lengths_are_reported_in_metres(full: Subject) -> None:
     body = full.bodies["thigh_R"]
     line = full.q0[body.start : body.start + 3] - full.q0[body.start + 3 : body.start + 6]
     q = full.q0.copy()

@@ -68,7 +68,7 @@ def test_the_scene_moves_and_lays_measured_over_used_lines(section: Section) -> 
     assert plot["layout"]["scene"]["camera"]["up"] == {"x": 0, "y": 1, "z": 0}
 
 
-def test_the_coverage_of_the_ellipsoid_is_told(section: Section) -> None:
+def test_the_coverage_of_the_ellipsoid_is_reported(section: Section) -> None:
     table = section.tables[1]
     for row in table.rows:
         values = dict(zip(table.columns, row, strict=True))
@@ -83,7 +83,7 @@ def test_frames_that_need_a_look_are_counted(section: Section) -> None:
     assert table.note.startswith("There are none.")
 
 
-def test_statuses_of_frames_are_told_the_worst_first() -> None:
+def test_statuses_of_frames_are_reported_the_worst_first() -> None:
     status = np.array([FrameStatus.EDGE, FrameStatus.BESIDE, FrameStatus.BESIDE, FrameStatus.REBUILT, 0, 0])
     table = statuses({("a", "first"): {"status": status.astype(float)}})
     assert table.rows == (

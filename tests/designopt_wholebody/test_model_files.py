@@ -84,7 +84,7 @@ def test_one_side_only() -> None:
         ("joints:", "jionts:", 7, 1, "unknown key 'jionts'; did you mean 'joints'?"),
     ],
 )
-def test_a_mistake_is_told_with_its_place(old: str, new: str, line: int, column: int, message: str) -> None:
+def test_a_mistake_is_reported_with_its_place(old: str, new: str, line: int, column: int, message: str) -> None:
     assert old in ROD
     with pytest.raises(StudyError) as raised:
         read(ROD.replace(old, new))
@@ -92,7 +92,7 @@ def test_a_mistake_is_told_with_its_place(old: str, new: str, line: int, column:
     assert (issue.file, issue.line, issue.column) == ("own.yaml", line, column)
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_mistake_is_reported_at_once() -> None:
     text = ROD.replace("distal: rod", "distal: rood").replace("[top, end]", "[top, ned]")
     with pytest.raises(StudyError) as raised:
         read(text)

@@ -259,7 +259,7 @@ def test_a_static_recording_gives_the_subject_at_its_stillest(clean: SyntheticTr
         static_subject(load_model("wholebody21"), empty, OWN_NAMES, 81.6)
 
 
-def test_a_segment_without_markers_is_told(noisy: SyntheticTrial) -> None:
+def test_a_segment_without_markers_is_reported(noisy: SyntheticTrial) -> None:
     kept = [name for name in noisy.recording.marker_names if name not in ("CIAS_R", "CIAS_L", "PMCP", "AuxP")]
     recording = replace(noisy.recording, marker_names=tuple(kept), markers=noisy.recording.selected(kept))
     with pytest.raises(ValueError, match="cannot be placed: its segment has fewer than three"):

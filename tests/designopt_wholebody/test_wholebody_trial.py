@@ -133,7 +133,7 @@ def test_the_surface_under_the_scapula_is_a_design(trial: WholebodyTrial) -> Non
     assert 0.003 < found[1]["marker_distance"] < 0.02
 
 
-def test_what_cannot_be_used_is_told_in_a_sentence(trial: WholebodyTrial) -> None:
+def test_what_cannot_be_used_is_reported_in_a_sentence(trial: WholebodyTrial) -> None:
     with pytest.raises(InvalidDesign, match="there is no model 'body9'"):
         trial.evaluate({"body": "body9"}, {})
     with pytest.raises(InvalidDesign, match="cut-off of 20 Hz is not possible at 25 Hz"):
@@ -152,7 +152,7 @@ def test_what_cannot_be_used_is_told_in_a_sentence(trial: WholebodyTrial) -> Non
         WholebodyTrial(cut_by="elbow", **QUICK).evaluate({"preparation": "raw"}, {})  # type: ignore[arg-type]
 
 
-def test_files_that_do_not_tell_enough_are_told_in_a_sentence(trial: WholebodyTrial) -> None:
+def test_files_that_do_not_tell_enough_are_reported_in_a_sentence(trial: WholebodyTrial) -> None:
     made = pushup("closed", cycles=1, rate=25.0)
     file = InputFile("trial.trc", trc_text(made.recording).encode())
     with pytest.raises(InvalidDesign, match="does not tell the mass of the subject; give mass"):

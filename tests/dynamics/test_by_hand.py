@@ -160,7 +160,7 @@ ELSEWHERE = ca.MX.sym("elsewhere")
         (lambda v: ca.vertcat(v.push, v.push), "is 2 x 1, not one scalar"),
     ],
 )
-def test_equations_that_fail_are_told_in_a_sentence_with_their_line(rate, said):
+def test_equations_that_fail_are_reported_in_a_sentence_with_their_line(rate, said):
     with pytest.raises(ValueError, match=re.escape(said)) as caught:
         oscillator(rate)
     assert re.match(r"\S*test_by_hand\.py:\d+: ", str(caught.value))

@@ -135,7 +135,7 @@ def test_arrays_that_do_not_fit_are_named(arm, compiled, change, message):
         Rows(arm, compiled=compiled)(*args)
 
 
-def test_a_missing_argument_is_told_with_the_names_of_all(arm):
+def test_a_missing_argument_is_reported_with_the_names_of_all(arm):
     with pytest.raises(ValueError, match=r"arm takes 3 arrays \(q, lengths, shift\), not 2"):
         Rows(arm, compiled=False)([0, 0], [1, 1, 1])
 

@@ -107,7 +107,7 @@ def test_a_table_drives_a_vector_and_short_signals_are_lines(compiler):
         ),
     ],
 )
-def test_signals_that_do_not_fit_are_told(names, given, message):
+def test_signals_that_do_not_fit_are_reported(names, given, message):
     with pytest.raises(ValueError, match=message):
         Simulator(oscillator(False), compiled=False, signals=names).run(
             [0.0, 0.0], [0.0, 2.0], p=[1.0], q={"k": 1.0, "c": 0.1}, signals=given

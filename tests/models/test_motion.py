@@ -273,12 +273,12 @@ def test_a_declaration_that_makes_no_sense_is_refused_in_a_sentence(changes, mes
         ),
     ],
 )
-def test_equations_that_do_not_fit_the_declaration_are_told(equations, message):
+def test_equations_that_do_not_fit_the_declaration_are_reported(equations, message):
     with pytest.raises((ValueError, AttributeError), match=message):
         made(equations)().prepare()
 
 
-def test_a_rate_that_holds_an_integral_is_told():
+def test_a_rate_that_holds_an_integral_is_reported():
     def equations(self, v):
         return {"x": v.way, "way": v.x, "end": v.x}
 

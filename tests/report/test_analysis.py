@@ -107,7 +107,7 @@ def test_morris_effects_are_shown_with_their_spread() -> None:
     np.testing.assert_allclose(spread.variants[()]["data"]["0"]["y"], 0, atol=1e-9)
 
 
-def test_designs_asked_for_again_and_dropped_blocks_are_told() -> None:
+def test_designs_asked_for_again_and_dropped_blocks_are_reported() -> None:
     given = sampled("morris", {"trajectories": 40, "levels": 2}, failed=(1,))
     rows = given.asked("screening")
     saved = len(rows) - len(np.unique(rows))
@@ -227,7 +227,7 @@ def test_what_the_rules_pick_is_said_with_what_they_mean() -> None:
     assert section.tables[0].rows[0][:2] == ("knee", 2)
 
 
-def test_the_rules_of_the_study_are_the_ones_that_are_told() -> None:
+def test_the_rules_of_the_study_are_the_ones_that_are_reported() -> None:
     rules = (Choice("nearest_to", target={"mass": 6.0, "sag": 1.0}), Choice("topsis", weights={"mass": 20.0}))
     section = decision(bent(choose=rules))
     assert section is not None
@@ -334,7 +334,7 @@ def test_of_no_tries_there_is_no_interval() -> None:
     assert np.isnan(wilson(np.nan, 0)).all()
 
 
-def test_what_is_made_large_is_told_by_its_small_quantile() -> None:
+def test_what_is_made_large_is_reported_by_its_small_quantile() -> None:
     given = tried()
     objectives = (minimize("mass", "kg"), maximize("sag", "mm"))
     study = replace(given.study, objectives=objectives)

@@ -90,7 +90,7 @@ def test_chosen_designs_counts_and_failures_stand_side_by_side(tmp_path: Path) -
     assert [r[:2] for r in rows(page, "Side by side")][-1][0] == "second"
 
 
-def test_stores_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_stores_of_one_name_are_distinguished(tmp_path: Path) -> None:
     a, b = replace(FIRST, path=Path("monday/x.study")), replace(SECOND, path=Path("tuesday/x.study"))
     assert [r[0] for r in rows(compared(a, b, path=tmp_path), "What was done")] == ["monday/x", "tuesday/x"]
 

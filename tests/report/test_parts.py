@@ -289,7 +289,7 @@ def test_failures_are_drawn_over_the_parameters_in_which_they_differ() -> None:
     assert (axes["xaxis"]["title"]["text"], axes["yaxis"]["title"]["text"]) == ("b", "c")
 
 
-def test_invalid_designs_are_kept_apart_from_failures_and_told_by_relation() -> None:
+def test_invalid_designs_are_kept_apart_from_failures_and_reported_by_relation() -> None:
     X = [(10.0, 0.1), (20.0, 0.2), (60.0, 0.3), (70.0, 0.9), (80.0, 0.4), (30.0, 0.8)]
     given = result(
         X,

@@ -93,14 +93,14 @@ def test_outcomes_parameters_and_messages_of_all_programs_are_listed(solutions):
     assert np.max(bars["y"]) == pytest.approx(solutions[0].error_estimate)
 
 
-def test_a_program_without_a_result_is_told_with_its_reason(solutions):
+def test_a_program_without_a_result_is_reported_with_its_reason(solutions):
     section = programs(result(record(solutions[0], pole_length=0.5), record(None, pole_length=0.6)))
     assert section.tables[0].rows[1][3] == "timeout"
     assert any("took longer" in text for _, text in section.details)
     assert any("1 program of 2 failed" in finding for finding in section.findings)
 
 
-def test_different_local_optima_of_several_starts_are_told(solutions):
+def test_different_local_optima_of_several_starts_are_reported(solutions):
     records = []
     for solution in (solutions[0], replace(solutions[0], objective=1.2 * solutions[0].objective)):
         one = record(solution, pole_length=0.5)

@@ -45,7 +45,7 @@ def test_slices_show_what_the_model_gives_in_the_units_of_the_study():
     assert list(figure.plot["data"][10]["x"]) == [0.0, 1.0]  # the choice has its two values only
 
 
-def test_accuracy_is_told_and_outputs_that_are_not_predicted_are_named():
+def test_accuracy_is_reported_and_outputs_that_are_not_predicted_are_named():
     good = surrogate(searched())
     assert good.tables[0].rows[0][1] < 0.2
     assert any("expected to gain" in text for text in good.findings)

@@ -40,13 +40,13 @@ def test_a_study_told_from_outside_is_the_study_that_was_run(tmp_path, solver):
     assert dump(told) == dump(ran)
 
 
-def test_what_is_asked_stays_the_same_until_it_is_told(tmp_path):
+def test_what_is_asked_stays_the_same_until_it_is_reported(tmp_path):
     made = study({"use": "nsga2", "population": 8}, 16)
     first = made.ask(4, store=tmp_path / "s")
     assert [one.key for one in made.ask(2, store=tmp_path / "s")] == [one.key for one in first[:2]]
     made.tell(first[1], rig(first[1].values, {}), store=tmp_path / "s")
     assert [one.key for one in made.ask(3, store=tmp_path / "s")] == [first[0].key, first[2].key, first[3].key]
-    with pytest.raises(ValueError, match="was told before"):
+    with pytest.raises(ValueError, match="has a result already"):
         made.tell(first[1], rig(first[1].values, {}), store=tmp_path / "s")
 
 
@@ -106,7 +106,7 @@ def test_stated_tolerances_are_asked_for_after_the_search(tmp_path):
     assert made.result(tmp_path / "s").tolerated().known.all()
 
 
-def test_what_another_store_asked_and_what_is_told_twice_at_once_is_refused(tmp_path):
+def test_what_another_store_asked_and_what_is_reported_twice_at_once_is_refused(tmp_path):
     solver = {"use": "random", "samples": 3}
     one, other = (study(solver, 3, seed=seed) for seed in (1, 2))
     (first, second, _) = one.ask(3, store=tmp_path / "one")
@@ -114,7 +114,7 @@ def test_what_another_store_asked_and_what_is_told_twice_at_once_is_refused(tmp_
     result = rig(first.values, {})
     with pytest.raises(ValueError, match="design 0 in scenario 'nominal' was not asked for"):
         one.tell(foreign[0], result, store=tmp_path / "one")
-    with pytest.raises(ValueError, match="told twice in one call"):
+    with pytest.raises(ValueError, match="one evaluation has two results in one call"):
         one.tell([first, first], [result, result], store=tmp_path / "one")
     one.tell([first, second], [result, rig(second.values, {})], store=tmp_path / "one")
     assert len(one.ask(9, store=tmp_path / "one")) == 1

@@ -95,7 +95,7 @@ def test_a_stage_ends_when_its_hypervolume_hardly_grows_any_more_and_says_so(tmp
     assert recorder.events == [("stage_ended", text)]
 
 
-def test_the_end_by_hypervolume_is_the_same_on_resume_and_told_once(tmp_path):
+def test_the_end_by_hypervolume_is_the_same_on_resume_and_reported_once(tmp_path):
     study = converging(HypervolumeGain((8.0, 6.0), 1e-3, 10))
     first = run_study(study, tmp_path / "s")
     before = dump(first)

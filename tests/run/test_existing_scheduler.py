@@ -229,7 +229,7 @@ def test_what_a_killed_run_had_sent_and_arrives_after_its_end_is_taken_away_too(
     assert (present, scheduler.resources) == (set(), {"other": {}})
 
 
-def test_a_scheduler_that_is_gone_is_told_as_that_whatever_dask_raises():
+def test_a_scheduler_that_is_gone_is_reported_as_that_whatever_dask_raises():
     def leave():
         raise AttributeError("'NoneType' object has no attribute 'unregister_worker_plugin'")
 

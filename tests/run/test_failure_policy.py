@@ -108,7 +108,7 @@ def test_the_share_of_failures_is_that_of_all_sessions(tmp_path):
         run_study(study(11), tmp_path / "s", resume=True)
 
 
-def test_where_designs_failed_is_told_for_what_was_active_only(tmp_path):
+def test_where_designs_failed_is_reported_for_what_was_active_only(tmp_path):
     study = trouble("diverge", [0], {"width": 1000.0}, stop_if_share_above=0.1, after=1)
     space = (
         *study.space,

@@ -110,7 +110,7 @@ def test_a_file_of_plugins_with_a_mistake_is_named_before_what_follows_from_it(t
     assert "--plugin FILE" not in told.stderr
 
 
-def test_an_error_within_the_loop_of_a_library_is_told_at_the_line_of_the_user():
+def test_an_error_within_the_loop_of_a_library_is_reported_at_the_line_of_the_user():
     from scipy.integrate import solve_ivp
 
     with pytest.raises(ValueError, match="could not convert") as raised:
@@ -152,7 +152,7 @@ def test_baselines_that_a_bug_of_the_model_cost_are_computed_again_by_a_resume(t
     assert "2 of 17" not in done.stdout  # of the search, what failed stays as it was
 
 
-def test_a_baseline_without_a_result_and_the_share_of_failures_are_told_in_the_table(tmp_path):
+def test_a_baseline_without_a_result_and_the_share_of_failures_are_reported_in_the_table(tmp_path):
     (tmp_path / "ledge.py").write_text(BROKEN.replace("BUG", "/ (design['a'] != 0.5)"))
     (tmp_path / "ledge.yaml").write_text(LEDGE.replace("COUNT", "16"))
     done = designopt(tmp_path, "run", "ledge.yaml", "--plugin", "ledge.py")

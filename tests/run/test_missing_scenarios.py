@@ -72,7 +72,7 @@ def test_an_expression_without_a_value_still_fails_a_design_that_has_a_result() 
     np.testing.assert_array_equal(outcomes.failed, [False, True, True, True])
 
 
-def test_limits_are_told_as_they_are_judged() -> None:
+def test_limits_are_reported_as_they_are_judged() -> None:
     given = problem()
     low, high = given.limited(given.constraints[0], {"y": Y}, 4)
     np.testing.assert_array_equal(high[[0, 1, 3]], [6.0, 3.0, 3.0])

@@ -22,9 +22,9 @@ from designopt.run.progress import (
     Snapshot,
     clock,
     duration,
+    event_text,
     line,
     progress,
-    told,
 )
 from designopt.run.runner import run_study
 from designopt.store.result import Result
@@ -48,7 +48,7 @@ def test_the_time_of_a_run_that_has_ended_stands_still(tmp_path, monkeypatch):
     assert snapshot(Result.open(store), [(0.0, 4)]).elapsed == session["ended"] - session["started"]
 
 
-def test_designs_that_cost_no_budget_are_told_apart():
+def test_designs_that_cost_no_budget_are_distinguished():
     assert line(replace(STATE, done=24, total=24, invalid=4)).startswith("sweep (1/2): 24/24 designs (4 invalid), ")
 
 
@@ -200,6 +200,6 @@ def test_a_full_or_closed_stream_costs_the_display_and_not_the_run(tmp_path, mon
 
 
 def test_an_event_that_says_its_kind_itself_has_no_heading():
-    assert told("stage_ended", "stage front ended: 2 h are used up") == "stage front ended: 2 h are used up"
-    assert told("stopped", "stopped: too many failures") == "stopped: too many failures"
-    assert told("no_nanny", "some workers have none") == "no nanny: some workers have none"
+    assert event_text("stage_ended", "stage front ended: 2 h are used up") == "stage front ended: 2 h are used up"
+    assert event_text("stopped", "stopped: too many failures") == "stopped: too many failures"
+    assert event_text("no_nanny", "some workers have none") == "no nanny: some workers have none"

@@ -117,7 +117,7 @@ def test_derivatives_are_not_recorded_where_no_solver_wants_them(tmp_path):
     assert set(result.outcomes.figures) == {"height"}
 
 
-def test_why_a_search_ended_is_told_once(tmp_path):
+def test_why_a_search_ended_is_reported_once(tmp_path):
     for resume in (False, True):
         result = run_study(dune(), tmp_path / "s", resume=resume)
         told = [event["text"] for event in result.events if event["kind"] == "solver_ended"]

@@ -143,7 +143,7 @@ def test_a_figure_that_is_not_on_record_is_refused_by_name(path, change, words):
         Result.open(path).with_changes([change])
 
 
-def test_mistakes_are_told_as_in_a_study_file(path):
+def test_mistakes_are_reported_as_in_a_study_file(path):
     with pytest.raises(StudyError, match="there is no element named 'waer'; did you mean 'wear'"):
         Result.open(path).with_changes(["objectives.waer.over=mean"])
     with pytest.raises(StudyError, match="key=value"):

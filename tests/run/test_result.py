@@ -30,7 +30,7 @@ def run(tmp_path, values, **others):
 # ----------------------------------------------------------------------------------------------------------- asked
 
 
-def test_what_each_stage_asked_is_told_in_its_order(tmp_path):
+def test_what_each_stage_asked_is_reported_in_its_order(tmp_path):
     stages = (listed([1.0, 0.5, 1.0], batch=1, name="one"), listed([0.25, 0.5], name="two"))
     result = run(tmp_path, (), stages=stages)
     assert result.asked("one").tolist() == [0, 1, 0]
@@ -179,7 +179,7 @@ def test_attained_bounds_are_shares_of_designs_within_a_hundredth_of_the_range(t
     ]  # fmt: skip
 
 
-def test_the_activity_of_limits_is_told_with_the_smallest_margin(tmp_path):
+def test_the_activity_of_limits_is_reported_with_the_smallest_margin(tmp_path):
     limits = (
         constraint("tight", "height", maximum=1.0),
         constraint("loose", "height", maximum=100.0),
@@ -194,7 +194,7 @@ def test_the_activity_of_limits_is_told_with_the_smallest_margin(tmp_path):
     assert [a.margin for a in found] == pytest.approx([-0.5625, 98.4375, 0.05, -0.75], rel=1e-12)
 
 
-def test_of_designs_without_a_result_no_activity_is_told(tmp_path):
+def test_of_designs_without_a_result_no_activity_is_reported(tmp_path):
     study = make_study(
         "trouble", settings={"kind": "diverge"}, minimize=("value",), names=("a",), low=0, high=100,
         stages=(listed([50.0]),), constraints=(constraint("c", "value", maximum=1.0),),

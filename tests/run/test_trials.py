@@ -169,7 +169,9 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("find", "replacement", "message"), CELLS)
-def test_a_mistake_in_the_table_is_told_with_its_cell(folder: Path, find: str, replacement: str, message: str) -> None:
+def test_a_mistake_in_the_table_is_reported_with_its_cell(
+    folder: Path, find: str, replacement: str, message: str
+) -> None:
     (folder.parent / "laboratory/subjects.csv").write_text(SUBJECTS.replace(find, replacement))
     done = designopt(folder, "validate", "table.yaml", "--data", "gait=../laboratory")
     assert done.returncode == 2

@@ -153,7 +153,7 @@ def test_prints_are_kept_with_their_evaluation_and_do_not_reach_the_terminal(tmp
 
 
 @pytest.mark.faults
-def test_what_the_suite_warns_of_on_a_worker_is_told_once_and_kept_as_an_event(tmp_path, capfd):
+def test_what_the_suite_warns_of_on_a_worker_is_reported_once_and_kept_as_an_event(tmp_path, capfd):
     recorder = Recorder()
     result = run_study(unruly("warns", settings={"width": 60.0}), tmp_path / "s", progress=recorder)
     assert [event for event in recorder.events if event[0] == "warning"] == [

@@ -61,7 +61,7 @@ def test_code_that_ends_its_process_or_fails_ends_the_check_with_a_sentence(tmp_
     assert "Traceback" not in done.stderr
 
 
-def test_a_set_up_that_hangs_is_told(tmp_path):
+def test_a_set_up_that_hangs_is_reported(tmp_path):
     done = validate(tmp_path, "hangs in check", limit=2.0)
     assert done.returncode == 2
     assert f"{tmp_path / 'study.yaml'}: not checked within 2 s" in done.stderr

@@ -56,7 +56,7 @@ def test_workers_that_never_start_end_the_run_with_a_sentence_and_leave_no_store
     assert dict(os.environ) == environment
 
 
-def test_a_limit_of_open_files_that_is_met_on_the_way_is_told_at_once(tmp_path, monkeypatch):
+def test_a_limit_of_open_files_that_is_met_on_the_way_is_reported_at_once(tmp_path, monkeypatch):
     tries = failing(monkeypatch, 100, OSError(24, "Too many open files"))
     with pytest.raises(WorkersError, match=r"1 workers need some 64 open files, .* \(ulimit -n shows the limit\)"):
         run_study(study(), tmp_path / "s")
@@ -106,7 +106,7 @@ def test_a_worker_that_has_left_with_its_nanny_is_replaced():
 
 
 @pytest.mark.faults
-def test_how_a_worker_died_is_told_before_another_one_takes_its_place(tmp_path, monkeypatch):
+def test_how_a_worker_died_is_reported_before_another_one_takes_its_place(tmp_path, monkeypatch):
     """On a loaded machine that takes longer than anybody should wait; innocent designs would be blamed."""
     slow = tmp_path / "slow.py"
     slow.write_text("import time\n\n\ndef dask_setup(worker):\n    time.sleep(15.0)\n")

@@ -174,7 +174,7 @@ def test_a_search_ends_where_every_design_is_known():
         assert len(evaluate.X) <= 5
 
 
-def test_the_largest_number_of_generations_is_told():
+def test_the_largest_number_of_generations_is_reported():
     _, ended = run(DifferentialEvolution(generations=2), BRANIN)
     assert ended == "it reached its largest number of generations"
 

@@ -166,7 +166,7 @@ def test_a_program_without_a_solution_tells_why_and_leaves_its_last_iterate(tmp_
     assert told(result, "solver_ended") == ["stage 'collocation': 1 program: 1 locally_infeasible"]
 
 
-def test_a_model_that_evaluates_the_optimum_otherwise_is_told(tmp_path):
+def test_a_model_that_evaluates_the_optimum_otherwise_is_reported(tmp_path):
     result = study(model={"use": "damped_start", "bias": 1.01}).run(tmp_path / "s")
     (text,) = told(result, "objective_differs")
     assert "'decay' of the optimum otherwise than the program, at most 1.01 instead of 1" in text
@@ -351,7 +351,7 @@ def test_the_best_program_of_each_point_is_evaluated_and_failures_are_counted():
     assert [seed > 0 for _, seed, _ in told.asked] == [False] * 4 + [True] * 4
 
 
-def test_points_that_end_elsewhere_when_they_are_solved_cold_are_told():
+def test_points_that_end_elsewhere_when_they_are_solved_cold_are_reported():
     told, _ = solved_by_rule(lambda row, _: 1.0 if row < 4 else 0.9, chain=2, verify=5)
     assert [chain for chain, _, _ in told.asked] == [0, 0, 1, 1, 2, 3]  # the first of a chain is cold anyway
     (text,) = [text for kind, text in told.notes if kind == "programs_differ"]

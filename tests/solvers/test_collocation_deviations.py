@@ -87,7 +87,7 @@ def test_a_scenario_has_its_own_numbers_and_shares_others(tmp_path: Path) -> Non
     assert both == pytest.approx(light + heavy, rel=1e-6)
 
 
-def test_an_optimum_that_is_not_differentiable_is_told(tmp_path: Path) -> None:
+def test_an_optimum_that_is_not_differentiable_is_reported(tmp_path: Path) -> None:
     """The best damper for a stiffness of 1 and a mass of 4 is the largest that there is: 2 N s/m."""
     space = {"damping": {"low": 200, "high": 2000.0002, "unit": "N s/km"}}
     (record,) = run(tmp_path, space=space).programs()

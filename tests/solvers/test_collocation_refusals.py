@@ -202,7 +202,7 @@ def test_python_and_files_make_the_same_study():
 
 
 @pytest.mark.parametrize("mass", ["-1", ".nan", "x"])
-def test_of_a_scenario_with_a_wrong_value_that_alone_is_told(mass):
+def test_of_a_scenario_with_a_wrong_value_that_alone_is_reported(mass):
     assert refused(TEXT + f"scenarios: [{{name: a, mass: {mass}}}]\n").startswith("8:")
 
 

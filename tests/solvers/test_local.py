@@ -339,7 +339,7 @@ def test_a_search_tells_that_it_ran_out_of_iterations():
         assert run(solver, problem, start)[1] == "the search reached its largest number of iterations"
 
 
-def test_limits_that_cannot_be_met_together_are_told():
+def test_limits_that_cannot_be_met_together_are_reported():
     problem = posed("hs35", 0.0, 5.0, 3, limit("g", maximum=1.0), limit("g", minimum=30.0))
     assert "contradict" in run(SLSQP(), problem)[1]
 

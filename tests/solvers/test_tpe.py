@@ -59,7 +59,7 @@ def test_it_asks_for_the_designs_that_optuna_suggests(joint):
     assert run(BRANIN, 40, seed=7, look_ahead=1, joint=joint).X.tolist() == expected
 
 
-def test_it_asks_design_by_design_as_far_ahead_as_it_is_told():
+def test_it_asks_design_by_design_as_far_ahead_as_it_is_reported():
     told_before = []
 
     class Counting(InProcess):
@@ -193,7 +193,7 @@ def test_nothing_to_search_for_is_refused():
         TPE().check(problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=[]))
 
 
-def test_without_optuna_the_way_to_it_is_told(monkeypatch):
+def test_without_optuna_the_way_to_it_is_reported(monkeypatch):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "optuna" else find(name, *a))
     with pytest.raises(InvalidSetting, match=r"^use: tpe needs Optuna; .*pip install 'designopt\[surrogate\]'"):

@@ -154,7 +154,7 @@ def test_a_journal_with_other_tables_views_or_triggers_is_refused(intact, tmp_pa
             use_it(path)
 
 
-def test_how_a_stage_ended_cannot_be_had_again_and_is_told(intact, tmp_path):
+def test_how_a_stage_ended_cannot_be_had_again_and_is_reported(intact, tmp_path):
     path = tmp_path / "s"
     shutil.copytree(intact, path)
     rewrite(path, "INSERT INTO tell VALUES (1, 3, 4, 0)")

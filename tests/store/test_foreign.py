@@ -89,7 +89,7 @@ def test_a_file_that_is_a_link_is_not_followed(store, elsewhere, name):
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("kind", ["pipe", "folder"])
-def test_what_is_no_regular_file_is_told_and_not_waited_for(store, name, kind):
+def test_what_is_no_regular_file_is_reported_and_not_waited_for(store, name, kind):
     (store / name).unlink(missing_ok=True)
     if kind == "pipe":
         os.mkfifo(store / name)
@@ -102,7 +102,7 @@ def test_what_is_no_regular_file_is_told_and_not_waited_for(store, name, kind):
             Lock(store)
 
 
-def test_a_file_in_the_place_of_a_folder_of_arrays_is_told(store):
+def test_a_file_in_the_place_of_a_folder_of_arrays_is_reported(store):
     (store / "arrays" / "README").write_text("mine")
     refused(store, "README: is in the place of a folder of arrays; move it away")
 
@@ -155,7 +155,7 @@ def test_resume_removes_what_bears_the_name_of_a_key_and_nothing_else(store):
     assert all(file.exists() for file in others)
 
 
-def test_a_folder_in_the_place_of_arrays_is_told_by_show_and_by_resume(store):
+def test_a_folder_in_the_place_of_arrays_is_reported_by_show_and_by_resume(store):
     (file, *_) = sorted((store / "arrays").glob("*/*.npz"))
     file.unlink()
     file.mkdir()

@@ -177,7 +177,7 @@ def test_what_is_declared_for_the_settings_is_checked_like_all_else() -> None:
         assert message in str(caught.value)
 
 
-def test_a_mistake_in_the_file_is_told_at_the_setting_that_names_it() -> None:
+def test_a_mistake_in_the_file_is_reported_at_the_setting_that_names_it() -> None:
     with pytest.raises(StudyError) as caught:
         load(leg=YAML.replace("600", "-600"))
 

@@ -107,7 +107,7 @@ def inference(
     if root is None:
         doubts.append("the cost does not determine all variables: there are no intervals")
         root = np.full((len(x), 1), np.nan)
-    return _told(problem, made, given, again, kkt.active, root, said, values, level, doubts)
+    return _inference(problem, made, given, again, kkt.active, root, said, values, level, doubts)
 
 
 def _check_level(level: float) -> None:
@@ -195,7 +195,7 @@ def _root(
     return moved
 
 
-def _told(
+def _inference(
     problem: TrajectoryProblem,
     made: Transcription,
     given: ProgramBounds,

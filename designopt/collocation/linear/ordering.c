@@ -160,7 +160,7 @@ static int same(Graph *g, int i, int j) {
     return 1;
 }
 
-/* Joins variables of an element that cannot be told apart. `outside` is free: it holds the first of each hash. */
+/* Joins variables of an element that cannot be distinguished. `outside` is free: it holds the first of each hash. */
 static void join_twins(Graph *g, const int *of_p, int size) {
     for (int q = 0; q < size; q++) g->outside[g->hash[of_p[q]]] = -1;
     for (int q = 0; q < size; q++) {

@@ -103,7 +103,7 @@ def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | No
 
 
 def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
-    """Solved with a scale of 1 for what has no range, and told in the scales of `program`."""
+    """Solved with a scale of 1 for what has no range, and stated in the scales of `program`."""
     names: set[str] = set()
     made = program.transcription
     for point, place, phase in zip(made.statement.points, made.layout.phases, problem.phases, strict=True):

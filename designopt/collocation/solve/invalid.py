@@ -23,12 +23,12 @@ def invalid_number(reader: Reader, x: Vector, parameters: Vector) -> str:
     second derivatives. A sentence; empty if all are finite."""
     for order in (0, 1, 2):
         for i in range(len(reader.places.phases)):
-            told = _of_phase(reader, i, x, parameters, order)
-            if told:
-                return told
-        told = _of_ends(reader, x, parameters, order)
-        if told:
-            return told
+            message = _of_phase(reader, i, x, parameters, order)
+            if message:
+                return message
+        message = _of_ends(reader, x, parameters, order)
+        if message:
+            return message
     return ""
 
 
@@ -59,8 +59,8 @@ def _of_phase(reader: Reader, i: int, x: Vector, parameters: Vector, order: int)
     at_point = [np.asarray(a)[:, k] if np.ndim(a) == 2 else a for a in arguments]
     cause = first_invalid(derived, point.arguments, at_point)
     values_there = _values(point, at_point)
-    told = f"The {name} of {point.phase.name} is not finite at {time:.4g} s (interval {begin:.4g} to {end:.4g} s)"
-    return f"{told}{': ' + cause if cause else ''}. There {values_there}."
+    text = f"The {name} of {point.phase.name} is not finite at {time:.4g} s (interval {begin:.4g} to {end:.4g} s)"
+    return f"{text}{': ' + cause if cause else ''}. There {values_there}."
 
 
 #: What is not finite: a function or its derivatives.

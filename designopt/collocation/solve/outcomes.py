@@ -25,7 +25,7 @@ LOOSE = 100.0
 SEEN = 1e3
 
 
-def told(solution: Solution, options: Options, more: str = "") -> Solution:
+def with_message(solution: Solution, options: Options, more: str = "") -> Solution:
     """`solution` with the message that its status asks for, and warnings; `more` is what only the program knows."""
     facts = [*_facts(solution, options), *([more] if more else [])]
     warnings = (*solution.warnings, *(_doubts(solution, options) if solution.success else ()))

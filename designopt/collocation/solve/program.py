@@ -30,7 +30,7 @@ from designopt.collocation.solve.given import check_given, check_guess
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear_solver
-from designopt.collocation.solve.outcomes import told
+from designopt.collocation.solve.outcomes import with_message
 from designopt.collocation.solve.over_constrained import equations, free_variables, over_constrained, without_idle_rows
 from designopt.collocation.solve.search import End, Search
 from designopt.collocation.statement.guess import Guess
@@ -234,7 +234,7 @@ class Program:
             seed=self.options.seed,
             timing={**timing, "read": time.perf_counter() - begin},
         )
-        return told(found, self.options, more)
+        return with_message(found, self.options, more)
 
     def _solver_name(self, end: End) -> str:
         if end.own is not None:

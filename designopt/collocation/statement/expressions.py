@@ -63,7 +63,7 @@ def first_invalid(expression: Any, arguments: Sequence[Any], numbers: Sequence[N
         operands = [values[node.dep(i).element_hash()] for i in range(node.n_dep())]
         if np.isfinite(value) or not operands or not np.isfinite(operands).all():
             continue
-        told = f"{operation(node)} of {' and '.join(f'{v:.6g}' for v in operands)} is {value:g}"
+        stated = f"{operation(node)} of {' and '.join(f'{v:.6g}' for v in operands)} is {value:g}"
         text = quoted(node)
-        return f"{text}: {told}" if text else told
+        return f"{text}: {stated}" if text else stated
     return ""

@@ -37,10 +37,10 @@ def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
     for name in [*other, *(n for n in own if n not in other)]:
         new, old = own.get(name), other.get(name)
         if _comparable(new) != _comparable(old):
-            yield f"{what} with {name} {_told(new)} instead of {_told(old)}"
+            yield f"{what} with {name} {_as_text(new)} instead of {_as_text(old)}"
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """A setting; a file with the beginning of its digest, for the name may be the same."""
     return f"{value.name} ({value.digest[:8]})" if isinstance(value, InputFile) else value_text(value)
 
@@ -92,7 +92,7 @@ def _scenarios(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
         for key in sorted(new[name].keys() | old[name].keys()):
             was, now = old[name].get(key), new[name].get(key)
             if _comparable(was) != _comparable(now):
-                yield f"{key} {_told(now)} instead of {_told(was)} in scenario {name}"
+                yield f"{key} {_as_text(now)} instead of {_as_text(was)} in scenario {name}"
 
 
 def _scored(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:

@@ -52,7 +52,7 @@ def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
         raise ValueError("a comparison needs two stores or more")
     entries, objectives, notes = _common(results)
     title = f"Comparison of {listed([e.label for e in entries])}"
-    banners = tuple(f"{e.label}: {told}" for e in entries if (told := unfinished(e.result)))
+    banners = tuple(f"{e.label}: {text}" for e in entries if (text := unfinished(e.result)))
     parts = [_overview(entries, notes), _differences(entries)]
     fronts = [e.front for e in entries]
     if any(map(len, fronts)):

@@ -101,7 +101,7 @@
       merge(plot.layout, variant.layout || {});
       if (variant.frames) plot.frames = variant.frames;
     }
-    for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), told);
+    for (const trace in spec.designs) plot.data[trace].customdata ??= Array.from(numbers(spec.designs[trace]), hoverValues);
     const shown = resolved(plot, dark() ? 1 : 0);
     shown.layout.template = template();
     shown.layout.autosize = !printing;
@@ -133,7 +133,7 @@
   // What hovering over a point shows of a design: its values, kept once for all figures.
   const places = new Map(), values = new Map();
   let known = null;
-  function told(row) {
+  function hoverValues(row) {
     if (!known) {
       known = parsed(0);
       Array.from(numbers(known.rows)).forEach((r, i) => places.set(r, i));

@@ -19,8 +19,8 @@ from designopt.store.result import Result
 
 #: At most this many designs of each class are drawn.
 DRAWN = 1500
-#: Fewer designs without a result do not make a crowd; so many parameters in which they do are told.
-CROWD, TOLD = 5, 3
+#: Fewer designs without a result do not make a crowd; at most so many parameters in which they do are listed.
+CROWD, MAX_LISTED = 5, 3
 
 
 @report("failures", version=1)
@@ -104,14 +104,14 @@ def _invalid(result: Result, invalid: NDArray[np.bool_]) -> Table:
     space, X = result.problem.space, result.outcomes.X
     some = np.asarray(invalid.any(axis=1))
     rows: list[tuple[str, int, str]] = []
-    told = np.zeros(len(some), dtype=bool)
+    explained = np.zeros(len(some), dtype=bool)
     for relation in space.relations:
         broken = some & (replace(space, relations=(relation,)).relation_violation(X) > 0.0)
-        told |= broken
+        explained |= broken
         if broken.any():
             rows.append((f"breaks {relation}", int(broken.sum()), ""))
     refused: dict[str, list[Any]] = {}
-    for i in np.flatnonzero(some & ~told).tolist():
+    for i in np.flatnonzero(some & ~explained).tolist():
         s = int(np.flatnonzero(invalid[i])[0])
         reason = str(result.reason[i, s] or "")
         if reason not in refused:
@@ -197,7 +197,7 @@ def _clusters(result: Result, lost: NDArray[np.bool_]) -> list[str]:
     found.sort(key=lambda item: item[0])
     return [
         f"Designs without a result crowd: {words}, where {_percent(share)} of all designs lie."
-        for share, words in found[:TOLD]
+        for share, words in found[:MAX_LISTED]
     ]
 
 

@@ -147,13 +147,13 @@ class Dispatcher:
 
     def running(self) -> tuple[tuple[int, float, str], ...]:
         """The evaluations that tell how far they are: the design's number, a share, and words. Noted in the store."""
-        told = []
+        advances = []
         for advance in self._executor.advances() if self._executor is not None else ():
             work = self._flight.get(advance.chunk)
             if work is not None and 0 <= advance.position < len(work):
-                told.append((int(work.designs[advance.position]), advance.share, advance.words))
-        self._running.note(told)
-        return tuple(told)
+                advances.append((int(work.designs[advance.position]), advance.share, advance.words))
+        self._running.note(advances)
+        return tuple(advances)
 
     def close(self) -> None:
         """End the executor."""

@@ -139,8 +139,8 @@ class StagePoints:
         """What is installed in another version than when the journal was written, in words."""
         *before, now = (json.loads(session["versions"] or "{}") for session in self._journal.records("session"))
         other = {n: old for versions in before for n, old in versions.items() if now.get(n) != old}
-        told = [f"{name} {now.get(name, 'is absent')}, journal written with {old}" for name, old in other.items()]
-        return "; ".join(told) or "the packages have the versions of the journal"
+        changes = [f"{name} {now.get(name, 'is absent')}, journal written with {old}" for name, old in other.items()]
+        return "; ".join(changes) or "the packages have the versions of the journal"
 
     def take_recorded(self, first: int, end: int) -> NDArray[np.int64]:
         """Take the points from `first` to `end` as the journal holds them; their designs."""

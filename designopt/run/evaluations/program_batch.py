@@ -97,8 +97,8 @@ class ProgramBatch:
         figures = {name: ledger.figures[self.slots, j] for name, j in ledger.columns.items()}
         reasons = []
         for key, code in zip(self._keys, status.tolist(), strict=True):
-            told = journal.evaluation(key, "reason")
-            own = STATUSES[code] in ("ok", "diverged") and told and told[0]
+            recorded = journal.evaluation(key, "reason")
+            own = STATUSES[code] in ("ok", "diverged") and recorded and recorded[0]
             reasons.append(str(own or STATUSES[code]))
         return SolvedPrograms(status == CODE["ok"], figures, tuple(reasons))
 

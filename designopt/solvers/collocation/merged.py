@@ -162,7 +162,7 @@ class Merged:
 
 
 def _other(name: str, what: str, taken: Mapping[str, Any]) -> str:
-    """The study's `name`, told apart from those that the model's trajectory problem has `taken`."""
+    """The study's `name`, distinct from those that the model's trajectory problem has `taken`."""
     return f"{what} {name}" if name in taken else name
 
 

@@ -117,10 +117,10 @@ class StudyPrograms:
             return Solved(False, {}, {}, error.status, str(error))
         last = found if self._options.refine is not None else first  # a chain goes on with one mesh
         cold = max(last.iterations, before.cold) if before is not None else last.iterations
-        told = self._told(problem, x, rounded, ChainState(last, cold), figures)
+        solved = self._solved_design(problem, x, rounded, ChainState(last, cold), figures)
         if before is not None:  # a chain has one structure
-            return told
-        return replace(told, arrays={**told.arrays, **sparsity_arrays(self._program.sparsity)})
+            return solved
+        return replace(solved, arrays={**solved.arrays, **sparsity_arrays(self._program.sparsity)})
 
     def _in_contact(
         self, problem: TrajectoryProblem, seed: int
@@ -231,7 +231,7 @@ class StudyPrograms:
         doubts = tuple(f"the measurements do not determine {text}" for text in said.undetermined)
         return figures, estimate_arrays(said), (*said.doubts, *doubts)
 
-    def _told(
+    def _solved_design(
         self, stated: TrajectoryProblem, x: Matrix, found: Solution, state: ChainState, more: Mapping[str, float]
     ) -> Solved:
         problem = self._study.problem
@@ -250,17 +250,17 @@ class StudyPrograms:
         }
         if any(rate.penalty > 0.0 for rate in self._study.controls.rates.values()):
             figures["program(rate_penalty)"] = penalty
-        told, arrays = [found.message, *found.warnings], to_arrays(found)
+        messages, arrays = [found.message, *found.warnings], to_arrays(found)
         if found.success and self._deviations:
             of_numbers, doubts = self._inherited(stated, found)
             figures |= of_numbers
-            told += [f"Sensitivities: {text}." for text in doubts]
+            messages += [f"Sensitivities: {text}." for text in doubts]
         if found.success and is_measured(self._study.base):
             of_fit, of_arrays, doubts = self._fitted(stated, found)
             figures, arrays = figures | of_fit, arrays | of_arrays
-            told += [f"Intervals: {text}." for text in doubts]
+            messages += [f"Intervals: {text}." for text in doubts]
         status = found.status.name.lower()
-        return Solved(found.success, figures, arrays, status, " ".join(told), state)
+        return Solved(found.success, figures, arrays, status, " ".join(messages), state)
 
 
 def _first_of(base: TrajectoryProblem) -> TrajectoryProblem:

@@ -241,7 +241,7 @@ class Collocation:
             points[:, columns] = start.X[good[np.argmin(start.objectives[good, 0])], columns]
         asked = self._asked(problem, points, columns, rng)
         done = evaluate.programs(asked.X, asked.chains.tolist(), asked.seeds.tolist())
-        told = Counter(done.reasons).most_common()
+        counts = Counter(done.reasons).most_common()
         best = _best(problem, asked, done, len(points))
         if (text := _verified(asked, done)) is not None:
             evaluate.note("programs_differ", text)
@@ -253,7 +253,7 @@ class Collocation:
             outcomes = evaluate(X)
             for kind, text in _compared(problem, outcomes, done.figures["program(objective)"][rows], study.controls):
                 evaluate.note(kind, text)
-        ends = ", ".join(f"{count} {reason}" for reason, count in told)
+        ends = ", ".join(f"{count} {reason}" for reason, count in counts)
         return f"{len(done)} program{'s' if len(done) > 1 else ''}: {ends}"
 
     def _spread(self, dimension: int, rng: np.random.Generator) -> Matrix:
@@ -302,7 +302,7 @@ class _Asked:
 
 
 def _incomplete(problem: Problem) -> bool:
-    """Whether values of scenarios are wrong, which is told by itself: they are missing here."""
+    """Whether values of scenarios are wrong, which has a message of its own: they are missing here."""
     return any(value is None for scenario in problem.scenarios for value in scenario.values.values())
 
 

@@ -202,7 +202,7 @@ def _centre(space: Space, start: Outcomes) -> Matrix:
 
 
 class _Memory:
-    """Asks for designs that are new, and knows the order of all that were told: (rank of violation, objective)."""
+    """Asks for designs that are new, and ranks all that have results: (rank of violation, objective)."""
 
     def __init__(self, space: Space, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
         self.space = space

@@ -223,7 +223,7 @@ class JournalReader:
         return {number: ask for _, number, ask in self._intact("tell", f"WHERE stage = {int(stage)}")}
 
     def has_event(self, kind: str, text: str) -> bool:
-        """Whether this was told before, in any session."""
+        """Whether there is such an event, of any session."""
         found = self._select("SELECT 1 FROM event WHERE kind = ? AND text = ? LIMIT 1", kind, text)
         return next(found, None) is not None
 
@@ -264,7 +264,7 @@ class JournalReader:
 def connect_to_read(path: Path) -> sqlite3.Connection:
     """A read-only connection to the journal in `path`.
 
-    SQLite cannot read a WAL file in a folder that it may not write to, unless it is told that nobody else writes.
+    SQLite cannot read a WAL file in a folder that it may not write to, unless it may assume that nobody else writes.
     """
     refuse_foreign(path)
     file = path / "journal.db"

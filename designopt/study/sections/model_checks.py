@@ -35,14 +35,14 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], made: Sequence[Scenario], g
     if not model.plugin.has_check_scenario or given is None:
         return
     check = model.build().check_scenario
-    told: set[Path] = set()
+    reported: set[Path] = set()
     place = _places(given, path)
     for scenario in made:
         here, section = place(scenario.name)
-        if here in told or ctx.full or not ctx.sound(here):
+        if here in reported or ctx.full or not ctx.sound(here):
             continue
         for error in _said(ctx, model, check, scenario.values):
-            told.add(here)
+            reported.add(here)
             if error.name in section and "use" not in section:
                 ctx.add((*here, error.name), f"in scenario '{scenario.name}': {error.message}")
             else:
@@ -50,7 +50,7 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], made: Sequence[Scenario], g
 
 
 def _said(ctx: Context, model: Use[ModelPlugin], check: Any, about: Any) -> Iterable[InvalidSetting]:
-    """The mistakes that the model finds, told or raised; code of it that fails is one."""
+    """The mistakes that the model finds, returned or raised; code of it that fails is one."""
     found: list[InvalidSetting] = []
     try:
         found.extend(check(about) or ())

@@ -29,8 +29,8 @@ class Row:
 
     @contextlib.contextmanager
     def findings(self, ctx: Context) -> Iterator[None]:
-        """What is found within is told of the row; of a table with the place of the cell in front, or of the head of
-        the column where that is wrong (for all rows at once)."""
+        """What is found within is reported for the row; of a table with the place of the cell in front, or of the
+        head of the column where that is wrong (for all rows at once)."""
         before = len(ctx.findings)
         yield
         if self.place:

@@ -127,8 +127,8 @@ def _parameter(
 
 def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
     """The kind as given, or as the keys tell it; checks that these keys and no others are there."""
-    told: Kind = "choice" if "values" in section else "fixed" if "value" in section else "real"
-    kind: Kind | None = section.get("type", told)
+    implied: Kind = "choice" if "values" in section else "fixed" if "value" in section else "real"
+    kind: Kind | None = section.get("type", implied)
     if kind is None:
         return None
     wanted = _GIVEN_BY[kind]

@@ -35,7 +35,7 @@ from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
 
-#: Solves a chunk of programs; the function that it is given is told the position of each before it starts.
+#: Solves a chunk of programs; the function that it is given gets the position of each before it starts.
 Solve = Callable[[Chunk, Callable[[int], None]], ChunkResult]
 
 #: Longer texts of errors are kept without their middle.
@@ -265,7 +265,7 @@ class Evaluator:
     def run(self, chunk: Chunk, begin: Callable[[int], None] | None = None) -> ChunkResult:
         """Evaluate a chunk: one after the other, or as many together as the model takes.
 
-        `begin` is told the position of each before it starts, `TOGETHER` before several.
+        `begin` gets the position of each before it starts, `TOGETHER` before several.
         """
         if self.cheap is not None and chunk.cheap:
             return self.cheap.run(dataclasses.replace(chunk, cheap=False), begin)

@@ -68,7 +68,7 @@ class Serial:
         return []
 
     def advances(self) -> Sequence[Advance]:
-        """What the evaluation at work has told last."""
+        """What the evaluation at work has reported last."""
         return [] if self._advance is None else [self._advance]
 
     def listen(self, show: Callable[[], None]) -> None:

@@ -104,7 +104,7 @@ class Jobs:
         self._notices: deque[tuple[str, str]] = deque()
         self._error: WorkersError | None = None
         self._failed_starts = 0
-        self._told = ("", -MESSAGE)
+        self._reported = ("", -MESSAGE)
         self._answered = time.monotonic()
         self._refused = -AGAIN
         self._closing = threading.Event()
@@ -322,13 +322,13 @@ class Jobs:
     def _tell_waiting(self) -> None:
         """How many jobs there are while no worker is."""
         if self._present:
-            self._told = ("", -MESSAGE)
+            self._reported = ("", -MESSAGE)
             return
         running = sum(job.running is not None for job in self._jobs)
         text = f"{len(self._jobs)} submitted, {running} running"
         now = time.monotonic()
-        if text != self._told[0] or now - self._told[1] > MESSAGE:
-            self._told = (text, now)
+        if text != self._reported[0] or now - self._reported[1] > MESSAGE:
+            self._reported = (text, now)
             self._notices.append(("waiting_for_jobs", f"{text} ({self._system.look} shows the queue)"))
 
 

@@ -15,14 +15,14 @@ class Warned(logging.Handler):
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
         self._tell = tell
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         logging.getLogger("designopt").addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Called by `logging`."""
         text = record.getMessage()
-        if text not in self._told and len(self._told) < MOST:
-            self._told.add(text)
+        if text not in self._warned and len(self._warned) < MOST:
+            self._warned.add(text)
             self._tell(text)
 
     def close(self) -> None:

@@ -59,7 +59,7 @@ class Supervisor(NannyPlugin):
         self._place = folder(self.run, nanny.address)
         self._last: Note | None = None
         self._still = self._silent = self._advanced = 0.0
-        self._told = 0
+        self._reported = 0
         self._looking = asyncio.create_task(self._look(nanny))
         handler = getattr(nanny, "_on_worker_exit", None)
         if handler is None:
@@ -112,8 +112,8 @@ class Supervisor(NannyPlugin):
         self._still = 0.0 if moved else self._still + passed
         self._silent = 0.0 if moved or (last and note.pulse != last.pulse) else self._silent + passed
         self._advanced += passed
-        if last is not None and note.advance != self._told and self._advanced > LOOK:
-            self._advanced, self._told = 0.0, note.advance
+        if last is not None and note.advance != self._reported and self._advanced > LOOK:
+            self._advanced, self._reported = 0.0, note.advance
             advance = [nanny.worker_address, note.chunk, note.position, note.share, note.words]
             nanny.log_event(f"designopt-{self.run}", {"advance": advance})
         Prints.bound(self._place / "prints")

@@ -48,7 +48,7 @@ class Note:
     """Where a worker is: its `chunk` and the `position` in it, and the chunk that it did `before`.
 
     `beat` changes with every evaluation, `pulse` whenever the event loop of the process has come round. `advance` is
-    the number of what the evaluation last told of itself: a `share` and `words`.
+    the number of what the evaluation last reported of itself: a `share` and `words`.
     """
 
     chunk: int
@@ -190,7 +190,7 @@ class Watch:
             return False
 
     def leaving(self) -> Death | None:
-        """The death of this process, told by itself because it is asked to end; None when it is idle."""
+        """The death of this process, reported by itself because it is asked to end; None when it is idle."""
         note = Note.unpack(self._note[:])
         if note.chunk == IDLE:
             return None

@@ -123,8 +123,8 @@ def scenario_table(
     """A table whose `rows` tell of a scenario, by its number: its name comes first where there are several."""
     names = scenario_names(result)
     several = len(names) > 1
-    told = tuple((names[s], *cells) if several else cells for s, cells in rows)
-    return Table(title, (*(("scenario",) if several else ()), *columns), told, shown=60)
+    named = tuple((names[s], *cells) if several else cells for s, cells in rows)
+    return Table(title, (*(("scenario",) if several else ()), *columns), named, shown=60)
 
 
 @report("knee_angle", version=1)

@@ -176,11 +176,11 @@ class WirePatterns:
         try:
             geometry = read_vrml(self.geometry.content, self.geometry.name)
         except StudyError as error:
-            raise InvalidSetting("geometry", _told(error)) from None
+            raise InvalidSetting("geometry", _as_text(error)) from None
         try:
             return read_companion(self.companion.content, self.companion.name, geometry)
         except StudyError as error:
-            raise InvalidSetting("companion", _told(error)) from None
+            raise InvalidSetting("companion", _as_text(error)) from None
 
     def _equilibrium(self, scenario: Mapping[str, Any]) -> tuple[Anatomy, Equilibrium]:
         if self._own is not None:
@@ -193,7 +193,7 @@ def _guesses(anatomy: Anatomy) -> dict[str, tuple[float, float]]:
     return {n: (float(reference[n]), float(reference[n])) for n in anatomy.links}
 
 
-def _told(error: StudyError) -> str:
+def _as_text(error: StudyError) -> str:
     return "; ".join(f"{i.file}:{i.line}:{i.column}: {i.message}" for i in error.issues[:5])
 
 

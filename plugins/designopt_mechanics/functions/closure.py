@@ -115,7 +115,7 @@ def _solve(closure: Closure) -> None:
         [(closure.at or {}).get(n, 0.5 * (a + b)) for n, a, b in zip(closure.coordinates, lows, highs, strict=True)]
     )
     if not ((at >= lows) & (at <= highs)).all():
-        raise ValueError(f"the place of the start {_told(closure, at)} is outside of the ranges")
+        raise ValueError(f"the place of the start {_as_text(closure, at)} is outside of the ranges")
     y, _, _ = _newton(closure, residual, at, np.array([closure.start[n] for n in closure.unknowns], dtype=np.float64))
     grid = 0.5 * (lows + highs) + 0.5 * (highs - lows) * np.stack(np.meshgrid(*(axis,) * len(lows), indexing="ij"), -1)
     first = tuple(int(i) for i in np.unravel_index(np.argmin(((grid - at) ** 2).sum(-1)), shape))
@@ -176,7 +176,7 @@ def _newton(closure: Closure, residual: Any, q: Vector, y: Vector) -> tuple[Vect
             break
         condition = float(np.linalg.cond(slope))
         if not condition < _SINGULAR:
-            raise ClosureError(f"the loop is singular at {_told(closure, q)}: condition {condition:.3g}")
+            raise ClosureError(f"the loop is singular at {_as_text(closure, q)}: condition {condition:.3g}")
         step = np.linalg.solve(slope, value.ravel())
         scale = max(1.0, float(np.abs(y).max()))
         largest = float(np.abs(step).max())
@@ -185,7 +185,7 @@ def _newton(closure: Closure, residual: Any, q: Vector, y: Vector) -> tuple[Vect
             return y, float(np.abs(value).max()), condition
     error = float(np.abs(value).max())
     raise ClosureError(
-        f"the loop does not close at {_told(closure, q)}: residual {error:.3g} after {_NEWTON_STEPS} steps"
+        f"the loop does not close at {_as_text(closure, q)}: residual {error:.3g} after {_NEWTON_STEPS} steps"
     )
 
 
@@ -211,7 +211,9 @@ def _follow(
         if lost:
             stride *= 0.5
             if stride < 1e-4:
-                raise ClosureError(f"the branch is lost at {_told(closure, goal)}: the solution jumps by {missed:.3g}")
+                raise ClosureError(
+                    f"the branch is lost at {_as_text(closure, goal)}: the solution jumps by {missed:.3g}"
+                )
             continue
         y, done = reached, done + stride
         stride *= 2.0
@@ -232,10 +234,10 @@ def _check_fit(closure: Closure, residual: Any, axis: Vector, lows: Vector, high
         missed = float(np.abs(exact - guess).max())
         if missed > _FIT * max(1.0, float(np.abs(exact).max())):
             raise ClosureError(
-                f"{closure.nodes} nodes are too few for the loop: at {_told(closure, at)} they miss by {missed:.3g};"
+                f"{closure.nodes} nodes are too few for the loop: at {_as_text(closure, at)} they miss by {missed:.3g};"
                 " give more nodes or a smaller range"
             )
 
 
-def _told(closure: Closure, q: Vector) -> str:
+def _as_text(closure: Closure, q: Vector) -> str:
     return ", ".join(f"{n} = {v:.6g}" for n, v in zip(closure.coordinates, q, strict=True))

@@ -168,8 +168,8 @@ class WireArms:
         try:
             return read(self.file.content, self.file.name)
         except StudyError as error:
-            told = [f"{i.file}:{i.line}:{i.column}: {i.path}: {i.message}" for i in error.issues[:5]]
-            raise InvalidSetting("file", "; ".join(told)) from None
+            messages = [f"{i.file}:{i.line}:{i.column}: {i.path}: {i.message}" for i in error.issues[:5]]
+            raise InvalidSetting("file", "; ".join(messages)) from None
 
     @cached_property
     def _system(self) -> System:

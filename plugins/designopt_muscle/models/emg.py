@@ -64,8 +64,8 @@ def measured(file: InputFile, said: MeasuredActivity, muscles: tuple[str, ...], 
         found = _envelopes(found) if said.signal == "raw" else _fractions(found)
         values = at_frames(found, time, said.delay)
     except RecordingError as error:
-        told = str(error)
-        raise TrialError(told if told.startswith(file.name) else f"{file.name}: {told}") from None
+        message = str(error)
+        raise TrialError(message if message.startswith(file.name) else f"{file.name}: {message}") from None
     signals = np.full((len(time), len(muscles)), np.nan)
     for muscle, channel in said.track.items():
         signals[:, muscles.index(muscle)] = values[:, found.names.index(channel)]

@@ -156,8 +156,8 @@ def read_trial(
         row_units=_units(skeleton, rows),
         status=status.astype(np.int64),
     )
-    told = [str(jump) for jump in jumps(geometry, time, values)] if known.all() else []
-    notes = (*skeleton.notes, *table.notes, *fibres.outside(), *told)
+    found_jumps = [str(jump) for jump in jumps(geometry, time, values)] if known.all() else []
+    notes = (*skeleton.notes, *table.notes, *fibres.outside(), *found_jumps)
     by_name = {name: rates[frames, i] for i, name in enumerate(free)}
     kept = None if moving is None else moving.take(frames)
     return Trial(skeleton, balance, muscles, fibres, values, by_name, notes, kept)

@@ -173,11 +173,11 @@ class WireSharingModel:
         try:
             places = read_vrml(geometry.content, geometry.name)
         except StudyError as error:
-            raise InvalidSetting("geometry", _told(error)) from None
+            raise InvalidSetting("geometry", _as_text(error)) from None
         try:
             return read_companion(companion.content, companion.name, places)
         except StudyError as error:
-            raise InvalidSetting("companion", _told(error)) from None
+            raise InvalidSetting("companion", _as_text(error)) from None
 
     def _motion(self, file: InputFile) -> tuple[Vector, Vector, Vector, Vector]:
         """Time, joints, rates and accelerations of a file, read once in a process. Raises `Diverged`."""
@@ -203,5 +203,5 @@ class WireSharingModel:
         return self._motions[file.digest]
 
 
-def _told(error: StudyError) -> str:
+def _as_text(error: StudyError) -> str:
     return "; ".join(f"{i.file}:{i.line}:{i.column}: {i.message}" for i in error.issues[:5])

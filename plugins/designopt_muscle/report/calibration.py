@@ -61,20 +61,22 @@ def muscle_calibration(result: Result) -> Section | None:
 
 
 def _findings(known: Identifiability, values: Sequence[float], limits: Sequence[tuple[float, float]]) -> list[str]:
-    told = []
+    findings = []
     for name, value, width, (low, high) in zip(known.names, values, known.widths, limits, strict=True):
         if not width < _WIDE * (high - low):
-            told.append(f"{name} is not identified: its width is {number(width)} in a range of {number(high - low)}.")
+            findings.append(
+                f"{name} is not identified: its width is {number(width)} in a range of {number(high - low)}."
+            )
         elif min(value - low, high - value) <= 1e-4 * (high - low):
-            told.append(f"{name} is at the end of its range.")
+            findings.append(f"{name} is at the end of its range.")
     if len(known.names) > 1:
         parts = sorted(zip(known.weakest, known.names, strict=True), key=lambda part: -abs(part[0]))
         words = " ".join(f"{part:+.2f} {name}" for part, name in parts if abs(part) >= _PART)
-        told.append(
+        findings.append(
             f"The trials tell least of the combination {words}; the best determined one is known"
             f" {number(float(np.sqrt(known.condition)))} times as well."
         )
-    return told
+    return findings
 
 
 def _figure(
@@ -112,5 +114,5 @@ def _table(
         (name, values[i], *limits[i], float(known.widths[i]), float(known.alone[i]), *(float(s) for s in shares[:, i]))
         for i, name in enumerate(names)
     )
-    columns = ("factor", "value", "low", "high", "width", "width, others held", *(f"told by {s}" for s in scenarios))
+    columns = ("factor", "value", "low", "high", "width", "width, others held", *(f"from {s}" for s in scenarios))
     return Table("Factors", columns, rows, note="The last columns are shares of the information on a factor alone.")

@@ -95,9 +95,9 @@ def _lack(arrays: Arrays, frames: Any) -> str:
         return ""
     most = missing.max(axis=0)
     order = [int(i) for i in np.argsort(-most, kind="stable") if most[i] > 1e-6 * most.max()][:4]
-    told = ", ".join(f"{arrays['coordinates'][i]} {number(most[i])}" for i in order)
+    text = ", ".join(f"{arrays['coordinates'][i]} {number(most[i])}" for i in order)
     factor = np.asarray(arrays["strength_factor"], dtype=float)[frames]
     if np.isnan(factor).all():
-        return told
+        return text
     largest = float(np.nanmax(factor))
-    return f"{told}; strength x {number(largest)}" if np.isfinite(largest) else f"{told}; no strength is enough"
+    return f"{text}; strength x {number(largest)}" if np.isfinite(largest) else f"{text}; no strength is enough"

@@ -21,7 +21,7 @@ from designopt_muscle.report.reactions import reaction_figure
 #: Muscles with a colour of their own; the others are drawn faintly.
 _NAMED = 8
 
-#: Notes on the trials that are told.
+#: Notes on the trials that are shown.
 _NOTES = 30
 
 _NAMES = (
@@ -56,25 +56,25 @@ def muscle_sharing(result: Result) -> Section | None:
         introduction=f"Frames without an answer are left out of the lines. {balanced}".strip(),
         figures=tuple(figures),
         tables=(frame_table(found),),
-        notes=_told(found),
+        notes=_notes(found),
     )
 
 
-def _told(found: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
+def _notes(found: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
     """What is to be known of the trials: assumed units, replaced curves, jumps of paths, fibres out of range."""
-    told: dict[str, None] = {}
+    notes: dict[str, None] = {}
     several = len({scenario for _, scenario in found}) > 1
     for (_, scenario), arrays in found.items():
         for note in arrays.get("notes", ()):
-            told[f"{scenario}: {note}" if several else str(note)] = None
-    return tuple(told)[:_NOTES]
+            notes[f"{scenario}: {note}" if several else str(note)] = None
+    return tuple(notes)[:_NOTES]
 
 
 def _measured(found: Mapping[tuple[str, str], Arrays]) -> str:
     signals = [np.asarray(arrays["signals"], dtype=float) for arrays in found.values() if "signals" in arrays]
-    told = "Dotted: measured activity, scaled." if any(np.isfinite(s).any() for s in signals) else ""
+    legend = "Dotted: measured activity, scaled." if any(np.isfinite(s).any() for s in signals) else ""
     count = max(len(arrays["muscles"]) for arrays in found.values())
-    return f"{told} The most active muscles are named.".strip() if count > _NAMED else told
+    return f"{legend} The most active muscles are named.".strip() if count > _NAMED else legend
 
 
 def _activations(arrays: Arrays) -> Plot:

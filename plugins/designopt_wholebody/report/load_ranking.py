@@ -54,7 +54,7 @@ def load_ranking(result: Result) -> Section | None:
     return Section(
         "Loads of joints, ranked",
         introduction="Which design loads which joint least: peaks of joint forces, of their compression, traction and "
-        f"shear in body weights, and of joint torques in N m/kg. Differences below {100 * EQUAL:.0f} % are not told.",
+        f"shear in body weights, and of joint torques in N m/kg. Differences below {100 * EQUAL:.0f} % are not listed.",
         findings=tuple(_finding(joint, {p: v for (j, p), v in loads.items() if j == joint}, names) for joint in JOINTS
                        if any(j == joint for j, _ in loads)),
         figures=(_bars(loads, names, "torque"), _bars(loads, names, "force")),
@@ -85,8 +85,8 @@ def _finding(joint: str, loads: dict[str, Values], names: list[str]) -> str:
     for part, values in loads.items():
         least, most = float(np.nanmin(values)), float(np.nanmax(values))
         if most > (1.0 + EQUAL) * least:
-            told = f"{part.replace('_', '-')} ({number(least, 3)} to {number(most, 3)})"
-            lightest.setdefault(names[np.nanargmin(values)], []).append(told)
+            text = f"{part.replace('_', '-')} ({number(least, 3)} to {number(most, 3)})"
+            lightest.setdefault(names[np.nanargmin(values)], []).append(text)
     if not lightest:
         return f"{joint}: equal."
     clauses = [f"{listed(parts)} least with {name}" for name, parts in lightest.items()]

@@ -1,1 +1,1 @@
-"""Recordings made from known motions, so that the error of every step can be told."""
+"""Recordings made from known motions, so that the error of every step can be measured."""

@@ -28,7 +28,7 @@ def test_a_result_shows_itself_in_a_line():
     assert repr(found.phase).startswith("PhaseSolution('swing_up', 0 to 2, 12 intervals: cart, angle")
 
 
-def test_a_coarse_mesh_is_told():
+def test_a_coarse_mesh_is_reported():
     design = {"pole_length": 0.5, "duration": 2.0}
     assert (
         "The mesh is coarse: take more intervals, or refine."

@@ -59,7 +59,7 @@ def test_the_worst_point_has_its_time_interval_value_limit_and_the_values_of_the
     assert f"at {worst.time:.4g} s: {worst.value:.4g}, at most -1 m^2" in str(worst)
 
 
-def test_defects_are_told_in_the_unit_of_their_state_not_in_scaled_numbers():
+def test_defects_are_reported_in_the_unit_of_their_state_not_in_scaled_numbers():
     # at the guess, a straight line, x moves by 0.2 in an interval of 0.2 s while v is 0
     problem = replace(problems.cart_pole(), phases=[replace(problems.cart_pole().phases[0], tf=1.0)])
     found = Program(problem, Options(intervals=5, time_limit=1e-9)).solve()
@@ -92,7 +92,7 @@ def test_constraints_between_ends_have_no_time():
         ({"low": 99.0, "high": 99.0}, " instead of 99 N^2 s"),
     ],
 )
-def test_an_integral_is_told_with_its_value_and_its_limit(limits, told):
+def test_an_integral_is_reported_with_its_value_and_its_limit(limits, told):
     effort = Integral(lambda v: v["u"] ** 2, unit="N^2 s", **limits)
     found = stopped(block(integrals={"effort": effort}), intervals=10)
 

@@ -315,7 +315,7 @@ def test_a_signal_over_the_duration_does_not_move_with_the_times():
 # --- what is on a bound
 
 
-def test_the_share_of_time_on_each_bound_is_told():
+def test_the_share_of_time_on_each_bound_is_reported():
     found = Program(problems.double_integrator(), Options(intervals=40)).solve()
 
     low, high = found.phase.saturation["u"]
@@ -323,7 +323,7 @@ def test_the_share_of_time_on_each_bound_is_told():
     assert "x" not in found.phase.saturation  # it has no bounds
 
 
-def test_the_share_of_time_on_each_limit_of_a_path_constraint_is_told():
+def test_the_share_of_time_on_each_limit_of_a_path_constraint_is_reported():
     problem = problems.double_integrator()
     path = {
         "push": Constraint(lambda v: 2.0 * v["u"], -1.0, 1.0),

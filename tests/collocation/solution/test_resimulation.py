@@ -214,7 +214,7 @@ def test_every_phase_is_simulated_with_the_parameters_found() -> None:
     assert resimulate(benchmark_problems.quarter_car().phases[0], found.phase, others).error > 1e-4
 
 
-def test_the_check_is_timed_and_told_and_can_be_left_out() -> None:
+def test_the_check_is_timed_and_reported_and_can_be_left_out() -> None:
     problem = benchmark_problems.block_move()
     found = solve(problem, Options(intervals=5))
     assert found.timing["check"] > 0.0

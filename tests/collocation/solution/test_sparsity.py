@@ -46,7 +46,7 @@ def test_blocks_have_names_and_begin_where_they_say() -> None:
     assert found.hessian.rows == found.hessian.columns == found.jacobian.columns
 
 
-def test_phases_path_constraints_and_delays_are_told_apart() -> None:
+def test_phases_path_constraints_and_delays_are_distinguished() -> None:
     first, second = (
         product().phases[0],
         replace(product().phases[0], name="again", path={"low": Constraint(lambda v: v["x"])}),

@@ -108,7 +108,7 @@ def test_curvature_beyond_all_sizes_is_no_arc_and_no_warning() -> None:
     assert not _bends_everywhere(np.full((1, 1, 1), 1e305), np.ones((1, 1, 1)))
 
 
-def test_the_control_that_is_singular_is_told_from_the_one_that_is_not() -> None:
+def test_the_control_that_is_singular_is_reported_from_the_one_that_is_not() -> None:
     """Two blocks side by side, one of which pays for its force."""
     blocks = system(
         "blocks",
@@ -124,7 +124,7 @@ def test_the_control_that_is_singular_is_told_from_the_one_that_is_not() -> None
     assert arc.controls == ("u",)
 
 
-def test_the_error_of_the_optimisation_is_told_beside_that_of_the_mesh_and_kept(tmp_path: object) -> None:
+def test_the_error_of_the_optimisation_is_reported_beside_that_of_the_mesh_and_kept(tmp_path: object) -> None:
     found = solve(damped_to_rest())
     save_solution(found, f"{tmp_path}/found.npz")
     again = load_solution(f"{tmp_path}/found.npz")

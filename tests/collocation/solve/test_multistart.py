@@ -172,7 +172,7 @@ def test_the_best_start_is_refined_and_checked() -> None:
     assert "Error estimate" in found.message
 
 
-def test_starts_are_told_after_a_refinement_too() -> None:
+def test_starts_are_reported_after_a_refinement_too() -> None:
     options = Options(scheme="radau", intervals=10, starts=2, seed=3, refine=Refinement(1e-3))
     found = solve(benchmark_problems.cart_pole(), options)
     assert len(found.rounds) > 1

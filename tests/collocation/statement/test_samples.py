@@ -202,7 +202,7 @@ def test_measured_numbers_may_change_without_building_again() -> None:
     assert found.phase.values["x"][found.phase.mesh.bases] == pytest.approx(other, abs=1e-8)
 
 
-def test_a_missed_sample_is_told_with_its_time() -> None:
+def test_a_missed_sample_is_reported_with_its_time() -> None:
     base = through()
     (phase,) = base.phases
     problem = replace(base, phases=[replace(phase, bounds={"x": (-1.0, 0.5)})])

@@ -113,7 +113,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("problem", "message"), NAMES.values(), ids=NAMES)
-def test_an_unknown_name_is_told_with_those_that_are_there(problem, message):
+def test_an_unknown_name_is_reported_with_those_that_are_there(problem, message):
     status, text = refusal(problem)
 
     assert status in ("bad_statement", "bad_bounds")

@@ -128,7 +128,7 @@ def test_a_simulation_takes_vectors_by_name():
         simulator.run({"a": [0.1, 0.2]}, [0.0, 0.1])
 
 
-def test_bounds_of_components_are_told_apart():
+def test_bounds_of_components_are_distinguished():
     phase = Phase(
         sharing(), tf=1.0, data={"arm": ARMS[0], "needed": 0.0},
         bounds={"e": {"soleus": (0.1, 0.2)}, "a": [[0.0, 0.5], [0.1, 0.6], [0.2, 0.7]]},
@@ -157,7 +157,7 @@ def test_a_table_of_signals_gives_data_entries_their_columns():
         ({"data": {"arm": SignalTable(TIMES, ARMS[:, :2], MUSCLES[:2])}}, "table of signals has no 'iliopsoas'"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_a_vector_is_told(changes, message):
+def test_what_does_not_fit_a_vector_is_reported(changes, message):
     with pytest.raises(ProblemError, match=message):
         replace(with_vectors().phases[0], **changes)
 

@@ -63,7 +63,7 @@ def test_another_expression_is_refused_by_name(program, variant, where):
     assert raised.value.status == "bad_statement"
 
 
-def test_other_variables_and_names_are_told_with_those_before(program):
+def test_other_variables_and_names_are_reported_with_those_before(program):
     for variant, told in (
         (move(mass(states=("x", "w")), initial={}), "motion: states of the system: x, w were x, v when"),
         (replace(move(), figures={"height": lambda e: e.tf}), "figures: height were reach when"),

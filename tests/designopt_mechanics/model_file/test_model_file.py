@@ -140,11 +140,11 @@ def test_springs_and_contacts_of_a_file_act_in_its_equations() -> None:
     ],
 
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_line_and_column(text: str, message: str) -> None:
+def test_what_is_wrong_is_reported_with_line_and_column(text: str, message: str) -> None:
     assert any(line.startswith(message) for line in told(text)), told(text)
 
 
-def test_several_mistakes_are_told_at_once() -> None:
+def test_several_mistakes_are_reported_at_once() -> None:
     text = changed("mass: 8", "mass: none").replace("on: shank", "on: shnk", 1)
     assert len(told(text)) == 2
 

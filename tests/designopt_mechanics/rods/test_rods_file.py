@@ -45,7 +45,7 @@ def test_a_file_gives_the_rods_that_it_says() -> None:
         ("model: rod_tree", "model: rods", "1:8: model: 'rods' is not one of rod_tree"),
     ],
 )
-def test_mistakes_are_told_with_their_place(old: str, new: str, message: str) -> None:
+def test_mistakes_are_reported_with_their_place(old: str, new: str, message: str) -> None:
     assert old in GOOD
     with pytest.raises(StudyError) as raised:
         read_rods(GOOD.replace(old, new, 1).encode(), "rods.yaml")

@@ -221,7 +221,7 @@ def test_given_synergies_command_their_muscles():
          "leaves nothing of the excitations"),
     ],
 )  # fmt: skip
-def test_emg_that_cannot_be_used_is_told(text, more, message):
+def test_emg_that_cannot_be_used_is_reported(text, more, message):
     model = DynamicSharingModel(**QUICK, emg=tracking(**more))
     with pytest.raises(InvalidDesign, match=message):
         model.evaluate({}, {"emg": emg(text)})

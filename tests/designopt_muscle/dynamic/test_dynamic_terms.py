@@ -132,7 +132,7 @@ def test_a_band_keeps_excitations_about_their_signal():
     assert bound.objective > free.objective
 
 
-def test_a_band_that_leaves_nothing_is_told_with_muscle_and_time():
+def test_a_band_that_leaves_nothing_is_reported_with_muscle_and_time():
     signals = np.full((25, 3), np.nan)
     signals[7, 2] = 1.4
     tracking = Tracking(signals, 0.0, band=(-0.1, 0.1))
@@ -289,12 +289,12 @@ def test_factors_that_only_count_together_are_not_identified():
         ({"reserves": DynamicReserves(np.ones(2))}, "2 reserves for 1 rows"),
     ],
 )
-def test_parts_that_do_not_fit_are_told(change, message):
+def test_parts_that_do_not_fit_are_reported(change, message):
     with pytest.raises(ValueError, match=message):
         replace(one_joint(4), **change)
 
 
-def test_a_parameter_that_is_not_there_is_told():
+def test_a_parameter_that_is_not_there_is_reported():
     with pytest.raises(ValueError, match="no parameter 'stiffness'; there are strength"):
         share_dynamic(one_joint(4), {"stiffness": 1.0})
 
@@ -311,7 +311,7 @@ def test_a_parameter_that_is_not_there_is_told():
         (lambda: DynamicReserves(np.array([-1.0])), "not negative"),
     ],
 )
-def test_values_out_of_range_are_told(make, message):
+def test_values_out_of_range_are_reported(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 

@@ -183,7 +183,7 @@ def test_hidden_markers_of_the_walk_come_back_within_skin_motion(shared: Callabl
     assert 1e-3 < error.mean() < 28e-3
 
 
-def test_scapula_clusters_of_the_wheelchair_are_told_apart_into_rebuilt_and_missing(
+def test_scapula_clusters_of_the_wheelchair_are_distinguished_into_rebuilt_and_missing(
     shared: Callable[[str], InputFile],
 ) -> None:
     push = read_recording(shared("mocap/wheelchair_clusters/kinematics_racing_propulsion.c3d"), up="y")

@@ -250,7 +250,7 @@ def test_a_scenario_that_cannot_be_is_refused_with_the_reason(conditions, messag
         figures(A, {**SCENES[0], **conditions})
 
 
-def test_a_run_that_diverges_is_told_and_leaves_the_others_alone():
+def test_a_run_that_diverges_is_reported_and_leaves_the_others_alone():
     model = TrackedCarrier(vehicle=Vehicle(power=1e9), **SHORT)
     lost, found = model.batch([A, A], [{**SCENES[0], "force_factor": 1e4, "adhesion": 1e4}, SCENES[0]], NONE)
     assert isinstance(lost, Diverged)

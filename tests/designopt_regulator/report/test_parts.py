@@ -93,7 +93,7 @@ def test_an_inner_loop_of_the_yaw_rate_is_in_the_curves(tmp_path: Path) -> None:
     assert abs(peaks[0] - peaks[1]) > 0.01
 
 
-def test_a_free_derivative_that_nothing_holds_back_is_told(tmp_path: Path) -> None:
+def test_a_free_derivative_that_nothing_holds_back_is_reported(tmp_path: Path) -> None:
     """Specification, section 5, rule 5."""
     space = {"kp": [2.0, 3.0], "ti": "8 s", "td": ["0.1 s", "0.3 s"], "tf": "0.1 s"}
 

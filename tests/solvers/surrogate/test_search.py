@@ -226,7 +226,7 @@ def test_nothing_to_search_for_and_too_many_objectives_are_refused():
 
 
 @pytest.mark.parametrize(("budget", "told"), [(5, 1), (12, 0)])
-def test_a_budget_that_ends_within_the_start_up_is_told(budget, told):
+def test_a_budget_that_ends_within_the_start_up_is_reported(budget, told):
     assert [kind for kind, _ in run(BRANIN, budget).notes] == ["start_up"] * told
 
 
@@ -282,7 +282,7 @@ def test_slopes_next_to_the_front_are_taken_when_there_is_no_room_for_all(monkey
     assert np.argmin(outcomes.objectives) in process.observed_slopes.rows
 
 
-def test_gp_asks_for_derivatives_unless_it_is_told_not_to():
+def test_gp_asks_for_derivatives_unless_it_is_reported_not_to():
     plugin = find("solver", "gp")
     defaults = {name: f.default for name, f in plugin.settings.items()}
     assert plugin.wants_gradient(defaults)
@@ -340,7 +340,7 @@ def test_a_space_of_fewer_designs_than_the_start_up_is_searched_to_its_end():
     assert [len(X) for X in evaluate.cheap_batches] == [2]  # each once
 
 
-def test_cheap_evaluations_are_paid_and_told():
+def test_cheap_evaluations_are_paid_and_reported():
     evaluate = run(CURRIN, 18)
     cheap = sum(len(X) for X in evaluate.cheap_batches)
     assert cheap >= 20

@@ -162,7 +162,7 @@ def test_a_setting_that_was_added_counts_only_where_it_is_used(more: str, known:
     assert (built.mass, built.kind, built.air) == tuple({"mass": 3.0, "kind": None, "air": 0.0, **known}.values())
 
 
-def test_every_mistake_is_told_at_once() -> None:
+def test_every_mistake_is_reported_at_once() -> None:
     found = issues("gain: {values: [1, 2]}", "lead: 3", ("load: 1}", "load: 4}"), (", when: {gain: 1}", ""))
     assert [path for _, path, _ in found] == ["space", "space.lead", "space.lag", "scenarios.0.load"]
     assert found[0][2] == "gain: is missing"

@@ -63,7 +63,7 @@ def test_without_the_section_there_is_none() -> None:
         ),
     ],
 )
-def test_every_mistake_is_told_at_its_place(old: str, new: str, line: int, told: str) -> None:
+def test_every_mistake_is_reported_at_its_place(old: str, new: str, line: int, told: str) -> None:
     found = mistakes(KNEE.replace(old, new))
     assert any(text.startswith(f"{line}: ") and told in text for text in found), found
 

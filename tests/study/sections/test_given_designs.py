@@ -153,7 +153,7 @@ CELLS = [
 
 
 @pytest.mark.parametrize(("find", "replacement", "message"), CELLS)
-def test_a_mistake_in_a_table_is_told_with_its_cell(find: str, replacement: str, message: str) -> None:
+def test_a_mistake_in_a_table_is_reported_with_its_cell(find: str, replacement: str, message: str) -> None:
     issues = mistakes(SPACE, TABLE.replace(find, replacement))
     assert len(issues) == 1, issues
     assert issues[0].path == "solver.table"

@@ -190,7 +190,7 @@ DEPENDENT = ("must not be above jobs", "unknown key 'prologue'", "unknown key 's
 
 
 @pytest.mark.parametrize("most", [120, pytest.param(None, marks=pytest.mark.slow)])
-def test_of_two_mistakes_both_are_told_and_nothing_else(mistakes, full_text, most) -> None:
+def test_of_two_mistakes_both_are_reported_and_nothing_else(mistakes, full_text, most) -> None:
     def issues(text: str) -> set[str]:
         return {f"{issue.path}: {issue.message}" for issue in mistakes(text)}
 

@@ -66,7 +66,7 @@ def test_an_input_that_the_model_needs_cannot_be_conditional(refused_once) -> No
     refused_once(text, "high: 2}", given, "space.stiffness.when", message)
 
 
-def test_a_circle_is_told_once_at_its_first_parameter(mistakes) -> None:
+def test_a_circle_is_reported_once_at_its_first_parameter(mistakes) -> None:
     text = (
         "study: s\nmodel: {use: test_open}\nspace:\n"
         "  a: {values: [1, 2], when: {b: 1}}\n  b: {values: [1, 2], when: {c: 1}}\n"

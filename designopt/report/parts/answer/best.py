@@ -12,7 +12,7 @@ from designopt.report.section import Section, Table
 from designopt.store.result import ROBUST, Result
 
 #: With more parameters than this a design is not put into words.
-TOLD = 8
+MAX_LISTED = 8
 #: Of the message of a program so many characters are shown in a line.
 LONGEST = 240
 
@@ -68,8 +68,8 @@ def _compared(result: Result, name: str, row: int) -> str:
     if not outcomes.feasible[row]:
         return f"{name}, of the baseline, breaks a limit: {describe(result, row)}."
     better = outcomes.feasible & (F[row] >= F).all(axis=1) & (F[row] > F).any(axis=1)
-    told = "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
-    return f"{name}, of the baseline, {told}: {describe(result, row)}."
+    place = "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
+    return f"{name}, of the baseline, {place}: {describe(result, row)}."
 
 
 def without_feasible(result: Result) -> str:
@@ -91,9 +91,9 @@ def most_frequent_end(result: Result) -> str:
         return ""
     ((status, number),) = Counter(record.status for record in failed).most_common(1)
     said = next((record.message for record in failed if record.status == status), "")
-    told = textwrap.shorten(said, LONGEST, placeholder=" ...")
+    first = textwrap.shorten(said, LONGEST, placeholder=" ...")
     share = f"{number} of {len(result.programs())}"
-    return f"Most frequent end of a program: {status}, {share}" + (f", the first: {told}" if told else "")
+    return f"Most frequent end of a program: {status}, {share}" + (f", the first: {first}" if first else "")
 
 
 def describe(result: Result, row: int) -> str:
@@ -103,7 +103,7 @@ def describe(result: Result, row: int) -> str:
     free = [f"{p.name} {_quantity(values[p.name], p.unit)}" for p in problem.space.free if p.name in values]
     given = objective_values(result)[row]
     aims = [f"{o.name} {_quantity(float(v), o.unit)}" for o, v in zip(problem.objectives, given, strict=True)]
-    if len(free) > TOLD:
+    if len(free) > MAX_LISTED:
         return f"its {count(len(free))} parameters give {listed(aims)}"
     return f"{listed(free)} give {listed(aims)}" if len(free) > 1 else f"{listed(free)} gives {listed(aims)}"
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from designopt.study.study import DesignVariable, StudyConstraint
 
 #: Shares of the front below this are not worth a sentence.
-TOLD = 0.05
+MIN_SHARE = 0.05
 #: A recommended design lies at a bound when it is this share of the range away, or less.
 AT_BOUND = 0.001
 #: From this share of the front on it stands beside the best designs too.
@@ -70,7 +70,9 @@ def sentence(clause: str) -> str:
     return (clause[0].upper() + clause[1:] if clause.startswith("the ") else clause) + "."
 
 
-def attained_bounds(result: Result, front: NDArray[np.intp], least: float = TOLD, *, choices: bool = True) -> list[str]:
+def attained_bounds(
+    result: Result, front: NDArray[np.intp], least: float = MIN_SHARE, *, choices: bool = True
+) -> list[str]:
     """Clauses about free parameters whose bound is reached by a share of at least `least` of the front's designs."""
     clauses = {p.name: list[str]() for p in result.problem.space.free}
     for p, attained in _attained(result, front):
@@ -125,7 +127,7 @@ def _swept(result: Result) -> set[str]:
     return set.intersection(*sweeps) if sweeps else set()
 
 
-def active_limits(result: Result, front: NDArray[np.intp], least: float = TOLD) -> list[str]:
+def active_limits(result: Result, front: NDArray[np.intp], least: float = MIN_SHARE) -> list[str]:
     """Clauses about limits that a share of at least `least` of the front's designs touches."""
     clauses = []
     for c in result.problem.constraints:

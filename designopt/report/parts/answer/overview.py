@@ -14,7 +14,7 @@ from designopt.report.section import Section
 from designopt.store.result import Result
 
 #: More parameters than this are not named in the question.
-TOLD = 8
+MAX_LISTED = 8
 #: Of a longer list in a setting the first elements are shown.
 LISTED = 30
 
@@ -100,5 +100,5 @@ def _question(result: Result) -> str:
         given = f" for {plural(len(result.outcomes), 'design')}" if problem.space.free else ""
         return f"What does {problem.model.plugin.name} give{given}{where}{held}?"
     names = [p.name for p in problem.space.free]
-    free = listed(names) if len(names) <= TOLD else f"{len(names)} parameters"
+    free = listed(names) if len(names) <= MAX_LISTED else f"{len(names)} parameters"
     return f"Which {free} of {problem.model.plugin.name} {listed(aims)}{held}{where}?"

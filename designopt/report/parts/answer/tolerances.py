@@ -20,7 +20,7 @@ def tolerances(result: Result) -> Section | None:
     study = (result.original or result).study
     if done is None or study.tolerances is None:
         return None
-    words = listed([told(t, _unit(result, t)) for t in study.tolerances.of])
+    words = listed([described(t, _unit(result, t)) for t in study.tolerances.of])
     stated = "assumed, as the study states none" if study.tolerances.assumed else "as stated in the study"
     chosen = {label: place for label, row in chosen_once(result).items() if (place := done.place(row)) is not None}
     named = {place: label for label, place in chosen.items()}
@@ -85,7 +85,7 @@ def _fragile(result: Result) -> list[tuple[str, int, int, str]]:
     return found
 
 
-def told(tolerance: Tolerance, unit: str) -> str:
+def described(tolerance: Tolerance, unit: str) -> str:
     """A tolerance in words."""
     size = f"{number(100.0 * tolerance.size)} %" if tolerance.relative else f"{number(tolerance.size)} {unit}".rstrip()
     return f"{tolerance.parameter} {'a standard deviation of' if tolerance.normal else '±'} {size}".replace("± ", "±")

@@ -162,14 +162,14 @@ def _quantiles(result: Result, done: Any, levels: tuple[float, ...]) -> Table:
                     float(known[done.rows[i], j]),
                     *(float(q) for q in done.quantiles[i, j]),
                     "–" if worst is None else float(done.objectives[i, j, worst]),
-                    "–" if worst is None else _told(scenarios[worst]),
+                    "–" if worst is None else _with_conditions(scenarios[worst]),
                 )
             )
     head = ("design", "objective", "in the study", *(f"{number(100 * q)} %" for q in levels), "worst", "worst scenario")
     return Table("Quantiles over the validation scenarios", head, tuple(rows), shown=60)
 
 
-def _told(scenario: Any) -> str:
+def _with_conditions(scenario: Any) -> str:
     """A scenario with its values: the name of a sampled one says nothing."""
     values = ", ".join(
         f"{name} {number(v)}" for name, v in scenario.values.items() if isinstance(v, (int, float, str, bool))

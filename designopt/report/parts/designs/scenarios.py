@@ -33,13 +33,13 @@ def scenarios(result: Result) -> Section | None:
         for label, o in zip(objective_labels(problem), problem.objectives, strict=True)
     }
     bad = [o.sign for o in problem.objectives]
-    told = {str(o.expression) for o in problem.objectives}
-    raw = {with_unit(n, figure_unit(problem, n)): v for n, v in figures.items() if n not in told}
-    told |= set(figures)
+    listed = {str(o.expression) for o in problem.objectives}
+    raw = {with_unit(n, figure_unit(problem, n)): v for n, v in figures.items() if n not in listed}
+    listed |= set(figures)
     limited = {
         with_unit(c.name, c.unit): by_scenario.values(c, figures, shape)
         for c in problem.constraints
-        if str(c.expression) not in told
+        if str(c.expression) not in listed
     }
     holding = by_scenario.holding(problem, figures, shape)
     return Section(
@@ -70,11 +70,11 @@ def _findings(
         if not known.any():
             continue
         worst = np.argmax(np.where(np.isfinite(v), o.sign * v, -np.inf), axis=1)
-        told = sorted({names[w] for w in worst[known].tolist()}, key=names.index)
+        worst_in = sorted({names[w] for w in worst[known].tolist()}, key=names.index)
         if np.nanmax(v) == np.nanmin(v):
             found.append(f"{o.name} is the same in every scenario.")
-        elif len(told) == 1:
-            found.append(f"{o.name} is worst in scenario {told[0]} for every chosen design.")
+        elif len(worst_in) == 1:
+            found.append(f"{o.name} is worst in scenario {worst_in[0]} for every chosen design.")
         else:
             parts = [f"{names[w]} for {design}" for design, w, k in zip(chosen, worst, known, strict=True) if k]
             found.append(f"{o.name} is worst in scenario {'; in '.join(parts[:4])}{' …' if len(parts) > 4 else ''}.")

@@ -66,7 +66,7 @@ def programs(result: Result) -> Section | None:
             *_parameters(shown),
             *_inherited(shown),
         ),
-        details=tuple((program_words(r, n), r.message) for n, r in _told(records)),
+        details=tuple((program_words(r, n), r.message) for n, r in _listed(records)),
     )
 
 
@@ -117,7 +117,7 @@ def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
     return found
 
 
-def _told(records: Sequence[ProgramRecord]) -> list[tuple[int, ProgramRecord]]:
+def _listed(records: Sequence[ProgramRecord]) -> list[tuple[int, ProgramRecord]]:
     """The programs whose messages are shown, with their numbers: those without a result, or the only one."""
     numbered = [(n, record) for n, record in enumerate(records, start=1) if record.message]
     return [(n, record) for n, record in numbered if not record.ok or len(records) == 1][:MESSAGES]

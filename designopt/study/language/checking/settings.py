@@ -215,7 +215,7 @@ def describe(plugin: Plugin) -> str:
 
 
 def _named(fields: Mapping[str, Field] | None) -> list[SettingRow]:
-    """Rows of design inputs or scenario conditions: one that may be left out has no default that could be told."""
+    """Rows of design inputs or scenario conditions: one that may be left out has no default that could be stated."""
     return [row if row.default == "required" else replace(row, default="") for row in rows(fields or {})]
 
 

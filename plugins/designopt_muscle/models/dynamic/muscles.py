@@ -70,6 +70,6 @@ def fibre_lengths(file: InputFile, track: Mapping[str, str], muscles: tuple[str,
                 raise RecordingError(f"the fibre of '{muscle}' has no length within the motion")
             lengths[:, muscles.index(muscle)] = values
     except RecordingError as error:
-        told = str(error)
-        raise TrialError(told if told.startswith(file.name) else f"{file.name}: {told}") from None
+        message = str(error)
+        raise TrialError(message if message.startswith(file.name) else f"{file.name}: {message}") from None
     return lengths
