@@ -80,7 +80,7 @@ WINGS = {
         "switching",
     ),
     "designopt.store": ("own", "errors", "disk", "journal", "views"),
-    "designopt.workers": ("executor", "evaluation", "supervision", "remote", "pools"),
+    "designopt.workers": ("executor", "evaluation", "supervision", "remote", "carriers", "pools"),
 }
 
 

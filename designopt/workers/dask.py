@@ -10,15 +10,15 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from pathlib import Path
 from typing import Any
-
-from distributed import KilledWorker
 
 from designopt.files import InputFileError
 from designopt.plugin import PluginError
 from designopt.store.errors import WorkersError, resume_command
 from designopt.study.study import Execution
+from designopt.workers.carriers.carrier import Ends, Gone
 from designopt.workers.executor import Advance, Chunk, Completion, Loss
 from designopt.workers.pools.connection import LEAVING, Connection, Existing
 from designopt.workers.pools.local import STARTS, Local
@@ -103,8 +103,9 @@ class Dask:
         self._client = connection.client
         self._limit = delivery.timeout
         self._preparation = delivery.preparation
-        self._futures: dict[int, tuple[Any, Chunk]] = {}
-        self._ended: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        self._flight: dict[int, Chunk] = {}
+        self._ended: Ends = queue.SimpleQueue()
+        self._carrier = connection.carrier(self._ended)
         self._unaccounted: dict[int, tuple[Chunk, str, float]] = {}
         self._deaths: dict[str, Death] = {}
         self._reports: queue.SimpleQueue[Death] = queue.SimpleQueue()
@@ -202,7 +203,7 @@ class Dask:
                 raise WorkersError(why, self._path)
             for notice in self._connection.tend(fit, self._most_in_flight):
                 self._notices.put(notice)
-            self._most_in_flight = len(self._futures)
+            self._most_in_flight = len(self._flight)
         return self._counted[1]
 
     @property
@@ -212,29 +213,12 @@ class Dask:
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk."""
-        if not self._futures:
+        if not self._flight:
             self._progressed = time.monotonic()
+        self._flight[chunk.number] = chunk
+        self._most_in_flight = max(self._most_in_flight, len(self._flight))
         with self._connected():
-            future = self._client.submit(
-                dask_worker.run_chunk,
-                self._run,
-                chunk,
-                key=f"designopt-{self._run}-{chunk.number}",
-                resources={self._plugin.name: 1},
-                pure=False,
-            )
-        self._futures[chunk.number] = (future, chunk)
-        self._most_in_flight = max(self._most_in_flight, len(self._futures))
-        self._client.loop.add_callback(self._follow, chunk.number, future)
-
-    async def _follow(self, number: int, future: Any) -> None:
-        """Bring what becomes of a chunk here, on Dask's own thread: nobody waits for a result whose worker died, or
-        does not answer, but the chunk itself. Dask computes it again, or it is withdrawn when the death is known."""
-        try:
-            end = await future
-        except Exception as error:
-            end = error
-        self._ended.put((number, end))
+            self._carrier.submit(chunk)
 
     def wait(self, timeout: float) -> Sequence[Completion]:
         """Chunks that have ended."""
@@ -266,6 +250,7 @@ class Dask:
         if completions:
             self._progressed = time.monotonic()
         else:
+            self._carrier.tend()
             self._look_for_workers()
             if self._limit is not None:
                 self._end_stuck_workers(self._limit)
@@ -289,7 +274,7 @@ class Dask:
     def advances(self) -> Sequence[Advance]:
         """What evaluations at work have reported last of how far they are."""
         self._advances |= dict(self._advancing.get_nowait() for _ in range(self._advancing.qsize()))
-        self._advances = {worker: a for worker, a in self._advances.items() if a.chunk in self._futures}
+        self._advances = {worker: a for worker, a in self._advances.items() if a.chunk in self._flight}
         return list(self._advances.values())
 
     def listen(self, show: Callable[[], None]) -> None:
@@ -298,8 +283,8 @@ class Dask:
     def cancel(self) -> None:
         """Forget what is in flight."""
         with self._connected():
-            self._client.cancel([future for future, _ in self._futures.values()], force=True)
-        self._futures.clear()
+            self._carrier.withdraw(self._flight)
+        self._flight.clear()
         self._unaccounted.clear()
 
     def close(self) -> None:
@@ -313,17 +298,17 @@ class Dask:
 
     def _collect(self, number: int, end: Any) -> list[Completion]:
         """What has become of a chunk: `end` is what its task returned, or why there is none."""
-        if number not in self._futures:
+        chunk = self._flight.pop(number, None)
+        if chunk is None:
             return []
-        future, chunk = self._futures.pop(number)
-        if isinstance(end, KilledWorker):
-            self._unaccounted[number] = (chunk, end.last_worker.address, time.monotonic() + REPORT_WAIT)
+        if isinstance(end, Gone):
+            self._unaccounted[number] = (chunk, end.worker, time.monotonic() + REPORT_WAIT)
             return []
         if isinstance(end, Exception):  # whatever a worker or Dask itself raised outside of the evaluations
             again = f"continue with: {resume_command(self._path)}"
             if self._client.status != "running":
                 raise WorkersError(f"the connection to the scheduler is lost; {again}", self._path) from end
-            if not future.cancelled() and not isinstance(end, OSError):
+            if not isinstance(end, (CancelledError, OSError)):
                 raise WorkersError(f"a worker failed outside of the model: {end!r}; {again}", self._path) from end
             return [Completion(chunk, "?", Loss("lost_worker", "the task was cancelled"))]
         self._failed_starts = self._killed = 0
@@ -369,41 +354,29 @@ class Dask:
         Dask would compute them again without a word, and for ever if one of them ends its process each time.
         """
         for number in death.unfinished:
-            if number in self._futures:
-                future, chunk = self._futures.pop(number)
-                future.cancel(force=True)
+            if number in self._flight:
+                self._carrier.withdraw([number])
+                chunk = self._flight.pop(number)
                 yield Completion(chunk, death.address, death.loss(number, self._limit))
 
     def _end_stuck_workers(self, limit: float) -> None:
         """The last resort: a worker that neither answers nor ends itself is restarted by its nanny."""
-        if not self._futures or self._unaccounted:
+        if not self._flight or self._unaccounted:
             return
-        longest = max(len(chunk) for _, chunk in self._futures.values())
+        longest = max(len(chunk) for chunk in self._flight.values())
         patience = PATIENCE if self._answered else max(PATIENCE, self._preparation or 0.0)
         if time.monotonic() - self._progressed < SLACK * limit * longest + patience:
             return
         self._progressed = time.monotonic()
-        held = self._held()
+        held = self._carrier.held()
         stuck = self._supervised(list(held))
         deadline = time.monotonic() + RESTART_WAIT + REPORT_WAIT
         for worker in stuck:
+            self._carrier.withdraw(held[worker])
             for number in held[worker]:
-                future, chunk = self._futures.pop(number)
-                future.cancel(force=True)
-                self._unaccounted[number] = (chunk, worker, deadline)
+                if number in self._flight:
+                    self._unaccounted[number] = (self._flight.pop(number), worker, deadline)
         self._restart(stuck)
-
-    def _held(self) -> dict[str, list[int]]:
-        """The chunks that each worker has: to compute, or done and not fetched."""
-        ours = {f"designopt-{self._run}-{number}": number for number in self._futures}
-        places = [(worker, key) for worker, keys in self._client.processing().items() for key in keys]
-        finished = [future for future, _ in self._futures.values() if future.status == "finished"]
-        places += [(worker, key) for key, workers in self._client.who_has(finished).items() for worker in workers]
-        held: dict[str, list[int]] = {}
-        for worker, key in places:
-            if str(key) in ours:
-                held.setdefault(worker, []).append(ours[str(key)])
-        return held
 
     def _supervised(self, workers: list[str]) -> list[str]:
         """Those of `workers` that have a nanny, which alone can restart them."""

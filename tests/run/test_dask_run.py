@@ -19,6 +19,9 @@ from designopt.run.runner import run_study
 from designopt.store.errors import FailurePolicyStop, WorkersError
 from designopt.store.journal.writer import Journal
 from designopt.study.study import Stage
+from designopt.workers.carriers.tasks import Tasks
+from designopt.workers.pools.local import Local
+from designopt.workers.supervision.supervisor import Supervisor
 
 pytestmark = pytest.mark.usefixtures("one_origin")
 
@@ -174,6 +177,7 @@ def test_workers_killed_at_random_moments_lose_and_fail_nothing(tmp_path, kills)
 @pytest.mark.slow
 def test_a_worker_that_does_not_answer_is_restarted_through_its_nanny(tmp_path, monkeypatch):
     monkeypatch.setattr("designopt.workers.dask.PATIENCE", 1.0)
+    monkeypatch.setattr(Supervisor, "_look", lambda self, nanny: asyncio.sleep(3600.0))  # it would be first
     frozen = []
 
     class Freezing(Recorder):
@@ -189,8 +193,8 @@ def test_a_worker_that_does_not_answer_is_restarted_through_its_nanny(tmp_path, 
 
 
 def test_a_result_that_cannot_be_fetched_holds_up_its_own_chunk_only(tmp_path, monkeypatch):
-    """Until thirty later evaluations are recorded, the first chunk cannot be fetched, as from a worker whose process
-    is gone but not yet noticed."""
+    """Until thirty later evaluations are recorded, the first chunk, a task of Dask, cannot be fetched, as from a worker
+    whose process is gone but not yet noticed."""
     gather, later, waited = distributed.Scheduler.gather, [0], []
 
     async def gather_later(scheduler, keys, **options):
@@ -203,7 +207,14 @@ def test_a_result_that_cannot_be_fetched_holds_up_its_own_chunk_only(tmp_path, m
         def update(self, snapshot):
             later[0] = snapshot.evaluations
 
+    streams = Local.carrier
+
+    def tasks(self, ends):
+        streams(self, ends)  # which hears that the workers are fit
+        return Tasks(self._run, self.client, ends)
+
     monkeypatch.setattr(distributed.Scheduler, "gather", gather_later)
+    monkeypatch.setattr(Local, "carrier", tasks)
     result = run_study(trouble("diverge", count=100, pause=0.01), tmp_path / "s", progress=Counting())
     assert result.counts["evaluations"] == 100
     assert waited
@@ -314,7 +325,7 @@ def test_a_large_batch_stays_bounded_in_flight(tmp_path):
 
     def submit(self, chunk):
         original(self, chunk)
-        flights.append((len(self._futures), len(chunk)))
+        flights.append((len(self._flight), len(chunk)))
 
     study = make_study(
         stages=(listed(np.linspace(0, 1, 20_000)),), names=("a",), execution={"executor": "dask", "workers": 2}

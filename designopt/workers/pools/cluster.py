@@ -24,6 +24,8 @@ from distributed import Client
 
 from designopt.store.errors import WorkersError, resume_command
 from designopt.study.study import Cluster
+from designopt.workers.carriers.carrier import Ends
+from designopt.workers.carriers.tasks import Tasks
 from designopt.workers.pools.batch import SYSTEMS, BatchError, BatchSystem
 from designopt.workers.pools.certificates import temporary_security
 from designopt.workers.pools.connection import CLOSE_WAIT, LEAVING, SCHEDULER_OPTIONS, SETTINGS, silent
@@ -195,6 +197,10 @@ class Jobs:
         elif now - self._slack_since > SLACK_TIME and self._wanted > max(1, minimum):
             self._slack_since = now
             self._wanted -= 1
+
+    def carrier(self, ends: Ends) -> Tasks:
+        """Tasks: workers leave before the time of their batch job is used up, and Dask moves what they had."""
+        return Tasks(self._run, self.client, ends)
 
     def leave(self) -> None:
         """Workers end when their scheduler does."""

@@ -17,6 +17,8 @@ import dask
 from distributed import Client
 
 from designopt.store.errors import WorkersError
+from designopt.workers.carriers.carrier import Carrier, Ends
+from designopt.workers.carriers.tasks import Tasks
 from designopt.workers.remote.dask_worker import RunGuard
 
 #: Seconds within which a scheduler must answer.
@@ -55,6 +57,9 @@ class Connection(Protocol):
 
         Returns what the user should know. Raises `WorkersError` when there is no hope for workers.
         """
+
+    def carrier(self, ends: Ends) -> Carrier:
+        """What carries chunks to the workers, and what becomes of them into `ends`."""
 
     def leave(self) -> None:
         """What is to be done while the connection still stands."""
@@ -108,6 +113,10 @@ class Existing:
     def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
         """They are somebody else's."""
         return []
+
+    def carrier(self, ends: Ends) -> Tasks:
+        """Tasks of a scheduler that is somebody else's."""
+        return Tasks(self._run, self.client, ends)
 
     def leave(self) -> None:
         """Take the plugins of the run out of the workers."""

@@ -19,11 +19,12 @@ import dask
 from distributed import Client, LocalCluster, Status
 
 from designopt.store.errors import WorkersError
+from designopt.workers.carriers.carrier import Ends
+from designopt.workers.carriers.streams import Streams
 from designopt.workers.pools.certificates import temporary_security
 from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
 from designopt.workers.pools.forking import forked
 from designopt.workers.pools.together import Together
-from designopt.workers.remote.dask_worker import send_at_once
 from designopt.workers.supervision import children
 from designopt.workers.supervision.watch import remaining
 
@@ -75,7 +76,6 @@ class Local:
                 scheduler = cluster.scheduler
                 inside = next(one.contact_address for one in scheduler.listeners if one.prefix == "inproc")
                 client: Any = Client(inside, loop=cluster.loop, security=cluster.security, set_as_default=False)  # type: ignore[no-untyped-call]
-                send_at_once(client.scheduler_comm, *scheduler.client_comms.values(), *scheduler.stream_comms.values())
                 return cluster, client
             except Exception as error:
                 if cluster is not None:
@@ -126,7 +126,6 @@ class Local:
         up = [nanny.status in (Status.running, Status.init, Status.starting) for nanny in self._nannies()]
         if not all(up) or len(up) < self.most_workers:
             self.cluster.loop.add_callback(self._replace)
-        send_at_once(*list(self.cluster.scheduler.stream_comms.values()))
         return []
 
     def _nannies(self) -> list[Any]:
@@ -145,6 +144,10 @@ class Local:
         if len(self.cluster.workers) < self.most_workers:
             with contextlib.suppress(Exception):  # it is tried again, until the run gives up
                 await self.cluster._correct_state()
+
+    def carrier(self, ends: Ends) -> Streams:
+        """Messages on the streams to the workers."""
+        return Streams(self._run, self.cluster, ends)
 
     def leave(self) -> None:
         """Nothing remains."""

@@ -19,6 +19,7 @@ from designopt.files import InputFileError, provide
 from designopt.plugin import PluginError
 from designopt.workers.evaluation.evaluate import Evaluator, name_of, text_of
 from designopt.workers.executor import Chunk, ChunkResult
+from designopt.workers.remote.chunks import GivenChunks
 from designopt.workers.remote.delivery import Delivery
 from designopt.workers.remote.heap import keep_freed_memory
 from designopt.workers.remote.inbox import Inbox
@@ -73,6 +74,7 @@ class DeliveredProblem(WorkerPlugin):
         provide(_fetched)
         if self.local:
             send_at_once(worker.batched_stream)
+            self.chunks = GivenChunks(worker, self.answer, lambda number: self.watch.hand_over(number))
             ignore_interrupts()
             children.lead_group()
             children.keep_files()
@@ -96,6 +98,9 @@ class DeliveredProblem(WorkerPlugin):
             worker.log_event(self.name, {"unfit": self.worker_name, "why": self.unfit})
             return
         await worker.set_resources(**{self.name: 1})
+        if self.local:
+            self.chunks.open()
+            return
         worker.status = Status.paused  # the scheduler looks at tasks that no worker could take when one goes on again
         worker.status = Status.running
         if times := os.environ.get(RETIREMENT):
@@ -161,6 +166,13 @@ class DeliveredProblem(WorkerPlugin):
             return
         worker.state.total_resources.pop(self.name, None)
         worker.state.available_resources.pop(self.name, None)
+
+    def answer(self, chunk: Chunk) -> tuple[str, ChunkResult | str]:
+        """The worker's name, and the results of a chunk or why this worker is not fit for the problem."""
+        try:
+            return self.worker_name, self.run_chunk(chunk)
+        except PluginError as error:
+            return self.worker_name, str(error)
 
     def run_chunk(self, chunk: Chunk) -> ChunkResult:
         """Evaluate a chunk; raises `PluginError` when the model cannot be built here.
@@ -275,11 +287,7 @@ def _sound() -> bool:
 
 def run_chunk(run: str, chunk: Chunk) -> tuple[str, ChunkResult | str]:
     """The task that a worker receives: its name, and the results or why it is not fit for the problem."""
-    problem = _problems[run]
-    try:
-        return problem.worker_name, problem.run_chunk(chunk)
-    except PluginError as error:
-        return problem.worker_name, str(error)
+    return _problems[run].answer(chunk)
 
 
 def _fetched(digest: str) -> Path:

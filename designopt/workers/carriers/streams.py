@@ -1,0 +1,133 @@
+"""Chunks as messages on the streams between a scheduler in this process and its workers.
+
+One message takes a chunk to a worker, one brings its results. As a task of Dask a chunk takes eight, and the processor
+for some milliseconds on each side, which is more than most chunks of a fast model take.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from distributed import SchedulerPlugin, Status
+from distributed.protocol.serialize import Serialized, deserialize, serialize
+
+from designopt.workers.carriers.carrier import Ends, Gone
+from designopt.workers.executor import Chunk
+from designopt.workers.remote.chunks import CHUNK, FIT, RESULT, RETURN, RETURNED
+from designopt.workers.remote.dask_worker import send_at_once
+
+#: Chunks that a worker has at most: one at work, one waiting.
+DEPTH = 2
+#: Seconds after which a chunk that waits behind another one is given to a worker that has nothing to do.
+WAITS = 0.1
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A chunk as it is sent, and since when the worker has it."""
+
+    number: int
+    data: Any
+    since: float = 0.0
+
+
+class Streams(SchedulerPlugin):
+    """Chunks of `run` to the workers of a local `cluster`. Its state belongs to the thread of Dask's event loop."""
+
+    def __init__(self, run: str, cluster: Any, ends: Ends) -> None:
+        self.name = f"designopt-streams-{run}"
+        self._scheduler = cluster.scheduler
+        self._loop = cluster.loop
+        self._ends = ends
+        self._waiting: deque[Parcel] = deque()
+        self._held: dict[str, list[Parcel]] = {}
+        handlers = {FIT: self._fit, RESULT: self._result, RETURNED: self._returned}
+        self._scheduler.stream_handlers.update(handlers)
+        self._scheduler.add_plugin(self)
+
+    # ------------------------------------------------------------------------------------- from the executor's thread
+
+    def submit(self, chunk: Chunk) -> None:
+        """Send a chunk to the worker that has the fewest."""
+        parcel = Parcel(chunk.number, Serialized(*serialize(chunk)))  # type: ignore[no-untyped-call]
+        self._loop.add_callback(self._take, parcel)
+
+    def tend(self) -> None:
+        """Have what waits behind a long chunk given to a worker that has nothing to do."""
+        self._loop.add_callback(self._share)
+
+    def held(self) -> dict[str, list[int]]:
+        """The chunks that each worker has."""
+        return {worker: [parcel.number for parcel in list(parcels)] for worker, parcels in list(self._held.items())}
+
+    def withdraw(self, numbers: Iterable[int]) -> None:
+        """What no worker has yet is not sent any more; the results of the others are not waited for."""
+        self._loop.add_callback(self._withdraw, frozenset(numbers))
+
+    # ----------------------------------------------------------------------------------- on the thread of Dask's loop
+
+    def _take(self, parcel: Parcel) -> None:
+        self._waiting.append(parcel)
+        self._send()
+
+    def _send(self) -> None:
+        """Give what waits to workers that have room."""
+        while self._waiting:
+            free = [worker for worker in self._held if self._takes(worker) and len(self._held[worker]) < DEPTH]
+            if not free:
+                return
+            worker = min(free, key=lambda address: len(self._held[address]))
+            parcel = self._waiting.popleft()
+            self._held[worker].append(Parcel(parcel.number, parcel.data, time.monotonic()))
+            self._scheduler.worker_send(worker, {"op": CHUNK, "number": parcel.number, "chunk": parcel.data})
+
+    def _takes(self, worker: str) -> bool:
+        """Whether a worker is there and takes work; one that has too little memory left does not."""
+        state = self._scheduler.workers.get(worker)
+        return state is not None and state.status == Status.running
+
+    def _fit(self, worker: str) -> None:
+        """A worker is fit for the problem."""
+        send_at_once(self._scheduler.stream_comms[worker])
+        self._held.setdefault(worker, [])
+        self._send()
+
+    def _result(self, worker: str, number: int, end: Any) -> None:
+        """A worker has done a chunk."""
+        self._drop(worker, number)
+        self._ends.put((number, deserialize(end.header, end.frames)))  # type: ignore[no-untyped-call]
+        self._send()
+
+    def _returned(self, worker: str, number: int) -> None:
+        """A worker has not begun a chunk, and does not have it any more."""
+        parcel = self._drop(worker, number)
+        if parcel is not None:
+            self._waiting.appendleft(parcel)
+        self._send()
+
+    def _share(self) -> None:
+        self._send()
+        if all(self._held.values()):
+            return
+        for worker, parcels in self._held.items():
+            if len(parcels) == DEPTH and time.monotonic() - parcels[-1].since > WAITS:
+                self._scheduler.worker_send(worker, {"op": RETURN, "number": parcels[-1].number})
+
+    def _drop(self, worker: str, number: int) -> Parcel | None:
+        parcels = self._held.get(worker, [])
+        found = next((parcel for parcel in parcels if parcel.number == number), None)
+        if found is not None:
+            parcels.remove(found)
+        return found
+
+    def _withdraw(self, numbers: frozenset[int]) -> None:
+        self._waiting = deque(parcel for parcel in self._waiting if parcel.number not in numbers)
+
+    def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:
+        """A worker has left or died: what it had is lost."""
+        for parcel in self._held.pop(worker, []):
+            self._ends.put((parcel.number, Gone(worker)))

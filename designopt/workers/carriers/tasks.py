@@ -1,0 +1,69 @@
+"""Chunks as tasks of Dask: for schedulers that other runs, and other people, may use as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from distributed import KilledWorker
+
+from designopt.workers.carriers.carrier import Ends, Gone
+from designopt.workers.executor import Chunk
+from designopt.workers.remote import dask_worker
+
+
+class Tasks:
+    """Chunks of `run` through the scheduler of `client`: workers that offer the run's resource take them."""
+
+    def __init__(self, run: str, client: Any, ends: Ends) -> None:
+        self._run = run
+        self._client = client
+        self._ends = ends
+        self._futures: dict[int, Any] = {}
+
+    def submit(self, chunk: Chunk) -> None:
+        """Send a chunk."""
+        future = self._client.submit(
+            dask_worker.run_chunk,
+            self._run,
+            chunk,
+            key=f"designopt-{self._run}-{chunk.number}",
+            resources={f"designopt-{self._run}": 1},
+            pure=False,
+        )
+        self._futures[chunk.number] = future
+        self._client.loop.add_callback(self._follow, chunk.number, future)
+
+    async def _follow(self, number: int, future: Any) -> None:
+        """Bring what becomes of a chunk here, on Dask's own thread: nobody waits for a result whose worker died, or
+        does not answer, but the chunk itself. Dask computes it again, or it is withdrawn when the death is known."""
+        end: Any
+        try:
+            end = await future
+        except KilledWorker as error:
+            end = Gone(error.last_worker.address)
+        except Exception as error:
+            end = error
+        self._futures.pop(number, None)
+        self._ends.put((number, end))
+
+    def tend(self) -> None:
+        """Dask sees to its tasks."""
+
+    def held(self) -> dict[str, list[int]]:
+        """The chunks that each worker has: to compute, or done and not fetched."""
+        futures = dict(self._futures)
+        ours = {f"designopt-{self._run}-{number}": number for number in futures}
+        places = [(worker, key) for worker, keys in self._client.processing().items() for key in keys]
+        finished = [future for future in futures.values() if future.status == "finished"]
+        places += [(worker, key) for key, workers in self._client.who_has(finished).items() for worker in workers]
+        held: dict[str, list[int]] = {}
+        for worker, key in places:
+            if str(key) in ours:
+                held.setdefault(worker, []).append(ours[str(key)])
+        return held
+
+    def withdraw(self, numbers: Iterable[int]) -> None:
+        """Cancel tasks: Dask would compute those again whose worker has died."""
+        futures = [self._futures.pop(number, None) for number in numbers]
+        self._client.cancel([future for future in futures if future is not None], force=True)
