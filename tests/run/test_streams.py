@@ -119,7 +119,7 @@ class Worker:
             add_callback=lambda call, *arguments: call(*arguments), call_later=lambda _, call: self.later.append(call)
         )
         self.executor = SimpleNamespace(submit=lambda call, *arguments: self.running.append((call, arguments)))
-        self.given = GivenChunks(self, lambda chunk: ("w", chunk.upper()), self.handed.append)
+        self.given = GivenChunks(self, str.upper, self.handed.append)
 
     def take(self, number, chunk):
         self.stream_handlers[CHUNK](number=number, chunk=chunk)

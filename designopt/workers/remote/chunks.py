@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from distributed.comm.core import CommClosedError
-from distributed.protocol.serialize import Serialized, serialize
+from distributed.protocol.serialize import Serialized
 
-from designopt.workers.executor import Chunk, ChunkResult
+from designopt.workers.executor import Chunk
 
 #: The messages to a worker: a chunk, or that one is asked back.
 CHUNK, RETURN = "designopt-chunk", "designopt-return"
@@ -24,8 +24,8 @@ FLUSHED = 0.0001
 class GivenChunks:
     """Takes the chunks of the run for which `worker`, of Dask, works.
 
-    `evaluate` gives the worker's name and the results, and ends this process when it cannot; it runs where tasks of
-    Dask do. `handed_over` is told the chunk whose results are on their way.
+    `evaluate` gives what becomes of a chunk, ready to be sent, and ends this process when it cannot; it runs where
+    tasks of Dask do. `handed_over` is told the chunk whose results are on their way.
 
     Its state belongs to the thread of the event loop.
     """
@@ -33,7 +33,7 @@ class GivenChunks:
     def __init__(
         self,
         worker: Any,
-        evaluate: Callable[[Chunk], tuple[str, ChunkResult | str]],
+        evaluate: Callable[[Chunk], Serialized],
         handed_over: Callable[[int], None],
     ) -> None:
         self._worker = worker
@@ -63,11 +63,11 @@ class GivenChunks:
 
     def _work(self, number: int, chunk: Chunk) -> None:
         """In the thread of evaluations."""
-        end = Serialized(*serialize(self._evaluate(chunk)))  # type: ignore[no-untyped-call]
+        end = self._evaluate(chunk)
         with contextlib.suppress(RuntimeError):  # the worker has ended meanwhile
             self._worker.loop.add_callback(self._done, number, end)
 
-    def _done(self, number: int, end: Any) -> None:
+    def _done(self, number: int, end: Serialized) -> None:
         self._tell({"op": RESULT, "number": number, "end": end})
         self._handed_over(number)
         self._busy = False

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from distributed import SchedulerPlugin, Status, WorkerPlugin
 from distributed.protocol.core import dumps, loads
+from distributed.protocol.serialize import Serialized, serialize
 
 from designopt import advance
 from designopt.files import InputFileError, provide
@@ -74,7 +75,7 @@ class DeliveredProblem(WorkerPlugin):
         provide(_fetched)
         if self.local:
             send_at_once(worker.batched_stream)
-            self.chunks = GivenChunks(worker, self.answer, lambda number: self.watch.hand_over(number))
+            self.chunks = GivenChunks(worker, self.packed, lambda number: self.watch.hand_over(number))
             ignore_interrupts()
             children.lead_group()
             children.keep_files()
@@ -174,6 +175,19 @@ class DeliveredProblem(WorkerPlugin):
         except PluginError as error:
             return self.worker_name, str(error)
 
+    def packed(self, chunk: Chunk) -> Serialized:
+        """The `answer` to a chunk as it is sent; a process that cannot send it is ended."""
+        answer = self.answer(chunk)
+        try:
+            return Serialized(*serialize(answer))  # type: ignore[no-untyped-call]
+        except BaseException as error:
+            self._give_up(error)
+            raise
+
+    def _give_up(self, error: BaseException) -> None:
+        if self.supervised and not self.watch.closed:  # closed: the run has gone, others may have work for this process
+            self.watch.give_up(f"was ended because it could not go on: {name_of(error)}: {text_of(error)}")
+
     def run_chunk(self, chunk: Chunk) -> ChunkResult:
         """Evaluate a chunk; raises `PluginError` when the model cannot be built here.
 
@@ -200,8 +214,7 @@ class DeliveredProblem(WorkerPlugin):
             watch.end()
             raise
         except BaseException as error:
-            if self.supervised and not watch.closed:  # closed: the run has gone, others may have work for this process
-                watch.give_up(f"was ended because it could not go on: {name_of(error)}: {text_of(error)}")
+            self._give_up(error)
             raise
         return result
 
