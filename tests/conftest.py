@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -22,6 +23,17 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 def pytest_xdist_auto_num_workers() -> int:
     """Twice as many processes as processors: many a test waits for processes that it starts."""
     return 2 * (os.cpu_count() or 1)
+
+
+# While tests are collected nothing but them is made, and it stays: there is no garbage to look for among it, then or
+# later.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """From here on there is garbage; what is there already is none."""
+    gc.freeze()
+    gc.enable()
 
 
 #: Files that take longest, by what they wait for too: they begin first, so that none is left alone at the end.
