@@ -75,7 +75,8 @@ def test_the_platform_moves_on_its_cables_within_their_bounds(kind: Any) -> None
 
 
 def test_the_bundled_study_searches_and_its_report_draws_it(tmp_path: Path) -> None:
-    changes = ["stages.0.budget.evaluations=24", "stages.0.solver.population=12", "model.grid=7"]
+    changes = ["stages.0.budget.evaluations=24", "stages.0.solver.population=12", "model.grid=7",
+               "report.tolerances.neighbours=2"]  # fmt: skip
     result = designopt.load(STUDIES / "cable_robot.yaml", overrides=changes).run(tmp_path / "c.study")
     assert len(result.outcomes.X) >= 24
     section = mechanism_scene(result)

@@ -53,7 +53,9 @@ REACH = {
 
 
 def test_simulation_and_program_find_the_same_suspension(tmp_path: Path) -> None:
-    result = designopt.load(STUDIES / "quarter_car.yaml").run(tmp_path / "car.study")
+    result = designopt.load(STUDIES / "quarter_car.yaml", overrides=["report.tolerances.neighbours=2"]).run(
+        tmp_path / "car.study"
+    )
     best = result.outcomes.objectives[:, 0]
     searched = result.outcomes.X[result.stage == "simulated"]
     of_search = best[result.stage == "simulated"]

@@ -176,7 +176,7 @@ def test_the_elbow_study_compares_criteria_as_it_says(tmp_path):
 
 
 def test_the_strength_study_finds_that_assistance_lowers_the_strength_needed(tmp_path):
-    smaller = ("stages.0.solver.population=12", "stages.0.budget.evaluations=48")
+    smaller = ("stages.0.solver.population=12", "stages.0.budget.evaluations=48", "report.tolerances.neighbours=0")
     study = designopt.load(STUDIES / "strength_margin.yaml", overrides=smaller)
     result = study.run(tmp_path / "margin.study")
     strength = result.outcomes.objectives[:, 0]

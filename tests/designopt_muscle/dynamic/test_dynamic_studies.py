@@ -51,7 +51,7 @@ def envelopes(value=0.3, end=2.0):
 
 @pytest.fixture(scope="module")
 def device(tmp_path_factory):
-    coarse = ("model.mesh=0.05", "stages.together.solver.intervals=26")
+    coarse = ("model.mesh=0.05", "stages.together.solver.intervals=26", "report.tolerances.neighbours=1")
     study = designopt.load(STUDIES / "device_with_motion.yaml", overrides=coarse)
     return study.run(tmp_path_factory.mktemp("device") / "device.study")
 

@@ -20,7 +20,8 @@ STUDIES = Path(__file__).parents[3] / "studies"
 
 def run(folder: Path, *changes: str) -> Result:
     """The bundled study with 8 designs and two scenarios of validation."""
-    few = ("stages.front.budget.evaluations=8", "stages.front.solver.population=4", "report.validate.scenarios.count=2")
+    few = ("stages.front.budget.evaluations=8", "stages.front.solver.population=4",
+           "report.validate.scenarios.count=2", "report.tolerances.neighbours=0")  # fmt: skip
     study = designopt.load(STUDIES / "own_plant.yaml", overrides=[*few, *changes])
     return study.run(folder / "store", executor="serial")
 
