@@ -33,21 +33,23 @@ class Chosen:
         given = ", ".join(f"{name} {value}" for name, value in self.settings.items())
         return f"{self.name}{f' ({given})' if given else ''}: {self.why}"
 
-    def build(self) -> Any:
-        """The solver."""
+    @property
+    def use(self) -> Use[Any]:
+        """The solver with all its settings."""
         plugin = find("solver", self.name)
         defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}
-        return Use(plugin, {**defaults, **self.settings}).build()
+        return Use(plugin, {**defaults, **self.settings})
 
 
 @solver("auto", version=1)
 class Auto:
-    """Chooses a solver from the evaluations that there are, their cost, the objectives, parameters and limits.
+    """Chooses a solver from the evaluations that there are, their cost, the objectives and the parameters.
 
     Up to some 300 evaluations, unless they cost nothing, Gaussian processes (`gp`, up to four objectives). Beyond that
     for a front `nsga2`, with three and more objectives `nsga3` if its directions have five generations; for one
-    objective `cma_es` where all parameters are real and always active, else `genetic`. Populations fit the budget. The
-    choice is an event of the store and is shown when the stage begins; it stays when a resume gives a larger budget.
+    objective `cma_es` where all parameters are real and always active, else `genetic`; limits change nothing, each of
+    these leads with and without them. Populations fit the budget. The choice is an event of the store and is shown when
+    the stage begins; it stays when a resume gives a larger budget.
     """
 
     needs_budget: ClassVar[bool] = True
@@ -67,29 +69,31 @@ class Auto:
         """Whether the model's derivatives are of use: to the processes of `gp`."""
         return self._few
 
+    def wants_cheap(self) -> bool:
+        """Whether cheap evaluations are of use: to the processes of `gp`."""
+        return self._few
+
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when there is nothing to search for."""
-        self.choice(problem).build().check(problem)
+        self.choice(problem).use.build().check(problem)
 
     def minimum_budget(self, problem: Problem) -> int:
         """That of the solver which is chosen."""
         chosen = self.choice(problem)
         has = find("solver", chosen.name).has_minimum_budget
-        return int(chosen.build().minimum_budget(problem)) if has else 0
+        return int(chosen.use.build().minimum_budget(problem)) if has else 0
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str | None:
         """Say what is chosen, and search with it."""
         chosen = self.choice(problem)
         evaluate.note("solver_chosen", str(chosen))
-        ended: str | None = chosen.build().solve(problem, evaluate, rng, start)
+        ended: str | None = chosen.use.build().solve(problem, evaluate, rng, start)
         return ended
 
     def choice(self, problem: Problem) -> Chosen:
         """The solver for `problem`."""
         m, d, n = len(problem.objectives), len(problem.space.free), self.evaluations
-        goals = f"{m} objective{'s' if m != 1 else ''}"
-        limits = f", {len(problem.constraints)} limits" if problem.constraints else ""
-        facts = f"{n} evaluations for {goals}{limits} and {d} parameters"
+        facts = f"{_plural(n, 'evaluation')} for {_plural(m, 'objective')} and {_plural(d, 'parameter')}"
         if self._few and 1 <= m <= FRONTS:
             return Chosen("gp", {}, f"{facts}: a model of what is known makes most of each")
         population = {"population": fitting.population(n, 100)}
@@ -100,4 +104,13 @@ class Auto:
             return Chosen("nsga2", population, f"{facts}: a population that keeps its spread")
         if d > 1 and not problem.space.conditional and all(p.kind == "real" for p in problem.space.free):
             return Chosen("cma_es", {}, f"{facts}, all of them real: steps that learn their directions")
-        return Chosen("genetic", population, f"{facts}, not all of them real and always active")
+        why = (
+            "a step in one direction alone has no shape to learn"
+            if d == 1
+            else "not all of them real and always active"
+        )
+        return Chosen("genetic", population, f"{facts}, {why}")
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"

@@ -19,6 +19,7 @@ from designopt.plugin import (
     AggregationPlugin,
     Array,
     ExportPlugin,
+    Fidelity,
     Field,
     InputFile,
     Kind,
@@ -170,13 +171,14 @@ def encoded(item: Any) -> Any:
     return item
 
 
-def _abilities(use: Use[Plugin]) -> dict[str, bool]:
-    """What keys and canonical form depend on besides names and settings; only what is there."""
-    p = use.plugin
+def _abilities(use: Use[Plugin]) -> dict[str, Any]:
+    """What keys, canonical form and the reading of results depend on besides names and settings; only what is there."""
+    p, has = use.plugin, {}
     if isinstance(p, ModelPlugin):
-        has = {"takes_rng": p.takes_rng, "has_gradient": p.has_gradient}
-    else:
-        has = {"wants_gradient": isinstance(p, SolverPlugin) and p.wants_gradient(use.settings)}
+        fidelity = dataclasses.asdict(p.fidelity) if p.fidelity else None
+        has = {"takes_rng": p.takes_rng, "has_gradient": p.has_gradient, "fidelity": fidelity}
+    elif isinstance(p, SolverPlugin):
+        has = {"wants_gradient": p.wants_gradient(use.settings), "wants_cheap": p.wants_cheap(use.settings)}
     return {name: value for name, value in has.items() if value}
 
 
@@ -255,10 +257,11 @@ def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
     if item["$plugin"] == "model":
         outputs, arrays = _outputs(item), _arrays(item)
         has = {name: item.get(name, False) for name in ("takes_rng", "has_gradient")}
-        return ModelPlugin(**about, outputs=outputs, arrays=arrays, **has)
+        fidelity = Fidelity(**item["fidelity"]) if "fidelity" in item else None
+        return ModelPlugin(**about, outputs=outputs, arrays=arrays, fidelity=fidelity, **has)
     if item["$plugin"] == "objective":
         return ObjectivePlugin(**about, needs=tuple(item["needs"]), unit=item["unit"])
     if item["$plugin"] == "solver":
-        return SolverPlugin(**about, gradient=item.get("wants_gradient", False))
+        return SolverPlugin(**about, gradient=item.get("wants_gradient", False), cheap=item.get("wants_cheap", False))
     other: dict[str, type[Plugin]] = {"aggregation": AggregationPlugin, "report": ReportPlugin, "export": ExportPlugin}
     return other[item["$plugin"]](**about)

@@ -1,5 +1,7 @@
 """What the report shows of the processes of a search with `gp`: predictions, accuracy, expected gain."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from given_results import at_most, minimize, result
@@ -63,3 +65,16 @@ def test_where_nothing_is_feasible_slices_go_through_the_design_that_is_nearest(
 def test_it_has_nothing_to_say_of_other_searches_and_of_a_few_designs():
     assert surrogate(searched(3)) is None
     assert surrogate(result([[20.0, 0.5]] * 5, {"mass": [1.0] * 5, "sag": [1.0] * 5})) is None
+
+
+def test_a_search_that_auto_chose_shows_what_it_learned():
+    def stages(evaluations):
+        return (Stage("search", Use(find("solver", "auto"), {"evaluations": evaluations, "cost": None})),)
+
+    assert surrogate(replace(searched(), study=replace(searched().study, stages=stages(60)))) is not None
+    assert surrogate(replace(searched(), study=replace(searched().study, stages=stages(6000)))) is None
+
+
+def test_between_categories_and_whole_numbers_no_line_is_drawn():
+    modes = [trace["mode"] for trace in surrogate(searched()).figures[0].plot["data"]]
+    assert modes == [*["lines"] * 3, "markers", *["markers"] * 8]

@@ -14,6 +14,7 @@ from designopt.report.parts.designs.surrogate import surrogate
 from designopt.report.tables import state
 from designopt.run.budget import StageBudget
 from designopt.run.runner import resume_study, run_study
+from designopt.store import archive
 from designopt.store.errors import Interrupted, StoreError
 from designopt.store.journal.reader import JournalReader
 from designopt.study.study import Budget, Stage
@@ -122,3 +123,12 @@ def test_what_makes_an_evaluation_cheap_is_a_setting_and_costs_less():
         Fidelity({"cycles": 2}, cost=1.0)
     with pytest.raises(PluginError, match="names the settings"):
         Fidelity({}, cost=0.5)
+
+
+def test_a_store_whose_model_is_not_at_hand_still_knows_its_cheap_evaluations(tmp_path):
+    result = run_study(searched(14), tmp_path / "s")
+    stored = archive.encode(result.study)
+    stored["model"]["name"] = "nowhere"
+    study = archive.decode(stored, file=lambda name, digest: None)
+    assert study.model.plugin.fidelity == result.study.model.plugin.fidelity
+    assert Problem.of(study).cheap is not None

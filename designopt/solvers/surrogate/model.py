@@ -99,7 +99,8 @@ class Processes:
     """The processes of one moment: `objectives` by their `scales`, `limits` over `limit_sizes`.
 
     A process of success, where evaluations failed, is the last of `limits`: failed designs have 1/2, the others -1/2.
-    So has the process of an equality that many designs meet, as one of whole numbers. Their `limit_sizes` are infinite.
+    So has the process of an equality that many designs meet and whose values repeat, as one of whole numbers. Their
+    `limit_sizes` are infinite.
     """
 
     scales: tuple[Scale, ...]
@@ -168,6 +169,11 @@ def _limit_values(problem: Problem, outcomes: Outcomes) -> Matrix:
     return problem.constraint_values(outcomes.figures) if problem.limits else np.empty((len(outcomes), 0))
 
 
+def _repeat(values: Matrix) -> bool:
+    """Whether `values` (n,) repeat, as whole numbers do: at most half of them are different."""
+    return len(np.unique(np.round(values / EQUAL))) <= max(0.5 * len(values), 1.0)
+
+
 def _slopes(problem: Problem, outcomes: Outcomes) -> Matrix:
     """Derivatives (n, m + k, d) of objectives and limits by coordinates."""
     X, figures = outcomes.X, outcomes.figures
@@ -231,7 +237,7 @@ class Surrogate:
         equality = self._equality.copy()
         for j in np.flatnonzero(self._equality):
             differs = np.abs(seen.limits[good, j]) > EQUAL
-            if differs.mean() < 1.0 - OFTEN:
+            if differs.mean() < 1.0 - OFTEN and _repeat(seen.limits[good, j][differs]):
                 limits[j], equality[j], sizes[j] = self._success(f"limit {j}", features[good], differs), False, np.inf
         if seen.failed.any():
             limits.append(self._success("result", features, seen.failed))

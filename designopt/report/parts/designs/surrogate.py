@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.plugin import report
+from designopt.plugin import SolverPlugin, Use, report
+from designopt.problem import Problem
 from designopt.report.colours import axis, layout, scale_for
 from designopt.report.labels import listed, number, parameter_label, plain, plural, with_unit
 from designopt.report.section import Figure, Section, Selector, Table
+from designopt.solvers.auto import Auto
 from designopt.solvers.surrogate.candidates import candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.model import Observations, Process, Processes, Surrogate
@@ -26,20 +29,30 @@ ALONG, CANDIDATES = 41, 2048
 COLUMNS = 3
 #: A process whose errors are above this share of the values' spread does not predict much.
 POOR = 0.5
+#: How the lower end, the upper end and the mean are drawn: along a real parameter, and at the values of another.
+_SAYS_VALUE = {"hovertemplate": "%{y:.5~g}<extra></extra>"}
+_BETWEEN = (
+    {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"},
+    {"mode": "lines", "line": {"width": 0}, "fill": "tonexty", "fillcolor": "@band", "hoverinfo": "skip"},
+    {"mode": "lines", "line": {"color": "@accent", "width": 2}, **_SAYS_VALUE},
+)
+_END = {"mode": "markers", "marker": {"color": "@accent", "size": 12, "symbol": "line-ew-open"}, **_SAYS_VALUE}
+_AT_VALUES = (_END, _END, {"mode": "markers", "marker": {"color": "@accent", "size": 7}, **_SAYS_VALUE})
+_CENTRE = {"mode": "markers", "marker": {"color": "@mark", "size": 8}, **_SAYS_VALUE}
 
 
 @report("surrogate", version=1)
 def surrogate(result: Result) -> Section | None:
     """Slices of the processes through the design that is suggested, their accuracy, and the expected gain."""
     problem = result.problem
-    searches = [stage.solver for stage in result.study.stages if stage.solver.plugin.name == "gp"]
+    searches = [search for stage in result.study.stages if (search := _gp(stage.solver, problem)) is not None]
     if not searches or not problem.objectives:
         return None
-    slopes = problem.gradients and bool(searches[-1].settings.get("gradients")) and result.cheap is None
+    slopes = problem.gradients and bool(searches[-1].get("gradients")) and result.cheap is None
     seen = Observations.of(problem, [result.outcomes], slopes) if len(result.outcomes) else None
     if seen is None or int((~seen.failed).sum()) < 4 or len(seen.X) > DESIGNS:
         return None
-    model = Surrogate(problem, searches[-1].settings.get("noise"))
+    model = Surrogate(problem, searches[-1].get("noise"))
     cheap = Observations.of(problem, [result.cheap]) if result.cheap is not None else None
     processes = model.processes(seen, np.empty((0, seen.X.shape[1])), cheap)
     centre, name = _centre(result, processes)
@@ -56,6 +69,14 @@ def surrogate(result: Result) -> Section | None:
         figures=(_slices(result, model.coordinates, processes, centre),),
         tables=(table,),
     )
+
+
+def _gp(use: Use[SolverPlugin], problem: Problem) -> Mapping[str, Any] | None:
+    """The settings of the solver gp, where a stage names it or its solver `auto` chose it; None for other solvers."""
+    if use.plugin.target is Auto:
+        chosen = use.build().choice(problem)
+        return chosen.use.settings if chosen.name == "gp" else None
+    return use.settings if use.plugin.name == "gp" else None
 
 
 def _centre(result: Result, processes: Processes) -> tuple[Matrix, str]:
@@ -129,15 +150,9 @@ def _slices(result: Result, coordinates: Coordinates, processes: Processes, cent
         )
         ref = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
         at = places[np.argmin(np.abs(places - centre[j]))] if p.kind != "choice" else centre[j]
-        shown = [
-            {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"},
-            {"mode": "lines", "line": {"width": 0}, "fill": "tonexty", "fillcolor": "@band", "hoverinfo": "skip"},
-            {"mode": "lines", "line": {"color": "@accent", "width": 2}, "hovertemplate": "%{y:.5~g}<extra></extra>"},
-            {"mode": "markers", "marker": {"color": "@mark", "size": 8}, "hovertemplate": "%{y:.5~g}<extra></extra>"},
-        ]
-        for trace in shown[:3]:
+        for trace in _BETWEEN if p.kind == "real" else _AT_VALUES:
             data.append({"type": "scatter", "showlegend": False, "x": places, **ref, **trace})
-        data.append({"type": "scatter", "showlegend": False, "x": [at], **ref, **shown[3]})
+        data.append({"type": "scatter", "showlegend": False, "x": [at], **ref, **_CENTRE})
         features = coordinates.features(np.vstack([X, centre[None]]))
         for k, (_, _, process) in enumerate(outputs):
             low, middle, high = _band(result, processes, k, process, features)
