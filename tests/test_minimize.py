@@ -4,11 +4,12 @@ import io
 import subprocess
 import sys
 import traceback
+from typing import Annotated
 
 import pytest
 
 import designopt
-from designopt.plugin import Declared, ModelPlugin, PluginError, as_model
+from designopt.plugin import Declared, ModelPlugin, PluginError, Quantity, as_model
 from designopt.store.errors import FailurePolicyStop
 from designopt.study.language.errors import StudyError
 
@@ -41,6 +42,41 @@ def test_a_function_of_parameters_by_name_that_returns_a_number(tmp_path):
     assert result.study.stages[0].solver.plugin.name == "cma_es"
     assert result.outcomes.X[result.front()][0] == pytest.approx([1.0, -2.0], abs=1e-3)
     assert result.problem.objectives[0].name == "value"
+
+
+def stretch(
+    force: Annotated[float, Quantity("N", gt=0)], stiffness: Annotated[float, Quantity("N/m")], offset=0.0
+) -> Annotated[float, Quantity("m", "of the spring")]:
+    return force / stiffness + offset
+
+
+def test_the_units_of_parameters_by_name_are_those_of_their_annotations(tmp_path):
+    result = designopt.minimize(
+        stretch,
+        {"stiffness": {"low": "1 N/mm", "high": "2 N/mm"}},
+        scenarios=[{"name": "heavy", "force": "1 kN"}],
+        evaluations=30,
+        store=tmp_path / "s",
+    )
+    [parameter] = result.study.space
+    assert (parameter.unit, parameter.low, parameter.high) == ("N/m", 1000.0, 2000.0)
+    assert result.problem.objectives[0].unit == "m"
+    assert result.outcomes.objectives[result.front()[0], 0] == pytest.approx(0.5, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("space", "scenario", "text"),
+    [
+        ({"stiffness": ["1 kg", "2 kg"]}, {"force": "1 N"}, r"units do not fit|N/m"),
+        ({"stifness": [1, 2]}, {"force": "1 N"}, "no design input 'stifness'; did you mean 'stiffness'"),
+        ({"stiffness": [1, 2]}, {"force": "-1 N"}, "force"),
+        ({"stiffness": [1, 2]}, {"forse": "1 N"}, "did you mean 'force'"),
+        ({"stiffness": [1, 2], "offset": ["1 mm", "2 mm"]}, {"force": "1 N"}, "does not declare a unit for 'offset'"),
+    ],
+)
+def test_annotated_parameters_are_checked_as_declared_ones_are(space, scenario, text, tmp_path):
+    with pytest.raises(StudyError, match=text):
+        designopt.minimize(stretch, space, scenarios=[{"name": "s", **scenario}], store=tmp_path / "s")
 
 
 def test_scenarios_and_what_is_to_be_made_large(tmp_path):

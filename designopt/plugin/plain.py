@@ -14,8 +14,8 @@ from designopt.plugin.code import code_number
 from designopt.plugin.declaration import model
 from designopt.plugin.discovery import closest, make_models_of_functions_by, register
 from designopt.plugin.kinds import ModelPlugin
-from designopt.plugin.signature import source, typed_dict
-from designopt.plugin.values import PluginError
+from designopt.plugin.signature import quantity, source, typed_dict
+from designopt.plugin.values import Field, PluginError
 
 #: The name of what a function gives that returns one number.
 VALUE = "value"
@@ -26,7 +26,8 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
 
     It takes the design, and the scenario if it has a second argument, as mappings; or, by their names, the parameters
     that it asks for: ``f(design)``, ``f(design, scenario)``, ``f(stiffness, damping)``. It returns a mapping of
-    numbers, or one number, which is called ``value``. Annotations with `TypedDict` are taken over. Its version follows
+    numbers, or one number, which is called ``value``. Annotations with `TypedDict` are taken over, and those of
+    parameters by their names: ``stiffness: Annotated[float, Quantity("N/m")]``. Its version follows
     from its code, so that results of an edited function are not taken for those of another; code that it calls does
     not count.
     Raises `PluginError` for what cannot be called so.
@@ -58,14 +59,29 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
     model(name, version=code_number(function), unchecked=True)(evaluate)
     hints = typing.get_type_hints(function, include_extras=True)
     plugin: ModelPlugin = evaluate.__designopt__  # type: ignore[attr-defined]
+    by_name = None if anything else _by_name(asked, hints)
     plugin = replace(
         plugin,
         source=source(function),
-        inputs=typed_dict(hints.get(names[0])) if len(names) <= 2 else None,
-        outputs=typed_dict(hints.get("return")) or {},
+        inputs=(typed_dict(hints.get(names[0])) if len(names) <= 2 else None) or by_name,
+        conditions=plugin.conditions or by_name,
+        outputs=typed_dict(hints.get("return")) or _one_number(hints.get("return")),
     )
     register(function, plugin)
     return plugin
+
+
+def _by_name(asked: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]) -> dict[str, Field] | None:
+    """The parameters that a function asks for by name, where one of them at least has a `Quantity`. None of them is
+    required: it may come from the design, from the scenario, or from the function itself."""
+    fields = {name: Field(name, hints.get(name, Any), quantity(hints.get(name)), required=False) for name in asked}
+    return fields if any(field.quantity for field in fields.values()) else None
+
+
+def _one_number(hint: Any) -> dict[str, Field]:
+    """The output of a function that returns one number with a `Quantity`."""
+    found = quantity(hint)
+    return {VALUE: Field(VALUE, hint, found, required=True)} if found else {}
 
 
 def _check_names(

@@ -91,7 +91,9 @@ def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: ModelPl
     if section.get("unit"):
         found.insert(0, (*path, "unit"))
     if found:
-        fix = "annotate the model's design argument with a TypedDict, or write plain numbers"
+        fix = (
+            "annotate the model's design argument with a TypedDict, or an argument of this name, or write plain numbers"
+        )
         ctx.add(found[0], f"the model '{model.name}' {what}, so its unit cannot be converted; {fix}")
 
 

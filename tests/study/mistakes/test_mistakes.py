@@ -239,7 +239,7 @@ def test_a_unit_that_the_model_gives_no_way_to_convert_is_a_mistake(mistakes, ch
     assert (issue.path, issue.line, issue.column, issue.end_column) == (f"space.stiffness.{key}", line, column, end)
     assert issue.message == (
         "the model 'test_open' does not declare 'stiffness', so its unit cannot be converted; "
-        "annotate the model's design argument with a TypedDict, or write plain numbers"
+        "annotate the model's design argument with a TypedDict, or an argument of this name, or write plain numbers"
     )
 
 
