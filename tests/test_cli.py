@@ -62,6 +62,12 @@ execution: {executor: serial}
 """
 
 
+#: The same with a unit for the side.
+WITH_UNITS = MODEL.replace("def beam(design,", "def beam(design: In,").replace(
+    "class Out", 'class In(TypedDict):\n    side: Annotated[float, Q("m", "of the section", gt=0)]\n\nclass Out'
+)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "beam.py").write_text(MODEL)
@@ -181,6 +187,47 @@ def test_validate_can_try_designs(folder: Path) -> None:
     assert len(done.stdout.strip().splitlines()) == 4
 
 
+def test_tried_designs_have_their_units(folder: Path) -> None:
+    study = (folder / "beam.yaml").read_text().replace("low: 0.002, high: 0.05", "low: 5 cm, high: 6 cm")
+    (folder / "beam.yaml").write_text(study)
+    (folder / "beam.py").write_text(WITH_UNITS)
+    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--try", "1")
+    assert re.search(r"^  side = 0\.05\d+ m: ok in .*: mass = [0-9.]+ kg, sag = [0-9.]+ mm$", done.stdout, re.MULTILINE)
+    assert "note" not in done.stdout
+
+
+def test_what_is_written_without_a_unit_is_noted_with_that_in_which_it_is_taken(folder: Path) -> None:
+    (folder / "beam.py").write_text(WITH_UNITS)
+    note = "note: without a unit in the file, taken as the model's: side in m\n"
+    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
+    assert done.stdout == f"beam.yaml: a valid study\n  {note}"
+    assert done.returncode == 0
+    assert (
+        json.loads(designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py", "--format", "json").stdout) == []
+    )
+    dry = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run")
+    assert dry.stderr == note
+    assert "space      side  0.002 to 0.05 m, log scale\n" in dry.stdout
+    quiet = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--progress", "json")
+    assert quiet.stderr == ""
+
+
+def test_a_dry_run_lists_all_kinds_of_parameters_and_says_what_auto_takes(folder: Path) -> None:
+    space = (
+        "{side: {low: 0.002, high: 0.05}, ribs: {type: int, low: 1, high: 4}, broken: {values: [0, 1]}, a: {value: 2}}"
+    )
+    study = (folder / "beam.yaml").read_text().replace("{use: nsga2, population: 8}", "{use: auto}")
+    (folder / "beam.yaml").write_text(study)
+    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--set", f"space={space}")
+    assert done.stdout.splitlines()[2:6] == [
+        "space      side    0.002 to 0.05",
+        "           ribs    1 to 4, whole numbers",
+        "           broken  0, 1",
+        "           a       fixed at 2",
+    ]
+    assert "stage 2    front: auto takes gp: 40 evaluations for 2 objectives and 3 parameters: " in done.stdout
+
+
 def test_validate_refuses_exports_to_a_place_that_cannot_be_a_folder(folder: Path) -> None:
     (folder / "results").write_text("a file of somebody's")
     exports = ("validate", "beam.yaml", "--plugin", "beam.py", "--set", "report.export=[csv]")
@@ -198,7 +245,7 @@ def test_validate_says_which_solver_auto_takes_and_why(folder: Path) -> None:
     (folder / "beam.yaml").write_text(given)
     done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
     assert done.returncode == 0, done.stderr
-    assert "  stage front takes gp: 40 evaluations for 2 objectives, 1 limits and 1 parameters: " in done.stdout
+    assert "  stage front takes gp: 40 evaluations for 2 objectives and 1 parameter: " in done.stdout
 
 
 def test_tried_designs_do_not_spoil_the_json(folder: Path) -> None:

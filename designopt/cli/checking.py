@@ -36,6 +36,7 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
     """Check study files: every mistake, with its place and a suggested fix."""
     from designopt.api import load
     from designopt.study.language.errors import StudyError, render_json, render_text
+    from designopt.study.remarks import told
 
     def check(tell: Tell) -> None:
         issues: list[Issue] = []
@@ -54,6 +55,8 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
                 issues += unwritable
                 if form == "text" and not unwritable:
                     click.echo(f"{file}: a valid study")
+                    if note := told(study.definition):
+                        click.echo(f"  {note}")
                     _show_choices(study)
                 if count:
                     failed += _try(study, count, beside=form == "json")

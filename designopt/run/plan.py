@@ -6,8 +6,12 @@ from pathlib import Path
 
 from designopt.problem import Problem
 from designopt.run.progress import duration
+from designopt.solvers.auto import Auto
 from designopt.store.errors import resume_command
-from designopt.study.study import Objective, StartFrom, StudyDefinition
+from designopt.study.study import DesignVariable, Objective, StartFrom, StudyDefinition
+
+#: So many parameters are listed.
+SHOWN = 40
 
 
 def plan(study: StudyDefinition, store: Path) -> str:
@@ -17,7 +21,7 @@ def plan(study: StudyDefinition, store: Path) -> str:
         f"study      {study.name}" + (f": {study.title}" if study.title else ""),
         f"model      {study.model.plugin.name}, {len(problem.scenarios)} scenario"
         + ("s" if len(problem.scenarios) > 1 else ""),
-        f"space      {', '.join(problem.space.names) or 'nothing varies'}",
+        *_space(problem),
         f"objectives {', '.join(f'{o.direction} {o.name}{_over(problem, o)}' for o in problem.objectives) or 'none'}",
     ]
     if problem.constraints:
@@ -34,7 +38,9 @@ def plan(study: StudyDefinition, store: Path) -> str:
             limits.append(f"until the hypervolume grows by less than {share}")
         origin = f", starts from {_origin(stage.start_from)}" if stage.start_from else ""
         budget = f", {', '.join(limits)}" if limits else ""
-        lines.append(f"stage {i}    {stage.name}: {stage.solver.plugin.name}{budget}{origin}")
+        solver = stage.solver.build()
+        name = f"auto takes {solver.choice(problem)}" if isinstance(solver, Auto) else stage.solver.plugin.name
+        lines.append(f"stage {i}    {stage.name}: {name}{budget}{origin}")
     if study.validate:
         lines.append(f"validation {len(study.validate.scenarios)} further scenarios for the chosen designs")
     execution = study.execution
@@ -43,6 +49,23 @@ def plan(study: StudyDefinition, store: Path) -> str:
     exists = (store / "journal.db").exists()
     lines.append(f"store      {store}" + (f" (exists; continue it with: {resume_command(store)})" if exists else ""))
     return "\n".join(lines)
+
+
+def _space(problem: Problem) -> list[str]:
+    """The parameters with their ranges, a line for each."""
+    width = max((len(p.name) for p in problem.space.parameters), default=0)
+    found = [f"{p.name:{width}}  {_range(p)}" for p in problem.space.parameters]
+    found = found[:SHOWN] + ([f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else [])
+    return [f"{'' if i else 'space':11}{line}" for i, line in enumerate(found or ["nothing varies"])]
+
+
+def _range(p: DesignVariable) -> str:
+    unit = f" {p.unit}" if p.unit else ""
+    if p.kind in ("choice", "fixed"):
+        values = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in p.values)
+        return f"{values}{unit}" if p.kind == "choice" else f"fixed at {values}{unit}"
+    whole = ", whole numbers" if p.kind == "int" else ""
+    return f"{p.low:g} to {p.high:g}{unit}{', log scale' if p.scale == 'log' else ''}{whole}"
 
 
 def _over(problem: Problem, objective: Objective) -> str:

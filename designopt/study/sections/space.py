@@ -85,9 +85,7 @@ def parameters(
 def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: ModelPlugin, path: Path) -> None:
     """A unit that cannot be converted is a mistake: the model would take kN/m for its own unit."""
     what = f"does not declare '{name}'" if model.inputs is None else f"does not declare a unit for '{name}'"
-    places: list[tuple[Path, Any]] = [((*path, key), section.get(key)) for key in ("low", "high", "value")]
-    places += [((*path, "values", i), value) for i, value in enumerate(section.get("values") or ())]
-    found = [place for place, value in places if _has_unit(value)]
+    found = [(*path, *place) for place, value in _numbers(section) if _has_unit(value)]
     if section.get("unit"):
         found.insert(0, (*path, "unit"))
     if found:
@@ -95,6 +93,19 @@ def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: ModelPl
             "annotate the model's design argument with a TypedDict, or an argument of this name, or write plain numbers"
         )
         ctx.add(found[0], f"the model '{model.name}' {what}, so its unit cannot be converted; {fix}")
+
+
+def is_given_a_unit(section: Mapping[str, Any]) -> bool:
+    """Whether a checked section of `space` says in which unit its numbers are; words have none."""
+    values = [value for _, value in _numbers(section)]
+    words = all(isinstance(value, (str, bool)) for value in values if value is not None)
+    return "unit" in section or words or any(map(_has_unit, values))
+
+
+def _numbers(section: Mapping[str, Any]) -> list[tuple[Path, Any]]:
+    """What a section gives, each value with its place there."""
+    single: list[tuple[Path, Any]] = [((key,), section.get(key)) for key in ("low", "high", "value")]
+    return [*single, *((("values", i), value) for i, value in enumerate(section.get("values") or ()))]
 
 
 def _has_unit(value: Any) -> bool:

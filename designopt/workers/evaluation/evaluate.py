@@ -26,7 +26,7 @@ from designopt.plugin import (
     closest,
     find,
 )
-from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed
+from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed, figure_unit
 from designopt.space import Space
 from designopt.study.study import Scenario, StudyDefinition
 from designopt.workers.evaluation.arrays import taken
@@ -478,6 +478,12 @@ def middle(study: StudyDefinition) -> list[str]:
     return list(done.outputs)
 
 
+def _shown(name: str, value: Any, unit: str) -> str:
+    """A value with its name and unit, in words."""
+    number = f"{value:.6g}" if isinstance(value, float) else value
+    return f"{name} = {number} {unit}".rstrip()
+
+
 def trial(study: StudyDefinition, count: int) -> tuple[list[str], int]:
     """Evaluate `count` random designs here in all scenarios, for ``validate --try``: a line of text for each
     evaluation, and how many failed.
@@ -486,6 +492,7 @@ def trial(study: StudyDefinition, count: int) -> tuple[list[str], int]:
     """
     problem = dataclasses.replace(Problem.of(study), fidelity=None)
     space = problem.space
+    units = {p.name: p.unit for p in space.parameters}
     rng = np.random.default_rng(study.seed)
     S = space.lower + rng.random((count, len(space.free))) * (space.upper - space.lower)
     X = space.from_search(S)
@@ -494,7 +501,7 @@ def trial(study: StudyDefinition, count: int) -> tuple[list[str], int]:
     for x, relation_violation, keys in zip(
         X.tolist(), space.relation_violation(X).tolist(), problem.keys(X), strict=True
     ):
-        at = ", ".join(f"{k} = {v:.6g}" if isinstance(v, float) else f"{k} = {v}" for k, v in space.values(x).items())
+        at = ", ".join(_shown(name, value, units[name]) for name, value in space.values(x).items())
         if relation_violation > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
             continue
@@ -504,7 +511,8 @@ def trial(study: StudyDefinition, count: int) -> tuple[list[str], int]:
             outputs = {
                 k: v for k, v in done.outputs.items() if not k.startswith("d(")
             }  # derivatives are not asked for here
-            shown = ", ".join(f"{k} = {v:.6g}" for k, v in outputs.items()) if done.ok else done.message
+            shown = ", ".join(_shown(k, v, figure_unit(problem, k)) for k, v in outputs.items())
+            shown = shown if done.ok else done.message
             where = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
             lines.append(f"{at}{where}: {done.status} in {done.wall:.3g} s: {shown}")
     return lines, sum(s in ("error", "nonfinite") for s in statuses) if "ok" in statuses else max(1, len(lines))
