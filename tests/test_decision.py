@@ -164,6 +164,12 @@ def test_a_weakly_dominated_design_does_not_win_by_the_chebyshev_distance():
     assert decision.utopia(F, weights, "chebyshev") == 2
 
 
+def test_deviations_from_a_reference_that_hardly_differ_are_told_apart_by_their_sum():
+    # Largest deviations 0.5 and 0.50002, sums 1.5 and 0.50022: with 1e-4 of the sum the second is the smaller.
+    F = np.array([(0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0), (0.5, 0.5, 0.5), (0.50002, 1e-4, 1e-4)])
+    assert decision.weighted_tchebycheff(F) == 4
+
+
 @pytest.mark.parametrize("rule", [decision.utopia, decision.topsis, decision.knee])
 def test_units_do_not_change_a_choice(rule):
     assert rule(HAND * [1e-9, 1e12]) == rule(HAND)

@@ -16,6 +16,8 @@ from designopt.store.errors import Interrupted, StoreError
 from designopt.store.result import Result
 from designopt.study.study import Budget, HypervolumeGain, Objective, Stage, StartFrom
 
+pytestmark = pytest.mark.timeout(180)  # a budget that takes too little never ends
+
 # --------------------------------------------------------------------------------------------- refused designs
 
 

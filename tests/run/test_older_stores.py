@@ -1,4 +1,4 @@
-"""Stores of earlier versions open, say the same, and go on. Those in `data` were written by the first store format."""
+"""Stores of earlier versions open, say the same, and go on. Those in `data` were written by both store formats."""
 
 import shutil
 from pathlib import Path
@@ -10,6 +10,7 @@ from run_cases import Recorder, dump
 import designopt
 from designopt.plugin import load_file
 from designopt.problem import Problem
+from designopt.report import write_report
 from designopt.run.runner import resume_study
 from designopt.store.result import Result
 
@@ -100,3 +101,17 @@ def test_its_arrays_can_be_read(tmp_path):
     result = Result.open(copied("format_1_sweep", tmp_path))
     best = result.chosen()["best sag"]
     assert result.arrays(best)["bending"][-1] == result.outcomes.figures["sag"][best, 0]
+
+
+def test_a_store_of_the_second_format_says_what_it_said_without_its_plugin(tmp_path):
+    result = Result.open(copied("format_2", tmp_path))
+    assert result.counts["points"] == len(result.outcomes) == 10
+    assert len(result.cheap) == 40
+    best = result.outcomes.X[[result.chosen()["best sway"], result.chosen()["best travel"]]]
+    assert best == pytest.approx(np.array([[631.49, 323.62], [3348.0, 260.1]]), rel=1e-3)
+    near = result.tolerated()
+    assert len(near) == 4
+    assert (near.known.sum(axis=1) == 4).all()
+    assert near.feasible.all()
+    page = write_report(result, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "designs evaluated cheaply, in no result" in page

@@ -15,3 +15,13 @@ def test_every_commit_waits_for_the_disk(tmp_path, monkeypatch, kind, mode):
     assert journal._db.execute("PRAGMA synchronous").fetchone() == (full,)
     assert journal._db.execute("PRAGMA journal_mode").fetchone() == (mode,)
     journal.close()
+
+
+def test_a_commit_that_does_not_wait_is_in_the_log_and_those_after_it_wait_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("designopt.store.journal.writer.file_system", lambda path: "ext4")
+    journal = Journal.create(tmp_path, Problem.of(make_study()), seed=0)
+    normal, full = 1, 2  # NORMAL: written to the log, which reaches the disk with the next commit that waits
+    with journal._flushing(False):
+        assert journal._db.execute("PRAGMA synchronous").fetchone() == (normal,)
+    assert journal._db.execute("PRAGMA synchronous").fetchone() == (full,)
+    journal.close()

@@ -112,6 +112,7 @@ CASES = [
     ("1 - rho", "rho + «peak_error * toe_clearance»", "objectives.0.minimize", "units do not fit"),
     ("1 - rho", "log(«toe_clearance»)", "objectives.0.minimize", "needs a number without unit"),
     ("1 - rho", "toe_clearance ** «rho»", "objectives.0.minimize", "needs a constant exponent"),
+    ("1 - rho", "toe_clearance ** «10»", "objectives.0.minimize", "needs an exponent between -9 and 9"),
     ("1 - rho", "rho «$» 2", "objectives.0.minimize", "not part of any expression"),
     ("1 - rho", "«1 - 2»", "objectives.0.minimize", "this is a constant"),
     ("1 - rho", "«rho < 2»", "objectives.0.minimize", "a comparison does not belong here"),
