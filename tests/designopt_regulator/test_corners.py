@@ -10,7 +10,8 @@ import pytest
 from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.carrier.simulation import Schedule
 from designopt_regulator.carrier.vehicle import Vehicle
-from designopt_regulator.frequency.sampled_loop import FeedbackPID, frequency_response, measures
+from designopt_regulator.controllers.pid import pid as feedback
+from designopt_regulator.frequency.sampled_loop import frequency_response, measures
 from designopt_regulator.linear_loop.continuous import Loop
 from designopt_regulator.linear_loop.model import LinearLoop
 from designopt_regulator.linear_loop.plant_setting import LinearPlant
@@ -23,7 +24,11 @@ PID = {"kp": 1.5, "ti": 8.0, "td": 0.6, "tf": 0.1, "b": 1.0, "tt": 3.0}
 
 def sampled(plant, sample_time, **pid):
     return measures(
-        plant.A[None], plant.B[None], plant.C[None], plant.delay / sample_time, FeedbackPID(**pid), sample_time
+        plant.A[None],
+        plant.B[None],
+        plant.C[None],
+        plant.delay / sample_time,
+        feedback(sample_time=sample_time, **{"tf": 0.0, **pid}),
     )
 
 
@@ -57,7 +62,9 @@ def test_the_peak_of_a_resonance_between_points_of_the_grid_is_found(damping):
     pid = {"kp": 5.0 * damping, "ti": 100.0}
     found = sampled(plant, 0.05, **pid)
     w = 3.0 * (1.0 + damping * np.linspace(-60.0, 60.0, 40_001))
-    L = frequency_response(plant.A[None], plant.B[None], plant.C[None], 0.0, FeedbackPID(**pid), 0.05, w)[0]
+    L = frequency_response(
+        plant.A[None], plant.B[None], plant.C[None], 0.0, feedback(sample_time=0.05, **{"tf": 0.0, **pid}), w
+    )[0]
     np.testing.assert_allclose(found.ms, (1.0 / np.abs(1.0 + L)).max(), rtol=1e-5)
     crossing = np.flatnonzero((np.diff(np.sign(L.imag)) != 0.0) & (L.real[1:] < 0.0))
     np.testing.assert_allclose(found.gm, np.min(-1.0 / L.real[crossing]), rtol=2e-2)

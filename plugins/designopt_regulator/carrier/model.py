@@ -382,11 +382,11 @@ class TrackedCarrier:
         self, loop: Loop, p: VehicleNumbers, regulator: PID, inner: RateLoop, speed: Vector, delay: Vector
     ) -> LoopMeasures:
         if loop == "speed":
-            return measures(*speed_loop(p, speed), delay, regulator, self.sample_time)
+            return measures(*speed_loop(p, speed), delay, regulator)
         if self.gain_schedule is not None:
             regulator = replace(regulator, kp=regulator.kp * self.gain_schedule.factor(speed))
         linear = course_loop(p, speed)
-        found = measures(*linear, delay, regulator, self.sample_time)
+        found = measures(*linear, delay, regulator)
         if inner.gain.any():  # the others keep their figures, which do not depend on who is computed with them
             with_rate = np.flatnonzero(inner.gain)
             outer = replace(regulator, kp=regulator.kp * inner.forward)

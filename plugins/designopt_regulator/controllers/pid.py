@@ -1,4 +1,4 @@
-"""The sampled PID of all loops: its settings, its kinds, its other parametrisations, its difference equations.
+"""The sampled PID of all loops: its settings, its kinds, its difference equations.
 
 A regulator with two degrees of freedom, a filtered derivative of the measurement only, saturation at ±1 and
 anti-windup by back-calculation (Åström & Hägglund 2006, chapters 3 and 13). Every number may be an array (n,): row i
@@ -7,7 +7,6 @@ is a regulator of its own.
 
 from __future__ import annotations
 
-import typing
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -75,14 +74,6 @@ def pid(
     return PID(kp_, ti_, td_, tf_, b_, np.where(np.isnan(tt_), tracking_time(ti_, td_), tt_), sample_time)
 
 
-def of_kind(kind: Kind, given: Mapping[str, ArrayLike], sample_time: float) -> PID:
-    """The regulator of a `kind` with its parameters by name; raises `ValueError` for one that it does not have."""
-    if absent := absent_parameters(kind, given):
-        raise ValueError(f"a {kind} regulator has no '{absent[0]}' (it has {', '.join(PARAMETERS[kind])})")
-    fixed = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
-    return pid(**{**given, **fixed}, sample_time=sample_time)
-
-
 def absent_parameters(kind: Kind, names: Collection[str]) -> list[str]:
     """Those of `names` that a regulator of this kind does not have."""
     return [name for name in names if name not in PARAMETERS[kind]]
@@ -105,27 +96,11 @@ def unusual_ends(parameters: Iterable[DesignVariable]) -> Iterator[InvalidSettin
                 yield InvalidSetting(p.name, f"{value:g} {UNUSUAL}")
 
 
-KINDS: tuple[Kind, ...] = typing.get_args(Kind)
-
-
 def tracking_time(ti: ArrayLike, td: ArrayLike) -> Vector:
     """The usual tracking time: sqrt(ti td) of a PID, ti of a PI; infinite without I, whose state stays constant."""
     ti, td = np.asarray(ti, float), np.asarray(td, float)
     with np.errstate(invalid="ignore"):  # inf * 0 of a P regulator, which the outer branch replaces
         return np.where(np.isinf(ti), np.inf, np.where(td > 0.0, np.sqrt(ti * td), ti))
-
-
-def from_series(kc: float, tau_i: float, tau_d: float) -> tuple[float, float, float]:
-    """(kp, ti, td) of the series form kc (1 + 1/(tau_i s)) (1 + tau_d s)."""
-    return kc * (1.0 + tau_d / tau_i), tau_i + tau_d, tau_i * tau_d / (tau_i + tau_d)
-
-
-def to_series(kp: float, ti: float, td: float) -> tuple[float, float, float]:
-    """(kc, tau_i, tau_d) of the series form, tau_i >= tau_d; raises `ValueError` where there is none, ti < 4 td."""
-    if ti < 4.0 * td:
-        raise ValueError(f"no series form: ti = {ti:g} s is less than 4 td = 4 * {td:g} s")
-    root = np.sqrt(1.0 - 4.0 * td / ti)
-    return kp * (1.0 + root) / 2.0, ti * (1.0 + root) / 2.0, ti * (1.0 - root) / 2.0
 
 
 class Law(NamedTuple):

@@ -6,12 +6,12 @@ by a continuous loop. What is said of one row does not depend, to the last bit, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt_regulator.controllers.pid import PID
 from designopt_regulator.frequency.grid import coarse, finer, grid
 from designopt_regulator.frequency.margins import Margins, margins, no_margins
 from designopt_regulator.frequency.peaks import peaks, peaks_at_rest
@@ -21,28 +21,6 @@ Array = NDArray[np.float64]
 
 _ROWS = 256  # at a time, which bounds the memory
 _INTEGRATES = 1e-12  # 1/s, below which a pole is one at 0
-
-
-class Feedback(Protocol):
-    """What the loop needs of a regulator, each a number or an array (n,): see `FeedbackPID`."""
-
-    @property
-    def kp(self) -> Any: ...
-    @property
-    def ti(self) -> Any: ...
-    @property
-    def td(self) -> Any: ...
-    @property
-    def tf(self) -> Any: ...
-
-
-class FeedbackPID(NamedTuple):
-    """Regulators as the loop sees them: gain, integral (inf: none), derivative (0: none) and filter time in s."""
-
-    kp: ArrayLike
-    ti: ArrayLike = np.inf
-    td: ArrayLike = 0.0
-    tf: ArrayLike = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,18 +50,15 @@ class LoopMeasures:
         return self.spectral_radius < 1.0
 
 
-def measures(
-    A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: Feedback, sample_time: ArrayLike
-) -> LoopMeasures:
+def measures(A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: PID) -> LoopMeasures:
     """Measures of n loops of plants `A` (n, s, s), `B` (n, s), `C` (n, s) with n regulators.
 
-    `delay_samples` is the delay of the plants in samples, whole or not. Everything else than the three matrices may be
-    a number or an array (n,).
+    `delay_samples` is the delay of the plants in samples, whole or not, a number or an array (n,).
     """
-    loops = _loops(A, B, C, delay_samples, pid, sample_time)
+    loops = _loops(A, B, C, delay_samples, pid)
     n = len(A)
     result = LoopMeasures(*(np.empty(n) for _ in fields(LoopMeasures)))
-    kinds = np.stack([loops.whole, loops.late, loops.sample_time], axis=1)
+    kinds = np.stack([loops.whole, loops.late], axis=1)
     for kind in np.unique(kinds, axis=0):
         rows = np.flatnonzero((kinds == kind).all(axis=1))
         for first in range(0, len(rows), _ROWS):
@@ -93,25 +68,11 @@ def measures(
     return result
 
 
-def spectral_radius(
-    A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: Feedback, sample_time: ArrayLike
-) -> Array:
-    """The spectral radius (n,) alone; arguments as for `measures`."""
-    loops = _loops(A, B, C, delay_samples, pid, sample_time)
-    n = len(A)
-    result = np.empty(n)
-    kinds = np.stack([loops.whole, loops.late], axis=1)
-    for kind in np.unique(kinds, axis=0):
-        rows = np.flatnonzero((kinds == kind).all(axis=1))
-        result[rows] = largest(np.linalg.eigvals(_closed(loops.rows(rows))[0]))
-    return result
-
-
 def frequency_response(
-    A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: Feedback, sample_time: ArrayLike, frequency: ArrayLike
+    A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: PID, frequency: ArrayLike
 ) -> NDArray[np.complex128]:
     """The open loop L(exp(j w T)) (n, m) at `frequency` (m,) in rad/s; arguments as for `measures`."""
-    loops = _loops(A, B, C, delay_samples, pid, sample_time)
+    loops = _loops(A, B, C, delay_samples, pid)
     n, w = len(A), np.asarray(frequency, dtype=np.float64)
     each = np.repeat(np.arange(n), len(w))
     re, im = _open_loop(loops, each, np.tile(w, n))
@@ -143,21 +104,21 @@ class _Loops:
     integral: Array  # T_s / T_i
     derivative: Array  # T_d / (T_f + T_s)
     forget: Array  # T_s / (T_f + T_s)
-    sample_time: Array
+    sample_time: float
 
     def rows(self, rows: NDArray[np.intp]) -> _Loops:
-        return _Loops(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+        parts = {name: values[rows] for name, values in vars(self).items() if name != "sample_time"}
+        return replace(self, **parts)
 
 
-def _loops(A: Array, B: Array, C: Array, delay: ArrayLike, pid: Feedback, sample_time: ArrayLike) -> _Loops:
-    n = len(A)
-    delay, kp, ti, td, tf, T = (
-        np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), n))
-        for v in (delay, pid.kp, pid.ti, pid.td, pid.tf, sample_time)
+def _loops(A: Array, B: Array, C: Array, delay: ArrayLike, pid: PID) -> _Loops:
+    n, T = len(A), pid.sample_time
+    delay, kp, ti, td, tf = (
+        np.array(np.broadcast_to(np.asarray(v, dtype=np.float64), n)) for v in (delay, pid.kp, pid.ti, pid.td, pid.tf)
     )
     # Designs meet in the same few scenarios: each plant is discretised once.
-    first, plant = _distinct(A.reshape(n, -1), B, C, delay[:, None], T[:, None])
-    R, B0, B1, whole = sampled(A[first], B[first], delay[first], T[first])
+    first, plant = _distinct(A.reshape(n, -1), B, C, delay[:, None])
+    R, B0, B1, whole = sampled(A[first], B[first], delay[first], T)
     late = (B1 != 0.0).any(axis=1)
     head, tail, bottom = _polynomials(R, B0, B1, C[first])
     return _Loops(
@@ -246,7 +207,7 @@ def _closed(loops: _Loops) -> tuple[Array, Array, Array]:
 
 def _measure(loops: _Loops) -> tuple[Array, ...]:
     """The fields of `LoopMeasures` for loops of equal delay and sample time."""
-    n, T = len(loops.kp), float(loops.sample_time[0])
+    n, T = len(loops.kp), loops.sample_time
     M, noise, command = _closed(loops)
     modes = np.linalg.eigvals(M)
     radius = largest(modes)
@@ -262,7 +223,7 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
         w = grid(T, float(good.delay[0]))
         re, im = _grid_loop(good, w)
         _read(good, w, re, im, stable, found)
-        slowest, poles = rates(modes[stable]).min(axis=1) / T, _poles(good, T)
+        slowest, poles = rates(modes[stable]).min(axis=1) / T, _poles(good)
         for row in np.flatnonzero(coarse(w, re, im, slowest, poles)):  # rare, and each in its own way
             one, own = good.rows(np.array([row])), finer(w, float(slowest[row]), poles[row])
             _read(one, own, *_grid_loop(one, own), stable[row : row + 1], found)
@@ -293,15 +254,13 @@ def damping_ratio(modes: NDArray[np.inexact]) -> Array:
     return np.where(size.max(axis=1) < 1.0, ratio, -np.inf)
 
 
-def sensitivity_peaks(
-    A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: Feedback, sample_time: float
-) -> tuple[Array, Array]:
+def sensitivity_peaks(A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: PID) -> tuple[Array, Array]:
     """Peaks (n,) of |K S| and |G S| of sampled loops that are stable; arguments as for `measures`.
 
     K is the regulator's transfer from the measurement, G that of the plant.
     """
-    loops = _loops(A, B, C, delay_samples, pid, sample_time)
-    poles = _poles(loops, sample_time)
+    loops, T = _loops(A, B, C, delay_samples, pid), pid.sample_time
+    poles = _poles(loops)
     integrates = np.asarray((np.abs(poles) < _INTEGRATES).any(axis=1))
     ks, gs = peaks_at_rest(
         loops.kp, loops.integral != 0.0, (loops.head[:, -1] + loops.tail[:, -1]), loops.bottom[:, -1], integrates
@@ -311,14 +270,14 @@ def sensitivity_peaks(
     for rows in [*together, *np.flatnonzero(resonant)[:, None]]:
         if not len(rows):
             continue
-        some, w = loops.rows(rows), grid(sample_time, float(loops.delay[rows[0]]))
+        some, w = loops.rows(rows), grid(T, float(loops.delay[rows[0]]))
         if resonant[rows[0]]:
             own = poles[rows[0]]
             w = finer(w, float(w[0]), own[np.abs(own.real) < 0.3 * np.abs(own.imag)])
 
         def sizes(each: NDArray[np.intp], w: Array, some: _Loops = some) -> tuple[Array, Array, Array]:
             re, im = _open_loop(some, each, w)
-            angle = w * sample_time
+            angle = w * T
             plant = _plant_value(some, each, angle)
             k = (some.kp[each], some.integral[each], some.derivative[each], some.forget[each])
             regulator = _regulator_value(*k, _delta(angle))
@@ -332,7 +291,7 @@ def sensitivity_peaks(
 
 def _at_rest(loops: _Loops) -> Array:
     """L at frequency 0; NaN of a loop that integrates."""
-    poles = _poles(loops, float(loops.sample_time[0]))
+    poles = _poles(loops)
     integrates = (loops.integral != 0.0) | (np.abs(poles) < _INTEGRATES).any(axis=1)
     top, bottom = loops.head[:, -1] + loops.tail[:, -1], np.where(integrates, 1.0, loops.bottom[:, -1])
     return np.where(integrates, np.nan, loops.kp * top / bottom)
@@ -345,12 +304,12 @@ def rates(modes: NDArray[np.inexact]) -> Array:
     return np.asarray(np.where(size > 0.0, np.abs(np.log(np.where(size > 0.0, modes, 1.0))), np.inf))
 
 
-def _poles(loops: _Loops, sample_time: float) -> NDArray[np.complex128]:
+def _poles(loops: _Loops) -> NDArray[np.complex128]:
     """Poles (n, s) of the plants in 1/s."""
     first, plant = _distinct(loops.R.reshape(len(loops.R), -1))
     z = (1.0 + np.linalg.eigvals(loops.R[first])).astype(np.complex128)
     gone = np.abs(z) == 0.0
-    poles = np.where(gone, -np.inf, np.log(np.where(gone, 1.0, z)) / sample_time)
+    poles = np.where(gone, -np.inf, np.log(np.where(gone, 1.0, z)) / loops.sample_time)
     return np.asarray(poles[plant], dtype=np.complex128)
 
 
@@ -420,7 +379,7 @@ def _regulator_value(
 
 def _open_loop(loops: _Loops, each: NDArray[np.intp], w: Array) -> tuple[Array, Array]:
     """L of rows `each` (k,) at frequencies `w` (k,)."""
-    angle = w * loops.sample_time[each]
+    angle = w * loops.sample_time
     regulator = _regulator_value(
         loops.kp[each], loops.integral[each], loops.derivative[each], loops.forget[each], _delta(angle)
     )
@@ -431,7 +390,7 @@ def _grid_loop(loops: _Loops, w: Array) -> tuple[Array, Array]:
     """L of all rows on the common grid, (n, m); plants that several rows have are evaluated once."""
     m = len(w)
     first, plant = _distinct(loops.head, loops.tail, loops.bottom)
-    angle = w * loops.sample_time[0]
+    angle = w * loops.sample_time
     values = _plant_value(loops, np.repeat(first, m), np.tile(angle, len(first)))
     plants = tuple(v.reshape(len(first), m)[plant] for v in values)
     kp, integral, derivative, forget = (v[:, None] for v in (loops.kp, loops.integral, loops.derivative, loops.forget))

@@ -6,7 +6,6 @@ phase alike, so that every decade counts; the delay is exact.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import InputFile
-from designopt.study.language.units import UnitError, convert
-from designopt_regulator.controllers.pid import UNUSUAL, unusual
 from designopt_regulator.identification.step_fit import PARAMETERS, Model, plant_of
-from designopt_regulator.identification.table import BadData, csv_rows
+from designopt_regulator.identification.table import BadData, factor, number, read_columns
 from designopt_regulator.plants.linear import Plant
 
 Vector = NDArray[np.float64]
 
-_COLUMNS = {"frequency": "rad/s", "magnitude": "", "phase": "rad"}
+_COLUMNS = ("frequency", "magnitude", "phase")
 _LEAST_ROWS = 5
 
 
@@ -60,59 +57,26 @@ def read_response(file: InputFile) -> ResponseData:
     A magnitude in dB is 20 times the logarithm to base 10 of the ratio. Lines that begin with # are remarks. Raises
     `BadData` with the line.
     """
-    (at, head), *samples = csv_rows(file, "frequency [rad/s],magnitude,phase [deg]")
-    places, units = _columns(f"{file.name}:{at}", head)
-    decibels = units["magnitude"].lower() == "db"
-    values = np.empty((len(samples), len(_COLUMNS)))
-    for k, (line, row) in enumerate(samples):
-        if len(row) != len(head):
-            raise BadData(f"{file.name}:{line}: has {len(row)} values, line {at} has {len(head)} columns")
-        for j, name in enumerate(_COLUMNS):
-            text = row[places[name]].strip()
-            try:
-                values[k, j] = float(text)
-            except ValueError:
-                values[k, j] = np.nan
-            positive = j == 0 or (j == 1 and not decibels)
-            if not np.isfinite(values[k, j]) or (positive and values[k, j] <= 0.0):
-                raise BadData(
-                    f"{file.name}:{line}: column '{name}': '{text}' is no number{' above 0' if positive else ''}"
-                )
-            if unusual(values[k, j]):
-                raise BadData(f"{file.name}:{line}: column '{name}': '{text}' {UNUSUAL}; take another unit")
-        if k and values[k, 0] <= values[k - 1, 0]:
-            raise BadData(f"{file.name}:{line}: column 'frequency': {values[k, 0]:g} is not above the one before")
-    if len(samples) < _LEAST_ROWS:
-        raise BadData(f"{file.name}: has {len(samples)} rows; a fit needs {_LEAST_ROWS}")
+    head, units, rows = read_columns(file, _COLUMNS, "frequency [rad/s],magnitude,phase [deg]")
+    decibels, turns = units["magnitude"].lower() == "db", units["frequency"].lower().endswith("hz")
     # A frequency in Hz is a number of turns: 2 pi rad each.
-    turn = 2.0 * np.pi if units["frequency"].lower().endswith("hz") else 1.0
-    scale = convert(1.0, units["frequency"], "Hz") if turn > 1.0 else convert(1.0, units["frequency"], "rad/s")
-    phase = values[:, 2] * convert(1.0, units["phase"], "rad")
+    per_unit = factor(head, "frequency", units["frequency"], "Hz" if turns else "rad/s")
+    per_angle = factor(head, "phase", units["phase"], "rad")
+    values = np.empty((len(rows), len(_COLUMNS)))
+    for k, (where, row) in enumerate(rows):
+        values[k] = [number(where, name, row[name]) for name in _COLUMNS]
+        for name, value in zip(_COLUMNS[: 1 if decibels else 2], values[k].tolist(), strict=False):
+            if value <= 0.0:
+                raise BadData(f"{where}: column '{name}': '{row[name]}' is no number above 0")
+        if k and values[k, 0] <= values[k - 1, 0]:
+            raise BadData(f"{where}: column 'frequency': {values[k, 0]:g} is not above the one before")
+    if len(rows) < _LEAST_ROWS:
+        raise BadData(f"{file.name}: has {len(rows)} rows; a fit needs {_LEAST_ROWS}")
+    frequency = (2.0 * np.pi if turns else 1.0) * per_unit * values[:, 0]
     magnitude = 10.0 ** (values[:, 1] / 20.0) if decibels else values[:, 1]
-    unit = "" if decibels else units["magnitude"]
-    return ResponseData(turn * scale * values[:, 0], magnitude * np.exp(1j * phase), unit)
-
-
-def _columns(where: str, head: list[str]) -> tuple[dict[str, int], dict[str, str]]:
-    """The places of the columns by name, and their units."""
-    places: dict[str, int] = {}
-    units = dict(_COLUMNS)
-    for i, text in enumerate(head):
-        found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
-        name = found[1].lower() if found else ""
-        if found is None or name not in _COLUMNS:
-            raise BadData(f"{where}: column {i + 1} '{text.strip()}' is none of {', '.join(_COLUMNS)}")
-        if name in places:
-            raise BadData(f"{where}: column {i + 1} '{name}' is there twice")
-        places[name], units[name] = i, (found[2] or units[name]).strip()
-    if missing := [name for name in _COLUMNS if name not in places]:
-        raise BadData(f"{where}: column '{missing[0]}' is missing")
-    for name, unit in (("frequency", "Hz" if units["frequency"].lower().endswith("hz") else "rad/s"), ("phase", "rad")):
-        try:
-            convert(1.0, units[name], unit)
-        except UnitError as error:
-            raise BadData(f"{where}: column '{name}': {error}") from None
-    return places, units
+    return ResponseData(
+        frequency, magnitude * np.exp(1j * per_angle * values[:, 2]), "" if decibels else units["magnitude"]
+    )
 
 
 @lru_cache(maxsize=16)

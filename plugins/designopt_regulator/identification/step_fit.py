@@ -6,7 +6,6 @@ ramps, in closed form, with the delay exact. Nothing is integrated, and the dela
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import InputFile
-from designopt.study.language.units import UnitError, convert
-from designopt_regulator.controllers.pid import UNUSUAL, unusual
-from designopt_regulator.identification.table import BadData, csv_rows
+from designopt_regulator.identification.table import BadData, factor, number, read_columns
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import Plant
 
@@ -83,24 +80,17 @@ def read_step(file: InputFile) -> StepData:
 
     Lines that begin with # are remarks. Raises `BadData` with line and column.
     """
-    (at, head), *samples = csv_rows(file, "time [s],input,output")
-    places, units = _columns(f"{file.name}:{at}", head)
+    head, units, rows = read_columns(file, _COLUMNS, "time [s],input,output")
+    seconds = factor(head, "time", units["time"], "s")
     values: dict[str, list[float]] = {name: [] for name in _COLUMNS}
-    for line, row in samples:
-        where = f"{file.name}:{line}"
-        if len(row) != len(head):
-            raise BadData(f"{where}: has {len(row)} values, line {at} has {len(head)} columns")
-        for name, i in places.items():
-            value = _finite(row[i])
-            if value is None:
-                raise BadData(f"{where}: column '{name}': '{row[i].strip()}' is no finite number")
-            if unusual(value):
-                raise BadData(f"{where}: column '{name}': '{row[i].strip()}' {UNUSUAL}; take another unit")
+    for where, row in rows:
+        for name in _COLUMNS:
+            value = number(where, name, row[name])
             if name == "time" and values["time"] and value <= values["time"][-1]:
                 raise BadData(f"{where}: column 'time': {value:g} does not come after {values['time'][-1]:g}")
             values[name].append(value)
-    if len(samples) < _LEAST_ROWS:
-        raise BadData(f"{file.name}: has {len(samples)} samples; a fit needs {_LEAST_ROWS}")
+    if len(rows) < _LEAST_ROWS:
+        raise BadData(f"{file.name}: has {len(rows)} samples; a fit needs {_LEAST_ROWS}")
     t, u, y = (np.array(values[name]) for name in _COLUMNS)
     if (u == u[0]).all():
         raise BadData(f"{file.name}: column 'input' never changes; a step is needed")
@@ -111,38 +101,7 @@ def read_step(file: InputFile) -> StepData:
             f"{file.name}: column 'input' changes {changes} times in {len(u)} samples; take the noise out of it, or "
             "give fewer samples"
         )
-    return StepData((t - t[0]) * convert(1.0, units["time"] or "s", "s"), u, y, (units["input"], units["output"]))
-
-
-def _columns(where: str, head: list[str]) -> tuple[dict[str, int], dict[str, str]]:
-    """The places of the columns by name, and their units as given."""
-    if len(head) == 1 and ";" in head[0]:
-        raise BadData(f"{where}: columns are divided by commas, numbers written with a point; here they are by ';'")
-    places: dict[str, int] = {}
-    units = dict.fromkeys(_COLUMNS, "")
-    for i, text in enumerate(head):
-        found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
-        name = found[1].lower() if found else ""
-        if found is None or name not in _COLUMNS:
-            raise BadData(f"{where}: column {i + 1} '{text.strip()}' is none of time, input, output")
-        if name in places:
-            raise BadData(f"{where}: column {i + 1} '{name}' is there twice")
-        places[name], units[name] = i, (found[2] or "").strip()
-    if missing := [name for name in _COLUMNS if name not in places]:
-        raise BadData(f"{where}: column '{missing[0]}' is missing")
-    try:
-        convert(1.0, units["time"] or "s", "s")
-    except UnitError as error:
-        raise BadData(f"{where}: column 'time': {error}") from None
-    return places, units
-
-
-def _finite(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if np.isfinite(value) else None
+    return StepData((t - t[0]) * seconds, u, y, (units["input"], units["output"]))
 
 
 @lru_cache(maxsize=16)

@@ -4,19 +4,73 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+
+import numpy as np
 
 from designopt.plugin import InputFile
+from designopt.study.language.units import UnitError, convert
+from designopt_regulator.controllers.pid import UNUSUAL, unusual
 
 
 class BadData(ValueError):
     """A file that holds no usable step; the message says where."""
 
 
-def csv_rows(file: InputFile, head: str) -> list[tuple[int, list[str]]]:
-    """Line number and cells of each row, the head first; empty lines and lines that begin with # are left out.
+def read_columns(
+    file: InputFile, names: tuple[str, ...], example: str
+) -> tuple[str, dict[str, str], list[tuple[str, dict[str, str]]]]:
+    """Place of the head, units by column ("" without), and the place and the cells by column of every row.
 
-    `head` is an example of a first line. Raises `BadData` for what is no text, no CSV, or empty.
+    The head has the `names` in any order, as in the `example`; empty lines and lines that begin with # are left out.
+    Raises `BadData` with the line for what is no text, no CSV, empty, or has other columns.
     """
+    (at, head), *rows = _rows(file, example)
+    where = f"{file.name}:{at}"
+    if len(head) == 1 and ";" in head[0]:
+        raise BadData(f"{where}: columns are divided by commas, numbers written with a point; here they are by ';'")
+    units: dict[str, str] = {}
+    for i, text in enumerate(head, start=1):
+        found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
+        name = found[1].lower() if found else ""
+        if found is None or name not in names:
+            raise BadData(f"{where}: column {i} '{text.strip()}' is none of {', '.join(names)}")
+        if name in units:
+            raise BadData(f"{where}: column {i} '{name}' is there twice")
+        units[name] = (found[2] or "").strip()
+    if missing := [name for name in names if name not in units]:
+        raise BadData(f"{where}: column '{missing[0]}' is missing")
+    told = []
+    for line, row in rows:
+        if len(row) != len(head):
+            raise BadData(f"{file.name}:{line}: has {len(row)} values, line {at} has {len(head)} columns")
+        told.append((f"{file.name}:{line}", dict(zip(units, (cell.strip() for cell in row), strict=True))))
+    return where, units, told
+
+
+def number(where: str, name: str, text: str) -> float:
+    """The number in a cell; raises `BadData` with its place for what is none, or beyond what can be computed."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not np.isfinite(value):
+        raise BadData(f"{where}: column '{name}': '{text}' is no finite number")
+    if unusual(value):
+        raise BadData(f"{where}: column '{name}': '{text}' {UNUSUAL}; take another unit")
+    return value
+
+
+def factor(where: str, name: str, unit: str, wanted: str) -> float:
+    """How many `wanted` a `unit` is; raises `BadData` with the column for one of another kind."""
+    try:
+        return convert(1.0, unit or wanted, wanted)
+    except UnitError as error:
+        raise BadData(f"{where}: column '{name}': {error}") from None
+
+
+def _rows(file: InputFile, example: str) -> list[tuple[int, list[str]]]:
+    """Line number and cells of each row, the head first."""
     try:
         reader = csv.reader(io.StringIO(file.text()), strict=True)
         rows = [(reader.line_num, row) for row in reader]
@@ -26,5 +80,5 @@ def csv_rows(file: InputFile, head: str) -> list[tuple[int, list[str]]]:
         raise BadData(f"{file.name}: is no CSV: {error}") from None
     rows = [(line, row) for line, row in rows if any(cell.strip() for cell in row) and not row[0].startswith("#")]
     if not rows:
-        raise BadData(f"{file.name}: is empty; the first line is: {head}")
+        raise BadData(f"{file.name}: is empty; the first line is: {example}")
     return rows

@@ -375,13 +375,13 @@ def _stacked(plants: Sequence[Plant]) -> Plant:
 def _of_pids(plant: Plant, settings: PID, T: float) -> list[dict[str, float]]:
     """Linear figures of n loops with PIDs."""
     late = plant.delay / T
-    linear = measures(plant.A, plant.B, plant.C, late, settings, T)
+    linear = measures(plant.A, plant.B, plant.C, late, settings)
     peaks = np.full((2, len(late)), np.inf)
     if len(good := np.flatnonzero(linear.stable)):
         some = replace(
             settings, **{name: getattr(settings, name)[good] for name in ("kp", "ti", "td", "tf", "b", "tt")}
         )
-        peaks[:, good] = sensitivity_peaks(plant.A[good], plant.B[good], plant.C[good], late[good], some, T)
+        peaks[:, good] = sensitivity_peaks(plant.A[good], plant.B[good], plant.C[good], late[good], some)
     return [_figures(linear, i, peaks[:, i]) for i in range(len(late))]
 
 

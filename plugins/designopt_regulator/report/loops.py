@@ -180,16 +180,16 @@ def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inne
     if inner:
         found = cascade_measures(A, B, C, np.array([delay]), regulator, np.array([inner]))
     else:
-        found = measures(A, B, C, delay, regulator, T)
+        found = measures(A, B, C, delay, regulator)
     rate, gain = (C[:, None, :] @ A)[:, 0], pid(kp=inner, sample_time=T)
 
     def response(w: Vector) -> NDArray[np.complex128]:
-        L = frequency_response(A, B, C, delay, regulator, T, w)[0]
-        return np.asarray(L + frequency_response(A, B, rate, delay, gain, T, w)[0]) if inner else L
+        L = frequency_response(A, B, C, delay, regulator, w)[0]
+        return np.asarray(L + frequency_response(A, B, rate, delay, gain, w)[0]) if inner else L
 
     def parts(w: Vector) -> tuple[NDArray[np.complex128], NDArray[np.complex128]]:
-        G = frequency_response(A, B, C, delay, pid(kp=1.0, sample_time=T), T, w)[0]
-        return np.asarray(frequency_response(A, B, C, delay, regulator, T, w)[0] / G), G
+        G = frequency_response(A, B, C, delay, pid(kp=1.0, sample_time=T), w)[0]
+        return np.asarray(frequency_response(A, B, C, delay, regulator, w)[0] / G), G
 
     radius = float(found.spectral_radius[0])
     if not found.stable[0]:

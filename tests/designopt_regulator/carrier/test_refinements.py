@@ -288,7 +288,7 @@ def course_plant(n=1):
 @pytest.mark.parametrize("delay", [0.0, 4.0, 2.5])
 def test_without_gain_the_cascade_is_the_plain_loop(delay):
     settings = pid(**B, sample_time=T)
-    plain = measures(*course_plant(), delay, settings, T)
+    plain = measures(*course_plant(), delay, settings)
     found = cascade_measures(*course_plant(), np.array([delay]), settings, np.zeros(1))
     for name, values in vars(plain).items():
         assert getattr(found, name) == pytest.approx(values, rel=1e-6), name

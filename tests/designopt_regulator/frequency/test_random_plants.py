@@ -26,7 +26,7 @@ def test_margins_of_200_random_sampled_loops_agree_with_the_reference():
         same = [loop for loop in loops if len(loop[1]) == order]
         A, B, C = (np.stack([getattr(transfer_function(*loop[:2]), name) for loop in same]) for name in "ABC")
         settings = pid(**{name: [loop[3][name] for loop in same] for name in same[0][3]}, sample_time=T)
-        found = measures(A, B, C, np.array([loop[2] for loop in same]), settings, T)
+        found = measures(A, B, C, np.array([loop[2] for loop in same]), settings)
         for i, (top, bottom, delay, s, loop, _) in enumerate(same):
             ends = [-1.0] + [1.0] * bool(np.isinf(s["ti"]) and bottom[-1] != 0.0)
             seen = tuple(float(getattr(found, name)[i]) for name in FIGURES)

@@ -112,7 +112,7 @@ def test_a_loop_is_tuned_around_a_measured_frequency_response():
         ("frequency [rad/s],magnitude\n1,2", "column 'phase' is missing"),
         ("frequency [kg],magnitude,phase [deg]\n1,2,3", "column 'frequency'"),
         ("frequency,magnitude,phase\n1,-2,3", ":2: column 'magnitude': '-2' is no number above 0"),
-        ("frequency,magnitude,phase\n1,2,x", ":2: column 'phase': 'x' is no number"),
+        ("frequency,magnitude,phase\n1,2,x", ":2: column 'phase': 'x' is no finite number"),
         ("frequency,magnitude,phase\n2,2,0\n1,2,0", ":3: column 'frequency': 1 is not above the one before"),
         ("frequency,magnitude,phase\n1,2,0\n2,2,0", "has 2 rows; a fit needs 5"),
         ("frequency,magnitude,phase\n1,2", ":2: has 2 values"),

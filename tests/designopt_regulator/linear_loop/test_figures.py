@@ -79,8 +79,8 @@ def test_peaks_of_a_sampled_loop_are_those_of_a_dense_curve():
     T, plant = 0.1, LATE.plant()
     w = np.geomspace(1e-4, np.pi / T, 200_000)
     matrices = (plant.A[None], plant.B[None], plant.C[None], 10.0)
-    L = frequency_response(*matrices, pid(**PID, sample_time=T), T, w)[0]
-    G = frequency_response(*matrices, pid(kp=1.0, sample_time=T), T, w)[0]
+    L = frequency_response(*matrices, pid(**PID, sample_time=T), w)[0]
+    G = frequency_response(*matrices, pid(kp=1.0, sample_time=T), w)[0]
     found = figures(sampled(LATE, T), PID)
     assert found["ks_peak"] == pytest.approx(np.abs(L / G / (1.0 + L)).max(), rel=1e-6)
     assert found["gs_peak"] == pytest.approx(np.abs(G / (1.0 + L)).max(), rel=1e-6)

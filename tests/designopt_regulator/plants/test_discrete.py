@@ -24,7 +24,7 @@ def test_the_sampled_plant_is_the_difference_equation(case):
     plant, w = discrete(top, bottom, T), np.geomspace(0.01, np.pi / T, 50)
     z = np.exp(1j * w * T)
     found = frequency_response(
-        plant.A[None], plant.B[None], plant.C[None], plant.delay / T, pid(kp=1.0, sample_time=T), T, w
+        plant.A[None], plant.B[None], plant.C[None], plant.delay / T, pid(kp=1.0, sample_time=T), w
     )[0]
     assert found == pytest.approx(np.polyval(top, z) / np.polyval(bottom, z), rel=1e-7)
 
