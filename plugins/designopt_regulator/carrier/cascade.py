@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from designopt_regulator.controllers.pid import PID
 from designopt_regulator.frequency.grid import grid
 from designopt_regulator.frequency.margins import margins, no_margins
-from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio
+from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio, variance_of
 from designopt_regulator.plants.linear import sampled
 
 Vector = NDArray[np.float64]
 
 _LOWEST = 1e-4  # rad/s, where the grid of frequencies begins
-_DOUBLINGS = 60
 
 
 def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, gain: Vector) -> LoopMeasures:
@@ -38,8 +37,10 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
         M, noise, command, direct = _closed(R[rows], B0[rows], B1[rows], C[rows], rate[rows], int(d), pid, gain, rows)
         modes = np.linalg.eigvals(M)
         radius[rows], damping[rows] = np.abs(modes).max(axis=1), damping_ratio(modes)
-        variance = direct**2 + _variance(M, noise, command)
-        noise_gain[rows] = np.where(radius[rows] < 1.0, np.sqrt(variance), np.inf)
+        still = np.flatnonzero(radius[rows] < 1.0)
+        if len(still):
+            variance = variance_of(M[still], noise[still], command[still], radius[rows[still]])
+            noise_gain[rows[still]] = np.sqrt(direct[still] ** 2 + variance)
     stable = np.flatnonzero(radius < 1.0)
 
     def response(each: NDArray[np.intp], w: Vector) -> tuple[Vector, Vector]:
@@ -100,15 +101,3 @@ def _closed(
     M[:, derivative, :s], noise[:, derivative] = -kd[:, None] * C, -kd
     M[:, last, :s], noise[:, last] = C, 1.0
     return M, noise, command, direct
-
-
-def _variance(M: Vector, noise: Vector, command: Vector) -> Vector:
-    """Variance of ``command x`` for x' = M x + noise e with white e of variance 1 (discrete Lyapunov equation)."""
-    X = noise[:, :, None] * noise[:, None, :]
-    with np.errstate(over="ignore", invalid="ignore"):  # of loops that are not stable, whose variance is not used
-        for _ in range(_DOUBLINGS):
-            X = X + M @ X @ M.transpose(0, 2, 1)
-            M = M @ M
-            if not (np.abs(M).max(axis=(1, 2)) > 1e-200).any():
-                break
-        return np.asarray((command * (X @ command[:, :, None])[..., 0]).sum(axis=1))

@@ -389,8 +389,7 @@ class TrackedCarrier:
         found = measures(*linear, delay, regulator)
         if inner.gain.any():  # the others keep their figures, which do not depend on who is computed with them
             with_rate = np.flatnonzero(inner.gain)
-            outer = replace(regulator, kp=regulator.kp * inner.forward)
-            some = replace(outer, **{name: getattr(outer, name)[with_rate] for name in _NAMES})
+            some = replace(regulator, kp=regulator.kp * inner.forward).rows(with_rate)
             A, B, C = (part[with_rate] for part in linear)
             cascade = cascade_measures(A, B, C, delay[with_rate], some, inner.gain[with_rate])
             for name, values in vars(found).items():

@@ -109,38 +109,20 @@ class VehicleNumbers:
         return 0.25 * self.turning * self.weight * self.contact_length
 
 
-def plant(
-    *,
-    mass: ArrayLike,
-    rotating_mass_factor: ArrayLike,
-    yaw_inertia: ArrayLike,
-    track_distance: ArrayLike,
-    contact_length: ArrayLike,
-    greatest_force: ArrayLike,
-    power: ArrayLike,
-    lag: ArrayLike,
-    air_drag: ArrayLike,
-    rolling: ArrayLike,
-    turning: ArrayLike,
-    adhesion: ArrayLike,
-    shift: ArrayLike = 0.0,
-    side_moment: ArrayLike = 0.0,
-    stiction: ArrayLike = 0.0,
-    shear_modulus: ArrayLike = 0.0,
-) -> VehicleNumbers:
-    """The plant of these numbers, broadcast to one length; without the last four it is that of level 1."""
+#: What only refinements have.
+_LEVEL_1 = dict.fromkeys(("shift", "side_moment", "stiction", "shear_modulus"), 0.0)
+
+
+def plant(*, mass: ArrayLike, rotating_mass_factor: ArrayLike, **numbers: ArrayLike) -> VehicleNumbers:
+    """The plant of these numbers, by its fields, broadcast to one length; without the last four it is that of level 1.
+
+    `mass` (kg) and `rotating_mass_factor` give the weight and the inertial mass.
+    """
     mass = np.asarray(mass, float)
-    rows = np.broadcast_arrays(
-        *(
-            np.atleast_1d(np.asarray(value, float))
-            for value in (
-                mass * GRAVITY, mass * np.asarray(rotating_mass_factor, float), yaw_inertia, track_distance,
-                contact_length, greatest_force, power, lag, air_drag, rolling, turning, adhesion, shift, side_moment,
-                stiction, shear_modulus,
-            )
-        )
-    )  # fmt: skip
-    return VehicleNumbers(*(np.array(row) for row in rows))
+    inertial = mass * np.asarray(rotating_mass_factor, float)
+    given = {"weight": mass * GRAVITY, "inertial_mass": inertial, **_LEVEL_1, **numbers}
+    rows = np.broadcast_arrays(*(np.atleast_1d(np.asarray(value, float)) for value in given.values()))
+    return VehicleNumbers(**{name: np.array(row) for name, row in zip(given, rows, strict=True)})
 
 
 def turning_resistance(radius: ArrayLike, turning: ArrayLike, track_distance: ArrayLike) -> Vector:

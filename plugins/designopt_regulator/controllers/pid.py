@@ -8,7 +8,7 @@ is a regulator of its own.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -56,6 +56,11 @@ class PID:
     tt: Vector
     sample_time: float
     sections: tuple[DifferenceEquation, ...] = ()
+
+    def rows(self, which: NDArray[np.intp]) -> PID:
+        """Some of the regulators."""
+        numbers = {name: getattr(self, name)[which] for name in ("kp", "ti", "td", "tf", "b", "tt")}
+        return replace(self, **numbers)
 
 
 def pid(

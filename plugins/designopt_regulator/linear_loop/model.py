@@ -378,9 +378,7 @@ def _of_pids(plant: Plant, settings: PID, T: float) -> list[dict[str, float]]:
     linear = measures(plant.A, plant.B, plant.C, late, settings)
     peaks = np.full((2, len(late)), np.inf)
     if len(good := np.flatnonzero(linear.stable)):
-        some = replace(
-            settings, **{name: getattr(settings, name)[good] for name in ("kp", "ti", "td", "tf", "b", "tt")}
-        )
+        some = settings.rows(good)
         peaks[:, good] = sensitivity_peaks(plant.A[good], plant.B[good], plant.C[good], late[good], some)
     return [_figures(linear, i, peaks[:, i]) for i in range(len(late))]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import Plant
 
 Q = Quantity
+T = TypeVar("T")
 
 #: The numbers that each type of plant has; those without a default are needed.
 NUMBERS: Mapping[str, tuple[str, ...]] = {
@@ -131,24 +132,15 @@ class LinearPlant:
 
     def fit(self) -> StepFit:
         """What was fitted to the data of a plant of type data; raises `InvalidSetting` for a file that is of no use."""
-        try:
-            return fit_file(self._file(), self.model or "fopdt", self.between or "held")
-        except BadData as error:
-            raise _wrong("file", str(error)) from None
+        return self._from_file(lambda file: fit_file(file, self.model or "fopdt", self.between or "held"))
 
     def response_fit(self) -> ResponseFit:
         """What was fitted to a measured frequency response; raises as `fit` does."""
-        try:
-            return fit_response_file(self._file(), self.model or "fopdt")
-        except BadData as error:
-            raise _wrong("file", str(error)) from None
+        return self._from_file(lambda file: fit_response_file(file, self.model or "fopdt"))
 
     def response_data(self) -> ResponseData:
         """The rows of a measured frequency response; raises as `fit` does."""
-        try:
-            return read_response(self._file())
-        except BadData as error:
-            raise _wrong("file", str(error)) from None
+        return self._from_file(read_response)
 
     @property
     def explained(self) -> float | None:
@@ -159,15 +151,15 @@ class LinearPlant:
 
     def data(self) -> StepData:
         """The samples of a plant of type data; raises as `fit` does."""
-        try:
-            return read_step(self._file())
-        except BadData as error:
-            raise _wrong("file", str(error)) from None
+        return self._from_file(read_step)
 
-    def _file(self) -> InputFile:
+    def _from_file(self, read: Callable[[InputFile], T]) -> T:
         if self.file is None:
             raise _wrong("file", f"is missing; a plant of type {self.type} has no data")
-        return self.file
+        try:
+            return read(self.file)
+        except BadData as error:
+            raise _wrong("file", str(error)) from None
 
 
 def _wrong(name: str, message: str) -> InvalidSetting:

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from designopt_regulator.controllers.rules import gain_for_ms, iae_optimal_pi, max_ki_pi, simc_pi
 from designopt_regulator.linear_loop.continuous import Loop
 from designopt_regulator.linear_loop.step_response import step_responses
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import double_integrator, fopdt, ipdt, lag, sopdt
+from pi_rules import gain_for_ms, iae_optimal_pi, max_ki_pi, simc_pi
 from scipy.linalg import expm
 from scipy.optimize import brentq, minimize_scalar
 

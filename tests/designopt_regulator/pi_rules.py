@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-
 from designopt_regulator.linear_loop.continuous import Loop
 from designopt_regulator.linear_loop.step_response import step_responses
 from designopt_regulator.plants.linear import Plant
