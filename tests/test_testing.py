@@ -49,18 +49,17 @@ def test_the_batch_that_exceeds_the_budget_is_evaluated_as_far_as_it_goes():
         evaluate(X)
 
 
-def test_a_budget_that_is_just_spent_ends_the_stage_at_the_next_design():
+def test_a_budget_that_is_just_spent_ends_the_stage_at_the_next_batch():
     evaluate = InProcess(problem_from(line, SQUARE, minimize="fg"), budget=2)
     assert len(evaluate(np.full((2, 2), 0.5))) == 2
-    assert len(evaluate(np.empty((0, 2)))) == 0
     with pytest.raises(StageEnded):
         evaluate(np.full((1, 2), 0.5))
 
 
 def test_a_bug_of_the_function_shows_itself():
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
         InProcess(problem_from(lambda d, s: {"f": 1 / 0}, SQUARE, minimize="f"))(np.full((1, 2), 0.5))
-    with pytest.raises(KeyError, match=r"the model gives no 'h' \(it gives f, g\)"):
+    with pytest.raises(AssertionError, match=r"the model returned no 'h', which the study asks for; it returned f, g"):
         InProcess(problem_from(line, SQUARE, minimize="h"))(np.full((1, 2), 0.5))
 
 

@@ -55,6 +55,8 @@ def judge(
 
 def _lacks_too_many(problem: Statement, failed: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether more scenarios have no result than are allowed (n,)."""
+    if not problem.missing:
+        return np.asarray(failed.any(axis=1))
     return np.asarray(failed.sum(axis=1) > problem.missing * failed.shape[1] + 1e-9)
 
 

@@ -77,9 +77,10 @@ class StageBudget:
 
     def take(self, relation_violation: Matrix) -> int:
         """Count designs by their `relation_violation` (0: valid); how many of the first rows the budget allows."""
-        used = np.cumsum(relation_violation <= 0.0)
-        rows = int(np.searchsorted(used, self.designs_left + 1))
-        valid = int(used[rows - 1]) if rows else 0
+        rows, fits = len(relation_violation), relation_violation <= 0.0
+        if rows > self.designs_left:
+            rows = int(np.searchsorted(np.cumsum(fits), self.designs_left + 1))
+        valid = int(fits[:rows].sum())
         self.valid += valid
         self.invalid += rows - valid
         return rows

@@ -58,9 +58,12 @@ class FailurePolicy:
 
     def note(self, X: Matrix, status: NDArray[np.uint8], messages: Mapping[int, tuple[str, str, str]]) -> str | None:
         """Count evaluations of designs `X`; `messages` by position. Why the run must end, None when it goes on."""
-        counted = status != CODE["invalid"]
-        self._evaluations += int(counted.sum())
-        failed = np.flatnonzero(counted & (status != CODE["ok"]))
+        ok = status == CODE["ok"]
+        self._evaluations += len(ok)
+        if ok.all():
+            return None
+        failed = np.flatnonzero(~ok & (status != CODE["invalid"]))
+        self._evaluations -= int((~ok).sum()) - len(failed)
         if not len(failed):
             return None
         self._failures += len(failed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import json
 import logging
 import math
@@ -126,6 +127,7 @@ def run_study(
                 discard(store_path, folder=opened.made_folder)
             raise
         finally:
+            starting.end()
             show.close()
     return Result.open(given_path if given_path.absolute() == store_path else store_path, study)
 
@@ -145,16 +147,29 @@ def _called(given: Path) -> Iterator[None]:
 
 
 class _Start:
-    """Starts the executor, and knows whether that was `done`."""
+    """Starts the executor, and knows whether that was `done`.
+
+    What is loaded by then stays until `end`: collections of garbage, which the records of a run bring about, pass it
+    over.
+    """
 
     def __init__(self, start: Callable[[int], Executor]) -> None:
         self._start = start
+        self._frozen = False
         self.done = False
 
     def __call__(self, expected: int) -> Executor:
         executor = self._start(expected)
         self.done = True
+        if not gc.get_freeze_count():
+            gc.freeze()
+            self._frozen = True
         return executor
+
+    def end(self) -> None:
+        """Objects are garbage again when they are of no use."""
+        if self._frozen:
+            gc.unfreeze()
 
 
 def _dispatcher(

@@ -237,10 +237,11 @@ class StageRun:
 
     def heard(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
         """Outcomes are complete: what the model refused is given back to the budget, and the best are noted."""
-        refused = int((outcomes.invalid & (relation_violation <= 0.0)).sum())
+        invalid = int(outcomes.invalid.sum())
+        refused = invalid - int((relation_violation > 0.0).sum())
         self.budget.give_back(refused)
-        self.budget.refused_in_a_row = self.budget.refused_in_a_row + len(outcomes) if outcomes.invalid.all() else 0
-        self._valid += int((relation_violation <= 0.0).sum()) - refused
+        self.budget.refused_in_a_row = self.budget.refused_in_a_row + invalid if invalid == len(outcomes) else 0
+        self._valid += len(outcomes) - invalid
         self.note_best(outcomes)
 
     def note_best(self, outcomes: Outcomes) -> None:

@@ -19,6 +19,7 @@ from designopt.store.disk.durable import make_folder_durably, write_durably
 from designopt.store.disk.explain import explain
 from designopt.store.disk.lock import Lock
 from designopt.store.errors import StoreError, reading, refuse_foreign, resume_command
+from designopt.store.journal.in_memory import JournalInMemory
 from designopt.store.journal.reader import connect_to_read
 from designopt.store.journal.rebuild import rebuild
 from designopt.store.journal.writer import Journal
@@ -38,10 +39,8 @@ class Store:
     `made_folder` is True when the folder was not there before; `repaired` says which records were damaged.
     """
 
-    def __init__(self, path: Path, study: StudyDefinition, problem: Problem, lock: Lock, journal: Journal) -> None:
+    def __init__(self, path: Path, journal: Journal, lock: Lock | None = None) -> None:
         self.path = path
-        self.study = study
-        self.problem = problem
         self.journal = journal
         self.made_folder = False
         self.repaired: list[str] = []
@@ -73,7 +72,7 @@ class Store:
         except BaseException:
             lock.release()
             raise
-        store = cls(path, study, problem, lock, journal)
+        store = cls(path, journal, lock)
         store.made_folder = new
         return store
 
@@ -89,7 +88,7 @@ class Store:
             with reading(path):
                 repaired = rebuild(path, problem, study)
                 journal = Journal.open(path, problem, seed=study.seed)
-            store = cls(path, study, problem, lock, journal)
+            store = cls(path, journal, lock)
             store.repaired = repaired
             _write_study(path, study, problem)
             remove_orphans(path, {reference for (reference,) in journal.evaluations("arrays") if reference})
@@ -100,13 +99,20 @@ class Store:
             raise
         return store
 
+    @classmethod
+    def in_memory(cls, problem: Problem) -> Store:
+        """A store of which nothing is left: without a folder, and so without arrays."""
+        journal = JournalInMemory(problem)
+        return cls(journal.path, journal)
+
     def __enter__(self) -> Store:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.journal.close()
-        with contextlib.suppress(OSError):
-            self._lock.release()
+        if self._lock is not None:
+            with contextlib.suppress(OSError):
+                self._lock.release()
 
 
 def _exists(path: Path) -> StoreError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import itertools
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, SolverPlugin, Use
+from designopt.plugin import InvalidSetting, SolverPlugin, Use
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.space import Matrix, Space
 from designopt.testing.evaluation import InProcess, no_outcomes
 from designopt.testing.problems import conformance_problems
+from designopt.workers.executor import Chunk, ChunkResult
 
 
 def check_solver(
@@ -158,17 +159,13 @@ def _asked(
 class _Backwards(InProcess):
     """Computes the last row of each batch first, as some worker may."""
 
-    def _computed(self, x: Matrix, scenario: int) -> Mapping[str, float]:
-        return self._ready.get((x.tobytes(), scenario)) or super()._computed(x, scenario)
-
-    def _paid(self, X: Matrix, free: bool = False) -> Outcomes:
-        self._ready: dict[tuple[bytes, int], Mapping[str, float]] = {}
-        for x, s in itertools.product(
-            X[::-1][self.problem.space.relation_violation(X[::-1]) == 0.0], range(len(self.problem.scenarios))
-        ):
-            with contextlib.suppress(Diverged, InvalidDesign):
-                self._ready[x.tobytes(), s] = super()._computed(x, s)
-        return super()._paid(X, free)
+    def computed(self, chunk: Chunk) -> ChunkResult:
+        if chunk.programs:
+            return super().computed(chunk)
+        last_first = dataclasses.replace(
+            chunk, X=chunk.X[::-1], scenarios=chunk.scenarios[::-1], seeds=chunk.seeds[::-1]
+        )
+        return super().computed(last_first).take(range(len(chunk))[::-1])
 
 
 class _Watched:

@@ -51,7 +51,7 @@ def executor_for(
         return connect(delivery, execution, path, insecure=insecure, folder=folder)
 
     def serial() -> Serial:
-        return Serial(lambda: Evaluator.of(problem, ProgramWorker(programs) if programs else None))
+        return Serial(lambda: Evaluator.of(problem, ProgramWorker.of(programs) if programs else None))
 
     def start(expected: int) -> Executor:
         chosen = execution.executor != "auto" or execution.timeout is not None

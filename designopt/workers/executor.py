@@ -153,3 +153,21 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """End everything that was started."""
+
+
+class Uneventful:
+    """Executors that start nothing, and whose evaluations tell nothing of themselves."""
+
+    def notices(self) -> Sequence[tuple[str, str]]:
+        """Nothing."""
+        return []
+
+    def advances(self) -> Sequence[Advance]:
+        """Nothing."""
+        return []
+
+    def listen(self, show: Callable[[], None]) -> None:
+        """Nothing."""
+
+    def close(self) -> None:
+        """Nothing."""

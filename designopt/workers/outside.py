@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from designopt.workers.executor import Advance, Chunk, Completion
+from designopt.workers.executor import Chunk, Completion, Uneventful
 
 
-class Outside:
+class Outside(Uneventful):
     """Takes every chunk and evaluates none: the dispatcher hands them out instead of waiting."""
 
     name = "outside"
@@ -22,19 +22,5 @@ class Outside:
         """Nothing ever ends here."""
         return []
 
-    def notices(self) -> Sequence[tuple[str, str]]:
-        """Nothing."""
-        return []
-
-    def advances(self) -> Sequence[Advance]:
-        """Nothing."""
-        return []
-
-    def listen(self, show: Callable[[], None]) -> None:
-        """Nothing."""
-
     def cancel(self) -> None:
-        """Nothing."""
-
-    def close(self) -> None:
         """Nothing."""

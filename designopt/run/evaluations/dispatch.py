@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,9 +159,6 @@ class Dispatcher:
         if self._executor is not None:
             self._executor.close()
             self._executor = None
-        if self._frozen:
-            gc.unfreeze()
-            self._frozen = False
 
     def _fill(self, queue: Queue, arrays: tuple[str, ...], time_left: Callable[[], float] | None) -> bool:
         """Send chunks while there is room; False when there is work but no time left for it."""
@@ -198,7 +193,7 @@ class Dispatcher:
             return work.seeds
         if not self.ledger.problem.model.plugin.takes_rng:
             return ()
-        return tuple(evaluation_seed(key, self.store.study.seed) for key in work.keys)
+        return tuple(evaluation_seed(key, self.ledger.problem.seed or 0) for key in work.keys)
 
     def _start_executor(self, expected: int) -> Executor:
         try:
@@ -206,10 +201,6 @@ class Dispatcher:
         except PluginError as error:
             raise WorkersError(str(error), self.store.path) from error
         executor.listen(lambda: self._tick())
-        # What is loaded by now stays: collections of garbage, which the records of a run bring about, pass it over.
-        if not gc.get_freeze_count():
-            gc.freeze()
-            self._frozen = True
         return executor
 
     def _describe(self) -> None:
@@ -306,6 +297,8 @@ class Dispatcher:
 
     def _try_again(self, work: Work, result: ChunkResult, worker: str, queue: Queue) -> tuple[Work, ChunkResult]:
         """Put back what ended in a class that is to be tried again; the rest is final."""
+        if not result.messages:
+            return work, result
         final = np.ones(len(work), bool)
         for i in result.messages:
             status = STATUSES[result.status[i]]
@@ -322,13 +315,16 @@ class Dispatcher:
 
     def _record(self, work: Work, result: ChunkResult, worker: str) -> None:
         """Give the results of a chunk to ledger and journal."""
+        self._keep_prints(work, result)
+        kept = {work.keys[i]: a for i, a in result.arrays.items()}
+        arrays = write_arrays(self.store.path, kept) if kept else {}
         fresh = self.ledger.status[work.slots] == PENDING
         if not fresh.all():
             self._compare(work, result, worker, ~fresh)
+            new = np.flatnonzero(fresh).tolist()
+            work, result = work.take(new), result.take(new)
         n, texts = len(work), _json(result.names, result.values)
         now, kind, session = time.time(), work.kind, self.journal.session
-        kept = {work.keys[i]: a for i, a in result.arrays.items()}
-        arrays = write_arrays(self.store.path, kept) if kept else {}
         reasons = [result.messages.get(i, ("", "", "")) for i in range(len(work))] if result.messages else None
         names = [STATUSES[status] for status in result.status.tolist()]
         columns = zip(
@@ -349,23 +345,15 @@ class Dispatcher:
             [arrays.get(key) for key in work.keys] if arrays else repeat(None, n),
             strict=True,
         )
-        rows: list[tuple[Any, ...]] = list(columns)
-        if fresh.all():
-            self.journal.add_evaluations(rows)
-        else:
-            self.journal.add_evaluations([row for row, is_new in zip(rows, fresh.tolist(), strict=True) if is_new])
-            for key, reference in arrays.items():
-                self.journal.set_arrays(key, reference)
-        self._keep_prints(work, result)
-        new = np.flatnonzero(fresh)
-        self.ledger.record(work.slots[new], result.status[new], result.names, result.values[new])
-        self.evaluations += len(new)
-        failed = np.flatnonzero((result.status[new] != CODE["ok"]) & (result.status[new] != CODE["invalid"]))
-        self.failures += len(failed)
-        messages = {int(i): result.messages[j] for i, j in enumerate(new.tolist()) if j in result.messages}
+        self.journal.add_evaluations(columns)
+        for key, reference in arrays.items() if n < len(fresh) else ():
+            self.journal.set_arrays(key, reference)
+        self.ledger.record(work.slots, result.status, result.names, result.values)
+        self.evaluations += n
+        self.failures += n - names.count("ok") - names.count("invalid")
         if kind == "neighbour":  # of a design that is there already: whatever fails says how far off it may be
             return
-        ending = self._failures.note(work.X[new], result.status[new], messages)
+        ending = self._failures.note(work.X, result.status, result.messages)
         if ending:
             self._stop_because(ending)
 

@@ -53,14 +53,14 @@ class StagePoints:
             if number == known + len(new):
                 new.append(i)
             ids.append(number)
-        self._compare(X, ids, first)
+        before = self.recorded[first : first + len(ids)]
+        if len(before):
+            self._compare(X, ids, first)
+            for i in np.flatnonzero(before < 0).tolist():
+                self._journal.add_points(self.number, first + i, [ids[i]])
         if new:
             ledger.add_designs(X[new], relation_violation[new])
             self._journal.add_designs(known, X[new].tolist(), relation_violation[new].tolist())
-        before = self.recorded[first : first + len(ids)]
-        if (before < 0).any():
-            for i in np.flatnonzero(before < 0).tolist():
-                self._journal.add_points(self.number, first + i, [ids[i]])
         if len(before) < len(ids):
             self._journal.add_points(self.number, first + len(before), ids[len(before) :])
         self._designs.append(np.array(ids, np.int64))
@@ -88,8 +88,8 @@ class StagePoints:
         new_keys: list[bytes] = []
         wanted: dict[int, tuple[int, int, bytes]] = {}
         status = ledger.status
-        for i in np.flatnonzero(relation_violation <= 0.0).tolist():
-            for s, key in enumerate(keys[i]):
+        for i, broken in enumerate(relation_violation.tolist()):
+            for s, key in enumerate(keys[i] if broken <= 0.0 else ()):
                 slot = ledger.slot_of.get(key)
                 if slot is None:
                     slot = begin + len(new_keys)

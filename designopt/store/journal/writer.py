@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -215,7 +215,7 @@ class Journal(JournalReader):
         if not self._rows:
             return
         rows = self._rows
-        if not os.path.exists(self._file):  # SQLite would go on writing to a file without a name
+        if self._file and not os.path.exists(self._file):  # SQLite would go on writing to a file without a name
             raise StoreError(f"{self.path}: journal.db was removed while the run was writing; start again", self.path)
         new, now = dict(self._new), time.monotonic()
         counting = now - self._counted_at > COUNTING
@@ -297,12 +297,16 @@ def new_database(path: Path, problem: Problem, seed: int) -> sqlite3.Connection:
     """An empty journal under the name ``journal.db.new`` in the folder `path`, which the caller closes and renames."""
     for leftover in path.glob("journal.db.new*"):
         leftover.unlink()
-    meta = {"format": str(FORMAT), "problem": problem.digest, "seed": str(seed)}
     db = sqlite3.connect(path / "journal.db.new", isolation_level=None, check_same_thread=False)
+    fill(db, [p.name for p in problem.space.free], {"problem": problem.digest, "seed": str(seed)})
+    return db
+
+
+def fill(db: sqlite3.Connection, parameters: Sequence[str], meta: Mapping[str, str]) -> None:
+    """The tables of an empty journal of designs with these parameters."""
     db.execute("BEGIN")
-    for statement in statements([p.name for p in problem.space.free]).values():
+    for statement in statements(parameters).values():
         db.execute(statement)
-    db.executemany("INSERT INTO meta VALUES (?,?)", meta.items())
+    db.executemany("INSERT INTO meta VALUES (?,?)", [("format", str(FORMAT)), *meta.items()])
     db.executemany("INSERT INTO total VALUES (?,0,?)", [(name, digest((name, 0))) for name in COUNTED])
     db.execute("COMMIT")
-    return db

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,17 @@ from designopt.workers.executor import Break, Chunk, ChunkResult
 
 
 class ProgramWorker:
-    """Solves chunks of programs of `study`; what a stage's solver needs for it is built once."""
+    """Solves chunks of programs on `problem`; `solvers` give the solver of each stage. What one needs is built once."""
 
-    def __init__(self, study: StudyDefinition) -> None:
-        self._study = study
-        self._problem = Problem.of(study)
+    def __init__(self, problem: Problem, solvers: Sequence[Callable[[], Any]]) -> None:
+        self._problem = problem
+        self._solvers = solvers
         self._built: dict[int, Programs] = {}
+
+    @classmethod
+    def of(cls, study: StudyDefinition) -> ProgramWorker:
+        """For the stages of `study`."""
+        return cls(Problem.of(study), [stage.solver.build for stage in study.stages])
 
     def __call__(self, chunk: Chunk, begin: Callable[[int], None]) -> ChunkResult:
         """Solve a chain of programs in its order. One that fails is passed over: the next begins with the last that was
@@ -54,7 +59,7 @@ class ProgramWorker:
 
     def _programs(self, stage: int) -> Programs:
         if stage not in self._built:
-            self._built[stage] = self._study.stages[stage].solver.build().program(self._problem)
+            self._built[stage] = self._solvers[stage]().program(self._problem)
         return self._built[stage]
 
 

@@ -114,7 +114,7 @@ class Delivery:
         if self.programs is not None:
             text, files = self.programs
             of = {file.digest: file for file in files}
-            solve = ProgramWorker(archive.decode(json.loads(text), file=lambda name, digest: of[digest]))
+            solve = ProgramWorker.of(archive.decode(json.loads(text), file=lambda name, digest: of[digest]))
         space = Space(self.parameters)
         return Evaluator.build(
             model,

@@ -29,6 +29,7 @@ from designopt.solvers.evolution.single_objective import Genetic
 from designopt.solvers.surrogate.solver import GaussianProcessSearch
 from designopt.solvers.tpe import TPE
 from designopt.testing import InProcess, no_outcomes
+from designopt.workers.executor import Chunk, ChunkResult
 
 OWN = ("gp", "tpe", "nsga2")
 PEERS = ("optuna_tpe", "optuna_nsga2", "pymoo", "smac", "optuna_gp", "botorch")
@@ -43,16 +44,21 @@ class Written(InProcess):
         self._file = file
         self._last = time.process_time()
 
-    def _paid(self, X: np.ndarray, free: bool = False) -> Outcomes:
+    def computed(self, chunk: Chunk) -> ChunkResult:
+        began = time.process_time()
+        result = super().computed(chunk)
+        self._last += time.process_time() - began
+        return result
+
+    def heard(self, outcomes: Outcomes, relation_violation: np.ndarray) -> None:
+        super().heard(outcomes, relation_violation)
         spent = time.process_time() - self._last
-        outcomes = super()._paid(X, free)
         for i in range(len(outcomes)):
             F = outcomes.objectives[i]
             row = {"f": F.tolist() if np.isfinite(F).all() else None, "ok": bool(outcomes.feasible[i])}
             self._file.write(json.dumps({**row, "s": round(spent / len(outcomes), 6)}) + "\n")
         self._file.flush()
         self._last = time.process_time()
-        return outcomes
 
 
 def solver(name: str, problem: Problem) -> Any:
