@@ -21,7 +21,7 @@ def progress(share: float, text: str = "") -> None:
 
 
 @contextlib.contextmanager
-def told_to(listener: Callable[[float, str], None]) -> Iterator[None]:
+def listened_by(listener: Callable[[float, str], None]) -> Iterator[None]:
     """What evaluations tell meanwhile goes to `listener`."""
     global _listener
     before, _listener = _listener, listener

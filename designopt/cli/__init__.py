@@ -16,7 +16,7 @@ import click
 
 from designopt.cli.checking import validate
 from designopt.cli.desk import desk
-from designopt.cli.ending import INTERRUPTED, fail, told_output
+from designopt.cli.ending import INTERRUPTED, fail, writable_output
 from designopt.cli.exporting import export
 from designopt.cli.listing import list_
 from designopt.cli.new import new
@@ -38,12 +38,12 @@ class _Commands(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):  # a terminal that knows not all signs shows others in their place
                 stream.reconfigure(errors="replace")
-        with told_output():
+        with writable_output():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> Any:
         warnings.formatwarning = _one_line
-        with told_output():
+        with writable_output():
             try:
                 with Kept():
                     return super().invoke(ctx)

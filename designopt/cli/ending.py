@@ -25,7 +25,7 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 @contextlib.contextmanager
-def told_output() -> Iterator[None]:
+def writable_output() -> Iterator[None]:
     """Output that cannot be written ends the command with a sentence: a full disk, a reader that went away."""
     try:
         try:

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import click
 
-from designopt.cli.ending import INTERRUPTED, STORE, WRONG_INPUT, fail, told_output
+from designopt.cli.ending import INTERRUPTED, STORE, WRONG_INPUT, fail, writable_output
 
 #: Seconds between two looks whether the child is still there.
 LOOK = 0.2
@@ -103,7 +103,7 @@ def _follow(alive: int) -> None:
 def _do(work: Callable[[Tell], None], tell: Tell, *, stay: bool) -> NoReturn:
     code = 1
     try:
-        with told_output():
+        with writable_output():
             work(tell)
         code = 0
     except SystemExit as end:

@@ -90,7 +90,7 @@ def write_trc(result: Result, folder: Path, prefix: str) -> list[Path]:
     for course in _courses(result):
         for name, what, values in course.over_time():
             if values.ndim == 3 and values.shape[2] == 3 and what.unit in _METRES:
-                with _told(course):
+                with _as_export_errors(course):
                     text = trc_text(_recording(course, name, what, values))
                 files.append(_file(folder / f"{prefix}{course.stem}.{name}.trc", text))
     if not files:
@@ -105,7 +105,7 @@ def _write_tables(
 ) -> list[Path]:
     files = []
     for course in _courses(result):
-        with _told(course):
+        with _as_export_errors(course):
             files += [_file(folder / (names % stem), text(table, units)) for stem, table, units in _tables(course)]
     if not files:
         raise ExportError(f"{result.path}: beside the time, no array of numbers over time is kept")
@@ -174,7 +174,7 @@ def _recording(course: _Course, name: str, what: Array, values: NDArray[np.float
 
 
 @contextmanager
-def _told(course: _Course) -> Iterator[None]:
+def _as_export_errors(course: _Course) -> Iterator[None]:
     """What cannot be written is reported as an `ExportError` about this evaluation."""
     try:
         yield

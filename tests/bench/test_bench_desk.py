@@ -12,22 +12,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "desk"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 from browser import headless_browser, wait_until
-from serving import desk
+from serving import SPRINGS, desk
 
 pytestmark = pytest.mark.bench
 
-STUDY = """\
-study: springs
-model: {use: quarter_car}
-space:
-  stiffness: [10 kN/m, 50 kN/m]
-  damping: [500, 3000]
-objectives:
-  - {name: ride, minimize: cost}
-  - {name: stroke, minimize: peak_travel}
-solver: {use: sobol, samples: 1000000}
-execution: {executor: serial}
-"""
+STUDY = SPRINGS.replace("SAMPLES", "1000000")
 #: Seconds for which the page is watched.
 WATCHED = 20.0
 #: The time of the browser, and the numbers of evaluations in the list and in the figures.

@@ -1,9 +1,14 @@
 """Tests of this folder, and benchmarks, share the modules of `problems`."""
 
+from __future__ import annotations
+
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from designopt.collocation import Program, Solution, Status
 
 sys.path.insert(0, str(Path(__file__).parent / "problems"))
 
@@ -14,3 +19,17 @@ def silent(capfd):
     yield
     out, err = capfd.readouterr()
     assert (out, err) == ("", "")
+
+
+@pytest.fixture
+def stopped_at_second(monkeypatch: pytest.MonkeyPatch) -> list[Program]:
+    """The programs that were solved; a request to stop comes with the second."""
+    real, solved = Program.solve, []
+
+    def solve(self: Program, *given: object, **named: object) -> Solution:
+        solved.append(self)
+        found = real(self, *given, **named)  # type: ignore[arg-type]
+        return replace(found, status=Status.CANCELLED) if len(solved) == 2 else found
+
+    monkeypatch.setattr(Program, "solve", solve)
+    return solved

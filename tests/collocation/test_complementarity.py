@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmark_problems import system
+from benchmark_problems import rest_to_rest, system
 
 from designopt.collocation import (
     Complementary,
@@ -47,14 +47,7 @@ def rough_move() -> TrajectoryProblem:
         ["u", "forth", "back", "slip"],
         bounds={"u": (-100.0, 100.0)},
     )
-    phase = Phase(
-        rough,
-        tf=1.0,
-        initial={"x": 0.0, "v": 0.0},
-        final={"x": 1.0, "v": 0.0},
-        integrals={"effort": Integral(lambda v: v["u"] ** 2)},
-    )
-    return TrajectoryProblem([phase], cost=lambda e: e.integral["effort"])
+    return rest_to_rest(rough)
 
 
 def hop() -> TrajectoryProblem:

@@ -15,6 +15,20 @@ from urllib.parse import urlencode, urlsplit
 
 from designopt.desk.server import serve
 
+#: A study of springs and dampers; ``solver:`` begins the lines that follow the objectives.
+SPRINGS = """\
+study: springs
+title: Springs and dampers
+model: {use: quarter_car}
+space:
+  stiffness: [10 kN/m, 50 kN/m]
+  damping: [500, 3000]
+objectives:
+  - {name: ride, minimize: cost}
+  - {name: stroke, minimize: peak_travel}
+solver: {use: sobol, samples: SAMPLES}
+execution: {executor: serial}
+"""
 #: Seconds to wait for an answer.
 PATIENCE = 120.0
 

@@ -5,22 +5,10 @@ from pathlib import Path
 import pytest
 from browser import errors, headless_browser, wait_until
 from command import designopt as command
-from serving import desk
+from serving import SPRINGS, desk
 
 SLOW = Path(__file__).with_name("slow_car.py")
-STUDY = """\
-study: springs
-title: Springs and dampers
-model: {use: quarter_car}
-space:
-  stiffness: [10 kN/m, 50 kN/m]
-  damping: [500, 3000]
-objectives:
-  - {name: ride, minimize: cost}
-  - {name: stroke, minimize: peak_travel}
-solver: {use: sobol, samples: 64}
-execution: {executor: serial}
-"""
+STUDY = SPRINGS.replace("SAMPLES", "64")
 
 
 @pytest.fixture

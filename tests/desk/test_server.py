@@ -13,25 +13,12 @@ from pathlib import Path
 
 import pytest
 from command import designopt as command
-from serving import PATIENCE, desk
+from serving import PATIENCE, SPRINGS, desk
 
 import designopt.desk
 
-STUDY = """\
-study: springs
-title: Springs and dampers
-model: {use: quarter_car}
-space:
-  stiffness: [10 kN/m, 50 kN/m]
-  damping: [500, 3000]
-objectives:
-  - {name: ride, minimize: cost}
-  - {name: stroke, minimize: peak_travel}
-constraints:
-  - {name: short, of: peak_travel, max: 90 mm}
-solver: {use: sobol, samples: SAMPLES}
-execution: {executor: serial}
-"""
+LIMIT = "constraints:\n  - {name: short, of: peak_travel, max: 90 mm}\n"
+STUDY = SPRINGS.replace("solver:", LIMIT + "solver:")
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ def test_the_progress_line_tells_the_one_that_is_farthest():
 def test_shares_are_taken_into_their_range_and_nobody_has_to_listen():
     heard = []
     designopt.progress(0.5, "nobody listens")
-    with advance.told_to(lambda share, words: heard.append((share, words))):
+    with advance.listened_by(lambda share, words: heard.append((share, words))):
         for share in (-1.0, 0.5, 7, math.nan):
             designopt.progress(share, "now")
     designopt.progress(0.5)

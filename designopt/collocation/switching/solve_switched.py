@@ -161,11 +161,11 @@ def _solved(
     if not relaxed.success:
         return Switched(relaxed, relaxed, {}, math.nan, math.nan, math.nan)
     stated, levels, worst, bound = rounded_problem(problem, switches, relaxed)
-    rounded = told_as_rounded(stated, solve(stated, options, Guess.of(relaxed)))
+    rounded = with_rounding_advice(stated, solve(stated, options, Guess.of(relaxed)))
     return Switched(rounded, relaxed, levels, gap_of(rounded, relaxed), worst, bound)
 
 
-def told_as_rounded(problem: TrajectoryProblem, found: Solution) -> Solution:
+def with_rounding_advice(problem: TrajectoryProblem, found: Solution) -> Solution:
     """`found`, of a problem whose switches are rounded; a failure says that these cannot meet fixed final values."""
     fixed = [
         f"{phase.name}: {name}"

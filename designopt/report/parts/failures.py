@@ -133,7 +133,7 @@ def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
     if not free:
         return None
     failed = np.asarray(lost.any(axis=1))
-    x, y = _telling(result, failed)
+    x, y = _most_different(result, failed)
     groups: list[tuple[str, NDArray[np.intp], dict[str, Any]]] = [
         ("ok", np.flatnonzero(~failed), {"color": "@dim", "size": 5, "opacity": 0.6})
     ]
@@ -205,7 +205,7 @@ def _percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %")
 
 
-def _telling(result: Result, failed: NDArray[np.bool_]) -> tuple[int, int]:
+def _most_different(result: Result, failed: NDArray[np.bool_]) -> tuple[int, int]:
     """The two columns whose distributions differ most between failed and other designs (Kolmogorov-Smirnov)."""
     d = len(result.problem.space.free)
     if d < 3 or failed.all():

@@ -37,7 +37,7 @@ from designopt.collocation.solve.guess.warm import solve_near
 from designopt.collocation.solve.refine import refine
 from designopt.collocation.solve.solve import checked, solve
 from designopt.collocation.statement.margins import OF_COST
-from designopt.collocation.switching.solve_switched import gap_of, rounded_problem, told_as_rounded
+from designopt.collocation.switching.solve_switched import gap_of, rounded_problem, with_rounding_advice
 from designopt.collocation.transcription.functions.compiled import with_compiled
 from designopt.collocation.transcription.functions.functions import state
 from designopt.problem import Solved
@@ -181,7 +181,7 @@ class StudyPrograms:
         if rounded.success and options.refine is None and self._refinement is not None:  # the check of its mesh
             program = Program(stated, options)
             rounded = checked(stated, program.statement, refine(program, rounded, self._refinement))
-        rounded = told_as_rounded(stated, rounded)
+        rounded = with_rounding_advice(stated, rounded)
         figures = {"switches(gap)": gap_of(rounded, found)} if rounded.success else {}
         figures |= {"switches(integral_deviation)": apart, "switches(bound)": bound}
         return stated, replace(rounded, seed=found.seed), figures

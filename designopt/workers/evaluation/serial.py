@@ -58,7 +58,7 @@ class Serial:
                 self._show()
 
         try:
-            with advance.told_to(hear), one_thread():
+            with advance.listened_by(hear), one_thread():
                 return [Completion(chunk, "serial", self._evaluator.run(chunk, begin))]
         finally:
             self._advance = None

@@ -197,7 +197,7 @@ class DeliveredProblem(WorkerPlugin):
         watch.begin_chunk(chunk.number)
         try:
             owning = contextlib.nullcontext() if self.local else watch.owning()
-            with owning, watch.prints.capture(), advance.told_to(watch.advance):
+            with owning, watch.prints.capture(), advance.listened_by(watch.advance):
                 if chunk.alone:
                     time.sleep(0.0 if watch.fresh else LINGER)
                 if self.evaluator is None:

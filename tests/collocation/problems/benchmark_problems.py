@@ -51,20 +51,21 @@ def point_mass(mass: float = 1.0, force: float = INF) -> System:
     )
 
 
+def rest_to_rest(mover: System, **more: Any) -> TrajectoryProblem:
+    """`mover` from rest to rest over 1 in 1 s with the least int u^2."""
+    effort = {"effort": Integral(lambda v: v["u"] ** 2)}
+    phase = Phase(mover, tf=1.0, initial={"x": 0.0, "v": 0.0}, final={"x": 1.0, "v": 0.0}, integrals=effort, **more)
+    return TrajectoryProblem([phase], cost=lambda e: e.integral["effort"])
+
+
 def block_move() -> TrajectoryProblem:
     """Least effort from rest to rest over 1 in 1 s: 12, with u = 6 - 12 t. Analytic [Kelly, section 2]."""
-    return TrajectoryProblem(
-        [
-            Phase(
-                point_mass(),
-                tf=1.0,
-                initial={"x": 0.0, "v": 0.0},
-                final={"x": 1.0, "v": 0.0},
-                integrals={"effort": Integral(lambda v: v["u"] ** 2)},
-            )
-        ],
-        cost=lambda e: e.integral["effort"],
-    )
+    return rest_to_rest(point_mass())
+
+
+def escaping() -> System:
+    """x' = x^2 + u: without control infinite 1/x after x > 0."""
+    return system("escaping", {"x": lambda s: s["x"] ** 2 + s["u"]}, ["u"])
 
 
 def fastest(phase: Phase, **more: Any) -> TrajectoryProblem:

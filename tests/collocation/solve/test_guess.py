@@ -280,11 +280,7 @@ def test_phases_of_a_rollout_follow_each_other() -> None:
 
 def test_a_rollout_that_escapes_is_refused() -> None:
     """x' = x^2 from 2 is infinite after 0.5 s."""
-    x, u = ca.SX.sym("x"), ca.SX.sym("u")
-    system = System.from_expressions(
-        "escaping", states=[(Variable("x", ""), x, x**2 + u)], controls=[(Variable("u", ""), u)]
-    )
-    phase = Phase(system, tf=2.0, initial={"x": 2.0}, final={"x": 0.0})
+    phase = Phase(benchmark_problems.escaping(), tf=2.0, initial={"x": 2.0}, final={"x": 0.0})
     problem = TrajectoryProblem([phase], cost=lambda e: e.final["x"])
     with pytest.raises(ProblemError, match="the guessed controls lead beyond all bounds after 0"):
         rollout(problem)

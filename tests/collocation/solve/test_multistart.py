@@ -18,7 +18,6 @@ from designopt.collocation import (
     ProblemError,
     Program,
     Refinement,
-    Solution,
     Status,
     TrajectoryProblem,
     sampled,
@@ -181,19 +180,11 @@ def test_starts_are_reported_after_a_refinement_too() -> None:
     assert "2 of 2 starts were solved, with objectives from" in found.message
 
 
-def test_a_request_to_stop_ends_the_starts_and_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, calls = Program.solve, []
-
-    def stopped(self: Program, *given: object, **named: object) -> Solution:
-        calls.append(1)
-        found = real(self, *given, **named)  # type: ignore[arg-type]
-        return replace(found, status=Status.CANCELLED) if len(calls) == 2 else found
-
-    monkeypatch.setattr(Program, "solve", stopped)
+def test_a_request_to_stop_ends_the_starts_and_is_the_result(stopped_at_second: list[Program]) -> None:
     found = solve(benchmark_problems.block_move(), Options(intervals=5, starts=6, refine=Refinement()))
     assert found.status is Status.CANCELLED
     assert [record.status for record in found.starts] == [Status.SOLVED, Status.CANCELLED]
-    assert len(calls) == 2
+    assert len(stopped_at_second) == 2
 
 
 def test_starts_may_be_rolled_out() -> None:
@@ -203,12 +194,8 @@ def test_starts_may_be_rolled_out() -> None:
 
 def test_a_perturbed_start_whose_rollout_escapes_begins_with_its_courses() -> None:
     """x' = x^2 + u from 1 is infinite after 1 s without control, and before 0.95 s with some perturbed ones."""
-    x, u = ca.SX.sym("x"), ca.SX.sym("u")
-    system = System.from_expressions(
-        "escaping", states=[(Variable("x", ""), x, x**2 + u)], controls=[(Variable("u", ""), u)]
-    )
     effort = {"effort": Integral(lambda v: v["u"] ** 2)}
-    phase = Phase(system, tf=0.95, initial={"x": 1.0}, final={"x": 1.0}, integrals=effort)
+    phase = Phase(benchmark_problems.escaping(), tf=0.95, initial={"x": 1.0}, final={"x": 1.0}, integrals=effort)
     problem = TrajectoryProblem([phase], cost=lambda e: e.integral["effort"])
     escaped = 0
     for number in range(1, 6):

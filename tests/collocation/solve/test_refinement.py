@@ -91,19 +91,11 @@ def test_a_fine_tolerance_gives_the_analytic_optimum_to_nine_digits(method: str)
     assert found.phase.segment_errors.max() < 1e-8
 
 
-def test_a_round_that_is_stopped_is_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, calls = Program.solve, []
-
-    def stopped(self: Program, *given: object, **named: object) -> Solution:
-        calls.append(1)
-        found = real(self, *given, **named)  # type: ignore[arg-type]
-        return replace(found, status=Status.CANCELLED) if len(calls) == 2 else found
-
-    monkeypatch.setattr(Program, "solve", stopped)
+def test_a_round_that_is_stopped_is_the_result(stopped_at_second: list[Program]) -> None:
     found = solve(benchmark_problems.cart_pole(), Options(degree=3, intervals=10, refine=Refinement(1e-6)))
     assert found.status is Status.CANCELLED
     assert len(found.phase.mesh) > 10  # the last iterate is kept
-    assert len(calls) == 2
+    assert len(stopped_at_second) == 2
 
 
 def test_every_phase_is_refined_where_it_needs_it_alone() -> None:

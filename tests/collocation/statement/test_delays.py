@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmark_problems import system
+from benchmark_problems import rest_to_rest, system
 from delayed import product
 from scipy.integrate import solve_ivp
 
@@ -197,15 +197,7 @@ def late_force(*by: float) -> TrajectoryProblem:
     int u^2. By one delay D = 1 - by remain: 12 / D^3."""
     late = [f"late{k}" for k in range(len(by))]
     of = system("late", {"x": lambda s: s["v"], "v": lambda s: sum(s[n] for n in late) / len(by)}, ["u", *late])
-    phase = Phase(
-        of,
-        tf=1.0,
-        initial={"x": 0.0, "v": 0.0},
-        final={"x": 1.0, "v": 0.0},
-        integrals={"effort": Integral(lambda v: v["u"] ** 2)},
-        delays={name: Delay("u", each, 0.0) for name, each in zip(late, by, strict=True)},
-    )
-    return TrajectoryProblem([phase], cost=lambda e: e.integral["effort"])
+    return rest_to_rest(of, delays={name: Delay("u", each, 0.0) for name, each in zip(late, by, strict=True)})
 
 
 @pytest.mark.parametrize("by", [0.013, 0.05, 0.15, 0.7])

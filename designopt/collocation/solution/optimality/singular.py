@@ -54,11 +54,11 @@ def singular_arcs(
         counted = weights > 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # of a failed solve; what is not finite is passed over
             curvature[counted] /= weights[counted, None, None] * max(abs(cost), 1e-300)
-        held = _held(made, given, i, x, known, slopes[:, :, free] * scale[:, None, :])
-        if _bends_everywhere(curvature[counted], held[counted]):
+        fixed = _fixed_directions(made, given, i, x, known, slopes[:, :, free] * scale[:, None, :])
+        if _bends_everywhere(curvature[counted], fixed[counted]):
             continue
-        open_to = np.eye(held.shape[2]) - np.linalg.pinv(held, rcond=1e-9) @ held
-        bent = open_to @ curvature @ open_to + (np.eye(held.shape[2]) - open_to)
+        open_to = np.eye(fixed.shape[2]) - np.linalg.pinv(fixed, rcond=1e-9) @ fixed
+        bent = open_to @ curvature @ open_to + (np.eye(fixed.shape[2]) - open_to)
         if not np.isfinite(bent).all():
             continue
         sizes, directions = np.linalg.eigh(0.5 * (bent + bent.transpose(0, 2, 1)))
@@ -75,19 +75,19 @@ def singular_arcs(
     return arcs
 
 
-def _bends_everywhere(curvature: Cube, held: Cube) -> bool:
-    """Whether no direction that the rows of `held` leave open is flat, by a factorization that is quick.
+def _bends_everywhere(curvature: Cube, fixed: Cube) -> bool:
+    """Whether no direction that the rows of `fixed` leave open is flat, by a factorization that is quick.
 
     A matrix is positive definite on the null space of another if a large multiple of that one's square makes it so
     (Finsler, Commentarii Mathematici Helvetici 9 (1936) 188).
     """
-    if not (np.isfinite(curvature).all() and np.isfinite(held).all()):
+    if not (np.isfinite(curvature).all() and np.isfinite(fixed).all()):
         return False
     sizes = np.abs(curvature).max(axis=(1, 2), initial=FLAT)
-    held = held / np.maximum(np.linalg.norm(held, axis=2, keepdims=True), 1e-300)
+    fixed = fixed / np.maximum(np.linalg.norm(fixed, axis=2, keepdims=True), 1e-300)
     shifted = curvature - FLAT * np.eye(curvature.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        tested = shifted + (LARGE * sizes[:, None, None]) * (held.transpose(0, 2, 1) @ held)
+        tested = shifted + (LARGE * sizes[:, None, None]) * (fixed.transpose(0, 2, 1) @ fixed)
     if not np.isfinite(tested).all():
         return False
     try:
@@ -130,7 +130,9 @@ def _of_points(function: Any, count: int) -> PerPoint:
     return PerPoint(function, count)
 
 
-def _held(made: Transcription, given: ProgramBounds, i: int, x: Vector, known: PhaseValues, slopes: Cube) -> Cube:
+def _fixed_directions(
+    made: Transcription, given: ProgramBounds, i: int, x: Vector, known: PhaseValues, slopes: Cube
+) -> Cube:
     """Directions (points, k, n) in which the variables of a point that are no states cannot move: none are zero."""
     place, point, which = made.layout.phases[i], made.statement.points[i], made.statement.functions[i].rows
     columns = place.point[:, point.nx :]
