@@ -34,14 +34,14 @@ class CoKriging:
 
         The factor is first that with which differences change slowly, then that of their hyperparameters.
         """
-        believed = cheap.believing(full.points)
-        level = believed.values[-len(full.points) :]
+        with_full = cheap.fantasised(full.points)
+        level = with_full.values[-len(full.points) :]
         smooth = replace(full, hyperparameters=first_guess(int(full.groups.max()) + 1, False, SLOW))
         factor = smooth.factor_of(level)
         hyperparameters = fit(full.values - factor * level)
         factor = replace(full, hyperparameters=hyperparameters).factor_of(level)
         return cls(
-            believed, replace(full, values=full.values - factor * level, hyperparameters=hyperparameters), factor
+            with_full, replace(full, values=full.values - factor * level, hyperparameters=hyperparameters), factor
         )
 
     @property
@@ -87,9 +87,9 @@ class CoKriging:
         wide, narrow = self.factor * self.cheap.predict(points)[1], self.difference.predict(points)[1]
         return np.asarray(wide**2 / (wide**2 + narrow**2))
 
-    def believing(self, points: Array) -> CoKriging:
-        """The process as it would be if the values at `points` (k, d) were what it predicts there."""
-        return replace(self, cheap=self.cheap.believing(points), difference=self.difference.believing(points))
+    def fantasised(self, points: Array) -> CoKriging:
+        """The process with what it predicts at `points` (k, d) for their values (Kriging believer)."""
+        return replace(self, cheap=self.cheap.fantasised(points), difference=self.difference.fantasised(points))
 
     def near(self, point: Array, count: int) -> CoKriging:
         """The process of the `count` full values nearest to `point` (d,) alone, and of as many more cheap ones."""

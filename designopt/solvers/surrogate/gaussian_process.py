@@ -9,7 +9,7 @@ Nardi 2024), without which many parameters look important after few observations
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,9 +21,11 @@ from designopt.solvers.surrogate.matern import (
     Indices,
     Slopes,
     along_length_scales,
+    matern,
     noise_of_observations,
     of_observations,
     slopes_with_observations,
+    squared_distances,
     with_observations,
 )
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 NOISE_BOUNDS = (1e-9, 1.0)
 MOST_WITHOUT_NOISE = 1e-3
 NOISE_PRIOR = (float(np.log(1e-7)), 4.0)
+#: Noise variance of the numbers of a model without any.
+ROUNDING = 1e-8
 #: Bounds of the length scales, in units of a parameter's range.
 LENGTH_BOUNDS = (5e-3, 1e3)
 #: Prior of the logarithm of a length scale in d dimensions: mean LENGTH_PRIOR[0] + log(d)/2, standard deviation.
@@ -67,10 +71,37 @@ def first_guess(groups: int, noisy: bool = True, length: float = 0.5) -> Hyperpa
 
 
 @dataclass(frozen=True)
+class Factor:
+    """The `inverse` (n, n) of the lower Cholesky factor of the correlations of values at scaled points `scaled` (n, d),
+    with this `noise`."""
+
+    scaled: Array
+    noise: float
+    inverse: Array
+
+    def carried_on(self, scaled: Array, noise: float) -> Array | None:
+        """That of these points, if they begin with those known; a new one costs the square of their number only."""
+        n = len(self.scaled)
+        if noise != self.noise or n > len(scaled) or not np.array_equal(scaled[:n], self.scaled):
+            return None
+        added = scaled[n:]
+        if not len(added):
+            return self.inverse
+        explained = self.inverse @ matern(squared_distances(self.scaled, added))[0]
+        rest = matern(squared_distances(added, added))[0] - explained.T @ explained
+        rest[np.diag_indices(len(rest))] += noise
+        factor, failed = scipy.linalg.lapack.dpotrf(rest, lower=1, clean=1)
+        if failed:
+            return None
+        corner = np.tril(scipy.linalg.lapack.dtrtri(factor, lower=1)[0])
+        return np.block([[self.inverse, np.zeros_like(explained)], [-corner @ (explained.T @ self.inverse), corner]])
+
+
+@dataclass(frozen=True)
 class GaussianProcess:
     """A process with `values` (n,) at `points` (n, d); column j has the length scale ``lengths[groups[j]]``.
 
-    Of some points the `observed_slopes` may be known too.
+    Of some points the `observed_slopes` may be known too. What is `known` of the factors of its first points is used.
     """
 
     points: Array
@@ -78,39 +109,72 @@ class GaussianProcess:
     groups: Indices
     hyperparameters: Hyperparameters
     observed_slopes: Slopes | None = None
+    known: tuple[Factor, ...] = field(default=(), compare=False, repr=False)
 
     @cached_property
-    def _scales(self) -> Array:
+    def scales(self) -> Array:
+        """Inverse length scales (d,) of the columns."""
         return np.asarray(1.0 / self.hyperparameters.lengths[self.groups])
 
     @cached_property
-    def _scaled(self) -> Array:
-        return np.asarray(self.points * self._scales)
+    def scaled(self) -> Array:
+        """The points in length scales (n, d)."""
+        return np.asarray(self.points * self.scales)
 
     @cached_property
-    def _inverse_factor(self) -> Array:
+    def inverse_factor(self) -> Array:
         """The inverse of the lower Cholesky factor of the correlation matrix."""
-        R = of_observations(self._scaled, self._scales, self.observed_slopes)
-        noise = noise_of_observations(len(self.points), self._scales, self.observed_slopes)
-        R[np.diag_indices(len(R))] += self.hyperparameters.noise * noise
-        factor, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
+        return self._inverse_factor(self.hyperparameters.noise)
+
+    @cached_property
+    def spread_factor(self) -> Array:
+        """The inverse factor that standard deviations come from: without the noise where the model has none.
+
+        What hyperparameters call noise is then how values jump, and a known design is no news, however they do
+        (re-interpolation: Forrester, Keane & Bressloff 2006).
+        """
+        h = self.hyperparameters
+        return self.inverse_factor if h.noisy or h.noise <= ROUNDING else self._inverse_factor(ROUNDING)
+
+    def _inverse_factor(self, noise: float) -> Array:
+        if self.observed_slopes is None:
+            for factor in self.known:
+                if (carried := factor.carried_on(self.scaled, noise)) is not None:
+                    return carried
+        R, _ = of_observations(self.scaled, self.scales, self.observed_slopes)
+        of_each = noise_of_observations(len(self.points), self.scales, self.observed_slopes)
+        R[np.diag_indices(len(R))] += noise * of_each
+        lower, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
         jitter = 1e-10
         while failed and jitter < 1.0:
-            R[np.diag_indices(len(R))] += jitter * noise
-            factor, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
+            R[np.diag_indices(len(R))] += jitter * of_each
+            lower, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
             jitter *= 10.0
-        inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1)
+        inverse, _ = scipy.linalg.lapack.dtrtri(lower, lower=1)
         return np.asarray(np.tril(inverse))
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """What a process with more points may know of this one; nothing where there are slopes."""
+        h = self.hyperparameters
+        if self.observed_slopes is not None:
+            return ()
+        own = Factor(self.scaled, h.noise, self.inverse_factor)
+        return (
+            (own,)
+            if self.spread_factor is self.inverse_factor
+            else (own, replace(own, noise=ROUNDING, inverse=self.spread_factor))
+        )
 
     @cached_property
     def mean(self) -> float:
         """The estimated mean of the process."""
-        ones = self._inverse_factor[:, : len(self.values)].sum(axis=1)
-        return float(ones @ (self._inverse_factor @ _observed(self.values, self.observed_slopes)) / (ones @ ones))
+        ones = self.inverse_factor[:, : len(self.values)].sum(axis=1)
+        return float(ones @ (self.inverse_factor @ _observed(self.values, self.observed_slopes)) / (ones @ ones))
 
     @cached_property
     def _whitened(self) -> Array:
-        return np.asarray(self._inverse_factor @ _observed(self.values - self.mean, self.observed_slopes))
+        return np.asarray(self.inverse_factor @ _observed(self.values - self.mean, self.observed_slopes))
 
     @cached_property
     def variance(self) -> float:
@@ -118,40 +182,42 @@ class GaussianProcess:
         return max(float(self._whitened @ self._whitened) / len(self._whitened), 1e-300)
 
     @cached_property
-    def _weights(self) -> Array:
-        return np.asarray(self._inverse_factor.T @ self._whitened)
+    def weights(self) -> Array:
+        """What each observation's correlation with a point adds to the prediction there."""
+        return np.asarray(self.inverse_factor.T @ self._whitened)
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """Mean and standard deviation (k,), without the noise, at `points` (k, d)."""
-        R = with_observations(points * self._scales, self._scaled, self._scales, self.observed_slopes)
-        explained = self._inverse_factor @ R.T
+        R = with_observations(points * self.scales, self.scaled, self.scales, self.observed_slopes)
+        explained = self.spread_factor @ R.T
         share = np.maximum(1.0 - np.einsum("ij,ij->j", explained, explained), 1e-14)
-        return self.mean + R @ self._weights, np.sqrt(self.variance * share)
+        return self.mean + R @ self.weights, np.sqrt(self.variance * share)
 
     def slopes(self, point: Array) -> tuple[float, float, Array, Array]:
         """Mean, standard deviation and their derivatives (d,) at one `point` (d,)."""
-        R, outer = slopes_with_observations(point * self._scales, self._scaled, self._scales, self.observed_slopes)
-        explained = self._inverse_factor @ R
+        R, outer = slopes_with_observations(point * self.scales, self.scaled, self.scales, self.observed_slopes)
+        explained = self.spread_factor @ R
         share = max(1.0 - float(explained @ explained), 1e-14)
         sd = float(np.sqrt(self.variance * share))
-        backed = self._inverse_factor.T @ explained
-        mean_slope = self._weights @ outer
+        backed = self.spread_factor.T @ explained
+        mean_slope = self.weights @ outer
         sd_slope = -self.variance / sd * (backed @ outer)
-        return self.mean + float(R @ self._weights), sd, mean_slope, sd_slope
+        return self.mean + float(R @ self.weights), sd, mean_slope, sd_slope
 
-    def believing(self, points: Array) -> GaussianProcess:
-        """The process as it would be if the values at `points` (k, d) were what it predicts there."""
+    def fantasised(self, points: Array) -> GaussianProcess:
+        """The process with what it predicts at `points` (k, d) for their values (Kriging believer: Ginsbourger, Le
+        Riche & Carraro 2010)."""
         if not len(points):
             return self
         values = np.append(self.values, self.predict(points)[0])
-        return replace(self, points=np.vstack([self.points, points]), values=values)
+        return replace(self, points=np.vstack([self.points, points]), values=values, known=self.factors)
 
     def near(self, point: Array, count: int) -> GaussianProcess:
         """The process of the `count` points nearest to `point` (d,) alone, fitted to them."""
         distances = ((self.points - point) ** 2).sum(axis=1)
         rows = np.sort(np.argsort(distances, kind="stable")[:count])
         slopes = None if self.observed_slopes is None else self.observed_slopes.among(rows)
-        local = replace(self, points=self.points[rows], values=self.values[rows], observed_slopes=slopes)
+        local = replace(self, points=self.points[rows], values=self.values[rows], observed_slopes=slopes, known=())
         if np.ptp(local.values) == 0.0:
             return local
         found, _ = fitted(local.points, local.values, self.groups, self.hyperparameters, slopes)
@@ -161,20 +227,20 @@ class GaussianProcess:
         """Mean and standard deviation (n,) at every point, predicted from all others (Rasmussen & Williams 2006,
         equation 5.12, of a value and its slopes together)."""
         n, slopes = len(self.values), self.observed_slopes
-        precision = np.einsum("ij,ij->j", self._inverse_factor, self._inverse_factor)[:n]
-        error, variance = self._weights[:n] / precision, 1.0 / precision
+        precision = np.einsum("ij,ij->j", self.inverse_factor, self.inverse_factor)[:n]
+        error, variance = self.weights[:n] / precision, 1.0 / precision
         if slopes is not None:
             for i, row in enumerate(slopes.rows.tolist()):
                 of_point = np.append(row, n + len(slopes.rows) * np.arange(len(slopes.columns)) + i)
-                L = self._inverse_factor[:, of_point]
+                L = self.inverse_factor[:, of_point]
                 covariance = np.linalg.inv(L.T @ L)
-                error[row], variance[row] = covariance[0] @ self._weights[of_point], covariance[0, 0]
+                error[row], variance[row] = covariance[0] @ self.weights[of_point], covariance[0, 0]
         return self.values - error, np.sqrt(self.variance * variance)
 
     def factor_of(self, trend: Array) -> float:
         """How much of `trend` (n,) is in the values beside a constant, by generalised least squares."""
         columns = np.column_stack([trend, np.ones(len(trend))])
-        found, *_ = np.linalg.lstsq(self._inverse_factor @ columns, self._inverse_factor @ self.values, rcond=None)
+        found, *_ = np.linalg.lstsq(self.inverse_factor @ columns, self.inverse_factor @ self.values, rcond=None)
         return float(found[0])
 
     def label_likelihood(self) -> float:
@@ -221,14 +287,15 @@ def _negative_posterior(
         h = start.at(logarithms)
         scales = 1.0 / h.lengths[groups]
         scaled = points / h.lengths[groups]
-        R = of_observations(scaled, scales, slopes)
+        R, first = of_observations(scaled, scales, slopes)
         noise = noise_of_observations(n, scales, slopes)
         R[np.diag_indices(size)] += h.noise * noise
-        factor, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1)
+        factor, failed = scipy.linalg.lapack.dpotrf(R, lower=1, clean=1, overwrite_a=1)
         if failed:
             return 1e25, np.zeros(count + 1)
         lower, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
-        inverse = np.tril(lower) + np.tril(lower, -1).T
+        inverse = lower + lower.T  # the factor's upper triangle is clean, and so is the inverse's
+        inverse[np.diag_indices(size)] *= 0.5
         ones = inverse[:, :n].sum(axis=1)
         mean = float(ones @ _observed(values, slopes)) / float(ones[:n].sum())
         residual = _observed(values - mean, slopes)
@@ -237,7 +304,7 @@ def _negative_posterior(
         z = (logarithms - prior_mean) / prior_sd
         value = 0.5 * size * np.log(variance) + float(np.log(np.diag(factor)).sum()) + 0.5 * float(z @ z)
         W = inverse - np.outer(weights, weights) / variance
-        along = along_length_scales(W, scaled, scales, slopes, h.noise)
+        along = along_length_scales(W, scaled, first, scales, slopes, h.noise)
         gradient = np.append(0.5 * along @ columns, 0.5 * h.noise * float((np.diag(W) * noise).sum()))
         return value, gradient + z / prior_sd
 

@@ -12,6 +12,8 @@ from designopt.lazy import scipy
 
 Array = NDArray[np.float64]
 
+ROOT_2PI = float(np.sqrt(2.0 * np.pi))
+
 
 @dataclass(frozen=True)
 class Boxes:
@@ -75,24 +77,35 @@ def expected_improvement(mean: Array, sd: Array, boxes: Boxes) -> Array:
 
 def improvement_slopes(mean: Array, sd: Array, boxes: Boxes) -> tuple[float, Array, Array]:
     """The expected gain at one design, and its derivatives (m,) by `mean` (m,) and `sd` (m,)."""
-    m = len(mean)
-    gains = np.stack([_gain(boxes, mean[j : j + 1, None], sd[j : j + 1, None], j)[0] for j in range(m)])
+    m, k = len(mean), len(boxes.upper)
+    gains, by_means, by_sds = np.empty((m, k)), np.empty((m, k)), np.empty((m, k))
+    for j, (edges, places) in enumerate(boxes.edges):
+        below, cdf, pdf = _below(edges, mean[j], sd[j])
+        upper, lower = places[k:], places[:k]
+        gains[j] = np.maximum(below[upper] - below[lower], 0.0)
+        by_means[j] = cdf[lower] - cdf[upper]
+        by_sds[j] = pdf[upper] - pdf[lower]
     by_mean, by_sd = np.empty(m), np.empty(m)
     for j in range(m):
-        others = np.prod(np.delete(gains, j, axis=0), axis=0)
-        high, low = ((edge[:, j] - mean[j]) / sd[j] for edge in (boxes.upper, boxes.lower))
-        by_mean[j] = float(((_cdf(low) - _cdf(high)) * others).sum())
-        by_sd[j] = float(((_pdf(high) - _pdf(low)) * others).sum())
+        others = np.prod([gains[i] for i in range(m) if i != j], axis=0)
+        by_mean[j], by_sd[j] = np.sum(by_means[j] * others), np.sum(by_sds[j] * others)
     return float(np.prod(gains, axis=0).sum()), by_mean, by_sd
 
 
 def _gain(boxes: Boxes, mean: Array, sd: Array, j: int) -> Array:
     """The expected length (n, k) of the part of side j of each box that lies above a normal value."""
     edges, places = boxes.edges[j]
-    z = (edges[None] - mean) / sd
-    below = np.where(np.isneginf(edges)[None], 0.0, sd * (np.where(np.isfinite(z), z, 0.0) * _cdf(z) + _pdf(z)))
+    below, _, _ = _below(edges[None], mean, sd)
     k = len(boxes.upper)
     return np.asarray(np.maximum(below[:, places[k:]] - below[:, places[:k]], 0.0))
+
+
+def _below(edges: Array, mean: Array | float, sd: Array | float) -> tuple[Array, Array, Array]:
+    """The expected length below each of the `edges` and above a normal value, and the cumulative and the density of the
+    standard normal distribution there; an edge may be -infinity."""
+    z = (edges - mean) / sd
+    cdf, pdf = _cdf(z), _pdf(z)
+    return sd * (np.where(np.isfinite(z), z, 0.0) * cdf + pdf), cdf, pdf
 
 
 def log_feasibility(mean: Array, sd: Array, equality: NDArray[np.bool_], band: Array) -> Array:
@@ -128,4 +141,4 @@ def _cdf(z: Array) -> Array:
 
 
 def _pdf(z: Array) -> Array:
-    return np.asarray(np.exp(-0.5 * np.clip(z, -40.0, 40.0) ** 2) / np.sqrt(2.0 * np.pi))
+    return np.asarray(np.exp(-0.5 * z * z) / ROOT_2PI)

@@ -98,11 +98,13 @@ def slopes_with_observations(at: Array, points: Array, scales: Array, slopes: Sl
     return np.concatenate(values), np.vstack(derivatives)
 
 
-def of_observations(points: Array, scales: Array, slopes: Slopes | None) -> Array:
-    """Correlations of all observations with each other, without noise."""
-    R = with_observations(points, points, scales, slopes)
+def of_observations(points: Array, scales: Array, slopes: Slopes | None) -> tuple[Array, Array]:
+    """Correlations of all observations with each other, without noise, and the derivative of the kernel between the
+    points (n, n)."""
+    R, kernel_slope = matern(squared_distances(points, points))
     if slopes is None:
-        return R
+        return R, kernel_slope
+    R = with_observations(points, points, scales, slopes)
     where = points[slopes.rows]
     squared = squared_distances(where, where)
     first, second = matern(squared)[1], higher(squared)[0]
@@ -113,7 +115,8 @@ def of_observations(points: Array, scales: Array, slopes: Slopes | None) -> Arra
             block = -4.0 * scales[j] * scales[k] * second * along * _apart(where, where, k)
             row.append(block - 2.0 * scales[j] ** 2 * first if j == k else block)
         blocks.append(row)
-    return np.block([[R[:, : len(points)], R[:, len(points) :]], [R[:, len(points) :].T, np.block(blocks)]])
+    n = len(points)
+    return np.block([[R[:, :n], R[:, n:]], [R[:, n:].T, np.block(blocks)]]), kernel_slope
 
 
 def noise_of_observations(count: int, scales: Array, slopes: Slopes | None) -> Array:
@@ -123,11 +126,12 @@ def noise_of_observations(count: int, scales: Array, slopes: Slopes | None) -> A
     return np.append(np.ones(count), np.repeat(SLOPE_VARIANCE * scales[slopes.columns] ** 2, len(slopes.rows)))
 
 
-def along_length_scales(W: Array, points: Array, scales: Array, slopes: Slopes | None, noise: float) -> Array:
+def along_length_scales(
+    W: Array, points: Array, first: Array, scales: Array, slopes: Slopes | None, noise: float
+) -> Array:
     """The sum of `W` times the derivative of the correlations, with their `noise`, by the logarithm of the length scale
-    of each column (d,); `W` is symmetric."""
+    of each column (d,); `W` is symmetric, `first` the derivative of the kernel between the points."""
     n = len(points)
-    first = matern(squared_distances(points, points))[1]
     # dR/dlog(length_k) = -2 first * (squared distance along k); the sum over pairs by matrix products
     A = W[:n, :n] * first
     if slopes is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,13 @@ from designopt.lazy import moocore
 from designopt.problem import EQUAL, Outcomes, Problem
 from designopt.solvers.surrogate.cokriging import CoKriging, better
 from designopt.solvers.surrogate.coordinates import Coordinates
-from designopt.solvers.surrogate.gaussian_process import GaussianProcess, Hyperparameters, first_guess, fitted
+from designopt.solvers.surrogate.gaussian_process import (
+    Factor,
+    GaussianProcess,
+    Hyperparameters,
+    first_guess,
+    fitted,
+)
 from designopt.solvers.surrogate.improvement import (
     Boxes,
     expected_improvement,
@@ -22,6 +29,7 @@ from designopt.solvers.surrogate.improvement import (
 )
 from designopt.solvers.surrogate.matern import Slopes
 from designopt.solvers.surrogate.scale import Scale
+from designopt.solvers.surrogate.stack import Together
 from designopt.space import Matrix
 
 Process = GaussianProcess | CoKriging
@@ -31,6 +39,8 @@ TINY = 1e-200
 #: Processes of success: their length scales over the root of the number of parameters, and their noise.
 SUCCESS_LENGTHS = (0.2, 0.1, 0.05, 0.025)
 SUCCESS_NOISE = 0.02
+#: Up to so many observations hyperparameters are fitted anew more often.
+SOON = 100
 #: From so many observations for each parameter on short length scales are tried.
 MANY = 10
 #: An equality that so many of the designs meet is one of classes: its process is that of success.
@@ -45,6 +55,8 @@ LEAST = 4
 #: How far the reference point lies beyond the worst of the front in each objective, in widths of the front; of the
 #: middle of all values where the front is shorter than this share of it: known by one end alone, it would hardly grow.
 BEYOND, SHORT = 0.1, 0.25
+#: Shares of the width of a front: what is gained by less in all objectives and lost by more in one is no part of it.
+LITTLE, MUCH = 0.01, 0.1
 
 
 @dataclass(frozen=True)
@@ -111,7 +123,27 @@ class Processes:
     boxes: Boxes | None
     front: Matrix
     """Designs of the present front, of the one with least violation as long as none is feasible."""
+    front_values: Matrix
+    """Their objectives (k, m), as the processes see them."""
     hypervolume: float
+    ends: Matrix
+    """The least value (m,) of each objective on the front, designs on their way counted."""
+    widths: Matrix
+    """The width (m,) of the front in each objective, of the middle of all values where the front is much shorter."""
+
+    def along_front(self, rng: np.random.Generator) -> int:
+        """The place of a design of the front: the one next to a value at random of an objective at random.
+
+        One that stands alone is taken more often than one among many.
+        """
+        values = self.front_values[:, int(rng.integers(self.front_values.shape[1]))]
+        return int(np.argmin(np.abs(values - rng.uniform(values.min(), values.max()))))
+
+    def toward_end(self, j: int) -> Processes:
+        """What is known of objective `j` alone: designs are compared by how much it is expected to fall below the end
+        of the front."""
+        end = self.ends[j : j + 1]
+        return replace(self, objectives=self.objectives[j : j + 1], boxes=Boxes.above(end[None], end))
 
     def cheap_share(self, feature: Matrix) -> float:
         """The share of the variance at `feature` (e,) that a cheap evaluation would take away, mean of all outputs."""
@@ -151,18 +183,23 @@ class Processes:
     def acquisition_slopes(self, feature: Matrix) -> tuple[float, Matrix]:
         """`acquisition` of one design and its derivatives (e,) by its features."""
         total, slopes = 0.0, np.zeros(len(feature))
+        of, m = self._together.slopes(feature), len(self.objectives)
         if self.boxes is not None:
-            mean, sd, d_mean, d_sd = _stacked_slopes(self.objectives, feature)
+            mean, sd, d_mean, d_sd = (part[:m] for part in of)
             gain, by_mean, by_sd = improvement_slopes(mean, sd, self.boxes)
             total += float(np.log(max(gain, TINY)))
             if gain > TINY:
                 slopes += (by_mean @ d_mean + by_sd @ d_sd) / gain
         if self.limits:
-            mean, sd, d_mean, d_sd = _stacked_slopes(self.limits, feature)
+            mean, sd, d_mean, d_sd = (part[m:] for part in of)
             value, by_mean, by_sd = feasibility_slopes(mean, sd, self.equality, EQUAL / self.limit_sizes)
             total += value
             slopes += by_mean @ d_mean + by_sd @ d_sd
         return total, slopes
+
+    @cached_property
+    def _together(self) -> Together:
+        return Together.of((*self.objectives, *self.limits))
 
 
 def _limit_values(problem: Problem, outcomes: Outcomes) -> Matrix:
@@ -186,14 +223,9 @@ def _stacked(processes: Sequence[Process], features: Matrix) -> tuple[Matrix, Ma
     return np.column_stack(mean), np.column_stack(sd)
 
 
-def _stacked_slopes(processes: Sequence[Process], feature: Matrix) -> tuple[Matrix, Matrix, Matrix, Matrix]:
-    mean, sd, d_mean, d_sd = zip(*(p.slopes(feature) for p in processes), strict=True)
-    return np.array(mean), np.array(sd), np.array(d_mean), np.array(d_sd)
-
-
 class Surrogate:
-    """Processes that follow the observations. Hyperparameters are fitted anew when there are a tenth more of them; how
-    values are seen is chosen anew when there are half as many more."""
+    """Processes that follow the observations. Hyperparameters are fitted anew when there are a tenth more of them, from
+    SOON observations on a fifth; how values are seen is chosen anew when there are half as many more."""
 
     def __init__(self, problem: Problem, noise: bool | None = None) -> None:
         """`noise` is the setting of the solver: None where the model tells."""
@@ -203,10 +235,12 @@ class Surrogate:
         self._equality = np.array([limit.equality for limit in problem.limits], dtype=bool)
         self._chosen: dict[str, _Chosen] = {}
         self._lengths: dict[str, tuple[float, int]] = {}
+        self._factors: dict[str, tuple[Factor, ...]] = {}
 
     def processes(self, seen: Observations, pending: Matrix, cheap: Observations | None = None) -> Processes:
-        """What is known with the designs `pending` (k, d) on their way, believed to give what is predicted. Processes
-        of objectives and limits learn from `cheap` evaluations where that makes them better."""
+        """What is known with the designs `pending` (k, d) on their way, taken to give what is predicted (Kriging
+        believer: Ginsbourger, Le Riche & Carraro 2010). Processes of objectives and limits learn from `cheap`
+        evaluations where that makes them better."""
         problem = self.problem
         good = ~seen.failed
         features = self.coordinates.features(seen.X)
@@ -245,31 +279,49 @@ class Surrogate:
         values = np.column_stack(
             [p.predict(features[good])[0] if p.hyperparameters.noise > NOISY else p.values for p in objectives]
         )
-        believed_objectives = tuple(p.believing(on_their_way) for p in objectives)
-        believed_limits = tuple(p.believing(on_their_way) for p in limits)
+        fantasised_objectives = tuple(p.fantasised(on_their_way) for p in objectives)
+        fantasised_limits = tuple(p.fantasised(on_their_way) for p in limits)
         if not feasible.any():
             nearest = X[self._nearest(seen)]
-            return Processes(scales, believed_objectives, believed_limits, equality, sizes, None, nearest, 0.0)
+            none = np.full(m, np.inf)
+            return Processes(
+                scales,
+                fantasised_objectives,
+                fantasised_limits,
+                equality,
+                sizes,
+                None,
+                nearest,
+                none[None],
+                0.0,
+                none,
+                none,
+            )
         on_front = _nondominated(values[feasible])
         front = values[feasible][on_front]
-        reference = _reference(front, values[feasible])
+        proper = front[_proper(front)]
+        widths = _widths(proper, values[feasible])
+        reference = proper.max(axis=0) + (BEYOND * widths if m > 1 else 0.0)
         expected = front
         if len(pending):
-            mean = np.column_stack([p.values[-len(pending) :] for p in believed_objectives])
+            mean = np.column_stack([p.values[-len(pending) :] for p in fantasised_objectives])
             kept = np.ones(len(pending), dtype=bool)
-            for p, is_equal in zip(believed_limits, equality, strict=True):
+            for p, is_equal in zip(fantasised_limits, equality, strict=True):
                 kept &= is_equal | (p.values[-len(pending) :] <= 0.0)
             expected = np.vstack([front, mean[kept]])
             expected = expected[_nondominated(expected)]
         return Processes(
             scales,
-            believed_objectives,
-            believed_limits,
+            fantasised_objectives,
+            fantasised_limits,
             equality,
             sizes,
             Boxes.above(expected, reference),
             X[feasible][on_front],
+            front,
             _hypervolume(front, reference),
+            expected.min(axis=0),
+            widths,
         )
 
     def _observed_slopes(self, seen: Observations, features: Matrix) -> list[Slopes | None]:
@@ -307,14 +359,17 @@ class Surrogate:
         alike = np.zeros(features.shape[1], dtype=np.int64)
 
         def process(length: float) -> GaussianProcess:
-            scaled = length * np.sqrt(len(self.problem.space.free))
-            return GaussianProcess(features, values, alike, Hyperparameters(np.array([scaled]), SUCCESS_NOISE))
+            lengths = np.array([length * np.sqrt(len(self.problem.space.free))])
+            hyperparameters = Hyperparameters(lengths, SUCCESS_NOISE, self.noisy)
+            return GaussianProcess(features, values, alike, hyperparameters, known=self._factors.get(name, ()))
 
         length, found_at = self._lengths.get(name, (SUCCESS_LENGTHS[0], 0))
         if n >= 1.1 * found_at:
             length = max(SUCCESS_LENGTHS, key=lambda one: process(one).label_likelihood())
             self._lengths[name] = length, n
-        return process(length)
+        found = process(length)
+        self._factors[name] = found.factors
+        return found
 
     def _with_cheap(
         self, name: str, known: tuple[Scale, GaussianProcess], cheap: tuple[Matrix, Matrix] | None
@@ -357,7 +412,7 @@ class Surrogate:
                 key=lambda choice: choice.badness,
             )
             self._chosen[name] = chosen
-        elif n >= 1.1 * chosen.fitted_at:
+        elif n >= (1.1 if chosen.fitted_at < SOON else 1.2) * chosen.fitted_at:
             scale = scales[chosen.scale]
             chosen = replace(
                 _Chosen.of(chosen.scale, features, scale, values, groups, chosen.hyperparameters, slopes),
@@ -366,7 +421,10 @@ class Surrogate:
             self._chosen[name] = chosen
         scale = scales[chosen.scale]
         seen_slopes = _seen(scale, values, slopes)
-        return scale, GaussianProcess(features, scale.seen(values), groups, chosen.hyperparameters, seen_slopes)
+        known = self._factors.get(name, ())
+        process = GaussianProcess(features, scale.seen(values), groups, chosen.hyperparameters, seen_slopes, known)
+        self._factors[name] = process.factors
+        return scale, process
 
 
 def _known(cheap: Observations, values: Matrix) -> tuple[Matrix, Matrix] | None:
@@ -411,14 +469,24 @@ class _Chosen:
         return cls(index, found, negative - density, len(values), len(values))
 
 
-def _reference(front: Matrix, values: Matrix) -> Matrix:
-    """The point (m,) that gains of hypervolume are counted from, for a `front` (k, m) of all `values` (n, m)."""
-    worst = front.max(axis=0)
-    if front.shape[1] == 1:
-        return np.asarray(worst)
+def _widths(front: Matrix, values: Matrix) -> Matrix:
+    """The width (m,) in each objective of a `front` (k, m) of all `values` (n, m)."""
     width, spread = np.ptp(front, axis=0), np.ptp(np.quantile(values, (0.1, 0.9), axis=0), axis=0)
-    beyond = BEYOND * np.where(width < SHORT * spread, spread, width)
-    return np.asarray(worst + np.where(beyond > 0.0, beyond, BEYOND))
+    width = np.where(width < SHORT * spread, spread, width)
+    return np.asarray(np.where(width > 0.0, width, 1.0))
+
+
+def _proper(front: Matrix) -> NDArray[np.bool_]:
+    """The points (k,) of a `front` (k, m) that no other one betters much for little (Geoffrion 1968).
+
+    A point that is next to dominated, as those at a bound of an objective often are, may be as bad as it likes in
+    others; a gain of hypervolume counted from there would be worth more than the front.
+    """
+    width = np.ptp(front, axis=0)
+    scaled = front / np.where(width > 0.0, width, 1.0)
+    loss = scaled[:, None] - scaled[None]  # (k, k, m): by how much the first is worse than the second
+    bettered = np.all(loss > -LITTLE, axis=2) & np.any(loss > MUCH, axis=2)
+    return np.asarray(~np.any(bettered, axis=1))
 
 
 def _nondominated(F: Matrix) -> NDArray[np.bool_]:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt.lazy import scipy, threadpoolctl
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, StageEnded
 from designopt.solvers.surrogate.candidates import TrustRegion, candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
+from designopt.solvers.surrogate.maximum import Bounds, Crowd, Maximum, apart, maximum
 from designopt.solvers.surrogate.model import Observations, Processes, Surrogate
 from designopt.space import Matrix
 
@@ -21,19 +21,21 @@ from designopt.space import Matrix
 OBJECTIVES = 4
 #: From this number of parameters on the search keeps to a trust region.
 MANY = 16
-#: Designs on a grid of this step, in ranges of the parameters: far below what a model resolves.
-GRID = 2.0**-26
 #: So many sets of candidates without a new design, and the space is exhausted.
 PATIENCE = 10
 #: How much a full evaluation tells: it leaves 1e-4 of the variance, of which this is the negative logarithm.
 KNOWN = 4.0 * float(np.log(10.0))
 #: Full evaluations that a search with cheap ones begins with, and cheap ones at most for each parameter.
 LEAST, CHEAP = 4, 20
-#: Where fewer than half of so many designs were improvements, every other one is chosen by what is known beside it.
+#: Every so many designs look for an end of the front, as long as it is expected to move by this share of the front.
+ENDS, END = 4, 0.01
+#: Where fewer than half of so many designs were improvements, about every other is chosen by what is known beside it.
 RECENT = 10
+#: Where a way to choose a design then promises less than this share of the hypervolume, the next one is tried.
+LITTLE = 1e-4
 
 
-@solver("gp", version=3)
+@solver("gp", version=4)
 class GaussianProcessSearch:
     """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and a few hundred evaluations at most.
 
@@ -43,8 +45,9 @@ class GaussianProcessSearch:
     Jones 1998; Gardner et al. 2014) and does not fail. As long as no design is feasible the probability alone decides.
     Integers, choices and conditions are searched as they are; noise is estimated where there may be some. Values are
     seen as they are or with large ones drawn in, whichever makes them more probable. Where less than half of the last
-    ten designs were improvements, every other one is chosen by a model of its surroundings alone. With 16 parameters or
-    more the search keeps to a trust region around the best designs (Eriksson et al. 2019).
+    ten designs were improvements, about every other one is chosen by a model of its surroundings alone. With several
+    objectives every fourth design aims at an end of the front. With 16 parameters or more the search keeps to a trust
+    region around the best designs (Eriksson et al. 2019).
 
     Designs are asked one by one, `look_ahead` of them at the same time: so many workers are busy, and each design is
     chosen as if those on their way gave what is predicted (Ginsbourger, Le Riche & Carraro 2010). Designs of
@@ -97,7 +100,10 @@ class GaussianProcessSearch:
         | None
     ) = None
 
-    gradients: Annotated[bool, Quantity("", "learn from the model's derivatives too, where it gives them")] = True
+    gradients: (
+        Annotated[bool, Quantity("", "learn from the model's derivatives too; not given: where the model gives them")]
+        | None
+    ) = None
 
     fidelity: Annotated[
         bool, Quantity("", "learn from cheap evaluations too, where the model says what makes one cheap")
@@ -109,16 +115,19 @@ class GaussianProcessSearch:
 
     def wants_gradient(self) -> bool:
         """Whether the model's derivatives are of use."""
-        return self.gradients
+        return self.gradients is not False
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is nothing to search for, or too many objectives."""
+        """Raises `InvalidSetting` when there is nothing to search for, too many objectives, or no derivatives."""
         if not problem.space.free:
             raise InvalidSetting("use", "gp needs a parameter that is free")
         if not problem.objectives:
             raise InvalidSetting("use", "gp needs an objective")
         if (m := len(problem.objectives)) > OBJECTIVES:
             raise InvalidSetting("use", f"gp takes at most {OBJECTIVES} objectives, not {m}; nsga3 takes more")
+        if self.gradients and not problem.gradients:
+            text = f"model '{problem.model.plugin.name}' has no derivatives; leave gradients out, or say false"
+            raise InvalidSetting("gradients", text)
         if self.fidelity and problem.cheap is not None and problem.model.plugin.has_check:
             try:
                 problem.cheap.model.build().check()
@@ -176,7 +185,7 @@ class _Search:
         count = max(wanted - int((~start.invalid).sum()), 0)
         self.cost = problem.fidelity.cost if problem.fidelity is not None and settings.fidelity else None
         self._cheap: list[Observations] = []
-        self._slopes = problem.gradients and settings.gradients and self.cost is None
+        self._slopes = problem.gradients and settings.wants_gradient() and self.cost is None
         self._seen = [Observations.of(problem, self._outcomes, self._slopes)]
         self.wanted = np.empty((0, d))
         """Designs that are to be evaluated cheaply before the next full evaluation."""
@@ -187,7 +196,8 @@ class _Search:
             self.wanted, count = _distinct(_spread(self._coordinates, cheap, rng)), LEAST
         self._first = self._new(_distinct(_spread(self._coordinates, count, rng)))
         self._recent: deque[bool] = deque(maxlen=RECENT)
-        self._small = self._told = self._since_cheap = 0
+        self._ends, self._misses = np.full(len(problem.objectives), np.inf), [0] * len(problem.objectives)
+        self._small = self._told = self._since_cheap = self._turns = 0
 
     @property
     def starting(self) -> bool:
@@ -239,78 +249,96 @@ class _Search:
         cheap = Observations.together(self._cheap) if self._cheap else None
         pending = np.array(self._pending).reshape(len(self._pending), seen.X.shape[1])
         processes = self._surrogate.processes(seen, pending, cheap)
-        bounds = None
-        if self._region is not None:
-            centre = processes.front[int(self._rng.integers(len(processes.front)))]
-            bounds = self._region.bounds(self._coordinates.coordinates(centre[None])[0])
-        elif processes.boxes is not None and self._stuck and self._rng.random() < 0.5:
-            processes, bounds = self._near(processes, seen.X[~seen.failed])
-        X = self._new(candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds))
-        if not len(X):
+        found = self._found(processes, seen.X[~seen.failed])
+        if found is None:
             return self._anything()
-        acquisition = processes.acquisition(self._coordinates.features(X))
-        order = np.argsort(-acquisition, kind="stable")
-        best, most = X[order[0]], float(acquisition[order[0]])
-        for i in _apart(self._coordinates.features(X), order, 2):
-            x, value = self._refined(processes, X[i], bounds)
-            if value > most and x.tobytes() not in self._asked:
-                best, most = x, value
+        best = seen.objectives[seen.feasible].min(axis=0, initial=np.inf)
+        if self.cost is None and (end := self._end(found, best)) is not None:
+            return end
         if self._settings.min_gain is not None and processes.boxes is not None:
-            small = np.exp(most) < self._settings.min_gain * processes.hypervolume
+            small = np.exp(found.value) < self._settings.min_gain * processes.hypervolume
             self._small = self._small + 1 if small else 0
             if self._small >= 2 * self._settings.look_ahead:
                 self.ended = f"no design has an expected gain of {self._settings.min_gain:.3g} any more"
                 return None
-        feature = self._coordinates.features(best[None])[0]
+        feature = self._coordinates.features(found.design[None])[0]
         if self.cost is not None and self._since_cheap >= self._settings.look_ahead:
             if 1.0 - processes.cheap_share(feature) < np.exp(-self.cost * KNOWN):
-                self.wanted = self._worth_a_look(best, X[order])
+                self.wanted = self._worth_a_look(found.design, found.others)
             self.paused = len(self.wanted) > 0
         self._since_cheap += 1
-        return None if self.paused else np.asarray(best)
+        return None if self.paused else found.design
+
+    def _found(self, processes: Processes, X: Matrix) -> Maximum | None:
+        """The next design, the known ones being `X` (n, d); None where there is no candidate."""
+        if self._region is not None:
+            centre = processes.front[int(self._rng.integers(len(processes.front)))]
+            return self._searched(processes, self._region.bounds(self._coordinates.coordinates(centre[None])[0]))
+        if processes.boxes is None or not self._stuck:
+            return self._searched(processes, None)
+        best = None
+        for way in self._ways(processes, X):
+            found = self._searched(*way)
+            if best is None or (found is not None and found.value > best.value):
+                best = found
+            if best is not None and np.exp(best.value) >= LITTLE * processes.hypervolume:
+                break
+        return best
+
+    def _ways(self, processes: Processes, X: Matrix) -> Iterator[tuple[Processes, Bounds | None, Crowd | None]]:
+        """Where a search that improves little looks, first by one of two ways, at random: around a design of the front,
+        and away from where much is known; and everywhere at last."""
+        near_first = self._rng.random() < 0.5
+        if near_first:
+            yield *self._near(processes, X), None
+        yield processes, None, Crowd(self._coordinates.coordinates(X))
+        if not near_first:
+            yield *self._near(processes, X), None
+        yield processes, None, None
+
+    def _searched(self, processes: Processes, bounds: Bounds | None, crowd: Crowd | None = None) -> Maximum | None:
+        X = candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds)
+        return maximum(self._coordinates, processes, X, bounds, self._asked, crowd)
+
+    def _end(self, found: Maximum, best: Matrix) -> Matrix | None:
+        """The design that is expected to move an end of the front most, where it is its turn and that is worth it.
+
+        It is looked for where the maximum was `found`; `best` are the least feasible values (m,) of the objectives. An
+        aim that left its end where it was doubles the time to the next one.
+        """
+        self._turns += 1
+        processes, m = found.processes, len(best)
+        if m == 1 or processes.boxes is None or self._turns % ENDS:
+            return None
+        turn, j = divmod(self._turns // ENDS, m)
+        moved = best[j] < self._ends[j]
+        if not moved and turn % 2 ** self._misses[j]:
+            return None
+        end = maximum(self._coordinates, processes.toward_end(j), found.others, found.bounds, self._asked)
+        if end is None or np.exp(end.value) <= END * processes.widths[j]:
+            return None
+        self._misses[j] = 0 if moved else self._misses[j] + 1
+        self._ends[j] = best[j]
+        return end.design
 
     def _worth_a_look(self, best: Matrix, others: Matrix) -> Matrix:
         """Designs for cheap evaluations at the price of one full one: the `best`, and others (n, d) that come after it,
         apart from each other."""
         X = np.array([x for x in (best, *others) if x.tobytes() not in self._known_cheap]).reshape(-1, len(best))
         count = max(int(1.0 / (self.cost or 1.0)), 1)
-        return np.asarray(X[list(_apart(self._coordinates.features(X), np.arange(len(X)), count))])
+        return np.asarray(X[list(apart(self._coordinates.features(X), np.arange(len(X)), count))])
 
-    def _near(self, processes: Processes, X: Matrix) -> tuple[Processes, tuple[Matrix, Matrix]]:
-        """Processes of the designs around one of the front, and the box in which they are."""
-        count = min(20 + 10 * X.shape[1], 100)
-        centre = processes.front[int(self._rng.integers(len(processes.front)))][None]
+    def _near(self, processes: Processes, X: Matrix) -> tuple[Processes, Bounds]:
+        """Processes of the designs around one of the front, few or many of them, and the box in which they are."""
+        d = X.shape[1]
+        few, many = np.log(5 * d), np.log(min(20 + 10 * d, 100))
+        count = int(np.exp(self._rng.uniform(min(few, many), many)))
+        centre = processes.front[processes.along_front(self._rng)][None]
         feature, u = self._coordinates.features(centre)[0], self._coordinates.coordinates(centre)[0]
         distances = ((self._coordinates.features(X) - feature) ** 2).sum(axis=1)
         beside = self._coordinates.coordinates(X[np.argsort(distances, kind="stable")[:count]])
         reach = float(np.abs(beside - u).max())
         return processes.near(feature, count), (np.clip(u - reach, 0.0, 1.0), np.clip(u + reach, 0.0, 1.0))
-
-    def _refined(self, processes: Processes, x: Matrix, bounds: tuple[Matrix, Matrix] | None) -> tuple[Matrix, float]:
-        """The design near `x` with the largest acquisition, real parameters moved only, and that value."""
-        columns, coordinates = self._coordinates.real_features, self._coordinates
-        active = coordinates.space.active(x[None])[0][coordinates.real]
-        columns, moving = columns[active], coordinates.real[active]
-        if not len(moving):
-            return x, -np.inf
-        feature = coordinates.features(x[None])[0]
-
-        def negative(u: Matrix) -> tuple[float, Matrix]:
-            value, slopes = processes.acquisition_slopes(_with(feature, columns, u))
-            return -value, -slopes[columns]
-
-        lower, upper = (np.zeros(len(x)), np.ones(len(x))) if bounds is None else bounds
-        box = list(zip(lower[moving], upper[moving], strict=True))
-        begin = np.clip(feature[columns], lower[moving], upper[moving])
-        found = scipy.optimize.minimize(
-            negative, begin, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": 20, "maxfun": 30}
-        )
-        U = coordinates.coordinates(x[None])
-        U[0, moving] = np.round(np.clip(found.x, 0.0, 1.0) / GRID) * GRID
-        design = coordinates.designs(U)
-        if coordinates.space.relation_violation(design)[0] > 0.0:
-            return x, -np.inf
-        return design[0], -float(found.fun)
 
     def _better(self, outcomes: Outcomes) -> bool:
         """Whether a design enters the front, or is nearer to the limits than all before while none is feasible."""
@@ -336,30 +364,28 @@ class _Search:
                 return np.asarray(X[0])
         if not self._asked:  # relations that hold nowhere: the run says so when it has seen designs that break them
             return np.asarray(self._coordinates.designs(self._rng.random((1, len(self._problem.space.free))))[0])
-        self.ended = "no design is left that was not evaluated"
+        self.ended = f"no design is left that was not evaluated{self._restricted()}"
         return None
+
+    def _restricted(self) -> str:
+        """What leaves so few designs."""
+        free, relations = self._problem.space.free, self._problem.space.relations
+        reasons = []
+        if all(p.kind != "real" for p in free):
+            values = " times ".join(
+                f"{len(p.values) if p.kind == 'choice' else round(p.high - p.low) + 1} of '{p.name}'" for p in free
+            )
+            reasons.append(f"the space has no real parameter ({values})")
+        if relations:
+            reasons.append(
+                f"of {256 * PATIENCE} random designs none keeps the relations: {', '.join(map(str, relations))}"
+            )
+        return f": {'; '.join(reasons)}" if reasons else ""
 
 
 def _distinct(X: Matrix) -> Matrix:
     """The rows of `X`, each once, in their order."""
     return np.asarray(X[np.sort(np.unique(X, axis=0, return_index=True)[1])])
-
-
-def _with(feature: Matrix, columns: NDArray[np.int64], u: Matrix) -> Matrix:
-    moved = feature.copy()
-    moved[columns] = u
-    return moved
-
-
-def _apart(E: Matrix, order: NDArray[np.int64], count: int) -> Iterator[int]:
-    """The first `count` of `order` that are not beside each other."""
-    taken: list[int] = []
-    for i in order[:64]:
-        if all(np.abs(E[i] - E[k]).max() > 0.05 for k in taken):
-            taken.append(int(i))
-            yield int(i)
-            if len(taken) == count:
-                return
 
 
 def _spread(coordinates: Coordinates, count: int, rng: np.random.Generator) -> Matrix:

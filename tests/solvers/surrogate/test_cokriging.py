@@ -72,11 +72,11 @@ def test_a_share_of_the_variance_is_that_of_the_cheap_values():
     assert sure.share(np.array([[0.5]])) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_what_is_believed_and_what_is_near_keep_both_levels():
+def test_what_is_fantasised_and_what_is_near_keep_both_levels():
     known, _ = both()
-    believed = known.believing(np.array([[0.2]]))
-    assert believed.predict(np.array([[0.2]]))[1][0] < 0.05
-    assert len(believed.values) == 5
+    fantasised = known.fantasised(np.array([[0.2]]))
+    assert fantasised.predict(np.array([[0.2]]))[1][0] < 0.05
+    assert len(fantasised.values) == 5
     near = known.near(np.array([0.5]), 3)
     assert len(near.points) == 3
     assert len(near.cheap.points) == 6

@@ -1,5 +1,7 @@
 """Gaussian-process regression: interpolation, slopes, hyperparameters, leave-one-out, against other computations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -84,11 +86,37 @@ def test_leaving_one_out_is_predicting_it_from_the_others():
     assert sd[7] ** 2 == pytest.approx(process.variance * (K[7, 7] - weights @ K[others, 7]), rel=1e-8)
 
 
-def test_believing_a_design_leaves_predictions_and_makes_them_surer():
+def test_a_fantasised_design_leaves_predictions_and_makes_them_surer():
     pending, at = np.array([[0.5, 0.5, 0.5]]), RNG.random((20, 3))
-    believed = PROCESS.believing(pending)
-    assert believed.predict(at)[0] == pytest.approx(PROCESS.predict(at)[0], abs=1e-3)
-    assert believed.predict(pending)[1][0] < 0.5 * PROCESS.predict(pending)[1][0]
+    fantasised = PROCESS.fantasised(pending)
+    assert fantasised.predict(at)[0] == pytest.approx(PROCESS.predict(at)[0], abs=1e-3)
+    assert fantasised.predict(pending)[1][0] < 0.5 * PROCESS.predict(pending)[1][0]
+
+
+def test_noise_of_a_model_without_any_leaves_known_designs_certain():
+    # Re-interpolation (Forrester, Keane & Bressloff 2006): the mean smooths jumps, deviations vanish at known designs.
+    jumps, lengths = np.sign(POINTS[:, 0] - 0.5), np.array([0.6, 1.1, 4.0])
+    measured, computed = (
+        GaussianProcess(POINTS, jumps, GROUPS, Hyperparameters(lengths, 1e-3, noisy)) for noisy in (True, False)
+    )
+    assert computed.predict(POINTS)[0] == pytest.approx(measured.predict(POINTS)[0], rel=1e-12)
+    assert (computed.predict(POINTS)[1] < 0.01 * measured.predict(POINTS)[1]).all()
+    one = computed.slopes(POINTS[3] + 0.1)
+    assert one[1] == pytest.approx(float(computed.predict(POINTS[3:4] + 0.1)[1][0]), rel=1e-9)
+
+
+@pytest.mark.parametrize("noisy", [True, False])
+def test_a_factor_that_is_carried_on_gives_the_same_predictions(noisy):
+    h, at = Hyperparameters(np.array([0.6, 1.1, 4.0]), 1e-5, noisy), RNG.random((9, 3))
+    first = GaussianProcess(POINTS[:20], VALUES[:20], GROUPS, h)
+    whole = GaussianProcess(POINTS, VALUES, GROUPS, h)
+    carried = replace(whole, known=first.factors)
+    assert len(first.factors) == (1 if noisy else 2)
+    assert first.factors[0].carried_on(whole.scaled, h.noise) == pytest.approx(whole.inverse_factor, rel=1e-6, abs=1e-6)
+    for mine, other in zip(carried.predict(at), whole.predict(at), strict=True):
+        assert mine == pytest.approx(other, rel=1e-6)
+    assert first.factors[0].carried_on(whole.scaled[1:], h.noise) is None  # other points
+    assert first.factors[0].carried_on(whole.scaled, 2.0 * h.noise) is None  # another noise
 
 
 def test_the_same_point_twice_is_no_trouble():
@@ -135,7 +163,7 @@ WITH_SLOPES = GaussianProcess(
 
 def test_correlations_of_slopes_are_the_differences_of_those_of_values():
     scales, h = 1.0 / np.array([0.6, 1.1, 4.0]), 1e-4
-    known = of_observations(POINTS * scales, scales, WITH_SLOPES.observed_slopes)
+    known, _ = of_observations(POINTS * scales, scales, WITH_SLOPES.observed_slopes)
     shifts = [(None, 0.0)] + [(j, sign * h) for j in (0, 1) for sign in (1.0, -1.0)]
     every = np.vstack([POINTS if j is None else POINTS[ROWS] + s * np.eye(3)[j] for j, s in shifts])
     K, n, r = kernel(every, every, [0.6, 1.1, 4.0]), len(POINTS), len(ROWS)

@@ -48,7 +48,7 @@ def surrogate(result: Result) -> Section | None:
     searches = [search for stage in result.study.stages if (search := _gp(stage.solver, problem)) is not None]
     if not searches or not problem.objectives:
         return None
-    slopes = problem.gradients and bool(searches[-1].get("gradients")) and result.cheap is None
+    slopes = problem.gradients and searches[-1].get("gradients") is not False and result.cheap is None
     seen = Observations.of(problem, [result.outcomes], slopes) if len(result.outcomes) else None
     if seen is None or int((~seen.failed).sum()) < 4 or len(seen.X) > DESIGNS:
         return None

@@ -1,0 +1,115 @@
+"""Where acquisition is largest: the best of many candidates, moved along the slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.lazy import scipy
+from designopt.solvers.surrogate.coordinates import Coordinates
+from designopt.solvers.surrogate.matern import squared_distances
+from designopt.solvers.surrogate.model import Processes
+from designopt.space import Matrix
+
+#: Lower and upper corner (d,) in coordinates from 0 to 1.
+Bounds = tuple[Matrix, Matrix]
+
+#: Designs on a grid of this step, in ranges of the parameters: far below what a model resolves.
+GRID = 2.0**-26
+#: How far designs around a place may be from it, in ranges of the parameters.
+CLOSE = 0.02
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Known designs at the coordinates `U` (n, d), where they are so many that a process of them alone knows better."""
+
+    U: Matrix
+
+    def surrounds(self, U: Matrix) -> NDArray[np.bool_]:
+        """Whether each place of `U` (k, d) has ``2 d + 2`` known designs within CLOSE, times the root of d."""
+        d = U.shape[1]
+        return np.asarray((squared_distances(U, self.U) < d * CLOSE**2).sum(axis=1) >= 2 * d + 2)
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """The `design` (d,) with the largest acquisition and this `value`, the candidates `others` (n, d) in the order of
+    theirs, and what it was looked for with."""
+
+    design: Matrix
+    value: float
+    others: Matrix
+    processes: Processes
+    bounds: Bounds | None
+
+
+def maximum(
+    coordinates: Coordinates,
+    processes: Processes,
+    candidates: Matrix,
+    bounds: Bounds | None,
+    asked: Collection[bytes],
+    crowd: Crowd | None = None,
+) -> Maximum | None:
+    """The best design from `candidates` (n, d), within `bounds` if given and away from the `crowd`; None if all were
+    `asked` for."""
+    X = np.array([x for x in candidates + 0.0 if x.tobytes() not in asked]).reshape(-1, candidates.shape[1])
+    if not len(X):
+        return None
+    if crowd is not None and (free := ~crowd.surrounds(coordinates.coordinates(X))).any():
+        X = X[free]
+    E = coordinates.features(X)
+    acquisition = processes.acquisition(E)
+    order = np.argsort(-acquisition, kind="stable")
+    best, most = X[order[0]], float(acquisition[order[0]])
+    for i in apart(E, order, 2):
+        x, value = _refined(coordinates, processes, X[i], bounds)
+        if crowd is not None and crowd.surrounds(coordinates.coordinates(x[None]))[0]:
+            continue
+        if value > most and x.tobytes() not in asked:
+            best, most = x, value
+    return Maximum(best, most, X[order], processes, bounds)
+
+
+def apart(E: Matrix, order: NDArray[np.int64], count: int) -> Iterator[int]:
+    """The first `count` of `order` that are not beside each other."""
+    taken: list[int] = []
+    for i in order[:64]:
+        if all(np.abs(E[i] - E[k]).max() > 0.05 for k in taken):
+            taken.append(int(i))
+            yield int(i)
+            if len(taken) == count:
+                return
+
+
+def _refined(coordinates: Coordinates, processes: Processes, x: Matrix, bounds: Bounds | None) -> tuple[Matrix, float]:
+    """The design near `x` with the largest acquisition, real parameters moved only, and that value."""
+    columns = coordinates.real_features
+    active = coordinates.space.active(x[None])[0][coordinates.real]
+    columns, moving = columns[active], coordinates.real[active]
+    if not len(moving):
+        return x, -np.inf
+    feature = coordinates.features(x[None])[0]
+
+    def negative(u: Matrix) -> tuple[float, Matrix]:
+        moved = feature.copy()
+        moved[columns] = u
+        value, slopes = processes.acquisition_slopes(moved)
+        return -value, -slopes[columns]
+
+    lower, upper = (np.zeros(len(x)), np.ones(len(x))) if bounds is None else bounds
+    box = list(zip(lower[moving], upper[moving], strict=True))
+    begin = np.clip(feature[columns], lower[moving], upper[moving])
+    found = scipy.optimize.minimize(
+        negative, begin, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": 20, "maxfun": 30}
+    )
+    U = coordinates.coordinates(x[None])
+    U[0, moving] = np.round(np.clip(found.x, 0.0, 1.0) / GRID) * GRID
+    design = coordinates.designs(U)
+    if coordinates.space.relation_violation(design)[0] > 0.0:
+        return x, -np.inf
+    return design[0], -float(found.fun)

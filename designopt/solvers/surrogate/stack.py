@@ -1,0 +1,87 @@
+"""Processes of the same points as one: what a search along slopes asks for is computed for all of them together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from designopt.solvers.surrogate.cokriging import CoKriging
+from designopt.solvers.surrogate.gaussian_process import GaussianProcess
+from designopt.solvers.surrogate.matern import Array, matern
+
+
+@dataclass(frozen=True)
+class Stack:
+    """p processes of n points each, without observed slopes: inverse length `scales` (p, d), points in length scales
+    `scaled` (p, n, d), `inverse` factors (p, n, n), `weights` (p, n), `mean` and `variance` (p,)."""
+
+    scales: Array
+    scaled: Array
+    inverse: Array
+    weights: Array
+    mean: Array
+    variance: Array
+
+    @classmethod
+    def of(cls, processes: Sequence[GaussianProcess]) -> Stack:
+        """Those of `processes`, which are one at least."""
+        return cls(
+            np.stack([p.scales for p in processes]),
+            np.stack([p.scaled for p in processes]),
+            np.stack([p.spread_factor for p in processes]),
+            np.stack([p.weights for p in processes]),
+            np.array([p.mean for p in processes]),
+            np.array([p.variance for p in processes]),
+        )
+
+    def slopes(self, point: Array) -> tuple[Array, Array, Array, Array]:
+        """Means and standard deviations (p,), without the noise, and their derivatives (p, d) at one `point` (d,)."""
+        apart = (point * self.scales)[:, None, :] - self.scaled
+        R, first = matern(np.einsum("pnd,pnd->pn", apart, apart))
+        explained = (self.inverse @ R[:, :, None])[:, :, 0]
+        share = np.maximum(1.0 - np.einsum("pn,pn->p", explained, explained), 1e-14)
+        sd = np.sqrt(self.variance * share)
+        backed = (explained[:, None, :] @ self.inverse)[:, 0, :]
+        # dR_i/dx_j = 2 first_i apart_ij scale_j
+        both = np.stack([self.weights * first, backed * first], axis=1) @ apart  # (p, 2, d)
+        by_mean, by_sd = 2.0 * self.scales * both[:, 0], 2.0 * self.scales * both[:, 1]
+        mean = self.mean + np.einsum("pn,pn->p", R, self.weights)
+        return mean, sd, by_mean, -(self.variance / sd)[:, None] * by_sd
+
+
+@dataclass(frozen=True)
+class Together:
+    """All processes of one moment: `stacks`, the places of their processes, and the processes of their own kind."""
+
+    stacks: tuple[Stack, ...]
+    stacked: tuple[tuple[int, ...], ...]
+    others: dict[int, GaussianProcess | CoKriging]
+
+    @classmethod
+    def of(cls, processes: Sequence[GaussianProcess | CoKriging]) -> Together:
+        """Those without slopes or cheap values are stacked with others of as many points."""
+        alike: dict[int, list[int]] = defaultdict(list)
+        others = {}
+        for i, p in enumerate(processes):
+            if isinstance(p, GaussianProcess) and p.observed_slopes is None:
+                alike[len(p.points)].append(i)
+            else:
+                others[i] = p
+        stacks = tuple(
+            Stack.of([p for i in places if isinstance(p := processes[i], GaussianProcess)]) for places in alike.values()
+        )
+        return cls(stacks, tuple(map(tuple, alike.values())), others)
+
+    def slopes(self, point: Array) -> tuple[Array, Array, Array, Array]:
+        """Means and standard deviations (p,), without the noise, and their derivatives (p, d) at one `point` (d,)."""
+        count = sum(map(len, self.stacked)) + len(self.others)
+        values, derivatives = np.empty((2, count)), np.empty((2, count, len(point)))
+        for places, stack in zip(self.stacked, self.stacks, strict=True):
+            chosen = list(places)
+            values[0, chosen], values[1, chosen], derivatives[0, chosen], derivatives[1, chosen] = stack.slopes(point)
+        for i, p in self.others.items():
+            values[0, i], values[1, i], derivatives[0, i], derivatives[1, i] = p.slopes(point)
+        return values[0], values[1], derivatives[0], derivatives[1]
