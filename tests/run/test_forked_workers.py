@@ -59,6 +59,17 @@ def test_a_process_that_takes_the_place_of_a_killed_one_is_as_the_first(monkeypa
     assert "ensure_running" not in vars(forkserver._forkserver)
 
 
+def test_a_temporary_folder_whose_path_is_too_long_for_a_socket_is_passed_over(tmp_path, monkeypatch):
+    long = tmp_path / ("long" * 25)
+    long.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(long))
+    monkeypatch.setitem(multiprocessing.current_process()._config, "tempdir", None)
+    with forked():
+        assert _born()[0] == (True, False, False)
+        assert os.path.dirname(os.path.dirname(forkserver._forkserver._forkserver_address)) == "/tmp"
+    assert list(long.iterdir()) == []
+
+
 class _Killing(Recorder):
     """Kills the process that workers come from when some designs are recorded."""
 

@@ -23,7 +23,7 @@ SETTINGS = {
     "dual_annealing": [{}, {"polish": True}],
     "full_factorial": [{"levels": 3}],
     "genetic": [{"population": 8}],
-    "gp": [{"startup": 4, "look_ahead": 2, "candidates": 32}],
+    "gp": [{"startup": 4, "look_ahead": 2, "candidates": 16}],
     "halton": [{"samples": 23}],
     "latin_hypercube": [{"samples": 23}],
     "least_squares": [{}, {"differences": "central", "starts": 2}],
@@ -44,7 +44,7 @@ SETTINGS = {
 }
 
 #: Designs to be asked for, where they are not 24: what fits a test while the solver learns from them.
-BUDGETS = {"gp": 10, "tpe": 6}
+BUDGETS = {"gp": 8, "tpe": 6}
 
 #: Optional packages without which a solver cannot be tried.
 EXTRAS = {"tpe": "optuna", "morris": "SALib", "sobol_indices": "SALib"}

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -29,6 +31,8 @@ NEEDED = (
 )
 #: ... and what those of this problem need if this process needed it to read the study.
 HEAVY = ("casadi", "scipy.sparse", "scipy.interpolate", "scipy.optimize")
+#: Bytes that the path of a socket may have, and those of its name there.
+SOCKET, NAME = 107, len("/listener-12345678")
 
 
 #: One such process is started at a time.
@@ -63,6 +67,7 @@ def forked() -> Iterator[None]:
 
     def ensure_running() -> None:
         with _as_origin():
+            _within_reach()
             start()
 
     server.ensure_running = ensure_running
@@ -74,6 +79,17 @@ def forked() -> Iterator[None]:
         del server.ensure_running
         server._preload_modules, utils._forkserver_preload_set = before
         _end(server)
+
+
+def _within_reach() -> None:
+    """Have multiprocessing put its sockets below /tmp where TMPDIR is too long for the path of a socket."""
+    from multiprocessing import current_process, util
+
+    config: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
+    folder = config.get("tempdir") or os.path.join(tempfile.gettempdir(), "pymp-12345678")
+    if len(os.fsencode(folder)) + NAME > SOCKET:
+        config["tempdir"] = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
+        util.Finalize(None, shutil.rmtree, args=(config["tempdir"], True), exitpriority=-100)
 
 
 def _end(server: Any) -> None:
