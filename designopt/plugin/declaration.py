@@ -58,6 +58,12 @@ def model(
     for the same design, and only in studies with a solver that wants derivatives. An output or input left out, a value
     that is not finite, or `Diverged` mean that the derivative is not known.
 
+    A class may have ``check()``, which raises `InvalidSetting` for settings that do not fit each other;
+    ``check_space(parameters)`` and ``check_scenario(conditions)``, which give or raise `InvalidSetting` for parameters
+    and scenarios that it cannot do with; and ``trajectory_problem(scenario)``, its evaluation as an optimal-control
+    problem, for the solver ``collocation``. Its class attribute ``later_settings`` names settings that it has got
+    since: studies that leave them at their defaults keep their keys.
+
     A class may have ``batch(designs, scenarios[, arrays])`` besides, and a class attribute `batch_size`, the number of
     evaluations that it likes to compute in one call. Row i is design i in scenario i; it returns a sequence with what
     `evaluate` would return for each row, or the exception that `evaluate` would raise. What it says of one row must not

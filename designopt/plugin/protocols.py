@@ -93,7 +93,12 @@ class StatesTrajectory(Protocol):
 
 
 class Solver(Protocol):
-    """Asks for designs and learns from their outcomes."""
+    """Asks for designs and learns from their outcomes.
+
+    What it needs and uses is said by class attributes, each with a default: ``needs_budget``, ``uses_start``,
+    ``needs_objectives``, ``needs_parameters``, ``takes_designs``, ``objectives``, ``wants_gradient``, ``wants_cheap``
+    (see `designopt.solver`), and ``later_settings`` as models have it.
+    """
 
     def solve(self, problem: Any, evaluate: Any, rng: np.random.Generator, start: Any) -> str | None:
         """Search; ``evaluate(X)`` of designs (n, d) gives `designopt.problem.Outcomes`. A sentence why it ended, or
