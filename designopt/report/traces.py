@@ -96,15 +96,24 @@ def scenario_names(result: Result) -> list[str]:
     return [scenario.name for scenario in result.problem.scenarios]
 
 
+def beside(count: int, gap: float) -> list[list[float]]:
+    """Domains of `count` axes beside each other, from the left, `gap` apart."""
+    size = (1.0 - gap * (count - 1)) / count
+    return [[k * (size + gap), k * (size + gap) + size] for k in range(count)]
+
+
+def above(count: int, gap: float) -> list[list[float]]:
+    """Domains of `count` axes above each other, from the top, `gap` apart."""
+    return [[max(1.0 - right, 0.0), 1.0 - left] for left, right in beside(count, gap)]
+
+
 def stacked_axes(rows: Sequence[tuple[str, Trace]], *, gap: float = 0.06) -> tuple[list[str], dict[str, Trace]]:
     """Axes one above the other, the first on top, over one x axis: what traces call them, and what the layout does.
 
     `rows` are titles with further attributes of the axes; the x axis belongs to the last one (``anchor``).
     """
-    size = (1.0 - gap * (len(rows) - 1)) / len(rows)
     numbers = ["", *map(str, range(2, len(rows) + 1))]
     axes = {}
-    for k, (number, (title, more)) in enumerate(zip(numbers, rows, strict=True)):
-        top = 1.0 - k * (size + gap)
-        axes[f"yaxis{number}"] = axis(title, domain=[max(top - size, 0.0), top], **more)
+    for number, domain, (title, more) in zip(numbers, above(len(rows), gap), rows, strict=True):
+        axes[f"yaxis{number}"] = axis(title, domain=domain, **more)
     return [f"y{number}" for number in numbers], axes

@@ -22,6 +22,7 @@ from designopt.report.page.page import page, write_page
 from designopt.report.parts.answer.overview import computing_time, duration
 from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
+from designopt.report.traces import above, beside
 from designopt.store.result import Result
 from designopt.study.language import units
 
@@ -268,18 +269,14 @@ def _nondominated(entries: list[ComparedStore], fronts: list[NDArray[np.intp]]) 
 def _planes(entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Figure:
     """Every pair of the common objectives, one colour and symbol for each store."""
     m = min(len(objectives), PAIRED)
-    gap = 0.08 if m > 2 else 0.0
-    size = (1.0 - gap * (m - 2)) / (m - 1)
+    across, down = beside(m - 1, 0.08), above(m - 1, 0.08)
     labels = [plain(f"{with_unit(o.name, o.unit)} ({o.direction})") for o in objectives]
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     for k, (x, y) in enumerate(combinations(range(m), 2), start=1):
         suffix = "" if k == 1 else str(k)
-        left, top = x * (size + gap), 1.0 - (y - 1) * (size + gap)
-        axes[f"xaxis{suffix}"] = axis(labels[x] if y == m - 1 else "", domain=[left, left + size], anchor=f"y{suffix}")
-        axes[f"yaxis{suffix}"] = axis(
-            labels[y] if x == 0 else "", domain=[max(top - size, 0.0), top], anchor=f"x{suffix}"
-        )
+        axes[f"xaxis{suffix}"] = axis(labels[x] if y == m - 1 else "", domain=across[x], anchor=f"y{suffix}")
+        axes[f"yaxis{suffix}"] = axis(labels[y] if x == 0 else "", domain=down[y - 1], anchor=f"x{suffix}")
         for i, (e, every) in enumerate(zip(entries, fronts, strict=True)):
             rows = thinned(every, DRAWN)
             data.append(

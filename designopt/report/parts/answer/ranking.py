@@ -12,6 +12,7 @@ from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.designs import called
 from designopt.report.labels import number, objective_labels, objective_values, plain, plural, titled
 from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import beside
 from designopt.store.result import Result
 
 #: More designs are no comparison any more: the front and the map show them.
@@ -61,7 +62,7 @@ def _bars(result: Result, values: NDArray[np.float64], rows: Rows, names: list[s
     short = [plain(name if len(name) <= LETTERS else name[: LETTERS - 1] + "…") for name in names]
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
-    width = 0.94 / m
+    domains = beside(m, 0.06 / m)
     for j, label in enumerate(objective_labels(result.problem)):
         suffix = "" if j == 0 else str(j + 1)
         scale = scale_for(values[rows, j])
@@ -71,8 +72,7 @@ def _bars(result: Result, values: NDArray[np.float64], rows: Rows, names: list[s
         data.append({**kind, "x": values[rows, j], "y": list(range(len(rows))), "xaxis": f"x{suffix}", "text": short,
                      "textposition": "none", "hovertemplate": "%{text}: <b>%{x:.4~g}</b><extra></extra>",
                      "name": plain(label)})  # fmt: skip
-        domain = [j / m, j / m + width]
-        axes[f"xaxis{suffix}"] = axis(titled(label, 90 // m), domain=domain, anchor="y", **scale)
+        axes[f"xaxis{suffix}"] = axis(titled(label, 90 // m), domain=domains[j], anchor="y", **scale)
     axes["yaxis"] = {"tickvals": list(range(len(rows))), "ticktext": short, "autorange": "reversed", "automargin": True}
     return Figure(
         "Objectives of every design",

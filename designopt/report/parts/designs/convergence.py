@@ -11,6 +11,7 @@ from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import number, plain, with_unit
 from designopt.report.section import Figure, Section
+from designopt.report.traces import above
 from designopt.store.result import Result
 
 Matrix = NDArray[np.float64]
@@ -91,8 +92,7 @@ def _best(result: Result) -> Figure:
     """Best feasible value of each objective so far, as steps, one above the other."""
     outcomes, objectives = result.outcomes, result.problem.objectives
     m = len(objectives)
-    gap = 0.06 if m > 1 else 0.0
-    size = (1.0 - gap * (m - 1)) / m
+    domains = above(m, 0.06)
     data: list[dict[str, Any]] = []
     titles: list[dict[str, Any]] = []
     axes: dict[str, Any] = {"xaxis": axis("designs asked for", anchor=f"y{m}" if m > 1 else "y")}
@@ -104,8 +104,7 @@ def _best(result: Result) -> Figure:
         )
         steps = steps[np.isfinite(running[steps])]
         suffix = "" if j == 0 else str(j + 1)
-        top = 1.0 - j * (size + gap)
-        axes[f"yaxis{suffix}"] = axis("", domain=[max(top - size, 0.0), top], **_ticks(objective.sign * running[steps]))
+        axes[f"yaxis{suffix}"] = axis("", domain=domains[j], **_ticks(objective.sign * running[steps]))
         data.append(
             {
                 "type": "scatter",
@@ -123,7 +122,7 @@ def _best(result: Result) -> Figure:
             {
                 "text": f"<b>{plain(with_unit(objective.name, objective.unit))}</b>",
                 "x": 1,
-                "y": top,
+                "y": domains[j][1],
                 "xref": "paper",
                 "yref": "paper",
                 "xanchor": "right",

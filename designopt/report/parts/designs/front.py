@@ -29,6 +29,7 @@ from designopt.report.labels import (
 )
 from designopt.report.parts.answer.best import without_feasible
 from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import above, beside
 from designopt.store.result import Result
 
 Rows = NDArray[np.intp]
@@ -164,8 +165,8 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     values = objective_values(result)
     labels = [titled(t, room) for t in objective_labels(problem)]
     pairs = list(combinations(range(m), 2))
-    gap = 0.08 if m > 2 else 0.0
-    size = (1.0 - gap * (m - 2)) / (m - 1)
+    across, down = beside(m - 1, 0.08), above(m - 1, 0.08)
+    size = across[0][1]
     data: list[dict[str, Any]] = []
     designs: dict[int, Rows] = {}
     axes: dict[str, Any] = {}
@@ -180,17 +181,16 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     for k, (x, y) in enumerate(pairs, start=1):
         column, line = x, y - 1
         suffix = "" if k == 1 else str(k)
-        left, top = column * (size + gap), 1.0 - line * (size + gap)
         axes[f"xaxis{suffix}"] = axis(
             labels[x] if line == m - 2 else "",
-            domain=[left, left + size],
+            domain=across[column],
             anchor=f"y{suffix}",
             range=ranges[x],
             **scales[x],
         )
         axes[f"yaxis{suffix}"] = axis(
             labels[y] if column == 0 else "",
-            domain=[max(top - size, 0.0), top],
+            domain=down[line],
             anchor=f"x{suffix}",
             range=ranges[y],
             **scales[y],

@@ -26,6 +26,7 @@ from designopt.report.labels import (
     with_unit,
 )
 from designopt.report.section import Figure, Section, Selector
+from designopt.report.traces import above, beside
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
@@ -241,16 +242,14 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
     pairs = list(combinations(range(d), 2))
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
-    gap = 0.07 if d > 2 else 0.0
-    size = (1.0 - gap * (d - 2)) / max(d - 1, 1)
+    across, down = beside(max(d - 1, 1), 0.07), above(max(d - 1, 1), 0.07)
     room = {1: 70, 2: 70, 3: 34, 4: 24}.get(d, 18)
     for k, (x, y) in enumerate(pairs or [(0, 0)], start=1):
         suffix = "" if k == 1 else str(k)
-        left, top = x * (size + gap), 1.0 - (max(y, 1) - 1) * (size + gap)
         bottom = max(y, 1) == max(d - 1, 1)
         axes[f"xaxis{suffix}"] = axis(
             titled(parameter_label(free[x]), room) if bottom else "",
-            domain=[left, left + size],
+            domain=across[x],
             anchor=f"y{suffix}",
             showticklabels=bottom,
             **_few_ticks(free[x], d),
@@ -262,7 +261,7 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
         )
         axes[f"yaxis{suffix}"] = axis(
             up.pop("title"),
-            domain=[max(top - size, 0.0), top],
+            domain=down[max(y, 1) - 1],
             anchor=f"x{suffix}",
             showticklabels=x == 0,
             **up,

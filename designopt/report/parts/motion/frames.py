@@ -86,6 +86,6 @@ class Frames:
 def _word(result: Result, array: str, value: Any) -> str:
     """What a status means, where the model declares it."""
     declared = result.problem.model.plugin.arrays.get(array)
-    categories = getattr(declared, "categories", ()) if declared else ()
+    categories = declared.categories if declared else ()
     whole = int(value)
     return str(categories[whole]) if 0 <= whole < len(categories) else str(whole)

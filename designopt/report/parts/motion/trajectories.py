@@ -13,6 +13,7 @@ from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, plain, with_unit
 from designopt.report.section import Figure, Section, Selector, Table
+from designopt.report.traces import above
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
@@ -148,19 +149,17 @@ def choosable(
 def stacked(rows: Sequence[tuple[str, str, Sequence[dict[str, Any]]]], x_title: str) -> dict[str, Any]:
     """Plots one above the other over one axis: (name, unit, traces) each."""
     m = len(rows)
-    gap = 0.25 / max(m, 1) if m > 1 else 0.0
-    size = (1.0 - gap * (m - 1)) / m
+    domains = above(m, 0.25 / m)
     data: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     axes: dict[str, Any] = {"xaxis": axis(x_title, anchor=f"y{m}" if m > 1 else "y")}
     for j, (name, unit, traces) in enumerate(rows):
         suffix = "" if j == 0 else str(j + 1)
-        top = 1.0 - j * (size + gap)
-        axes[f"yaxis{suffix}"] = axis("", domain=[max(top - size, 0.0), top], nticks=5)
+        axes[f"yaxis{suffix}"] = axis("", domain=domains[j], nticks=5)
         data += [{**trace, "yaxis": f"y{suffix}"} for trace in traces]
         notes.append({
-            "text": f"<b>{plain(with_unit(name, unit))}</b>", "x": 0, "y": top, "xref": "paper", "yref": "paper",
-            "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 12},
+            "text": f"<b>{plain(with_unit(name, unit))}</b>", "x": 0, "y": domains[j][1], "xref": "paper",
+            "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False, "font": {"size": 12},
         })  # fmt: skip
     return {"data": data, "layout": bare_layout(**axes, annotations=notes)}
 
