@@ -119,6 +119,7 @@ def _is_plugin(name: str, plugin_files: tuple[str, ...]) -> bool:
 def _plugin(
     name: str, plugin_files: tuple[str, ...], overrides: tuple[str, ...] = (), data: dict[str, str] | None = None
 ) -> None:
+    from designopt.store.beside import meant
     from designopt.study.language.checking.settings import describe
     from designopt.study.language.errors import StudyError, render_text
     from designopt.study.load import plugin_with
@@ -132,7 +133,8 @@ def _plugin(
             fail(
                 f"error: {name} is neither a store nor a plugin; to check a study file: designopt validate", WRONG_INPUT
             )
-        fail(f"error: '{name}' is neither a store nor a plugin; {hint}", WRONG_INPUT)
+        stores = "" if near else meant(Path(name))
+        fail(f"error: '{name}' is neither a store nor a plugin; {hint}{stores}", WRONG_INPUT)
     for k in found:
         try:
             roots = {root: Path(folder) for root, folder in (data or {}).items()}

@@ -6,15 +6,18 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from designopt.store import own
+from designopt.store.beside import suggestion
 from designopt.store.disk.lock import at_work
 from designopt.store.errors import StoreError
 from designopt.store.journal.reader import connect_to_read
+from designopt.study.language.findings import nearest
 
 #: So deep below the folder stores and studies are looked for, in so many folders at most.
 DEPTH, FOLDERS = 4, 5000
@@ -57,15 +60,19 @@ class Folder:
         self._read: dict[Path, tuple[int, bool]] = {}  # YAML files: when changed, whether they are studies
 
     def store(self, place: str) -> Path:
-        """The store at `place`; `KeyError` unless the last look has found one there."""
+        """The store at `place`; `KeyError` with a sentence unless the last look has found one there."""
         if place not in self._stores:
             self.look()
+        if place not in self._stores:
+            raise KeyError(f"there is no store '{place[:80]}' here{suggestion(place, self._stores)}")
         return self._stores[place]
 
     def study(self, place: str) -> Path:
-        """The study file at `place`; `KeyError` unless the last look has found one there."""
+        """The study file at `place`; `KeyError` with a sentence unless the last look has found one there."""
         if place not in self._studies:
             self.look()
+        if place not in self._studies:
+            raise KeyError(f"there is no study file '{place[:80]}' here{nearest(place, self._studies)}")
         return self._studies[place]
 
     def look(self) -> tuple[list[StoreEntry], list[str]]:
@@ -79,7 +86,7 @@ class Folder:
                 studies[place] = path
         self._stores, self._studies = stores, studies
         self._listed = {place: self._listed_store(place, path) for place, path in stores.items()}
-        return sorted(self._listed.values(), key=lambda s: -s.changed), sorted(studies)
+        return sorted(_distinct(self._listed.values()), key=lambda s: -s.changed), sorted(studies)
 
     def _is_study(self, path: Path) -> bool:
         try:
@@ -97,6 +104,21 @@ class Folder:
         if known is not None and known.stamp == stamp and not known.problem:
             return known
         return listed(place, path, stamp, changed, known.title if known else "")
+
+
+def _distinct(entries: Collection[StoreEntry]) -> Iterator[StoreEntry]:
+    """The entries, those of one title each with the name of its folder too."""
+    titles = Counter(entry.title for entry in entries)
+    names = Counter((entry.title, _name(entry.place)) for entry in entries)
+    for entry in entries:
+        own = _name(entry.place) if names[entry.title, _name(entry.place)] == 1 else entry.place
+        shared = titles[entry.title] > 1 and entry.title != entry.place
+        yield replace(entry, title=f"{entry.title}: {own}") if shared else entry
+
+
+def _name(place: str) -> str:
+    """What a store is called among others: its folder's name without the usual ending."""
+    return Path(place).name.removesuffix(".study") or place
 
 
 def stamp_of(path: Path) -> tuple[str, float]:

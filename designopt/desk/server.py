@@ -103,7 +103,9 @@ class Desk:
         return name
 
     def computed(self, name: str) -> str:
-        """A page that was kept; `KeyError` when it is no longer."""
+        """A page that was kept; `KeyError` with a sentence when it is no longer."""
+        if name not in self._computed:
+            raise KeyError("this page is not kept any more: compute it again")
         return self._computed[name]
 
     def close(self) -> None:
@@ -176,7 +178,7 @@ class _Handler(RequestHandler):
         elif status_code == 403:
             self.finish("This desk does not answer here. Open the address that `designopt desk` has printed last.")
         else:
-            self.finish(str(error) if isinstance(error, _Wrong) else self._reason)
+            self.finish(str(error) if isinstance(error, _Wrong | _Unknown) else self._reason)
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
         if not isinstance(value, Refused | HTTPError):
@@ -192,8 +194,8 @@ class _Handler(RequestHandler):
         """What the folder has at `place`; answers 404 for anything else."""
         try:
             return look(place)
-        except KeyError:
-            raise HTTPError(404, reason="Nothing of that name") from None
+        except KeyError as error:
+            raise _Unknown(str(error.args[0])) from None
 
     @property
     def row(self) -> int:
@@ -234,6 +236,17 @@ class _Handler(RequestHandler):
     def json(self, value: Any) -> None:
         self.set_header("Content-Type", "application/json; charset=utf-8")
         self.finish(json.dumps(value))
+
+
+class _Unknown(HTTPError):
+    """Something that is not there; the text says so, and what may have been meant."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(404, reason="Nothing of that name")
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
 
 
 class _Wrong(HTTPError):

@@ -43,6 +43,10 @@ LINES = 12
 #: Looks from which the rate of a run is computed, and events that are shown.
 LOOKS, EVENTS = 10, 8
 
+#: What is added to a finding, or an error, of a plugin that is not there, where the desk was given no file of plugins.
+PLUGIN_FILE = "a plugin in a file of yours is given to the desk when it starts: designopt desk --plugin FILE"
+
+_given_files: list[str] = []
 _data: dict[str, Path] = {}
 _looks: dict[Path, deque[tuple[float, int]]] = {}
 _open: OrderedDict[Path, tuple[str, Result]] = OrderedDict()
@@ -56,6 +60,7 @@ def prepare(plugin_files: Sequence[str], data: Mapping[str, str]) -> None:
     """Declare the plugins of `plugin_files` and remember the data roots: once for each process."""
     for file in plugin_files:
         plugin.load_file(file, Path(file).read_bytes())
+    _given_files[:] = plugin_files
     _data.update({name: Path(folder) for name, folder in data.items()})
 
 
@@ -70,9 +75,9 @@ def _result(path: Path, changes: Sequence[str] = ()) -> Result:
             _open.popitem(last=False)
         return result.with_changes(changes) if changes else result
     except (StoreError, plugin.PluginError) as error:
-        raise Refused(str(error)) from None
+        raise Refused(_advised(str(error))) from None
     except StudyError as error:
-        raise Refused(render_text(error.issues)) from None
+        raise Refused(_advised(render_text(error.issues))) from None
 
 
 def report(path: Path, only: Sequence[str], changes: Sequence[str]) -> str:
@@ -148,10 +153,15 @@ def checked(path: Path, text: str) -> list[dict[str, Any]]:
     try:
         load_text(text, path.name, path.parent, problem_of=Problem.of, data=_data)
     except StudyError as error:
-        return [asdict(issue) for issue in error.issues]
+        return [asdict(issue) | {"message": _advised(issue.message)} for issue in error.issues]
     except plugin.PluginError as error:
-        raise Refused(str(error)) from None
+        raise Refused(_advised(str(error))) from None
     return []
+
+
+def _advised(text: str) -> str:
+    """`text` with what to do where it tells of a plugin that is not there."""
+    return text if _given_files or "no plugin named" not in text else f"{text}; {PLUGIN_FILE}"
 
 
 def default_store(path: Path) -> str:
@@ -159,9 +169,9 @@ def default_store(path: Path) -> str:
     try:
         return str(load(path, data=_data).default_store)
     except StudyError as error:
-        raise Refused(render_text(error.issues)) from None
+        raise Refused(_advised(render_text(error.issues))) from None
     except plugin.PluginError as error:
-        raise Refused(str(error)) from None
+        raise Refused(_advised(str(error))) from None
 
 
 def progress(path: Path) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from designopt.files import InputFile, root_of
 from designopt.plugin import is_installed
 from designopt.problem import Problem
 from designopt.store import archive, own
+from designopt.store.beside import meant
 from designopt.store.disk.arrays import remove_orphans
 from designopt.store.disk.durable import make_folder_durably, write_durably
 from designopt.store.disk.explain import explain
@@ -163,7 +164,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
             data = json.loads(own.read_bytes(path / "problem.json"))
     except FileNotFoundError as error:
         why = "is not a store (it has no problem.json)" if path.exists() else "there is no such folder"
-        raise StoreError(f"{path}: {why}", path) from error
+        raise StoreError(f"{path}: {why}{meant(path)}", path) from error
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}", path) from error
 

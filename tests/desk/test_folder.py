@@ -52,6 +52,34 @@ def test_stores_and_studies_are_found_wherever_they_lie(store, tmp_path):
     assert studies == ["a.yaml"]  # what lies within a store, its study.yaml, is the store's
 
 
+def test_stores_of_one_title_are_told_apart_by_the_names_of_their_folders(store, tmp_path):
+    folder = Folder(tmp_path)
+    shutil.copytree(store, tmp_path / "results" / "first.study")
+    assert [s.title for s in folder.look()[0]] == ["Springs"]
+    shutil.copytree(store, tmp_path / "results" / "second.study")
+    assert sorted(s.title for s in folder.look()[0]) == ["Springs: first", "Springs: second"]
+    shutil.copytree(store, tmp_path / "old" / "first.study")
+    assert sorted(s.title for s in folder.look()[0]) == [
+        "Springs: old/first.study",
+        "Springs: results/first.study",
+        "Springs: second",
+    ]
+
+
+def test_a_name_that_is_nearly_that_of_a_store_or_a_study_is_answered_with_it(store, tmp_path):
+    shutil.copytree(store, tmp_path / "results" / "first.study")
+    (tmp_path / "springs.yaml").write_text("study: a\n")
+    folder = Folder(tmp_path)
+    with pytest.raises(
+        KeyError, match=r"there is no store 'results/frist.study' here; did you mean 'results/first.study'"
+    ):
+        folder.store("results/frist.study")
+    with pytest.raises(KeyError, match=r"there is no store 'other' here; stores here: results/first.study"):
+        folder.store("other")
+    with pytest.raises(KeyError, match=r"there is no study file 'spring.yaml' here; did you mean 'springs.yaml'"):
+        folder.study("spring.yaml")
+
+
 def test_a_file_that_becomes_a_study_is_found(tmp_path):
     folder = Folder(tmp_path)
     (tmp_path / "b.yaml").write_text("not: a study\n")

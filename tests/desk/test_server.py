@@ -57,8 +57,8 @@ ONE = "results/one.study"
 def test_the_list_has_stores_and_studies(client):
     state = client.get("/state").json
     assert {s["place"]: (s["title"], s["state"], s["evaluations"]) for s in state["stores"]} == {
-        ONE: ("Springs and dampers", "done", 8),
-        "results/two.study": ("Springs and dampers", "done", 8),
+        ONE: ("Springs and dampers: one", "done", 8),
+        "results/two.study": ("Springs and dampers: two", "done", 8),
     }
     assert state["studies"] == ["springs.yaml"]
     assert state["run"]
@@ -303,6 +303,12 @@ def test_places_outside_the_folder_are_not_there(client, place):
     for path in ("/stop", "/resume", "/compute"):
         assert client.post(path, store=place, row=0).status == 404, path
     assert client.post("/save", file=place, text="", stamp="").status == 404
+
+
+def test_a_name_of_nothing_is_answered_with_what_may_be_meant(client):
+    answer = client.get("/question", store="results/onne.study")
+    assert answer.status == 404
+    assert answer.text == "there is no store 'results/onne.study' here; did you mean 'results/one.study'?"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,37 @@
+"""The stores that may be meant where a name leads to none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from designopt.plugin import closest
+
+#: So many are named at most, found in so many entries of a folder.
+NAMED, LOOKED_AT = 6, 2000
+
+
+def meant(path: Path) -> str:
+    """``; did you mean 'results/one.study'?``, or which stores are below or beside `path`; "" where there are none."""
+    folders = [path] if path.is_dir() else [path.parent, path.parent / "results"]
+    there = {store.name: store for folder in folders for store in _stores(folder)}
+    near = closest(path.name, there)
+    return suggestion("", map(str, there.values())) if near is None else f"; did you mean '{there[near]}'?"
+
+
+def suggestion(name: str, stores: Iterable[str]) -> str:
+    """``; did you mean 'one'?`` of the `stores`, or what they are called; "" where there are none."""
+    there = list(stores)
+    if near := closest(name, there):
+        return f"; did you mean '{near}'?"
+    more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
+    return f"; stores here: {', '.join(there[:NAMED])}{more}" if there else ""
+
+
+def _stores(folder: Path) -> list[Path]:
+    """The stores in `folder`, by name; none where it cannot be read."""
+    try:
+        entries = sorted(folder.iterdir())[:LOOKED_AT]
+        return [entry for entry in entries if not entry.is_symlink() and (entry / "journal.db").is_file()]
+    except OSError:
+        return []

@@ -1,0 +1,40 @@
+"""A name that leads to no store is answered with those that may be meant."""
+
+from pathlib import Path
+
+import pytest
+from command import designopt
+
+from designopt.store.beside import NAMED, meant, suggestion
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("one.study", "two.study"):
+        (tmp_path / "results" / name).mkdir(parents=True)
+        (tmp_path / "results" / name / "journal.db").touch()
+    (tmp_path / "results" / "notes").mkdir()
+    return tmp_path
+
+
+def test_a_misspelt_store_is_answered_with_the_right_one_and_a_folder_with_what_is_in_it(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert meant(Path("results/onne.study")) == "; did you mean 'results/one.study'?"
+    assert meant(Path("one.study")) == "; did you mean 'results/one.study'?"
+    assert meant(Path("results")) == "; stores here: results/one.study, results/two.study"
+    assert meant(Path("results/notes")) == ""
+    assert meant(Path("nowhere/at/all")) == ""
+
+
+def test_many_stores_are_not_all_named():
+    there = [f"store_{i}" for i in range(NAMED + 3)]
+    assert suggestion("other", there).endswith(f"{there[NAMED - 1]} and 3 more")
+
+
+@pytest.mark.parametrize(
+    "command", [("report", "results/onne.study"), ("resume", "results/onne.study"), ("show", "onne.study")]
+)
+def test_the_command_line_names_it_too(folder, command):
+    done = designopt(folder, *command)
+    assert done.returncode in (2, 4)
+    assert done.stderr.rstrip().endswith("did you mean 'results/one.study'?")
