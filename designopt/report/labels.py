@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Matrix = NDArray[np.float64]
 
 #: A wrapped name has room for so many letters in a line, and so many lines.
-LEAST, LINES = 9, 2
+MIN_WIDTH, LINES = 9, 2
 
 
 def number(value: Any, digits: int = 4) -> str:
@@ -198,7 +198,7 @@ def hover_columns(result: Result, rows: NDArray[np.intp]) -> list[tuple[str, Any
 def wrapped(label: str, room: int) -> str:
     """`label` in lines of about `room` letters, broken at spaces and underscores, without an objective's direction."""
     label = label.removesuffix(" (minimize)").removesuffix(" (maximize)")
-    room = max(room, LEAST)
+    room = max(room, MIN_WIDTH)
     lines = [""]
     for word in re.findall(r"[^_ ]*[_ ]?", label):
         if lines[-1] and len(lines[-1]) + len(word.rstrip()) > room:

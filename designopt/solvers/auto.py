@@ -18,7 +18,7 @@ from designopt.study.sections.execution import fitting
 #: evaluations that take so many seconds.
 FEW, FRONTS, WORTHWHILE = 300, 4, 0.005
 #: Generations that reference directions need at least.
-LEAST_GENERATIONS = 5
+MIN_GENERATIONS = 5
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Auto:
         population = {"population": fitting.population(n, 100)}
         if m > 1:
             directions = sum(math.comb(m + p - 1, p) for p in PARTITIONS.get(m, ()))
-            if m > 2 and directions and n >= LEAST_GENERATIONS * directions:
+            if m > 2 and directions and n >= MIN_GENERATIONS * directions:
                 return Chosen("nsga3", {}, f"{facts}: {directions} directions spread designs along the front")
             return Chosen("nsga2", population, f"{facts}: a population that keeps its spread")
         if d > 1 and not problem.space.conditional and all(p.kind == "real" for p in problem.space.free):

@@ -20,7 +20,7 @@ from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Matrix
 
 #: Indices are refused when a smaller share of the blocks is complete: the rest no longer stands for the space.
-LEAST_SHARE = 0.75
+MIN_SHARE = 0.75
 #: Larger samples, and larger products of `base` and `resamples` (the bootstrap holds them in memory), are refused.
 MOST_POINTS = 20_000_000
 MOST_RESAMPLED = 20_000_000
@@ -278,9 +278,9 @@ def _indices(
         found: dict[str, Matrix] = {}
         why = ""
         kept = whole[complete].ravel()
-        if used < max(2, math.ceil(LEAST_SHARE * blocks)):
+        if used < max(2, math.ceil(MIN_SHARE * blocks)):
             why = (
-                f"{used} of {blocks} blocks of {block} designs are complete; indices need {LEAST_SHARE:.0%} of them, "
+                f"{used} of {blocks} blocks of {block} designs are complete; indices need {MIN_SHARE:.0%} of them, "
                 "for the rest would not stand for the space."
             ).replace("%", " %")
         elif float(np.ptp(kept)) <= CONSTANT * float(np.abs(kept).max()):

@@ -35,7 +35,7 @@ _COLUMN_OF = {
 }
 
 DEFAULT_HARMONICS = 8
-_LEAST_SAMPLES = 20
+_MIN_SAMPLES = 20
 _CLOSED_ANGLE, _CLOSED_LENGTH = 2.0, 5e-3  # deg, m: a cycle ends where it began
 _INCONSISTENT_ANGLE = 5.0  # deg between a joint's angle and the difference of its links'
 _HIP_HEIGHT = (0.3, 1.3)  # m
@@ -143,8 +143,8 @@ def _from_cycle(rows: list[list[str]], harmonics: int | None, period: float | No
             f"column '{missing[0]}' is missing" if missing else f"column '{(extra or ['(one twice)'])[0]}' is unknown"
         )
         raise _refused(f"{what}; the columns are {', '.join(CYCLE_COLUMNS)}")
-    if len(rows) - 1 < _LEAST_SAMPLES:
-        raise _refused(f"{len(rows) - 1} samples; at least {_LEAST_SAMPLES} are needed")
+    if len(rows) - 1 < _MIN_SAMPLES:
+        raise _refused(f"{len(rows) - 1} samples; at least {_MIN_SAMPLES} are needed")
     table = np.array([_numbers(row, len(rows[0]), f"sample {i}") for i, row in enumerate(rows[1:], 1)])
     columns = {name: table[:, j] for j, name in enumerate(rows[0])}
     phase = columns["phase"]

@@ -26,7 +26,7 @@ from designopt.lazy import casadi as ca
 from designopt.plugin import Array, InvalidDesign, model
 from designopt.plugin import Quantity as Q
 from designopt_motion import arm_equations as equations
-from designopt_motion.arm_equations import ACTIVATIONS, EXCITATIONS, FIBRE_SPEEDS, FIBRES, LEAST
+from designopt_motion.arm_equations import ACTIVATIONS, EXCITATIONS, FIBRE_SPEEDS, FIBRES, MIN_ACTIVATION
 
 Vector = NDArray[np.float64]
 
@@ -60,7 +60,9 @@ class ReachOutputs(TypedDict):
     detour: Annotated[float, Q("m", "largest distance of the hand from the straight line to the target")]
     shortest_fibre: Annotated[float, Q("", "in optimal lengths; the curves hold from 0.2 on")]
     longest_fibre: Annotated[float, Q("", "in optimal lengths; the curves hold up to 1.8")]
-    fastest_fibre: Annotated[float, Q("", "largest size of the speed by the greatest one; the curves hold up to 1")]
+    fastest_fibre: Annotated[
+        float, Q("", "maximum speed relative to the maximum shortening velocity; the curves hold up to 1")
+    ]
     spread: Annotated[float, Q("", "of the effort over all starts that were solved, relative to the least")]
     error_estimate: Annotated[float, Q("", "of the discretisation, relative to the states")]
     resimulation_error: Annotated[float, Q("", "of a simulation with the same excitations, relative to the states")]
@@ -152,7 +154,7 @@ class ReachArm:
             self._system,
             tf=(0.2, 1.0),
             name="reach",
-            initial={"shoulder": start[0], "elbow": start[1], **still, **dict.fromkeys(ACTIVATIONS, LEAST)},
+            initial={"shoulder": start[0], "elbow": start[1], **still, **dict.fromkeys(ACTIVATIONS, MIN_ACTIVATION)},
             final={"shoulder": target[0], "elbow": target[1], **still},
             integrals={
                 "effort": Integral(lambda v: sum(v[n] ** 2 for n in EXCITATIONS), unit="s"),

@@ -62,7 +62,7 @@ POSTURE = (math.pi / 4, math.pi / 2)
 #: Ranges of the joints (rad).
 SHOULDER, ELBOW = (-0.5, 2.5), (0.0, 2.6)
 #: Excitations and activations are within these.
-LEAST, MOST = 0.01, 1.0
+MIN_ACTIVATION, MAX_ACTIVATION = 0.01, 1.0
 
 ACTIVATIONS = tuple(f"{m.name}_activation" for m in MUSCLES)
 EXCITATIONS = tuple(f"{m.name}_excitation" for m in MUSCLES)
@@ -120,7 +120,7 @@ def kinetic_energy(q: Any, w: Any, load: Any) -> Any:
 
 
 def fibre(muscle: ArmMuscle, q: Any, w: Any) -> tuple[Any, Any]:
-    """Length in optimal lengths, and speed relative to the greatest one, of a fibre on a rigid tendon."""
+    """Length in optimal lengths, and speed by the maximum shortening velocity, of a fibre on a rigid tendon."""
     turned = muscle.shoulder_arm * (q[0] - POSTURE[0]) + muscle.elbow_arm * (q[1] - POSTURE[1])
     turning = muscle.shoulder_arm * w[0] + muscle.elbow_arm * w[1]
     return 1.0 - turned / muscle.length, -turning / (muscle.length * FASTEST)
@@ -152,10 +152,10 @@ def system(sharpness: float = 10.0) -> System:
         "arm",
         states=[
             *parts.states,
-            *((Variable(n, "", LEAST, MOST), a[i], rates[i]) for i, n in enumerate(ACTIVATIONS)),
+            *((Variable(n, "", MIN_ACTIVATION, MAX_ACTIVATION), a[i], rates[i]) for i, n in enumerate(ACTIVATIONS)),
         ],
         unknowns=parts.unknowns,
-        controls=[(Variable(n, "", LEAST, MOST), e[i]) for i, n in enumerate(EXCITATIONS)],
+        controls=[(Variable(n, "", MIN_ACTIVATION, MAX_ACTIVATION), e[i]) for i, n in enumerate(EXCITATIONS)],
         parameters=[
             (Variable("elbow_stiffness", "N m/rad", 0.0, 50.0), stiffness),
             (Variable("elbow_rest", "rad", *ELBOW), rest),

@@ -50,7 +50,9 @@ class StepOutputs(TypedDict):
     peak_torque: Annotated[float, Q("N m", "largest size of the torque of any motor")]
     foot_clearance: Annotated[float, Q("m", "least height of the swing foot in the middle half of its way")]
     impact_loss: Annotated[float, Q("J", "kinetic energy lost in the impact")]
-    least_ground_force: Annotated[float, Q("N", "least normal force on the stance foot; negative would need glue")]
+    least_ground_force: Annotated[
+        float, Q("N", "minimum normal force on the stance foot; negative: the foot would lift off")
+    ]
     friction_needed: Annotated[float, Q("", "largest ratio of tangential to normal force on the stance foot")]
     error_estimate: Annotated[float, Q("", "of the discretisation, relative to the states")]
     resimulation_error: Annotated[float, Q("", "of a simulation with the same torques, relative to the states")]
@@ -81,8 +83,8 @@ class Biped:
     legs, and the same step again. The foot leaves the ground upwards and meets it downwards, knees do not bend
     backwards. Links as of the robot RABBIT (Westervelt, Grizzle, Koditschek 2003). Unless design and scenario say
     otherwise: 0.5 m in 0.7 s on level ground, 100 N m at most at every joint, the swing foot not below the ground, no
-    springs. Whether the stance foot sticks without glue and slip is for `least_ground_force` and `friction_needed` to
-    say. One evaluation solves one trajectory problem.
+    springs. `least_ground_force` and `friction_needed` say whether the stance foot stays on the ground without slip.
+    One evaluation solves one trajectory problem.
     """
 
     scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "radau"

@@ -42,8 +42,8 @@ class Task(TypedDict, total=False):
     cart_mass: Annotated[float, Q("kg", "of the cart", gt=0)]
     pole_mass: Annotated[float, Q("kg", "at the end of the pole", gt=0)]
     distance: Annotated[float, Q("m", "that the cart has moved at the end")]
-    track: Annotated[float, Q("m", "greatest distance of the cart from its start", gt=0)]
-    greatest_force: Annotated[float, Q("N", "greatest force on the cart, to both sides", gt=0)]
+    track: Annotated[float, Q("m", "maximum distance of the cart from its start", gt=0)]
+    greatest_force: Annotated[float, Q("N", "maximum force on the cart, to both sides", gt=0)]
 
 
 class SwingUpOutputs(TypedDict):

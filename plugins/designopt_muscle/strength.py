@@ -85,8 +85,8 @@ def strengths(
         names,
         active,
         held if passive else np.zeros(0),
-        lower=np.array([m.least for m in muscles]),
-        upper=np.array([m.greatest for m in muscles]),
+        lower=np.array([m.min_control for m in muscles]),
+        upper=np.array([m.max_control for m in muscles]),
         isometric=np.array([m.force for m in muscles]),
         fibre=np.array([m.fibre for m in muscles]),
     )
@@ -94,11 +94,11 @@ def strengths(
 
 
 def _shortest(muscle: OsimMuscle) -> float:
-    """The least length of the fibre (m): at the greatest pennation, as in OpenSim."""
+    """The least length of the fibre (m): at the maximum pennation, as in OpenSim."""
     if muscle.pennation <= 0.0:
         return 0.01 * muscle.fibre
-    greatest = muscle.shape.get("maximum_pennation_angle", float(np.arccos(0.1)))
-    return float(muscle.fibre * np.sin(muscle.pennation) / np.sin(greatest))
+    largest = muscle.shape.get("maximum_pennation_angle", float(np.arccos(0.1)))
+    return float(muscle.fibre * np.sin(muscle.pennation) / np.sin(largest))
 
 
 def _thelen(muscle: OsimMuscle, length: Vector, speed: Vector) -> tuple[Vector, Vector]:

@@ -37,7 +37,7 @@ def channels_of(table: TimeTable, names: Sequence[str], unit: str = "V") -> Chan
 
 
 def reference(envelopes: Channels, window: float = 0.25) -> Array:
-    """(c,) reference of each channel: the greatest mean over `window` s of its envelope, in a trial or a contraction.
+    """(c,) reference of each channel: the largest mean over `window` s of its envelope, in a trial or a contraction.
 
     NaN for a channel without so long a run of samples.
     """
@@ -50,8 +50,8 @@ def reference(envelopes: Channels, window: float = 0.25) -> Array:
     sums = np.vstack([zero, np.cumsum(np.where(finite, values, 0.0), axis=0)])
     gaps = np.vstack([zero, np.cumsum(~finite, axis=0)])
     means = np.where(gaps[length:] == gaps[:-length], (sums[length:] - sums[:-length]) / length, -np.inf)
-    greatest = means.max(axis=0)
-    return np.where(np.isfinite(greatest), greatest, np.nan)
+    largest = means.max(axis=0)
+    return np.where(np.isfinite(largest), largest, np.nan)
 
 
 def normalised(envelopes: Channels, references: ArrayLike) -> Channels:

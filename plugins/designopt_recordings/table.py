@@ -74,10 +74,10 @@ class TimeTable:
             values[:, columns] = np.radians(values[:, columns])
         else:
             for label, column in zip(labels, columns, strict=True):
-                greatest = np.max(np.abs(values[:, column]), initial=0.0, where=np.isfinite(values[:, column]))
-                if greatest > 2.0 * np.pi:
+                largest = np.max(np.abs(values[:, column]), initial=0.0, where=np.isfinite(values[:, column]))
+                if largest > 2.0 * np.pi:
                     notes.append(
-                        f"column '{label}' reaches {greatest:.4g} in a table that says radians; it is probably in"
+                        f"column '{label}' reaches {largest:.4g} in a table that says radians; it is probably in"
                         " degrees"
                     )
         return replace(self, values=values, in_degrees=False, notes=tuple(notes), assumption="")

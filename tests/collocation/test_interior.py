@@ -11,7 +11,7 @@ from designopt.collocation import Constraint, Options, Program, solve
 from designopt.collocation.interior import library
 from designopt.collocation.interior.search import NAME, SOLVED, Interior, Run
 from designopt.collocation.solution.status import Status
-from designopt.collocation.solve.ipopt import LEAST_SECONDS, Start, limits
+from designopt.collocation.solve.ipopt import MIN_SECONDS, Start, limits
 from designopt.collocation.transcription.boxes import boxes
 from designopt.dynamics.compile import find_compiler
 
@@ -91,7 +91,7 @@ def test_ipopt_gets_the_time_that_a_lost_search_has_left():
     options = Options(max_iterations=30, time_limit=5.0)
     assert limits(Start(), options) == {"max_iter": 30, "max_wall_time": 5.0}
     assert limits(Start(iterations=9, seconds=2.0), options) == {"max_iter": 21, "max_wall_time": 3.0}
-    assert limits(Start(iterations=31, seconds=6.0), options) == {"max_iter": 0, "max_wall_time": LEAST_SECONDS}
+    assert limits(Start(iterations=31, seconds=6.0), options) == {"max_iter": 0, "max_wall_time": MIN_SECONDS}
 
 
 @needs_compiler

@@ -9,7 +9,7 @@ import pytest
 from designopt.plugin import InvalidSetting
 from designopt.problem import Problem
 from designopt.solvers import sensitivity
-from designopt.solvers.sensitivity import LEAST_SHARE, Morris, SobolIndices
+from designopt.solvers.sensitivity import MIN_SHARE, Morris, SobolIndices
 from designopt.study.study import DesignVariable, Scenario
 from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 
@@ -228,7 +228,7 @@ def test_too_few_complete_blocks_are_refused_in_words(solver):
     assert found.used == found.blocks // 2
     assert "75 %" in found.undefined
     assert f"{found.used} of {found.blocks} blocks" in found.undefined
-    assert LEAST_SHARE == 0.75
+    assert MIN_SHARE == 0.75
 
 
 def test_designs_outside_a_relation_cost_their_block():

@@ -1,6 +1,6 @@
 /* The line search with a filter (section 2.3) and corrections of second order (section 2.4). */
 
-static const double GAMMA_THETA = 1e-5, GAMMA_PHI = 1e-8, ETA = 1e-8, S_THETA = 1.1, S_PHI = 2.3, LEAST_ALPHA = 0.05;
+static const double GAMMA_THETA = 1e-5, GAMMA_PHI = 1e-8, ETA = 1e-8, S_THETA = 1.1, S_PHI = 2.3, MIN_ALPHA_SHARE = 0.05;
 static const double SOC_HELPS = 0.99, MOST_INCREASE = 5.0, EPSILON = 2.220446049250313e-16;
 enum { CORRECTIONS = 4 };
 
@@ -21,13 +21,13 @@ static int in_filter(const Interior *t, double theta, double phi) {
 }
 
 static int goes_down(const Interior *t, Merit m, double alpha) { /* equation 19 */
-    return m.slope < 0.0 && m.theta <= t->theta_least && alpha * pow(-m.slope, S_PHI) > pow(m.theta, S_THETA);
+    return m.slope < 0.0 && m.theta <= t->theta_min && alpha * pow(-m.slope, S_PHI) > pow(m.theta, S_THETA);
 }
 
 static int enough(Merit m, double alpha, double phi) { return not_above(phi - m.phi, ETA * alpha * m.slope, m.phi); }
 
 static int accepted(const Interior *t, Merit m, double alpha, double theta, double phi) {
-    if (!(theta <= t->theta_most) || !isfinite(phi)) return 0;
+    if (!(theta <= t->theta_max) || !isfinite(phi)) return 0;
     if (phi > m.phi && log10(phi - m.phi) > MOST_INCREASE + fmax(1.0, log10(fabs(m.phi)))) return 0;
     int better = goes_down(t, m, alpha) ? enough(m, alpha, phi)
                                         : not_above(theta, (1.0 - GAMMA_THETA) * m.theta, m.theta) ||
@@ -40,9 +40,9 @@ static double shortest(const Interior *t, Merit m) {
     double least = GAMMA_THETA;
     if (m.slope < 0.0) {
         least = fmin(least, GAMMA_PHI * m.theta / -m.slope);
-        if (m.theta <= t->theta_least) least = fmin(least, pow(m.theta, S_THETA) / pow(-m.slope, S_PHI));
+        if (m.theta <= t->theta_min) least = fmin(least, pow(m.theta, S_THETA) / pow(-m.slope, S_PHI));
     }
-    return LEAST_ALPHA * least;
+    return MIN_ALPHA_SHARE * least;
 }
 
 /* How far a limit gives way to a variable that rounding errors would put on it (section 3.5), of its size. */

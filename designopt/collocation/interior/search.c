@@ -1,6 +1,6 @@
 /* The search as a whole: where it begins, the barrier, when it ends. */
 
-static const double KAPPA_EPSILON = 10.0, KAPPA_MU = 0.2, THETA_MU = 1.5, LEAST_TAU = 0.99, KAPPA_SIGMA = 1e10;
+static const double KAPPA_EPSILON = 10.0, KAPPA_MU = 0.2, THETA_MU = 1.5, MIN_TAU = 0.99, KAPPA_SIGMA = 1e10;
 static const double S_MAX = 100.0, RUNS_AWAY = 1e10;
 enum { PATIENCE = 15 };
 /* Without the scales of cost and equations nothing may be violated by more than this (IPOPT's constr_viol_tol,
@@ -71,7 +71,7 @@ static const double RELAXED = 1e-8, SHARE_OF_BARRIER = 0.1, KEPT_ROOM = 0.1;
 static void new_barrier(Interior *t, double mu) {
     const SearchData *g = &t->g;
     double by = fmin(RELAXED, SHARE_OF_BARRIER * mu);
-    t->mu = mu, t->tau = fmax(LEAST_TAU, 1.0 - mu), t->filter.size = 0;
+    t->mu = mu, t->tau = fmax(MIN_TAU, 1.0 - mu), t->filter.size = 0;
     for (int i = 0; i < g->n; i++) {
         double low = t->low[i] - by * fmax(1.0, fabs(t->low[i])), up = t->up[i] + by * fmax(1.0, fabs(t->up[i]));
         if (has_low(t, i)) g->low[i] = t->begun ? fmin(low, g->x[i] - KEPT_ROOM * (g->x[i] - g->low[i])) : low;
@@ -104,7 +104,7 @@ static int begin(Interior *t) {
     for (int i = 0; g->warm && i < g->m; i++) g->y[i] *= t->cost_scale / t->row_scale[i];
     if (!g->warm && (found = find_multipliers(t)) < 1) return found;
     double theta = fmax(1.0, sum_of(t->c, g->m));
-    t->theta_most = 1e4 * theta, t->theta_least = 1e-4 * theta;
+    t->theta_max = 1e4 * theta, t->theta_min = 1e-4 * theta;
     find_dual(t);
     return 1;
 }

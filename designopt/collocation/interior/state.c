@@ -42,7 +42,7 @@ typedef struct {
     double *step, *side, *left, *dzl, *dzu;   /* (n + m,) Newton's step, right-hand side, residual */
     double *low, *up;                         /* (n,) limits as they are given */
     double *before, *c_before, *c_soc, *soc, *row_scale;
-    double f, cost_scale, mu, tau, theta_most, theta_least, last_shift, threshold, step_size, alpha;
+    double f, cost_scale, mu, tau, theta_max, theta_min, last_shift, threshold, step_size, alpha;
     Reals filter, history;
     int iterations, begun, tiny; /* steps that were too small, one after the other */
 } Interior;

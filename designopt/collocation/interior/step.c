@@ -1,6 +1,6 @@
 /* Newton's step: the matrix with the inertia that a descent needs, its factors, solutions to the last digits. */
 
-static const double FIRST_SHIFT = 1e-4, LEAST_SHIFT = 1e-20, MOST_SHIFT = 1e20; /* section 3.1 */
+static const double FIRST_SHIFT = 1e-4, MIN_SHIFT = 1e-20, MAX_SHIFT = 1e20; /* section 3.1 */
 static const double EXACT = 1e-10, GOOD_ENOUGH = 1e-5;
 enum { REFINEMENTS = 10 };
 
@@ -58,11 +58,11 @@ static int factors_of_descent(Interior *t) {
         if (found == -1 && shift_equations == 0.0) {
             more_equations = 1e-8 * pow(t->mu, 0.25), next = shift;
         } else if (shift == 0.0) {
-            next = t->last_shift == 0.0 ? FIRST_SHIFT : fmax(LEAST_SHIFT, t->last_shift / 3.0);
+            next = t->last_shift == 0.0 ? FIRST_SHIFT : fmax(MIN_SHIFT, t->last_shift / 3.0);
         } else {
             next = shift * (t->last_shift == 0.0 ? 100.0 : 8.0);
         }
-        if (next > MOST_SHIFT || tries > 60) return 0;
+        if (next > MAX_SHIFT || tries > 60) return 0;
         shift_diagonal(t, next - shift, more_equations);
         shift = next, shift_equations += more_equations;
     }

@@ -1,6 +1,6 @@
 /* Values and derivatives at the iterate, scaled so that no gradient is larger than 100 where the search begins. */
 
-static const double LARGEST_SLOPE = 100.0, LEAST_SCALE = 1e-8;
+static const double MAX_GRADIENT = 100.0, MIN_SCALE = 1e-8;
 
 /* Cost and equations at v; 0 where they are not finite, -1 where the search is to stop. */
 static int values_at(Interior *t, const double *v, double *f, double *c) {
@@ -30,14 +30,14 @@ static double jacobian_at(const Interior *t, int k) {
 static void find_scales(Interior *t) {
     const SearchData *g = &t->g;
     double largest = largest_of(t->slopes, g->free);
-    if (largest > LARGEST_SLOPE) t->cost_scale = fmax(LARGEST_SLOPE / largest, LEAST_SCALE);
+    if (largest > MAX_GRADIENT) t->cost_scale = fmax(MAX_GRADIENT / largest, MIN_SCALE);
     memset(t->left, 0, (size_t)g->m * sizeof(double));
     for (int k = 0; k < g->j_count; k++) {
         double size = fabs(g->jacobian[g->j_from[k]]);
         if (size > t->left[g->j_row[k]]) t->left[g->j_row[k]] = size;
     }
     for (int i = 0; i < g->m; i++)
-        if (t->left[i] > LARGEST_SLOPE) t->row_scale[i] = fmax(LARGEST_SLOPE / t->left[i], LEAST_SCALE);
+        if (t->left[i] > MAX_GRADIENT) t->row_scale[i] = fmax(MAX_GRADIENT / t->left[i], MIN_SCALE);
     t->f *= t->cost_scale;
     for (int i = 0; i < g->free; i++) t->slopes[i] *= t->cost_scale;
     for (int i = 0; i < g->m; i++) t->c[i] *= t->row_scale[i];

@@ -45,7 +45,7 @@ TIMES = (0.3, 0.1, 3.0)
 #: So many perturbed guesses are tried, every second one where the model goes with its controls.
 STARTS = 6
 #: Attempts begin until they have taken so many times the iterations of the solve that failed, or so many at least.
-PATIENCE, LEAST = 6, 1500
+PATIENCE, MIN_ITERATIONS = 6, 1500
 
 
 def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, failed: Solution) -> Solution:
@@ -61,7 +61,7 @@ def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, f
     tried = [Attempt("as stated", failed.status, failed.iterations)]
     spent = 0
     for name, way in ways(program, problem, guess):
-        if spent > max(PATIENCE * failed.iterations, LEAST):
+        if spent > max(PATIENCE * failed.iterations, MIN_ITERATIONS):
             break
         try:
             chain = way()

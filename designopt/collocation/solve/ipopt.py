@@ -41,7 +41,7 @@ PUSH = {False: 1e-8, True: 1e-12}
 #: A run that finishes another gets so many iterations at most, and this share of the time.
 MOST_TO_FINISH, SHARE_TO_FINISH = 200, 0.5
 #: IPOPT accepts no time limit of zero.
-LEAST_SECONDS = 1e-3
+MIN_SECONDS = 1e-3
 
 
 def ipopt(
@@ -132,5 +132,5 @@ def limits(start: Start, options: Options) -> dict[str, Any]:
     found = {"max_iter": min(most, MOST_TO_FINISH) if start.finishes else max(most, 0)}
     if seconds is None:
         return found
-    left = SHARE_TO_FINISH * seconds if start.finishes else max(seconds - start.seconds, LEAST_SECONDS)
+    left = SHARE_TO_FINISH * seconds if start.finishes else max(seconds - start.seconds, MIN_SECONDS)
     return {**found, "max_wall_time": left}

@@ -8,7 +8,7 @@ from designopt.problem import Outcomes, Problem
 from designopt.space import Matrix
 
 #: Fewer designs with a result say nothing.
-LEAST = 20
+MIN_DESIGNS = 20
 #: Designs of a class of values, at least, and classes at most.
 IN_CLASS, CLASSES = 10, 12
 
@@ -28,7 +28,7 @@ def importance(problem: Problem, outcomes: Outcomes) -> Matrix:
     active = problem.space.active(outcomes.X)
     for j, p in enumerate(free):
         there = rows[active[rows, j]]
-        if len(there) < LEAST:
+        if len(there) < MIN_DESIGNS:
             continue
         x = outcomes.X[there, j]
         classes = _classes(x, distinct=p.kind != "real")

@@ -18,7 +18,7 @@ from designopt.study.study import Tolerances
 #: A design of which fewer neighbours keep the limits is not one to act on without a word.
 ENOUGH = 0.9
 #: Fewer neighbours with a result than this, beyond the number of parameters, say nothing of which one matters.
-LEAST = 4
+MIN_SPARE = 4
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _effects(P: Matrix, Y: Matrix) -> Matrix:
     effects = np.full((P.shape[1], Y.shape[1]), np.nan)
     for j, y in enumerate(Y.T):
         there = np.isfinite(y)
-        if there.sum() < P.shape[1] + LEAST:
+        if there.sum() < P.shape[1] + MIN_SPARE:
             continue
         p, q = P[there] - P[there].mean(axis=0), y[there] - y[there].mean()
         size = np.sqrt((p**2).sum(axis=0) * (q**2).sum())

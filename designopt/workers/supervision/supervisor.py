@@ -36,7 +36,7 @@ SLACK = 1.25
 LOOK, LOOKS = 0.5, 8
 #: Seconds within which a worker that is not evaluating must show a sign of life, and a stopped one go on; less where
 #: evaluations have a limit, but at least so many.
-SILENCE, LEAST_SILENCE = 30.0, 5.0
+SILENCE, MIN_SILENCE = 30.0, 5.0
 #: Seconds that a worker has to write its stack traces, and between two looks whether they are there.
 TRACING, TRACED = 2.0, 0.05
 
@@ -122,7 +122,7 @@ class Supervisor(NannyPlugin):
 
     def _late(self, note: Note, pid: int) -> tuple[str, str] | None:
         """The cause and the words for which the worker must be ended; None as long as it need not."""
-        patience = SILENCE if self.limit is None else min(SILENCE, max(LEAST_SILENCE, SLACK * self.limit))
+        patience = SILENCE if self.limit is None else min(SILENCE, max(MIN_SILENCE, SLACK * self.limit))
         if note.position == ENDED and self._still > patience:
             return CRASHED, f"was ended because it had not handed over its results for {patience:.3g} s"
         if note.chunk == IDLE and self._silent > patience:

@@ -18,7 +18,7 @@ from designopt_mechanics.tree import GROUND, Coordinate, Frame, Point, Tree
 from designopt_mechanics.wires import Wire
 
 #: Wire ends below which a virtual link cannot be held.
-_LEAST_ENDS = 3
+_MIN_ENDS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,8 +80,8 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
         with findings.item():
             more, frame = _virtual(link, kinds.get(link), place)
             ends = sum(p.link == link for wire in geometry.wires for p in (wire.points[0], wire.points[-1]))
-            if ends < _LEAST_ENDS:
-                raise where.wrong(f"virtual link '{link}' holds {ends} wire ends, at least {_LEAST_ENDS} are needed")
+            if ends < _MIN_ENDS:
+                raise where.wrong(f"virtual link '{link}' holds {ends} wire ends, at least {_MIN_ENDS} are needed")
             if len(more) == 6 and ends < 7:
                 warnings.append(f"rigid virtual link '{link}' has {ends} wires: with fewer than 7 all are slack")
             coordinates += more
@@ -200,11 +200,11 @@ def _local(geometry: Geometry, link: str, place: Vector3) -> tuple[float, ...]:
 def _law(at: At, kind: str, length: float) -> Muscle | Elastic:
     if kind == "Mus":
         entries = at.mapping(("max",), ("tone",))
-        greatest = entries["max"].number("N")
+        most = entries["max"].number("N")
         tone = entries["tone"].number("N") if "tone" in entries else 1.0
-        if not 0.0 <= tone < greatest:
-            raise entries["max"].wrong(f"a muscle pulls between 0 <= tone < max, not {tone:g} and {greatest:g} N")
-        return Muscle(greatest, tone)
+        if not 0.0 <= tone < most:
+            raise entries["max"].wrong(f"a muscle pulls between 0 <= tone < max, not {tone:g} and {most:g} N")
+        return Muscle(most, tone)
     entries = at.mapping(("stiffness",), ("slack_length",))
     stiffness = entries["stiffness"].number("N/m")
     if stiffness <= 0.0:

@@ -71,7 +71,7 @@ class Inverse:
             raise ValueError(f"joints, rates and accelerations are {m} finite numbers each")
         data = np.concatenate([*motion, load_rows(self.loaded, loads, 1)[0]])
         muscle = [isinstance(law, Muscle) for law in a.laws.values()]
-        tone, most = (np.array([getattr(law, n) for law in self._muscles]) for n in ("tone", "greatest"))
+        tone, most = (np.array([getattr(law, n) for law in self._muscles]) for n in ("min_tension", "max_tension"))
         reference = a.tree.reference[m:]
         s0 = np.maximum(0.05 * most, tone) if start is None else start.tensions[muscle]
         x0 = reference if start is None else start.pose
@@ -109,7 +109,7 @@ class Inverse:
             if isinstance(law, Elastic):
                 tension.append(law.tension(length[i]))
             else:
-                tension.append(law.greatest * share[k])
+                tension.append(law.max_tension * share[k])
                 k += 1
         tensions = ca.vertcat(*tension)
         outer = ca.SX.sym("loads", 6 * len(self.loaded))

@@ -10,10 +10,10 @@ from designopt_mechanics.springs import pulling, pulling_energy
 
 @dataclass(frozen=True)
 class Muscle:
-    """Tension between `tone` and `greatest` (N)."""
+    """Tension between `min_tension`, the muscle tone, and `max_tension` (N)."""
 
-    greatest: float
-    tone: float = 1.0
+    max_tension: float
+    min_tension: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ class WirePatterns:
         anatomy, balance = self._equilibrium(scenario)
         activation = float(design.get("activation", 0.2))
         muscles = [law for law in anatomy.laws.values() if isinstance(law, Muscle)]
-        pull = np.array([law.tone + activation * (law.greatest - law.tone) for law in muscles])
+        pull = np.array([law.min_tension + activation * (law.max_tension - law.min_tension) for law in muscles])
         angles = np.linspace(0.0, float(design.get("angle", 1.0)), _SAMPLES)
         found, pose = [], None
         for angle in angles:
@@ -126,7 +126,7 @@ class WirePatterns:
             stretch=float(max((b.lengths[i] - s for b in found for i, s in slack), default=0.0)),
             link_travel=float(np.abs(travel).max(initial=0.0)),
             resultant=float(max(np.abs(b.resultant).max(initial=0.0) for b in found)),
-            effort=float(np.mean((pull / [law.greatest for law in muscles]) ** 2)) if len(muscles) else 0.0,
+            effort=float(np.mean((pull / [law.max_tension for law in muscles]) ** 2)) if len(muscles) else 0.0,
         )
         shown = {"time": angles, "tensions": tensions, "moments": moments}
         z = np.zeros((_SAMPLES, len(anatomy.tree.names)))
@@ -148,12 +148,12 @@ class WirePatterns:
         made = _system(anatomy)
         first = anatomy.joints[0]
         still = {f"{n}_speed": 0.0 for n in anatomy.joints}
-        greatest = {w: law.greatest for w, law in anatomy.laws.items() if isinstance(law, Muscle)}
-        if not greatest:
+        strongest = {w: law.max_tension for w, law in anatomy.laws.items() if isinstance(law, Muscle)}
+        if not strongest:
             raise InvalidSetting("pattern", "a trajectory problem needs muscles; this anatomy has none")
 
         def effort(v: Mapping[str, Any]) -> Any:
-            pulled = sum((v[w] / most) ** 2 for w, most in greatest.items()) / len(greatest)
+            pulled = sum((v[w] / most) ** 2 for w, most in strongest.items()) / len(strongest)
             return 2.0 * (pulled + 10.0 * sum((v[f"{n}_reserve"] / _RESERVE) ** 2 for n in anatomy.joints))
 
         phase = Phase(
@@ -217,7 +217,7 @@ def _system(anatomy: Anatomy) -> System:
             tension.append(law.tension(length[i]))
         else:
             tension.append(ca.SX.sym(wire.name))
-            controls.append((Variable(wire.name, "N", law.tone, law.greatest), tension[-1]))
+            controls.append((Variable(wire.name, "N", law.min_tension, law.max_tension), tension[-1]))
     forces = moment_arms(state, anatomy.wires) @ ca.vertcat(*tension)
     reserves = ca.SX.sym("reserves", m)
     controls += [

@@ -52,7 +52,7 @@ class ArmOutputs(TypedDict):
     """Over the range of the coordinate."""
 
     peak_arm: Annotated[float, Q("m", "largest size of the moment arm")]
-    least_arm: Annotated[float, Q("m", "least size of the moment arm")]
+    least_arm: Annotated[float, Q("m", "minimum size of the moment arm")]
     mean_arm: Annotated[float, Q("m", "mean size of the moment arm")]
     excursion: Annotated[float, Q("m", "longest less shortest length of the wire")]
     peak_tension: Annotated[

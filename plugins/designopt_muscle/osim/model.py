@@ -122,7 +122,7 @@ class PathWrap:
 class OsimMuscle:
     """A muscle: path, wraps, and the parameters that its model has.
 
-    `model` is "thelen", "millard" or "degroote". Forces in N, lengths in m, the pennation in rad, the greatest speed of
+    `model` is "thelen", "millard" or "degroote". Forces in N, lengths in m, the pennation in rad, the maximum speed of
     shortening in optimal fibre lengths per second. `shape` holds what only this model has, under the file's names.
     """
 
@@ -135,8 +135,8 @@ class OsimMuscle:
     slack: float
     pennation: float
     fastest: float
-    least: float
-    greatest: float
+    min_control: float
+    max_control: float
     rigid: bool
     rise: float
     fall: float

@@ -137,9 +137,9 @@ def _muscle(
     pennation = number("pennation_angle_at_optimal", 0.0)
     if not 0.0 <= pennation < np.pi / 2:
         raise element.need("pennation_angle_at_optimal").error(f"{pennation:g} rad is not between 0 and a right angle")
-    least, greatest = number("min_control", 0.01), number("max_control", 1.0)
-    if not 0.0 <= least <= greatest <= 1.0:
-        raise element.error(f"controls from {least:g} to {greatest:g} are not within 0 and 1")
+    lowest, highest = number("min_control", 0.01), number("max_control", 1.0)
+    if not 0.0 <= lowest <= highest <= 1.0:
+        raise element.error(f"controls from {lowest:g} to {highest:g} are not within 0 and 1")
     shape = {name: number(name, value) for name, value in shapes.items()}
     if model == "millard":
         for curve, name, usual in _STRAINS:
@@ -157,8 +157,8 @@ def _muscle(
         slack=positive("tendon_slack_length"),
         pennation=pennation,
         fastest=positive("max_contraction_velocity", 10.0),
-        least=least,
-        greatest=greatest,
+        min_control=lowest,
+        max_control=highest,
         rigid=element.flag("ignore_tendon_compliance", False),
         rise=positive("activation_time_constant", 0.015),
         fall=positive("deactivation_time_constant", 0.060 if model == "degroote" else 0.050),

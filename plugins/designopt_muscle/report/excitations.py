@@ -100,7 +100,7 @@ def _on_curves(found: Mapping[tuple[str, str], Arrays]) -> tuple[Figure, ...]:
                    note="Tendon forces over fibre lengths during the motion; the curves are the active force of an"
                         " isometric fibre and its passive force."),
         selectable("Force over fibre speed", found, _speeds, height=420,
-                   note="Tendon forces over fibre speeds, shortening is negative; the curve is the greatest active"
+                   note="Tendon forces over fibre speeds, shortening is negative; the curve is the maximum active"
                         " force at the optimal length."),
     )  # fmt: skip
 
@@ -120,7 +120,7 @@ def _lengths(arrays: Arrays) -> Plot:
 def _speeds(arrays: Arrays) -> Plot:
     speeds = np.asarray(arrays["fibre_speeds"], dtype=float)
     x = np.linspace(min(-1.0, float(speeds.min())), max(0.5, float(speeds.max())), 200)
-    data = [line(x, OPENSIM.velocity(x), "greatest", line={"color": "@ink", "width": 1.5}), *_loops(arrays, speeds)]
+    data = [line(x, OPENSIM.velocity(x), "maximum", line={"color": "@ink", "width": 1.5}), *_loops(arrays, speeds)]
     return {"data": data, "layout": _over("fibre speed [maximum speeds of shortening]")}
 
 

@@ -100,8 +100,8 @@ def share_wires(
 
 def _muscles(anatomy: Anatomy, frames: int, strength: float) -> Muscles:
     laws = {name: law for name, law in anatomy.laws.items() if isinstance(law, Muscle)}
-    most = np.array([law.greatest for law in laws.values()]) * strength
-    tone = np.array([law.tone for law in laws.values()])
+    most = np.array([law.max_tension for law in laws.values()]) * strength
+    tone = np.array([law.min_tension for law in laws.values()])
     if (tone > most).any():
         name = list(laws)[int((tone - most).argmax())]
         raise ValueError(f"the tone of '{name}' is above its maximum tension, {most[list(laws).index(name)]:g} N")

@@ -52,13 +52,13 @@ class Conditions(TypedDict, total=False):
     mass_factor: Annotated[float, Q("", "on mass and yaw inertia", gt=0, sampled=(0.9, 1.2))]
     yaw_inertia_factor: Annotated[float, Q("", "on the yaw inertia besides", gt=0, sampled=(0.85, 1.25))]
     rotating_mass_factor: Annotated[float, Q("", "of the drive's rotating masses", ge=1, sampled=(1.05, 1.35))]
-    force_factor: Annotated[float, Q("", "on the greatest force", gt=0, sampled=(0.9, 1.1))]
-    power_factor: Annotated[float, Q("", "on the greatest power", gt=0, sampled=(0.9, 1.1))]
+    force_factor: Annotated[float, Q("", "on the maximum force", gt=0, sampled=(0.9, 1.1))]
+    power_factor: Annotated[float, Q("", "on the maximum power", gt=0, sampled=(0.9, 1.1))]
     lag: Annotated[float, Q("s", "time constant of the drive's force", gt=0, sampled=(0.2, 0.6))]
     delay: Annotated[float, Q("s", "of the commands, a whole number of integration steps", ge=0)]
     delay_samples: Annotated[int, Q("", "delay of the commands in samples, instead of 'delay'", ge=0, sampled=(1, 8))]
     rolling: Annotated[float, Q("", "coefficient of rolling resistance instead of the terrain's", ge=0)]
-    turning: Annotated[float, Q("", "greatest coefficient of turning resistance instead of the terrain's", gt=0)]
+    turning: Annotated[float, Q("", "maximum coefficient of turning resistance instead of the terrain's", gt=0)]
     adhesion: Annotated[float, Q("", "coefficient of adhesion instead of the terrain's", gt=0)]
     rolling_at: Annotated[
         float, Q("", "place in the terrain's range of rolling resistance, 0 to 1", ge=0, le=1, sampled=(0, 1))

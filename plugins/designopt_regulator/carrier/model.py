@@ -97,7 +97,7 @@ class TrackedCarrier:
 
     From trim, a step of the reference, then a disturbing moment and a slope. The loop measures are those of the sampled
     linear loop at the scenario's speed (of the speed loop: at the speed after the step). Mass, dimensions and terrains
-    are from published terramechanics; lag, delay, rotating masses, greatest force and power are assumptions.
+    are from published terramechanics; lag, delay, rotating masses, maximum force and power are assumptions.
     """
 
     batch_size: ClassVar[int] = 400

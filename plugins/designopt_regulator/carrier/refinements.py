@@ -187,7 +187,7 @@ def noise_command(noisy: SimulatedRuns, quiet: SimulatedRuns, loop: Loop) -> Vec
 
 
 def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
-    """Gain and greatest rate of the inner loop of the yaw rate; gain 0 where a design has none."""
+    """Gain and maximum rate of the inner loop of the yaw rate; gain 0 where a design has none."""
     names = ("rate_gain", "greatest_rate")
     given = {name: design[name] for name in names if name in design}
     if len(given) == 1:

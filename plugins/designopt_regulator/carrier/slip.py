@@ -1,7 +1,7 @@
 """Tracks that slip (level 2): their speeds are states, and the ground's force grows with slip.
 
 Traction after Janosi & Hanamoto (1961) under uniform pressure (Wong 2010): at a slip i a track of length L on ground of
-shear modulus K has the share 1 - (K/(iL)) (1 - exp(-iL/K)) of its greatest force. The rotating masses, which level 1
+shear modulus K has the share 1 - (K/(iL)) (1 - exp(-iL/K)) of its maximum force. The rotating masses, which level 1
 adds to the vehicle's, are those of the tracks here. States: those of `vehicle`, then the speeds of the left and the
 right track (m/s).
 """
@@ -17,14 +17,14 @@ from designopt_regulator.carrier.vehicle import GRAVITY, State, VehicleDynamics,
 
 Vector = NDArray[np.float64]
 
-_LEAST_SPEED = 0.1  # m/s, below which slip is no longer referred to the speed itself
+_MIN_SPEED = 0.1  # m/s, below which slip is no longer referred to the speed itself
 _STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends at 2.785
 
 
 class SlippingMotion(NamedTuple):
     """The equations of motion with tracks that slip, and the constants of one vehicle or of many in them."""
 
-    body: VehicleDynamics  # with the mass that does not rotate, and grips that are the greatest forces at any slip
+    body: VehicleDynamics  # with the mass that does not rotate, and grips that are the maximum forces at any slip
     shears: Any  # L/K
     per_track_mass: Any
 
@@ -67,8 +67,8 @@ class SlippingMotion(NamedTuple):
         )
 
     def _share(self, m: Any, track: Any, ground: Any) -> Any:
-        """Traction of a track of this speed over ground of this speed, as a share of the greatest; it has a sign."""
-        slip = (track - ground) / m.fmax(m.fmax(m.fabs(track), m.fabs(ground)), _LEAST_SPEED)
+        """Traction of a track of this speed over ground of this speed, as a share of the maximum; it has a sign."""
+        slip = (track - ground) / m.fmax(m.fmax(m.fabs(track), m.fabs(ground)), _MIN_SPEED)
         turns = self.shears * m.fabs(slip) + 1e-12  # 0/0 has the limit 0
         return m.sign(slip) * (1.0 + m.expm1(-turns) / turns)
 

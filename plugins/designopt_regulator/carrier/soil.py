@@ -66,11 +66,11 @@ def compaction(soil: Soil, weight: float, width: float, length: float) -> float:
 
 def traction(soil: Soil, weight: float, width: float, length: float, slip: float | None = None) -> float:
     """Greatest traction of both tracks as a share of the weight; at a `slip`, or at any when none is given."""
-    greatest = 2.0 * width * length * soil.cohesion / weight + float(np.tan(soil.friction_angle))
+    max_coefficient = 2.0 * width * length * soil.cohesion / weight + float(np.tan(soil.friction_angle))
     if slip is None:
-        return greatest
+        return max_coefficient
     turns = slip * length / soil.shear_modulus
-    return greatest * float(1.0 + np.expm1(-turns) / turns)
+    return max_coefficient * float(1.0 + np.expm1(-turns) / turns)
 
 
 def _stiffness(soil: Soil, width: float) -> float:

@@ -1,6 +1,6 @@
 """The tracked carrier: its numbers, the terrains, the equations of motion of level 1, trim and linear loops.
 
-The plant is built from published terramechanics; drive lag, delay, rotating-mass factor, greatest force and power are
+The plant is built from published terramechanics; drive lag, delay, rotating-mass factor, maximum force and power are
 design assumptions. Turning resistance after Nikitin as given by Zabavnikov (1975).
 
 States: speed v (m/s), yaw rate r (rad/s, to the left positive), course psi (rad), drive forces of the left and the
@@ -26,7 +26,7 @@ GRAVITY = 9.80665
 STATES = ("speed", "yaw_rate", "course", "left_force", "right_force")
 
 _ROLLING_SPEED = 0.05  # m/s, at which tanh makes rolling resistance full
-_LEAST_POWER_SPEED = 0.5  # m/s, below which power limits no force further
+_MIN_POWER_SPEED = 0.5  # m/s, below which power limits no force further
 _CREEP = 0.02  # m/s, keeps Nikitin's law finite at standstill
 STICTION_RATE = 2e-3  # rad/s, at which tanh makes stiction full
 _NIKITIN = (0.925, 0.15)
@@ -43,7 +43,7 @@ class Vehicle:
     contact_length: Annotated[float, Q("m", "of a track on the ground", gt=0)] = 2.67
     track_width: Annotated[float, Q("m", "of one track", gt=0)] = 0.38
     greatest_force: Annotated[float, Q("N", "of one track at full command (assumption)", gt=0)] = 30_000.0
-    power: Annotated[float, Q("W", "greatest at one sprocket (assumption)", gt=0)] = 75_000.0
+    power: Annotated[float, Q("W", "maximum at one sprocket (assumption)", gt=0)] = 75_000.0
     lag: Annotated[float, Q("s", "time constant of the drive's force (assumption)", gt=0)] = 0.35
     delay: Annotated[float, Q("s", "of measurement, network and valve (assumption)", ge=0)] = 0.20
     air_drag: Annotated[float, Q("N s^2/m^2", "half the density times drag coefficient and area", ge=0)] = 2.2
@@ -148,12 +148,12 @@ def trim_difference(p: VehicleNumbers, speed: Vector) -> Vector:
 def missing_force(p: VehicleNumbers, speed: Vector, grade: Vector) -> Vector:
     """Force (N) that is missing to hold a speed up a grade (the sine of the slope); negative where it is in reserve.
 
-    The least of adhesion, greatest force and power decides.
+    The smallest of adhesion, maximum force and power decides.
     """
     speed = np.abs(speed)
     apart = 2.0 * p.greatest_force * np.abs(trim_difference(p, speed))
     need = p.weight * (p.rolling + grade) + p.air_drag * speed**2 + apart
-    drive = np.minimum(p.greatest_force, p.power / np.maximum(speed, _LEAST_POWER_SPEED))
+    drive = np.minimum(p.greatest_force, p.power / np.maximum(speed, _MIN_POWER_SPEED))
     return np.asarray(need - 2.0 * np.minimum(np.minimum(*p.adhesion_limits), drive))
 
 
@@ -259,7 +259,7 @@ class VehicleDynamics(NamedTuple):
 
     def lagging(self, m: Any, force: Any, command: Any, speed: Any) -> Any:
         """Rate (N/s) of a track's drive force towards the command, cut by the power at a speed of the track."""
-        return (clip(m, command, self.power / m.fmax(m.fabs(speed), _LEAST_POWER_SPEED)) - force) * self.per_lag
+        return (clip(m, command, self.power / m.fmax(m.fabs(speed), _MIN_POWER_SPEED)) - force) * self.per_lag
 
     def drive_power(self, m: Any, x: State) -> Any:
         """Power (W) of both tracks, A_L v_L + A_R v_R with v_L,R = v ∓ r B/2."""

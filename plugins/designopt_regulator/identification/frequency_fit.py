@@ -20,7 +20,7 @@ from designopt_regulator.plants.linear import Plant
 Vector = NDArray[np.float64]
 
 _COLUMNS = ("frequency", "magnitude", "phase")
-_LEAST_ROWS = 5
+_MIN_ROWS = 5
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def read_response(file: InputFile) -> ResponseData:
                 raise BadData(f"{where}: column '{name}': '{row[name]}' is no number above 0")
         if k and values[k, 0] <= values[k - 1, 0]:
             raise BadData(f"{where}: column 'frequency': {values[k, 0]:g} is not above the one before")
-    if len(rows) < _LEAST_ROWS:
-        raise BadData(f"{file.name}: has {len(rows)} rows; a fit needs {_LEAST_ROWS}")
+    if len(rows) < _MIN_ROWS:
+        raise BadData(f"{file.name}: has {len(rows)} rows; a fit needs {_MIN_ROWS}")
     frequency = (2.0 * np.pi if turns else 1.0) * per_unit * values[:, 0]
     magnitude = 10.0 ** (values[:, 1] / 20.0) if decibels else values[:, 1]
     return ResponseData(

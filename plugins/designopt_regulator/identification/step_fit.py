@@ -31,7 +31,7 @@ PARAMETERS: dict[Model, tuple[str, ...]] = {
 Between = Literal["held", "linear"]
 
 _COLUMNS = ("time", "input", "output")
-_LEAST_ROWS = 10
+_MIN_ROWS = 10
 _ROUNDING = 1e-9  # of the steepest slope, below which a change of slope is none
 _MOST_TERMS = 2_000_000  # changes of the input times samples: one step response each
 _SEARCHED = 300  # samples that the search for a beginning looks at
@@ -89,8 +89,8 @@ def read_step(file: InputFile) -> StepData:
             if name == "time" and values["time"] and value <= values["time"][-1]:
                 raise BadData(f"{where}: column 'time': {value:g} does not come after {values['time'][-1]:g}")
             values[name].append(value)
-    if len(rows) < _LEAST_ROWS:
-        raise BadData(f"{file.name}: has {len(rows)} samples; a fit needs {_LEAST_ROWS}")
+    if len(rows) < _MIN_ROWS:
+        raise BadData(f"{file.name}: has {len(rows)} samples; a fit needs {_MIN_ROWS}")
     t, u, y = (np.array(values[name]) for name in _COLUMNS)
     if (u == u[0]).all():
         raise BadData(f"{file.name}: column 'input' never changes; a step is needed")

@@ -79,7 +79,7 @@ def test_a_load_moves_inverse_and_forward_dynamics_as_virtual_work_says(arm: Ana
     moved = rows.at(q, dq, ddq, rest, none).moments - rows.at(q, dq, ddq, rest, none, {"radius": load}).moments
     assert np.abs(moved[0] - (J.T @ force)[:5]).max() < 1e-10
     forward = Forward(arm, ["radius"])
-    pull = [law.tone + 20.0 for law in arm.laws.values() if isinstance(law, Muscle)]
+    pull = [law.min_tension + 20.0 for law in arm.laws.values() if isinstance(law, Muscle)]
     free = forward.accelerations(q[0], dq[0], pull)
     changed = forward.accelerations(q[0], dq[0], pull, loads={"radius": load}) - free
     still = np.zeros((1, 5))
@@ -108,8 +108,8 @@ def test_replayed_tensions_make_the_motion(arm: Anatomy, solved: list[Shared]) -
 
 def muscles(arm: Anatomy, frames: int) -> Muscles:
     """All wires with what they may pull; tendons up to 2 kN."""
-    most = np.array([law.greatest if isinstance(law, Muscle) else 2000.0 for law in arm.laws.values()])
-    tone = np.array([law.tone if isinstance(law, Muscle) else 0.0 for law in arm.laws.values()])
+    most = np.array([law.max_tension if isinstance(law, Muscle) else 2000.0 for law in arm.laws.values()])
+    tone = np.array([law.min_tension if isinstance(law, Muscle) else 0.0 for law in arm.laws.values()])
     return Muscles(tuple(w.name for w in arm.wires), np.tile(most, (frames, 1)), lower=tone / most)
 
 

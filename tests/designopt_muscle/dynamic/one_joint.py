@@ -40,7 +40,7 @@ def one_joint(
         rise=np.full(k, 0.015),
         fall=np.full(k, 0.06),
         passive_strain=np.full(k, 0.6),
-        least=np.full(k, 0.01),
+        min_activation=np.full(k, 0.01),
     )
     balance = MomentBalance(time, ("joint",), NAMES, np.tile(ARMS, (n, 1, 1)), needed[:, None], ("N m",))
     terms = terms or DynamicTerms(sharpness=0.1)

@@ -37,8 +37,8 @@ Rows = NDArray[np.intp]
 
 #: At most this many designs are drawn where they do not lie on a grid.
 DRAWN = 3000
-#: Values of all figures in all scenarios together; but not fewer designs than `LEAST`.
-VALUES, LEAST = 150_000, 300
+#: Values of all figures in all scenarios together; but not fewer designs than `MIN_DESIGNS`.
+VALUES, MIN_DESIGNS = 150_000, 300
 #: A grid with fewer nodes is drawn only when it holds a third of all designs.
 NODES = 100
 #: Points in the plots of all pairs together.
@@ -59,7 +59,7 @@ def map_figures(result: Result) -> Section | None:
     d = min(len(free), PAIRED)
     layers = (len(result.outcomes.figures) + len(result.problem.objectives)) * len(result.problem.scenarios)
     limit = min(DRAWN, POINTS // max(d * (d - 1) // 2, 1), VALUES // max(layers, 1))
-    shown, notes = thinned(rows, max(LEAST, limit)), []
+    shown, notes = thinned(rows, max(MIN_DESIGNS, limit)), []
     grid = grid_over(result, 0, 1) if len(free) == 2 and all(p.kind != "choice" for p in free) else None
     if grid is not None and _sparse(grid, len(rows)):
         grid = None

@@ -23,7 +23,7 @@ BYTES: dict[str, int] = {
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]+)")
 
 #: A worker with numpy, scipy and a model does not start in less.
-_LEAST = 100_000_000
+_MIN_BYTES = 100_000_000
 
 
 def _bytes(value: Any) -> int:
@@ -35,7 +35,7 @@ def _bytes(value: Any) -> int:
     if match is None or match[2] not in BYTES:
         raise refused(f"'{value[:40]}' is not an amount of memory; write it as 32 GB ({', '.join(BYTES)})")
     size: int = round(float(match[1]) * BYTES[match[2]])
-    if size < _LEAST:
+    if size < _MIN_BYTES:
         raise refused(f"must be at least 100 MB, is {value.strip()}")
     if size >= 2**63:
         raise refused("the number is too large")

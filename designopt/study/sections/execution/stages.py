@@ -175,7 +175,7 @@ def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> Non
         solver = item.stage.solver
         path: Path = (*item.path, "solver")
         try:
-            needed = _least_budget(solver, problem)
+            needed = _minimum_budget(solver, problem)
         except InvalidSetting as error:
             steps = error.name.split(".")  # 'sweep.mass' leads into the setting 'sweep'
             if steps[0] in solver.plugin.settings:
@@ -192,7 +192,7 @@ def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> Non
             ctx.add((*item.path, "budget", "evaluations"), message)
 
 
-def _least_budget(solver: Use[SolverPlugin], problem: Any) -> int:
+def _minimum_budget(solver: Use[SolverPlugin], problem: Any) -> int:
     """The evaluations below which the solver cannot work on `problem`; raises what its `check` raises."""
     built = solver.build()
     if solver.plugin.has_check:

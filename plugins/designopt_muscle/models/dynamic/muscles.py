@@ -18,7 +18,7 @@ from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
 Vector = NDArray[np.float64]
 
 #: Least activation and excitation where the model has a smaller one.
-_LEAST = 1e-3
+_MIN_ACTIVATION = 1e-3
 
 
 def dynamic_muscles(trial: Trial, *, rigid: bool, passive: bool) -> DynamicMuscles:
@@ -51,7 +51,7 @@ def dynamic_muscles(trial: Trial, *, rigid: bool, passive: bool) -> DynamicMuscl
         rise=np.array([m.rise for m in muscles]),
         fall=np.array([m.fall for m in muscles]),
         passive_strain=strain if passive else np.full(len(muscles), np.inf),
-        least=np.array([max(m.least, _LEAST) for m in muscles]),
+        min_activation=np.array([max(m.min_control, _MIN_ACTIVATION) for m in muscles]),
     )
 
 

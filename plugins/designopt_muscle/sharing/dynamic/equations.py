@@ -146,15 +146,15 @@ class DynamicTrial:
         tracking = self.terms.tracking
         if tracking is None or tracking.band is None:
             return None
-        least = np.broadcast_to(self.muscles.least, tracking.signals.shape)
-        low = np.fmax(tracking.signals + tracking.band[0], least)
+        lowest = np.broadcast_to(self.muscles.min_activation, tracking.signals.shape)
+        low = np.fmax(tracking.signals + tracking.band[0], lowest)
         high = np.fmin(tracking.signals + tracking.band[1], 1.0)
         empty = np.argwhere(low > high + 1e-12)
         if len(empty):
             i, j = empty[0]
             raise ValueError(
                 f"the band about the signal of '{self.muscles.names[j]}' at {self.balance.time[i]:g} s"
-                f" ({tracking.signals[i, j]:g}) leaves nothing of the excitations from {least[i, j]:g} to 1;"
+                f" ({tracking.signals[i, j]:g}) leaves nothing of the excitations from {lowest[i, j]:g} to 1;"
                 " normalise the signal or widen the band"
             )
         return low, high
@@ -242,7 +242,7 @@ class _System:
         self.seen, self.there = symbols("seen_length", watched), symbols("seen_there", watched)
         self.fibre_errors: Any = ca.SX(0)
         banded = tracked if trial.band is not None else []
-        self.band = {end: symbols(end, banded) for end in ("least", "most")}
+        self.band = {end: symbols(end, banded) for end in ("lowest", "most")}
         self.angle = ca.SX.sym("angle")
         if trial.device is not None:
             for name, unit in (("stiffness", "N m/rad"), ("rest", "rad"), ("assistance", "")):
@@ -328,13 +328,13 @@ class _System:
             )
             for j, name in enumerate(names)
         }  # fmt: skip
-        least = dict(zip(names, muscles.least.tolist(), strict=True))
+        lowest = dict(zip(names, muscles.min_activation.tolist(), strict=True))
         low, high = TENDON_FORCES
         if trial.commands:
             self.outputs += [(Variable(f"excitation_{name}", ""), self.e[name]) for name in names]
             own = [(Variable(f"command_{s}", "", 0.0), symbol) for s, symbol in self.command.items()]
         else:
-            own = [(Variable(f"excitation_{name}", "", least[name], 1.0), self.e[name]) for name in names]
+            own = [(Variable(f"excitation_{name}", "", lowest[name], 1.0), self.e[name]) for name in names]
         limit = trial.reserves.limit
         units = dict(zip(trial.rows, trial.balance.row_units, strict=True))
         data = [
@@ -349,7 +349,7 @@ class _System:
             *((Variable(f"{end}_{n}", ""), symbol) for end, of in self.band.items() for n, symbol in of.items()),
             *([(Variable("angle", "rad"), self.angle)] if trial.device is not None else []),
         ]
-        states = [(Variable(f"activation_{n}", "", least[n], 1.0), self.a[n], rate[n]) for n in names]
+        states = [(Variable(f"activation_{n}", "", lowest[n], 1.0), self.a[n], rate[n]) for n in names]
         states += [(Variable(f"tendon_force_{n}", "", low, high), self.f[n], self.u[n]) for n in self.elastic]
         return System.from_expressions(
             "sharing",

@@ -39,7 +39,7 @@ def static_sharing(trial: DynamicTrial, parameters: Mapping[str, float]) -> Shar
         balance = replace(balance, moments=moments)
     return share(
         balance,
-        Muscles(muscles.names, active * force, resting * force, lower=muscles.least),
+        Muscles(muscles.names, active * force, resting * force, lower=muscles.min_activation),
         Terms(Power(2.0), trial.terms.weights),
         Reserves(trial.reserves.optimal, trial.reserves.weight),
     )
@@ -48,7 +48,7 @@ def static_sharing(trial: DynamicTrial, parameters: Mapping[str, float]) -> Shar
 def guess_of(trial: DynamicTrial, sharing: Sharing, parameters: Mapping[str, float]) -> Sampled:
     """Its activations as those of the motion, excited by as much, and its forces as those of the tendons."""
     time, muscles = trial.balance.time, trial.muscles
-    a = np.clip(np.nan_to_num(sharing.activations, nan=0.1), muscles.least, 1.0)
+    a = np.clip(np.nan_to_num(sharing.activations, nan=0.1), muscles.min_activation, 1.0)
     f = np.clip(np.nan_to_num(sharing.forces / trial.isometric(parameters), nan=0.1), 1e-3, 2.0)
     u = np.clip(np.gradient(f, time, axis=0), -FASTEST_RATE, FASTEST_RATE)
     values = {f"activation_{n}": a[:, j] for j, n in enumerate(trial.names)}

@@ -28,7 +28,7 @@ class DynamicMuscles:
     `lengths` and `speeds` (n, k) m and m/s of the paths. Parameters (k,): `force` N, `optimal` m of the fibre, `slack`
     m, `pennation` rad, `fastest` (optimal fibre lengths per second), `rigid` tendon or not, `tendon_strain` at one
     normalised force, `width` of the active curve, `damping`, time constants `rise` and `fall` s, `passive_strain` at
-    one normalised force (infinite: no passive force), `least` activation and excitation.
+    one normalised force (infinite: no passive force), `min_activation` activation and excitation.
 
     Raises `ValueError` for shapes that do not fit and numbers that are not finite or out of range, naming the muscle.
     """
@@ -48,7 +48,7 @@ class DynamicMuscles:
     rise: Vector
     fall: Vector
     passive_strain: Vector
-    least: Vector
+    min_activation: Vector
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))

@@ -49,12 +49,14 @@ def phase(trial: DynamicTrial, name: str = "motion") -> Phase:
     rows |= {f"equilibrium_{n}": Constraint(_symbol(f"equilibrium_{n}"), 0.0, 0.0) for n in of_fibres}
     if trial.commands:
         for j, n in enumerate(trial.names):
-            rows[f"excitation_{n}"] = Constraint(_symbol(f"excitation_{n}"), float(trial.muscles.least[j]), 1.0)
+            rows[f"excitation_{n}"] = Constraint(
+                _symbol(f"excitation_{n}"), float(trial.muscles.min_activation[j]), 1.0
+            )
     if trial.band is not None:
         for n in (trial.names[j] for j in trial.tracked):
             rows[f"lower_band_{n}"] = Constraint(_above(f"excitation_{n}", f"least_{n}"), 0.0)
             rows[f"upper_band_{n}"] = Constraint(_above(f"most_{n}", f"excitation_{n}"), 0.0)
-    first = max(FIRST, float(trial.muscles.least.max()))
+    first = max(FIRST, float(trial.muscles.min_activation.max()))
     guess = {v.name: (first, first) for v in system.states}
     guess |= {f"excitation_{n}": (first, first) for n in trial.names if not trial.commands}
     guess |= {f"command_{s + 1}": (first, first) for s in range(trial.commands)}

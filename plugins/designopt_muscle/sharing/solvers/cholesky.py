@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 #: Pivots up to this, of matrices scaled to a diagonal of 1, are rounding.
-_LEAST_PIVOT = 1e-14
+_MIN_PIVOT = 1e-14
 
 
 def solve_definite(matrices: Vector, right: Vector) -> Vector:
@@ -29,7 +29,7 @@ def solve_definite(matrices: Vector, right: Vector) -> Vector:
         if j:
             factor[j:, j] -= np.einsum("ikn,kn->in", factor[j:, :j], factor[j, :j])
         pivot = factor[j, j]
-        regular = pivot > _LEAST_PIVOT
+        regular = pivot > _MIN_PIVOT
         inverse[j] = np.where(regular, 1.0 / np.sqrt(np.where(regular, pivot, 1.0)), 0.0)
         factor[j + 1 :, j] *= inverse[j]
     x = factor[m]

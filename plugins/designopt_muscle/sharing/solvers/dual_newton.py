@@ -28,7 +28,7 @@ _HALVINGS = 12
 _STEPS = np.append(0.5 ** np.arange(_HALVINGS), 0.0)
 #: Shift of the diagonal of Newton's matrix, relative to its size: always, and times the relative residual
 #: (without a guess, and with one, whose steps are nearly exact).
-_LEAST_SHIFT = 1e-15
+_MIN_SHIFT = 1e-15
 _DAMPING, _GUESSED_DAMPING, _MOST_DAMPING = 1e-3, 1e-8, 1e8
 
 
@@ -98,7 +98,7 @@ def newton(batch: Batch, start: Vector, *, guessed: bool = True, most: int = _IT
         shift = np.einsum("iin->n", normal) / len(normal)
         if not shift.all():  # frames in which every variable is at a bound
             shift = np.where(shift > 0, shift, _size_of_normal(batch))
-        normal[diagonal, diagonal] += shift * (_LEAST_SHIFT + damping * np.minimum(1.0, error / size))
+        normal[diagonal, diagonal] += shift * (_MIN_SHIFT + damping * np.minimum(1.0, error / size))
         state, halvings = _search(batch, state, solve_definite(normal, -state.residual))
         damping = np.where(halvings == 0, 0.1 * damping, np.where(halvings < _HALVINGS, damping, 100.0 * damping))
     return solution

@@ -30,7 +30,7 @@ _REFINED = 2
 #: A residual below which rounding decides whether it falls.
 _NOISE = 4e-9
 #: What Newton's matrix has more on its diagonal: a reserve near 0 with a power above 2 has no curvature.
-_LEAST_CURVATURE = 1e-10
+_MIN_CURVATURE = 1e-10
 
 
 class ConvexCost(Protocol):
@@ -251,7 +251,7 @@ def _direction(
 ) -> _Point:
     """Newton's step for all conditions, with the products of multipliers and distances aimed at `target` (n,)."""
     mu = target[:, None]
-    barrier = point.low / point.below + point.up / point.above + _LEAST_CURVATURE
+    barrier = point.low / point.below + point.up / point.above + _MIN_CURVATURE
     push = (mu - point.w * point.t + point.w * now.limits) / point.t
     right = -now.stationarity + (mu / point.below - point.low * now.free) - (mu / point.above - point.up * now.free)
     right = np.where(now.free, right - transposed_times(now.gradients, push), 0.0)

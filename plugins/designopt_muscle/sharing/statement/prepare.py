@@ -17,7 +17,7 @@ Vector = NDArray[np.float64]
 
 #: Least force per cross-section at activation 1, relative to the isometric one, that a criterion of stresses counts
 #: with: a muscle without force would cost nothing.
-_LEAST_EFFORT = 1e-3
+_MIN_EFFORT = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def _work(
     if terms.stress:
         if not muscles.isometric.size:
             raise ValueError("stresses need the maximum isometric forces of the muscles, and none are given")
-        effort = np.maximum(strength / muscles.isometric, _LEAST_EFFORT)
+        effort = np.maximum(strength / muscles.isometric, _MIN_EFFORT)
     passive_moments = np.einsum("nmk,nk->nm", arms, passive)
     return Balance(
         matrix=arms * strength[:, None, :],

@@ -13,7 +13,7 @@ from designopt_muscle.sharing.static.shortfall import strength_factors
 Vector = NDArray[np.float64]
 
 #: Least share of the strength that is looked for: frames that need less need next to nothing.
-_LEAST = 1e-3
+_MIN_STRENGTH = 1e-3
 
 
 def margins(sharing: Sharing) -> Vector:
@@ -33,5 +33,5 @@ def margins(sharing: Sharing) -> Vector:
     )
     passive = np.einsum("nmk,nk->nm", sharing.balance.arms[frames], sharing.muscles.passive[frames])
     found = np.full(len(sharing.status), np.nan)
-    found[frames] = 1.0 - strength_factors(alone, passive, _LEAST)
+    found[frames] = 1.0 - strength_factors(alone, passive, _MIN_STRENGTH)
     return found
