@@ -55,9 +55,9 @@ class Evaluate(Protocol):
         """Outcomes of the designs `X` (n, d), in their order, once all of them are durably recorded."""
 
     def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
-        """Evaluate designs one by one with up to `look_ahead` of them on their way.
+        """Evaluate designs one by one with up to `look_ahead` of them pending.
 
-        `ask` gives the next design (1, d), or (0, d) when there are no more; `tell` hears the outcomes (1 row) in ask
+        `ask` gives the next design (1, d), or (0, d) when there are no more; `tell` gets the outcomes (1 row) in ask
         order. Ask i always happens after the tell of i - `look_ahead` and before the next one, whatever the workers
         are, so that the sequence of designs is fixed. Returns when everything asked for has its results.
         """

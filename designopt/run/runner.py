@@ -350,7 +350,7 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
         raise explain(error, store.path) from error
     return [
         f"the code of {name} is not as it was, but its version is: numbers on record count as those of the new code;"
-        " if it gives others, give it another version, with which all is computed anew"
+        " if it gives others, give it another version, with which everything is recomputed"
         for name in changed
     ]
 

@@ -87,7 +87,7 @@ class StageRun:
         return outcomes
 
     def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
-        """Evaluate designs one by one with up to `look_ahead` of them on their way (see `Evaluate`)."""
+        """Evaluate designs one by one with up to `look_ahead` of them pending (see `Evaluate`)."""
         if look_ahead < 1:
             raise ValueError(f"look_ahead must be 1 at least, is {look_ahead}")
         self.dispatcher.check()
@@ -163,7 +163,7 @@ class StageRun:
         self.asked += len(X)
         self.told += len(X)
         outcomes = self.ledger.outcomes(X, slots, relation_violation)
-        self.heard(outcomes, relation_violation)
+        self.record(outcomes, relation_violation)
         return outcomes
 
     def _dispatch(
@@ -235,7 +235,7 @@ class StageRun:
         """Numbers of the distinct designs that the stage asked for, in ask order."""
         return self.points.designs()
 
-    def heard(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
+    def record(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
         """Outcomes are complete: what the model refused is given back to the budget, and the best are noted."""
         invalid = int(outcomes.invalid.sum())
         refused = invalid - int((relation_violation > 0.0).sum())
@@ -283,7 +283,7 @@ class StageRun:
 
 
 class _Batch:
-    """A batch on its way: registers its rows block by block, and follows how many of them are done."""
+    """A pending batch: registers its rows block by block, and follows how many of them are done."""
 
     def __init__(self, run: StageRun, X: Matrix, relation_violation: Matrix, slots: NDArray[np.int64]) -> None:
         self._run = run

@@ -42,10 +42,10 @@ class TPE:
         ]
         | None
     ) = None
-    look_ahead: Annotated[int, Quantity("", "designs on their way at the same time", ge=1, le=10_000)] = 4
-    liar: Annotated[
-        bool, Quantity("", "take designs on their way for bad ones, so that the next are farther from them")
-    ] = False
+    look_ahead: Annotated[int, Quantity("", "pending designs at the same time", ge=1, le=10_000)] = 4
+    liar: Annotated[bool, Quantity("", "take pending designs for bad ones, so that the next are farther from them")] = (
+        False
+    )
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when Optuna is absent or there is nothing to search for."""

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 STUDY = ROOT / "studies" / "knee_damper.yaml"
 
 
-#: An interpreter that may keep bytecode; where it may not, every command compiles the sources of the suite anew.
+#: An interpreter that may keep bytecode; where it may not, every command recompiles the sources of the suite.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 

@@ -72,18 +72,18 @@ def test_simulation_and_program_find_the_same_suspension(tmp_path: Path) -> None
     assert "Trajectories" in titles
 
 
-def test_the_price_of_a_swing_up_rises_with_the_length_of_the_pole(tmp_path: Path) -> None:
+def test_the_cost_of_a_swing_up_rises_with_the_length_of_the_pole(tmp_path: Path) -> None:
     changes = ["stages.0.solver.sweep.pole_length=3", "stages.0.solver.starts=1", "stages.0.solver.verify=0",
                "model.starts=1"]  # fmt: skip
     result = designopt.load(STUDIES / "cart_pole.yaml", overrides=changes).run(tmp_path / "pole.study")
     order = result.outcomes.X[:, 0].argsort()
     length, duration = result.outcomes.X[order].T
-    price = result.outcomes.objectives[order, 0]
+    cost = result.outcomes.objectives[order, 0]
     np.testing.assert_allclose(length, [0.4, 0.5, 0.6], rtol=1e-12)
     assert (np.diff(duration) > 0.05).all()
-    assert (np.diff(price) > 5.0).all()
+    assert (np.diff(cost) > 5.0).all()
     solved = [program.solution.objective for program in result.programs()]
-    np.testing.assert_allclose(sorted(solved), price, rtol=1e-4)  # the model solves on its own mesh, which is coarser
+    np.testing.assert_allclose(sorted(solved), cost, rtol=1e-4)  # the model solves on its own mesh, which is coarser
 
 
 @pytest.mark.parametrize(("name", "declared"), [("reach_arm", arm.ARRAYS), ("biped_step", biped.ARRAYS)])

@@ -1,4 +1,4 @@
-"""Solvers that ask for one design at a time, with several of them on their way."""
+"""Solvers that ask for one design at a time, with several of them pending."""
 
 import concurrent.futures
 import dataclasses
@@ -194,7 +194,7 @@ def test_the_end_of_its_time_is_repeated_by_a_resume_and_lifted_by_more_time(tmp
     assert grown.outcomes.X[: len(first.outcomes)].tolist() == first.outcomes.X.tolist()
 
 
-def test_an_end_of_time_with_nothing_told_of_what_was_on_its_way_is_repeated_too(tmp_path):
+def test_an_end_of_time_with_pending_designs_is_repeated_too(tmp_path):
     study = follower(count=30, look_ahead=6, budget=Budget(wall=60.0))
     run_study(study, tmp_path / "s")
     rewrite(  # as if the time had ended when 3 of 9 were ready
@@ -257,7 +257,7 @@ def test_a_solver_that_finds_nothing_valid_for_long_is_ended_and_the_store_says_
     stage = Stage("walk", use("solver", "follower", count=10_000), Budget(evaluations=10))
     study = make_study(stages=(stage,), relations=(Expression.parse("a >= 10"),))
     result = run_study(study, tmp_path / "s")
-    assert result.counts["points"] == 34  # three more were on their way
+    assert result.counts["points"] == 34  # three more were pending
     ended = [event["text"] for event in result.events if event["kind"] == "stage_ended"]
     assert ended == ["stage walk ended: 34 of its 34 designs break a relation or were refused by the model"]
     assert dump(run_study(study, tmp_path / "s", resume=True)) == dump(result)

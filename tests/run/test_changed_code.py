@@ -27,7 +27,7 @@ class Square:
 
 
 def declared(text: str) -> Any:
-    """The class that the text of a module declares, compiled anew."""
+    """The class that the text of a module declares, recompiled."""
     module: dict[str, Any] = {}
     exec(compile(text, "edited.py", "exec", dont_inherit=True), module)
     return module["Square"]

@@ -317,7 +317,7 @@ def test_no_files_and_settings_are_left_behind(tmp_path, monkeypatch, own_origin
 
 
 def test_a_large_batch_stays_bounded_in_flight(tmp_path):
-    """At most two chunks of 4096 for each worker are on their way, whatever the batch."""
+    """At most two chunks of 4096 for each worker are pending, whatever the batch."""
     from designopt.workers import dask
 
     flights = []

@@ -78,8 +78,8 @@ def test_the_store_is_equal_to_that_of_a_run_that_computes_everything(tmp_path):
     run_study(sweep(settings={"log": str(log)}), tmp_path / "first")
     run_study(sweep(), tmp_path / "unlogged")  # the same designs under other keys: another setting
     taken = run_study(starting(tmp_path / "first", settings={"log": str(log)}), tmp_path / "a")
-    anew = starting(tmp_path / "unlogged", settings={"log": str(log)})
-    fresh = run_study(anew, tmp_path / "b")
+    again = starting(tmp_path / "unlogged", settings={"log": str(log)})
+    fresh = run_study(again, tmp_path / "b")
     assert any(worker.startswith("store:") for worker in workers(taken))
     assert not any(worker.startswith("store:") for worker in workers(fresh))
     assert dump(taken) == dump(fresh)

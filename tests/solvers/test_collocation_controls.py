@@ -83,7 +83,7 @@ def test_a_force_that_is_linear_on_each_piece_has_a_held_rate(tmp_path: Path) ->
     assert record.solution.phase.values["force_rate"][1:] == pytest.approx(-12.0, rel=1e-6)
 
 
-def test_the_price_of_rates_is_a_mean_over_scenarios_and_is_distinguished_from_the_objective(tmp_path: Path) -> None:
+def test_the_penalty_of_rates_is_a_mean_over_scenarios_and_is_distinguished_from_the_objective(tmp_path: Path) -> None:
     loads = [{"name": "light", "mass": 1.0}, {"name": "heavy", "mass": 2.0}]
     result = run(
         tmp_path,

@@ -284,9 +284,7 @@ def test_nothing_to_search_for_is_refused():
 
 def test_no_more_designs_are_on_their_way_than_there_are_to_breed_from():
     problem = both("zdt1", n_var=3)[0]
-    with pytest.raises(
-        InvalidSetting, match=r"100 designs on their way are more than the population of 4: .*give 4 at"
-    ):
+    with pytest.raises(InvalidSetting, match=r"100 pending designs are more than the population of 4: .*give 4 at"):
         NSGA2(population=4, look_ahead=100).check(problem)
     NSGA2(population=4, look_ahead=4).check(problem)
 

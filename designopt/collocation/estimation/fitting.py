@@ -69,7 +69,7 @@ def with_measurements(
     """`problem` with the sum of squared residuals of `measured` (of its only phase, or by phase) as its cost.
 
     Residuals are in units of the standard deviations, so that the cost is chi squared; a `prior`, a function of the
-    ends, is added: what is known of parameters beforehand, a price of unknown inputs. Its own cost is left out. Free
+    ends, is added: what is known of parameters beforehand, a penalty on unknown inputs. Its own cost is left out. Free
     parameters, values at the ends and controls are what is estimated. The sum is the figure "chi_squared". Several
     experiments are several phases that share parameters. Raises `ProblemError` for columns that a phase does not have.
     """

@@ -159,16 +159,16 @@ static int iterate(Interior *t, double least) {
     return 1;
 }
 
-/* Goes on until the optimality conditions hold to `tolerance`, the equations to `of_rows` and both without scales, to
-   `most` iterations. A search that stays at `acceptable` is NEAR. */
-int interior_run(Interior *t, double tolerance, double of_rows, double acceptable, int most) {
+/* Goes on until the optimality conditions hold to `tolerance`, the equations to `constraint_tolerance`, both without
+   scales, to `most` iterations. A search that stays at `acceptable` is NEAR. */
+int interior_run(Interior *t, double tolerance, double constraint_tolerance, double acceptable, int most) {
     int found = 1, near = 0;
     if (!t->begun) found = begin(t);
     t->begun = 1;
     while (found == 1) {
         Errors e = errors_of(t, 0.0);
         if (t->history.size == 6 * (ptrdiff_t)t->iterations && !record(t, e)) return LOST;
-        if (e.primal <= of_rows && of_multipliers(e) <= tolerance && holds_unscaled(t, e)) return SOLVED;
+        if (e.primal <= constraint_tolerance && of_multipliers(e) <= tolerance && holds_unscaled(t, e)) return SOLVED;
         near = worst(e) <= acceptable && acceptable_unscaled(t, e) ? near + 1 : 0;
         if (near >= PATIENCE) return NEAR;
         if (t->iterations >= most) return LIMIT;

@@ -96,9 +96,12 @@ class Run:
         if state := getattr(self, "_state", None):
             self._of.code.interior_free(state)
 
-    def go(self, tolerance: float, of_rows: float, acceptable: float, most: int, stops: Callable[[], bool]) -> int:
-        """On to the `tolerance` of multipliers and the violation `of_rows`, to `most` iterations since the first; or to
-        where it stays at the tolerance `acceptable`; after every call of a function it is asked whether it `stops`."""
+    def go(
+        self, tolerance: float, constraint_tolerance: float, acceptable: float, most: int, stops: Callable[[], bool]
+    ) -> int:
+        """On to the `tolerance` of multipliers and the violation `constraint_tolerance`, to `most` iterations since the
+        first; or to where it stays at the tolerance `acceptable`; after every call of a function it is asked whether it
+        `stops`."""
         functions = self._of.functions
         functions.x[:], functions.p[:] = self._fixed, self._given.parameters
         functions.row_factors[:] = 0.0
@@ -107,7 +110,9 @@ class Run:
         if functions.user is not self and self._begun:  # the derivatives that are there are another search's
             functions.evaluate(SLOPES)
         functions.user, self._begun = self, True
-        found = int(self._of.code.interior_run(self._state, tolerance, of_rows, acceptable, min(most, MOST)))
+        found = int(
+            self._of.code.interior_run(self._state, tolerance, constraint_tolerance, acceptable, min(most, MOST))
+        )
         if functions.raised is not None:
             raise functions.raised
         return found

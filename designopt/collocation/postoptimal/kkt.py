@@ -142,9 +142,9 @@ class Kkt:
             (rows + self.jacobian @ held)[self.rows],
         ])  # fmt: skip
         found = self.factor.solve(-right)
-        of_rows = np.zeros(rows.shape)
-        held[self.free], of_rows[self.rows] = found[: len(self.free)], found[len(self.free) :]
-        return held, of_rows
+        row_multipliers = np.zeros(rows.shape)
+        held[self.free], row_multipliers[self.rows] = found[: len(self.free)], found[len(self.free) :]
+        return held, row_multipliers
 
 
 def matrix(hessian: Any, jacobian: Any, shift: float = 0.0) -> Any:

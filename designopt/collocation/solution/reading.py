@@ -178,7 +178,7 @@ def _phase(
         integrals=dict(zip(phase.integrals, of_points.integrals.tolist(), strict=True)),
         costates=Deferred(lambda: multipliers.of_states(i)),
         end_multipliers=Deferred(lambda: multipliers.of_ends(i)),
-        bound_multipliers=Deferred(lambda: multipliers.of_bounds(i)),
+        bound_multipliers=Deferred(lambda: multipliers.bound_multipliers(i)),
         path_multipliers=Deferred(lambda: multipliers.of_path(i)),
     )
 

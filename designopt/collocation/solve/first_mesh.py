@@ -1,4 +1,4 @@
-"""The first mesh of a phase: equal intervals, nodes where controls are held anew, and a delay from one another.
+"""The first mesh of a phase: equal intervals, nodes where held controls change, and a delay from one another.
 
 A control may jump at every node. One that is delayed jumps a delay later, and between nodes nothing would see it: so a
 mesh has the nodes of delayed controls and algebraic variables once more, a delay later, however many that are.

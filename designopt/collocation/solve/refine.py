@@ -61,7 +61,7 @@ def with_errors(problem: TrajectoryProblem, found: Solution) -> Solution:
 
 
 def verified(problem: TrajectoryProblem, statement: ProblemFunctions, found: Solution, tolerance: float) -> Solution:
-    """The solution with larger errors where its controls, simulated anew, or a search for pulses do not agree."""
+    """The solution with larger errors where its controls, re-simulated, or a search for pulses do not agree."""
     phases = {}
     for phase, point in zip(problem.phases, statement.points, strict=True):
         solved = found.phases[phase.name]
@@ -76,7 +76,7 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
     """The solution of the program's problem on meshes as fine as `refinement` asks for, from the `first` solution.
 
     Each round begins with the solution before it and divides those intervals only that are too coarse. When all are
-    fine enough by the estimate, each is simulated anew and searched for pulses: those that do not agree are divided
+    fine enough by the estimate, each is re-simulated and searched for pulses: those that do not agree are divided
     further. A round that fails is tried in the ways of `RETRIES`, the last from `start`, the first guess;
     `Solution.attempts` tells of them. The result is the round with the smallest error. Its status says where that
     ended: REFINEMENT_STALLED names the intervals, MESH_UNRESOLVED the error that is left. One that is cancelled is the

@@ -153,9 +153,10 @@ class Search:
         code = None if asked else library.loaded()
         return None if code is None else Interior(self.made, code)
 
-    def further(self, own: Run, tolerance: float, of_rows: float) -> End | None:
-        """Where `own` ends when it goes on to the `tolerance` of multipliers and the violation `of_rows`, within the
-        limits of a run that finishes another if it has begun; None where it is lost."""
+    def further(self, own: Run, tolerance: float, constraint_tolerance: float) -> End | None:
+        """Where `own` ends when it goes on to the `tolerance` of multipliers and the violation
+        `constraint_tolerance`, within the limits of a run that finishes another if it has begun; None where it is
+        lost."""
         options, begin = self.options, time.perf_counter()
         limit = float("inf") if options.time_limit is None else options.time_limit
         most, acceptable = options.max_iterations, options.acceptable_tolerance
@@ -163,7 +164,7 @@ class Search:
             most, limit, acceptable = min(most, own.iterations + FEW_TO_FINISH), SHARE_TO_FINISH * limit, 0.0
         with Stopping() as stopping:
             found = own.go(
-                tolerance, of_rows, acceptable, most,
+                tolerance, constraint_tolerance, acceptable, most,
                 lambda: stopping.requested or time.perf_counter() > begin + limit,
             )  # fmt: skip
         if stopping.raised is not None:

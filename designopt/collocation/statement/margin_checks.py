@@ -70,7 +70,7 @@ def _limits(problem: TrajectoryProblem, name: str) -> list[float]:
 
 def unlinked(problem: TrajectoryProblem) -> dict[str, Constraint]:
     """The constraints of `problem`; those between phases refuse, when they are called, that one phase begins where
-    another ends: sensitivities would begin anew there."""
+    another ends: sensitivities would begin again there."""
     if len(problem.phases) == 1:
         return dict(problem.constraints)
     states = {phase.name: tuple(v.name for v in phase.system.states) for phase in problem.phases}

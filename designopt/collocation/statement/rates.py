@@ -1,4 +1,4 @@
-"""Limits and prices of how fast controls change: a control becomes a state, and its rate the control."""
+"""Limits and penalties of how fast controls change: a control becomes a state, and its rate the control."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from designopt.lazy import casadi as ca
 
 @dataclass(frozen=True)
 class Rate:
-    """What limits the rate of a control, `low` to `high` in its unit per second, and its price.
+    """What limits the rate of a control, `low` to `high` in its unit per second, and the weight of its square.
 
     The cost grows by `penalty` times the integral of the squared rate. Raises `ValueError` for limits without room and
     for a penalty that is negative or not finite.
@@ -71,13 +71,13 @@ def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> Traject
 
 @dataclass(frozen=True)
 class _Cost:
-    """A cost and the prices of rates: (phase, integral, price)."""
+    """A cost and the weights of squared rates: (phase, integral, weight)."""
 
     cost: Callable[[Ends], Any]
-    prices: tuple[tuple[str, str, float], ...]
+    weights: tuple[tuple[str, str, float], ...]
 
     def __call__(self, e: Ends) -> Any:
-        return self.cost(e) + sum(price * e.phase[phase].integral[name] for phase, name, price in self.prices)
+        return self.cost(e) + sum(weight * e.phase[phase].integral[name] for phase, name, weight in self.weights)
 
 
 def _has(phase: Phase, name: str) -> bool:

@@ -77,7 +77,7 @@ typedef int (*model_f)(const casadi_real **, casadi_real **, casadi_int *, casad
 #define INLINE static inline
 #endif
 
-/* Work space of the generated functions. Their first arguments and results are set anew for each call. */
+/* Work space of the generated functions. Their first arguments and results are set for each call. */
 typedef struct {
     const casadi_real **arg;
     casadi_real **res;

@@ -1,4 +1,4 @@
-"""A solver that asks for one design at a time and learns from each, with several of them on their way.
+"""A solver that asks for one design at a time and learns from each, with several of them pending.
 
 Up to L (the solver's `look_ahead`) designs are asked for and not yet told. Ask i happens after the tell of ask i - L
 and before the next one, so that the sequence of designs is fixed; a design that is ready early waits for its turn.
@@ -52,8 +52,8 @@ class AheadStage(Protocol):
     def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
         """Whether the hypervolume budget ends the stage."""
 
-    def heard(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
-        """Count what the solver is told."""
+    def record(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
+        """Count results that the solver receives."""
 
 
 class Ahead:
@@ -69,7 +69,7 @@ class Ahead:
         self._ledger = run.ledger
         self._old = len(run.ledger.slot_of)
         self._tells = run.dispatcher.journal.tells(run.points.number)
-        #: Asked for and not yet sent, for want of budget: what is refused of those on their way gives some back.
+        #: Asked for and not yet sent, for want of budget: what is refused of those pending gives some back.
         self._held: deque[Matrix] = deque()
         self._out: dict[int, tuple[Matrix, Matrix, NDArray[np.int64]]] = {}
         self._generation: list[Outcomes] = []
@@ -154,7 +154,7 @@ class Ahead:
         X, relation_violation, slots = self._out.pop(index)
         outcomes = self._ledger.outcomes(X, slots, relation_violation)
         run.told += 1
-        run.heard(outcomes, relation_violation)
+        run.record(outcomes, relation_violation)
         self._generation.append(outcomes)
         if len(self._generation) == self._look_ahead:
             if not self._over and run.grows_too_little(self._generation):

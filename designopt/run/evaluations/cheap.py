@@ -17,8 +17,8 @@ from designopt.space import Matrix
 
 
 class CheapBatch:
-    """Cheap evaluations of designs `X` (n, d) on their way. What is known is not sent again, and what breaks a relation
-    (`relation_violation` (n,) above 0) is not evaluated."""
+    """Cheap evaluations of designs `X` (n, d) that are pending. What is known is not sent again, and what breaks a
+    relation (`relation_violation` (n,) above 0) is not evaluated."""
 
     def __init__(self, dispatcher: Dispatcher, X: Matrix, relation_violation: Matrix) -> None:
         ledger, problem = dispatcher.ledger, dispatcher.ledger.problem

@@ -22,7 +22,7 @@ ARRAYS = ("programs",)
 
 
 class ProgramBatch:
-    """Programs on their way. `number` is the stage's place (from 0) in the study.
+    """Pending programs. `number` is the stage's place (from 0) in the study.
 
     What is known is not sent again; of a chain that is known in part the rest is, in its order. A chain in which a
     solution was lost is sent again as a whole.

@@ -14,12 +14,12 @@ from designopt.plugin import InvalidSetting, Quantity, closest
 
 @dataclass(frozen=True)
 class RateLimits:
-    """Limits and price of the rate of a control, in the control's unit per second."""
+    """Limits and weight of the rate of a control, in the control's unit per second."""
 
     low: Annotated[float, Quantity("", "of the rate, in the control's unit per second")] = -math.inf
     high: Annotated[float, Quantity("", "of the rate, in the control's unit per second")] = math.inf
     penalty: Annotated[
-        float, Quantity("", "price of the integral of the squared rate, in the unit of the objective", ge=0)
+        float, Quantity("", "weight of the integral of the squared rate, in the unit of the objective", ge=0)
     ] = 0.0
 
 
@@ -65,7 +65,7 @@ class Controls:
                 raise InvalidSetting(f"switches.{name}", str(error)) from error
             for control in (name, *rounded[name].others):
                 if control in rates:
-                    text = f"the rate of '{control}' has limits or a price: a switch jumps; leave out one of them"
+                    text = f"the rate of '{control}' has limits or a penalty: a switch jumps; leave out one of them"
                     raise InvalidSetting(f"rates.{control}", text)
                 if control in held:
                     text = f"'{control}' is a switch, which is constant on its own pieces: leave out one of them"

@@ -202,10 +202,10 @@ def generations(search: Elitist, evaluate: Evaluate, offspring: int) -> str:
 
 
 def one_by_one(search: Elitist, evaluate: Evaluate, look_ahead: int) -> str:
-    """Ask for design after design, with `look_ahead` of them on their way, until `evaluate` ends it.
+    """Ask for design after design, with `look_ahead` of them pending, until `evaluate` ends it.
 
     Two are bred at a time from those that are alive by then. Which these are does not depend on the workers: results
-    are heard in the order in which they were asked for.
+    arrive in the order in which they were asked for.
     """
     search.select()
     waiting, under_way = deque(search.first()), deque[Matrix]()

@@ -48,8 +48,8 @@ class NSGA2(Generations):
     either the stage ends before its budget.
 
     A generation ends with its slowest design, and workers wait for it. With `look_ahead` there are no generations:
-    whenever a result is heard, in the order of the asks, the population is selected anew, and two parents of it make
-    the next two designs. So many designs are on their way that `look_ahead` workers never wait, and the designs are the
+    whenever a result arrives, in the order of the asks, the population is selected again, and two parents of it make
+    the next two designs. So many designs are pending that `look_ahead` workers never wait, and the designs are the
     same for any number of workers (steady state, Durillo, Nebro, Luna & Alba 2009).
     """
 
@@ -58,7 +58,7 @@ class NSGA2(Generations):
             int,
             Quantity(
                 "",
-                "designs on their way while the next is bred, at least the number of workers; not given: generations",
+                "pending designs while the next is bred, at least the number of workers; not given: generations",
                 ge=1,
                 le=100_000,
             ),
@@ -73,7 +73,7 @@ class NSGA2(Generations):
             raise InvalidSetting("offspring", "designs are bred one by one with look_ahead; give one of the two")
         if self.look_ahead is not None and self.look_ahead > self.population:
             text = (
-                f"{self.look_ahead} designs on their way are more than the population of {self.population}: all of"
+                f"{self.look_ahead} pending designs are more than the population of {self.population}: all of"
                 f" these would be bred before one is known; give {self.population} at most, or a larger population"
             )
             raise InvalidSetting("look_ahead", text)

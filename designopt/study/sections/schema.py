@@ -228,7 +228,7 @@ class ExecutionSection(TypedDict, total=False):
         ),
     ]
     order: Annotated[
-        Literal["ask", "completion"], Quantity("", "in which a solver that asks ahead hears of results; default ask")
+        Literal["ask", "completion"], Quantity("", "in which a solver that asks ahead receives results; default ask")
     ]
 
 

@@ -51,7 +51,7 @@ class RobotOutputs(TypedDict):
     stiffness: Annotated[float, Q("N/m", "least eigenvalue of the translations at the middle of the frame")]
     turning_stiffness: Annotated[float, Q("N m/rad", "least eigenvalue of the turns at the middle of the frame")]
     mean_stiffness: Annotated[float, Q("N/m", "mean over the feasible poses of the least eigenvalue; 0 without any")]
-    effort: Annotated[float, Q("N^2 s", "of the trajectory problem's price for standing in the middle for a second")]
+    effort: Annotated[float, Q("N^2 s", "of the trajectory problem's cost of standing in the middle for a second")]
 
 
 ARRAYS = {

@@ -51,7 +51,7 @@ class GaitOutputs(TypedDict):
     """Of one single support."""
 
     tracking_error: Annotated[float, Q("m", "root mean square distance of hip, stance knee and swing ankle")]
-    priced_error: Annotated[float, Q("m", "the same with the price of deviations, which the program minimises")]
+    priced_error: Annotated[float, Q("m", "the same with the penalty on deviations, which the program minimises")]
     peak_moment: Annotated[float, Q("N m", "largest size of a drive's moment")]
     energy: Annotated[float, Q("J", "positive mechanical work of the drives")]
     compression: Annotated[float, Q("", "largest shortening of a link by its length")]
@@ -81,8 +81,8 @@ class ExoskeletonGait:
     sway.
 
     The same question as a program: gains and stiffness as parameters, deviations of the followed azimuths as controls,
-    whose squares are priced, moments and compressions bounded, and an end that deviates from the recorded motion as the
-    beginning does. With `feed_forward` an evaluation solves this program at its design and simulates what comes out.
+    whose squares are penalised, moments and compressions bounded, and an end that deviates from the recorded motion as
+    the beginning does. With `feed_forward` an evaluation solves this program at its design and simulates the result.
     """
 
     later_settings = ("max_compression", "feed_forward", "intervals")
@@ -204,17 +204,17 @@ class ExoskeletonGait:
 
         same = {"same_deviations": Constraint(repeated, 0.0, 0.0)}
 
-        def priced(e: Any) -> Any:
+        def penalised(e: Any) -> Any:
             return e.integral["distance"] + self.deviation_price * e.integral["deviation"]
 
         return TrajectoryProblem(
             [phase],
-            cost=priced,
+            cost=penalised,
             constraints=same,
             guess=middle,
             figures={
                 "tracking_error": lambda e: (e.integral["distance"] / duration + 1e-12) ** 0.5,
-                "priced_error": lambda e: (priced(e) / duration + 1e-12) ** 0.5,
+                "priced_error": lambda e: (penalised(e) / duration + 1e-12) ** 0.5,
                 "effort": lambda e: e.integral["effort"],
             },
         )

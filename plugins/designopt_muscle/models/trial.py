@@ -170,7 +170,7 @@ def _resampled(file: InputFile, time: Vector, given: Vector, at: Vector) -> tupl
     if at[0] < time[0] - 1e-9 or at[-1] > time[-1] + 1e-9:
         raise TrialError(f"{file.name}: it goes from {time[0]:g} to {time[-1]:g} s, not from {at[0]:g} to {at[-1]:g} s")
     if not np.isfinite(given).all() or len(time) < 6:
-        raise TrialError(f"{file.name}: frames can be spaced anew in a motion of at least 6 frames without gaps")
+        raise TrialError(f"{file.name}: frames can be resampled in a motion of at least 6 frames without gaps")
     at = np.clip(at, time[0], time[-1])
     spline = make_interp_spline(time, given, k=5)
     first, second = (np.asarray(spline.derivative(order)(at)) for order in (1, 2))

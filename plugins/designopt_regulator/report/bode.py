@@ -57,7 +57,7 @@ def loop_bode(result: Result) -> Section | None:
                 figures.append(selected(name, choices, drawn.__getitem__, shape(drawn), note=note, height=560))
     return Section(
         title,
-        introduction="Of the linear loop, computed anew from the design; unstable loops are not drawn. The plots open "
+        introduction="Of the linear loop, recomputed from the design; unstable loops are not drawn. The plots open "
         "on the scenario with the largest Ms.",
         figures=tuple(figures),
         notes=reservations(result, model),

@@ -1,4 +1,4 @@
-"""Report part `loop_sensitivity`: the sensitivities and the Nyquist plot of the chosen designs, computed anew.
+"""Report part `loop_sensitivity`: the sensitivities and the Nyquist plot of the chosen designs, recomputed.
 
 Stability is asked first. The curves of an unstable loop look like those of a stable one and its distance from -1 means
 nothing: such a loop is said in words and not drawn.
@@ -258,7 +258,7 @@ def _introduction(model: Regulated) -> str:
         else "the sampled loop: the held plant with its exact delay, and the difference equations of the regulator"
     )
     return (
-        f"S = 1/(1 + L) and T = L/(1 + L) of {kind}, linear, computed anew from the design. Ms and Mt are their peaks. "
+        f"S = 1/(1 + L) and T = L/(1 + L) of {kind}, linear, recomputed from the design. Ms and Mt are their peaks. "
         "A curve L that stays outside of the circle about -1 with radius 1/Ms has no larger peak of S. Clips of "
         "command, power and traction are not in these figures. The plots open on the scenario with the largest Ms."
     )

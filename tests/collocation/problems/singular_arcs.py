@@ -8,7 +8,7 @@ from designopt.collocation import Integral, Phase, TrajectoryProblem
 
 
 def damped_to_rest() -> TrajectoryProblem:
-    """A block with |u| <= 1 keeps its squares small, without a price of the force: after one switch a singular arc
+    """A block with |u| <= 1 keeps its squares small, without a cost of the force: after one switch a singular arc
     on v = -x (Aly, Int. J. Control 28 (1978) 259)."""
     slowed = Phase(
         point_mass(1.0, 1.0),

@@ -1,7 +1,7 @@
 """Multipliers: every one is the derivative of the optimum by the number that it belongs to.
 
 They are compared with analytic costates (Pontryagin: costate' = -dH/dx, with H = L + costate' f), with convergence of
-the order that the scheme has, and with differences of optima that are solved anew.
+the order that the scheme has, and with differences of optima that are solved again.
 """
 
 import math

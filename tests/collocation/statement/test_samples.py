@@ -58,7 +58,7 @@ def through(values: NDArray[np.float64] = VALUES) -> TrajectoryProblem:
 
 
 def near(weight: float) -> TrajectoryProblem:
-    """Sum of squared distances to points plus a price of bending: a smoothing spline (Reinsch 1967)."""
+    """Sum of squared distances to points plus a penalty on bending: a smoothing spline (Reinsch 1967)."""
     fit = Integral(lambda s: (s["x"] - s["y"]) ** 2, unit="m^2", at=Samples(TIMES, {"y": VALUES}))
     phase = Phase(curve(), tf=1.0, integrals={**bending(), "fit": fit})
     return TrajectoryProblem(
@@ -99,7 +99,7 @@ def test_a_sum_over_samples_makes_a_smoothing_spline() -> None:
 
 
 def test_a_sum_may_be_limited_and_stand_in_any_function_of_the_ends() -> None:
-    """Least bending with a sum of at most s: the smoothing spline whose price of bending leaves that sum."""
+    """Least bending with a sum of at most s: the smoothing spline whose penalty on bending leaves that sum."""
     spline = make_smoothing_spline(TIMES, VALUES, lam=1e-4)
     left = float(((spline(TIMES) - VALUES) ** 2).sum())
     base = near(1.0)

@@ -163,7 +163,7 @@ class Plain(dict):
         self.time = time
 
 
-# ---- gradients of the optimum by what is fixed, against differences of optima that are solved anew
+# ---- gradients of the optimum by what is fixed, against differences of optima that are solved again
 
 
 def difference(optimum, at, step):

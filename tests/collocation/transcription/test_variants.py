@@ -21,7 +21,7 @@ def mass(weight=1.0, power=1, states=("x", "v")):
 
 
 def move(system=None, *, price=1.0, limit=1.0, far=1.0, shown=1.0, **changes):
-    """A move whose functions take numbers from outside, made anew with every call."""
+    """A move whose functions take numbers from outside, made again with every call."""
     phase = Phase(
         system or mass(),
         tf=1.0,

@@ -40,7 +40,7 @@ def figures(design, scenario, arrays=NONE, **settings):
 # ------------------------------------------------------------------------------------- a simulation rewritten
 
 
-def anew(scenario, design, *, loop="course", noise=None):
+def rerun(scenario, design, *, loop="course", noise=None):
     """Speed and course at the samples, one vehicle in plain numbers, from sections 2.3 to 4 of the specification.
 
     The refinements are written from their sources: Janosi & Hanamoto, Coulomb, moments of the weight on a slope.
@@ -146,7 +146,7 @@ def anew(scenario, design, *, loop="course", noise=None):
 )
 def test_a_simulation_written_anew_agrees(conditions, design, substeps, tolerance):
     scenario = {**TURF, **conditions}
-    speed, course = anew(scenario, design)
+    speed, course = rerun(scenario, design)
     _, arrays = figures(design, scenario, frozenset({"speed", "course"}), substeps=substeps)
     assert np.abs(arrays["course"][:-1] - course).max() < tolerance
     assert np.abs(arrays["speed"][:-1] - speed).max() < 10.0 * tolerance
@@ -155,7 +155,7 @@ def test_a_simulation_written_anew_agrees(conditions, design, substeps, toleranc
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_what_is_fed_forward_for_a_grade_agrees_with_a_simulation_written_anew(share):
     scenario, design = {"terrain": "turf", "speed": 2.0, "grade": 0.05}, {**SPEED_PI, "grade_share": share}
-    speed, _ = anew(scenario, design, loop="speed")
+    speed, _ = rerun(scenario, design, loop="speed")
     settings = {"loop": "speed", "substeps": 20}
     _, arrays = figures(design, scenario, frozenset({"speed"}), **settings)
     assert np.abs(arrays["speed"][:-1] - speed).max() < 1e-6
@@ -164,7 +164,7 @@ def test_what_is_fed_forward_for_a_grade_agrees_with_a_simulation_written_anew(s
 def test_noise_agrees_with_a_simulation_written_anew():
     scenario = {**TURF, "speed_noise": 0.02, "course_noise": 0.002, "noise_draw": 7}
     noise = np.random.default_rng(7).standard_normal((2, 120)) * [[0.02], [0.002]]
-    speed, course = anew(scenario, A, noise=noise)
+    speed, course = rerun(scenario, A, noise=noise)
     _, arrays = figures(A, scenario, frozenset({"speed", "course"}), substeps=20)
     assert np.abs(arrays["course"][:-1] - course).max() < 1e-6
     assert np.abs(arrays["speed"][:-1] - speed).max() < 1e-6

@@ -274,7 +274,7 @@ def test_a_trust_region_grows_with_success_and_shrinks_with_failure():
     assert region.side == 0.8
     for _ in range(4 * 7):
         region.learn(False)
-    assert region.side == 0.8  # smaller than 2^-7: begun anew
+    assert region.side == 0.8  # smaller than 2^-7: begun again
 
 
 def test_nothing_to_search_for_and_too_many_objectives_are_refused():

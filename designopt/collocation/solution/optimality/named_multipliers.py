@@ -80,7 +80,7 @@ class NamedMultipliers:
         names = [v.name for v in self.problem.phases[i].system.states]
         return {name: (float(a), float(b)) for name, a, b in zip(names, first, last, strict=True)}
 
-    def of_bounds(self, i: int) -> dict[str, Vector]:
+    def bound_multipliers(self, i: int) -> dict[str, Vector]:
         """d objective / d bound (slots,) on the way, per second."""
         place, point = self.made.layout.phases[i], self.made.statement.points[i]
         shadow, per_second = -self.found.bound_multipliers, self._per_second(i)

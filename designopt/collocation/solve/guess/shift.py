@@ -20,8 +20,8 @@ def shifted(program: Program, previous: Solution, intervals: int = 1) -> Solutio
     `ValueError` for meshes that are not uniform and for a shift that is not within them.
     """
     made, iterate = program.transcription, previous.iterate
-    x, of_bounds = iterate.x.copy(), iterate.bound_multipliers.copy()
-    of_rows = iterate.constraint_multipliers.copy()
+    x, bound_multipliers = iterate.x.copy(), iterate.bound_multipliers.copy()
+    row_multipliers = iterate.constraint_multipliers.copy()
     for i, place in enumerate(made.layout.phases):
         mesh = place.mesh
         if len(mesh.groups) != 1 or not np.allclose(mesh.widths, mesh.widths[0], rtol=1e-9, atol=0.0):
@@ -31,12 +31,12 @@ def shifted(program: Program, previous: Solution, intervals: int = 1) -> Solutio
         slots = intervals * mesh.schemes[0].steps
         for table in (place.states, place.point):
             later = table[_later(len(table), slots)]
-            x[table], of_bounds[table] = iterate.x[later], iterate.bound_multipliers[later]
+            x[table], bound_multipliers[table] = iterate.x[later], iterate.bound_multipliers[later]
         for block in made.blocks:
             if block.phase == i and block.kind != "sample" and len(block.slots) > 1:
                 by = round(slots * len(block.slots) / (mesh.slots - 1))  # some have one row for each interval
-                of_rows[block.rows] = iterate.constraint_multipliers[block.rows[_later(len(block.slots), by)]]
-    return replace(previous, iterate=Iterate(x, of_rows, of_bounds))
+                row_multipliers[block.rows] = iterate.constraint_multipliers[block.rows[_later(len(block.slots), by)]]
+    return replace(previous, iterate=Iterate(x, row_multipliers, bound_multipliers))
 
 
 def _later(count: int, by: int) -> NDArray[np.int64]:

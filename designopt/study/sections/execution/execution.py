@@ -39,7 +39,7 @@ def execution(
         if analysis and isinstance(arrays, dict) and arrays[name] != "all":
             ctx.add((*path, "arrays", name), "without objectives there is no front; write all")
     if given.get("order") == "completion":
-        message = "a solver hears of results in the order of its asks, so that a run can be repeated; remove 'order'"
+        message = "a solver receives results in the order of its asks, so that a run can be repeated; remove 'order'"
         ctx.add((*path, "order"), f"'completion' is gone: {message}")
     failure = given.get("on_failure", {})
     plain = Execution()

@@ -242,7 +242,7 @@ class _System:
         self.seen, self.there = symbols("seen_length", watched), symbols("seen_there", watched)
         self.fibre_errors: Any = ca.SX(0)
         banded = tracked if trial.band is not None else []
-        self.band = {end: symbols(end, banded) for end in ("lowest", "most")}
+        self.band = {end: symbols(end, banded) for end in ("least", "most")}
         self.angle = ca.SX.sym("angle")
         if trial.device is not None:
             for name, unit in (("stiffness", "N m/rad"), ("rest", "rad"), ("assistance", "")):

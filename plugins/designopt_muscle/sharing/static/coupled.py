@@ -42,14 +42,14 @@ def coupled(
             continue
         part = formulation.take(run)
         room = np.diff(time[run]) / tau
-        good, answer, prices, steps = _solved(part, room, x[run], part.needed, None)
+        good, answer, lam, steps = _solved(part, room, x[run], part.needed, None)
         lack = None if good else _lack(part, room, x[run])
         if lack is not None and (short := np.abs(lack).max(axis=1) > _SHORT).any():
-            good, answer, prices, steps = _solved(part, room, x[run], part.needed - lack, None)
+            good, answer, lam, steps = _solved(part, room, x[run], part.needed - lack, None)
             if good:
                 _too_fast(diagnosis, run, short, np.where(short[:, None], lack, 0.0) * part.rows)
         if good:
-            x[run], multipliers[run] = answer, prices
+            x[run], multipliers[run] = answer, lam
         else:
             diagnosis.status[run] = SharingStatus.NOT_CONVERGED
             converged[run] = False
@@ -122,8 +122,8 @@ def _solved(
     )
     stats = solver.stats()
     answer = np.asarray(found["x"], dtype=np.float64).reshape(n, v)
-    prices = np.zeros((n, m)) if shortfall is not None else -np.asarray(found["lam_g"])[: n * m, 0].reshape(n, m)
-    return bool(stats["success"]), np.clip(answer, part.lower, part.upper), prices, int(stats["iter_count"])
+    lam = np.zeros((n, m)) if shortfall is not None else -np.asarray(found["lam_g"])[: n * m, 0].reshape(n, m)
+    return bool(stats["success"]), np.clip(answer, part.lower, part.upper), lam, int(stats["iter_count"])
 
 
 def _sparse(matrix: Vector) -> Any:

@@ -50,7 +50,7 @@ def activation_slopes(sharing: Sharing, weights: Vector) -> FrameDerivatives:
         )
     good = np.asarray(sharing.status[frames] < 100)
     x = np.where(good[:, None], sharing.variables, 0.5)
-    y = np.where(good[:, None], sharing.prices, 0.0)
+    y = np.where(good[:, None], sharing.scaled_multipliers, 0.0)
     inside = (x > formulation.lower + _AT_BOUND) & (x < formulation.upper - _AT_BOUND) & good[:, None]
     curvature = formulation.cost.curvature(x.T).T
     free = np.where(inside, 1.0 / np.maximum(curvature, 1e-300), 0.0)

@@ -115,7 +115,7 @@ def _assembled(
         formulation=formulation,
         frames=frames,
         variables=x,
-        prices=multipliers,
+        scaled_multipliers=multipliers,
         separable=formulation.separable and prepared.terms.rate_limit is None,
     )
 

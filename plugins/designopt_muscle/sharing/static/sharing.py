@@ -31,7 +31,7 @@ class Sharing:
 
     `residual` (n,) is the largest error of a balance, `stationarity` (n,) of the optimality conditions, both relative;
     `iterations` (n,). `scales` (k,) are the scales of tracked signals. `formulation` has the numbers of the solved
-    `frames` (indices), `variables` (s, v) and `prices` (s, m) their solution, for derivatives; they are known
+    `frames` (indices), `variables` (s, v) and `scaled_multipliers` (s, m) their solution, for derivatives; known
     where the problem is `separable`: a sum over the muscles of single frames.
     """
 
@@ -55,7 +55,7 @@ class Sharing:
     formulation: Formulation
     frames: NDArray[np.int64]
     variables: Vector
-    prices: Vector
+    scaled_multipliers: Vector
     separable: bool
 
     @property

@@ -3,7 +3,7 @@
 The model is a cart on a slider and a point mass on a massless rod of 0.5 m on a pin, so its equations are Kelly's; the
 scheme is Hermite-Simpson with a linear control, Moco's default. Moco differentiates the model by finite differences
 and IPOPT approximates the Hessian by L-BFGS, its default too; with the exact Hessian, by differences again, N = 50 was
-not done after nine minutes. Moco transcribes anew in every solve. Variants: forward differences and a tolerance of
+not done after nine minutes. Moco transcribes again in every solve. Variants: forward differences and a tolerance of
 1e-4, the fastest setting that reaches the optimum of the mesh to seven digits; Moco's own settings (central
 differences, IPOPT's tolerance 1e-8). Both on one thread.
 """
