@@ -91,7 +91,7 @@ class InProcess(StageRun):
             return super().__call__(X)
 
     def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
-        """Evaluate designs one by one, `look_ahead` of them on their way: told as late as the protocol allows."""
+        """Evaluate designs one by one, `look_ahead` of them pending: results come as late as the protocol allows."""
         with self._open():
             super().ahead(ask, tell, look_ahead)
 
@@ -113,9 +113,9 @@ class InProcess(StageRun):
         """Outcomes of `X` outside the count: what an earlier stage may have left."""
         return InProcess(self.problem)(X)
 
-    def heard(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
+    def record(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
         """The outcomes of designs are complete."""
-        super().heard(outcomes, relation_violation)
+        super().record(outcomes, relation_violation)
         self.batches.append(outcomes.X)
 
     def computed(self, chunk: Chunk) -> ChunkResult:
