@@ -31,7 +31,7 @@ class _Here(Uneventful):
     name = "here"
     workers = 1
     slots = 1
-    target = 1e9  # s: a batch is a chunk, whatever it takes
+    target = shortest = 1e9  # s: a batch is a chunk, whatever it takes
 
     def __init__(self, compute: Compute) -> None:
         self._compute = compute

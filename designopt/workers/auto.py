@@ -99,6 +99,11 @@ class SerialThenWorkers:
         """How long a chunk should take, in seconds."""
         return self._now.target
 
+    @property
+    def shortest(self) -> float:
+        """How long a chunk has to take, in seconds, to be worth its way."""
+        return self._now.shortest
+
     def submit(self, chunk: Chunk) -> None:
         """Take a chunk; workers are started for the first one after `PATIENCE` that is worth it."""
         worthwhile = len(chunk) > 1 or self._spent > WORTHWHILE * self._done

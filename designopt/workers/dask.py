@@ -207,6 +207,11 @@ class Dask:
         return self._counted[1]
 
     @property
+    def shortest(self) -> float:
+        """That of the way by which chunks go."""
+        return self._carrier.shortest
+
+    @property
     def slots(self) -> int:
         """Two chunks for each worker: one at work, one waiting."""
         return 2 * max(1, self._connection.most_workers or self.workers)  # without any the run would end too early

@@ -133,6 +133,10 @@ class Executor(Protocol):
     def target(self) -> float:
         """How long a chunk should take, in seconds."""
 
+    @property
+    def shortest(self) -> float:
+        """How long a chunk has to take, in seconds, to be worth its way: work is not shared out in shorter ones."""
+
     def submit(self, chunk: Chunk) -> None:
         """Take a chunk; never blocks for long."""
 

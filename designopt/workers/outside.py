@@ -13,7 +13,7 @@ class Outside(Uneventful):
     name = "outside"
     workers = 0
     slots = 1_000_000
-    target = 0.0
+    target = shortest = 0.0
 
     def submit(self, chunk: Chunk) -> None:
         """Nothing: the dispatcher knows what is in flight."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import sqlite3
 import statistics
 import subprocess
@@ -21,6 +22,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from throughput import Uniform, cases, rate
 
 pytestmark = pytest.mark.bench
+
+BEFORE = os.environ.get("DESIGNOPT_BEFORE")
 
 
 def _commits_per_second(tmp_path, count=1500):
@@ -106,6 +109,32 @@ def test_generations_of_nsga2_through_two_workers_each_durable(tmp_path, record_
     record_property("ratio of the coordinator's time a design to that of pymoo in memory", cost / least)
     record_property("coordinator, us a design in generations of 100", 1e6 * cost)
     assert cost < 150e-6
+
+
+@pytest.mark.skipif(
+    "DESIGNOPT_BEFORE" not in os.environ, reason="DESIGNOPT_BEFORE names no Python with another version"
+)
+def test_generations_of_nsga2_beside_another_version(tmp_path, record_property):
+    """At least three times the rate of the commit 157dd6d, if DESIGNOPT_BEFORE names a Python that has its checkout."""
+
+    def rate_of(python, store):
+        script = [python, str(Path(__file__).with_name("generations.py")), str(store), "12000"]
+        return float(
+            json.loads(subprocess.run(script, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+        )
+
+    pairs = [
+        (
+            rate_of(os.environ["DESIGNOPT_BEFORE"], tmp_path / f"before{i}"),
+            rate_of(sys.executable, tmp_path / f"now{i}"),
+        )
+        for i in range(5)
+    ]
+    before, now = (statistics.median(some) for some in zip(*pairs, strict=True))
+    ratio = statistics.median(now / before for before, now in pairs)
+    print(f"\nNSGA-II, two workers: {now:.0f}/s, before {before:.0f}/s; ratio of pairs {ratio:.2f}")
+    record_property("rate of NSGA-II through two workers, ratio to another version", ratio)
+    assert ratio > 3.0
 
 
 def _pymoo_in_memory(count):

@@ -24,7 +24,7 @@ class Threads:
     """An executor of threads: results come in another order than that of the chunks, without the cost of processes."""
 
     name = "threads"
-    target = 0.3
+    target, shortest = 0.3, 0.03
 
     def __init__(self, problem, workers):
         self.workers = workers

@@ -163,8 +163,11 @@ class Dispatcher:
     def _fill(self, queue: Queue, arrays: tuple[str, ...], time_left: Callable[[], float] | None) -> bool:
         """Send chunks while there is room; False when there is work but no time left for it."""
         while self._executor is None or len(self._flight) < self._executor.slots:
-            slots, target = (self._executor.slots, self._executor.target) if self._executor else (1, 0.0)
-            work = queue.draw(self._size.choose(target, queue.left(), slots, queue.total()))
+            executor = self._executor
+            slots, target, shortest = (
+                (executor.slots, executor.target, executor.shortest) if executor else (1, 0.0, 0.0)
+            )
+            work = queue.draw(self._size.choose(target, shortest, queue.left(), slots, queue.total()))
             if work is None:
                 return True
             if time_left is not None and time_left() <= 0.0:

@@ -134,8 +134,9 @@ class ChunkSize:
         else:
             self._seconds += min(1.0, 0.3 + evaluations / LARGEST_CHUNK) * (each - self._seconds)
 
-    def choose(self, target: float, left: int, slots: int, total: int) -> int:
-        """The size of the next chunk: the target, but near the end small enough that all workers end together.
+    def choose(self, target: float, shortest: float, left: int, slots: int, total: int) -> int:
+        """The size of the next chunk: the target, but near the end small enough that all workers end together, and not
+        below the `shortest` chunk that is worth its way.
 
         `left` evaluations wait, of `total` in all.
         """
@@ -146,7 +147,7 @@ class ChunkSize:
             return self._shared(max(self.together, fitting - fitting % self.together), total, slots)
         if slots == 1:
             return fitting
-        smallest = max(1, min(fitting, int(0.1 * target / self._seconds)))
+        smallest = max(1, min(fitting, int(shortest / self._seconds)))
         return max(smallest, min(fitting, -(-left // (2 * slots))))
 
     @staticmethod

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,7 @@ class Journal(JournalReader):
         self._counted = {_EVALUATION: "evaluation", _POINT: "point", self._design: "design"}
         self._new = dict.fromkeys(COUNTED, 0)
         self._counted_at = time.monotonic()
-        self._logged = self._flushed = True
+        self._logged = self._flushed = self._waits = True
         self._events = int(connection.execute("SELECT IFNULL(MAX(id), 0) FROM event").fetchone()[0])
         connection.create_function("digest", -1, lambda *values: digest(values), deterministic=True)
 
@@ -127,7 +126,11 @@ class Journal(JournalReader):
             self._db.execute(statement, values)
             self._db.execute(_SEAL_SESSION, (self.session,))
 
-    def _transaction(self) -> _Transaction:
+    def _transaction(self, flush: bool = True) -> _Transaction:
+        """A transaction that waits for the disk, or with `flush` false only where there is no log."""
+        if self._logged and flush != self._waits:
+            self._db.execute(f"PRAGMA synchronous={'FULL' if flush else 'NORMAL'}")
+            self._waits = flush
         return _Transaction(self._db)
 
     # ------------------------------------------------------------------------------------------------- adding
@@ -137,7 +140,7 @@ class Journal(JournalReader):
         known = next((n for n, other in self.stages().items() if other == name), None)
         if known is not None:
             return known
-        with explained(self.path):
+        with explained(self.path), self._transaction():
             self._db.execute(_insert("stage", ""), _sealed((number, name)))
         self._new["stage"] += 1
         return number
@@ -219,7 +222,7 @@ class Journal(JournalReader):
             raise StoreError(f"{self.path}: journal.db was removed while the run was writing; start again", self.path)
         new, now = dict(self._new), time.monotonic()
         counting = now - self._counted_at > COUNTING
-        with explained(self.path), self._flushing(flush), self._transaction():
+        with explained(self.path), self._transaction(flush):
             if _EVALUATION in rows:  # the table is a tree by keys: rows in their order touch each of its pages once
                 rows[_EVALUATION].sort(key=itemgetter(0))
             for statement, values in rows.items():
@@ -230,18 +233,6 @@ class Journal(JournalReader):
                 self._count(new)
         self._rows, self._flushed = {}, flush or not self._logged
         self._new, self._counted_at = (dict.fromkeys(COUNTED, 0), now) if counting else (new, self._counted_at)
-
-    @contextlib.contextmanager
-    def _flushing(self, flush: bool) -> Iterator[None]:
-        """Whether a transaction waits for the disk; it always does where there is no log."""
-        if flush or not self._logged:
-            yield
-            return
-        self._db.execute("PRAGMA synchronous=NORMAL")
-        try:
-            yield
-        finally:
-            self._db.execute("PRAGMA synchronous=FULL")
 
     def _count_anew(self) -> None:
         """Note how many records there are: a session that was killed has noted those of its last second nowhere."""

@@ -25,6 +25,9 @@ Ends = queue.SimpleQueue[tuple[int, Any]]
 class Carrier(Protocol):
     """Gives each chunk to a worker that takes work of the run, one chunk that waits behind one at work at most."""
 
+    #: How long a chunk has to take, in seconds, to be worth its way.
+    shortest: float
+
     def submit(self, chunk: Chunk) -> None:
         """Carry a chunk; its end is put into the queue of ends."""
 

@@ -38,6 +38,8 @@ class Parcel:
 class Streams(SchedulerPlugin):
     """Chunks of `run` to the workers of a local `cluster`. Its state belongs to the thread of Dask's event loop."""
 
+    shortest = 0.003
+
     def __init__(self, run: str, cluster: Any, ends: Ends) -> None:
         self.name = f"designopt-streams-{run}"
         self._scheduler = cluster.scheduler

@@ -15,6 +15,8 @@ from designopt.workers.remote import dask_worker
 class Tasks:
     """Chunks of `run` through the scheduler of `client`: workers that offer the run's resource take them."""
 
+    shortest = 0.03
+
     def __init__(self, run: str, client: Any, ends: Ends) -> None:
         self._run = run
         self._client = client

@@ -22,7 +22,7 @@ class Serial:
     name = "serial"
     workers = 1
     slots = 1
-    target = 0.3
+    target = shortest = 0.3
 
     def __init__(self, build: Callable[[], Evaluator]) -> None:
         self._show: Callable[[], None] = lambda: None

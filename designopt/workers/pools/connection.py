@@ -34,6 +34,8 @@ SETTINGS: Mapping[str, Any] = {
     "distributed.scheduler.worker-ttl": None,  # a model may hold the interpreter's lock for long
     "distributed.worker.profile.enabled": False,
     "distributed.worker.use-file-locking": False,
+    "distributed.admin.tick.interval": "1s",  # each server in this process looks at the clock so often: 20 ms otherwise
+    "distributed.admin.system-monitor.interval": "10s",
     "distributed.worker.http.routes": [],  # no pages about the run: they would be open to everybody
     "distributed.scheduler.http.routes": [],
 }
