@@ -5,16 +5,19 @@ from __future__ import annotations
 import ctypes
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from ctypes import POINTER, c_longlong, c_void_p
 from importlib.resources import files
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.dynamics.compile import CompilerError, load_library
 from designopt.lazy import casadi as ca
+
+if TYPE_CHECKING:
+    from designopt.dynamics.system import System, Variable
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +93,31 @@ class Rows:
         rows = f"({', '.join(map(str, ('n', *row)))}{'' if row else ','})"
         one = row if row else "a number"
         raise ValueError(f"{self._name}: {name} has shape {array.shape}, not {rows} or {one} for all rows")
+
+
+def outputs_over(
+    system: System,
+    values: Mapping[str, ArrayLike],
+    parameters: Mapping[str, float],
+    data: Mapping[str, ArrayLike],
+    times: Array,
+) -> dict[str, Array]:
+    """The outputs (n,) of a `system` by name at `times` (n,) s.
+
+    `values` (n,) are those of states, controls and algebraic variables by name, `data` (n,) or numbers.
+    """
+
+    def columns(table: Sequence[Variable], given: Mapping[str, ArrayLike]) -> Array:
+        if not table:
+            return np.zeros(0)
+        return np.stack([np.broadcast_to(given[v.name], len(times)) for v in table], axis=1)
+
+    if system.output is None:
+        return {}
+    moving = (columns(table, values) for table in (system.states, system.controls, system.algebraic))
+    p = np.array([parameters[v.name] for v in system.parameters])
+    (y,) = Rows(system.output, compiled=False)(*moving, p, columns(system.data, data), times)
+    return dict(zip((v.name for v in system.outputs), y.T, strict=True))
 
 
 def _row(shape: Shape) -> tuple[int, ...]:

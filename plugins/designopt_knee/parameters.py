@@ -181,20 +181,15 @@ def quantities() -> Mapping[str, Quantity]:
 
 def check_ranges(values: Mapping[str, float]) -> None:
     """Raise `InvalidDesign` naming the first value that is unknown, not a finite number or out of its range."""
+    from designopt.study.language.checking.leaves import out_of_range
+
     for name, value in values.items():
         if name not in quantities():
             raise InvalidDesign(f"{name}: the four-bar knee has no such parameter")
-        q = quantities()[name]
         if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(value):
             raise InvalidDesign(f"{name}: {value!r} is not a finite number")
-        for limit, broken, word in (
-            (q.gt, q.gt is not None and value <= q.gt, "greater than"),
-            (q.ge, q.ge is not None and value < q.ge, "at least"),
-            (q.lt, q.lt is not None and value >= q.lt, "less than"),
-            (q.le, q.le is not None and value > q.le, "at most"),
-        ):
-            if broken:
-                raise InvalidDesign(f"{name}: {value:g} {q.unit} must be {word} {limit:g}".replace("  ", " "))
+        if message := out_of_range(float(value), quantities()[name]):
+            raise InvalidDesign(f"{name}: {message}")
 
 
 def complete(

@@ -20,7 +20,7 @@ from designopt.collocation import (
     solve_design,
 )
 from designopt.collocation.statement.problem import Symbols
-from designopt.dynamics.rows import Rows
+from designopt.dynamics.rows import Rows, outputs_over
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, InvalidDesign, model
@@ -201,18 +201,15 @@ def _sampled(system: System, solution: Solution, load: float) -> tuple[dict[str,
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)
     values = motion.interpolate(time)
-    x, u = (np.array([values[v.name] for v in table]) for table in (system.states, system.controls))
-    p = [solution.parameters[v.name] for v in system.parameters]
-    assert system.output is not None
-    (y,) = Rows(system.output, compiled=False)(x.T, u.T, (), p, [load], time)
-    of = {v.name: column for v, column in zip(system.outputs, y.T, strict=True)}
+    of = outputs_over(system, values, solution.parameters, {"load": load}, time)
+    angles = np.column_stack([values["shoulder"], values["elbow"]])
     q = ca.SX.sym("q", 2)
     places = Rows(ca.Function("places", [q], [ca.vertcat(*equations.joints(q[0], q[1]))]), compiled=False)
     made = {
         "time": time,
-        "angles": x[:2].T,
-        "path": places(x[:2].T)[0].reshape(_SAMPLES, 2, 2),
-        "excitations": u.T,
+        "angles": angles,
+        "path": places(angles)[0].reshape(_SAMPLES, 2, 2),
+        "excitations": np.column_stack([values[n] for n in EXCITATIONS]),
         "activations": np.column_stack([values[n] for n in ACTIVATIONS]),
         "torques": np.column_stack([of[n] for n in ("shoulder_torque", "elbow_torque", "spring_torque")]),
     }

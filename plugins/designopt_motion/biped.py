@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation import Constraint, Integral, Options, Phase, Solution, TrajectoryProblem, solve_design
 from designopt.collocation.statement.problem import Ends, Symbols, periodic
-from designopt.dynamics.rows import Rows
+from designopt.dynamics.rows import Rows, outputs_over
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, model
@@ -202,18 +202,15 @@ def _sampled(system: System, solution: Solution, slope: float) -> dict[str, Vect
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)
     values = motion.interpolate(time)
-    states, torques = (np.array([values[n] for n in names]) for names in ((*ANGLES, *SPEEDS), TORQUES))
-    p = [solution.parameters[v.name] for v in system.parameters]
-    assert system.output is not None
-    (y,) = Rows(system.output, compiled=False)(states.T, torques.T, (), p, [slope], time)
-    forces = {v.name: column for v, column in zip(system.outputs, y.T, strict=True)}
+    angles, torques = (np.column_stack([values[n] for n in names]) for names in (ANGLES, TORQUES))
+    forces = outputs_over(system, values, solution.parameters, {"slope": slope}, time)
     q = ca.SX.sym("q", 5)
     joints = ca.Function("points", [q], [ca.horzcat(*equations.places(q).joints).T])
-    (figure,) = Rows(joints, compiled=False)(states[:5].T)
+    (figure,) = Rows(joints, compiled=False)(angles)
     return {
         "time": time,
-        "angles": states[:5].T,
-        "torques": torques.T,
+        "angles": angles,
+        "torques": torques,
         "figure": figure,
         "ground_force": np.column_stack([forces["ground_tangential"], forces["ground_normal"]]),
     }

@@ -50,11 +50,6 @@ class Curves:
         d1, d2, d3, d4 = self.speed
         return d1 * _library(speed).arcsinh(d2 * speed + d3) + d4
 
-    def inverse_velocity(self, factor: Any) -> Any:
-        """The speed at which `velocity` is `factor`."""
-        d1, d2, d3, d4 = self.speed
-        return (_library(factor).sinh((factor - d4) / d1) - d3) / d2
-
     def passive(self, length: Any, *, strain: Any = 0.6, shape: float = 4.0) -> Any:
         """Passive force of a fibre over its length: 1 at the length 1 + `strain`."""
         exp = _library(length, strain).exp

@@ -10,7 +10,8 @@ import pytest
 
 from designopt.dynamics import rows as module
 from designopt.dynamics.compile import CompilerError
-from designopt.dynamics.rows import Rows
+from designopt.dynamics.rows import Rows, outputs_over
+from designopt.dynamics.system import System, Variable
 
 PATHS = [True, False]
 
@@ -191,3 +192,27 @@ def test_without_a_compiler_the_map_runs_and_says_so(arm, monkeypatch, caplog, t
     assert rows(*frames(3))[2].shape == (3,)
     with pytest.raises(CompilerError, match="no C compiler"):
         Rows(arm, compiled=True)
+
+
+def test_the_outputs_of_a_system_are_those_of_its_expressions_at_every_time():
+    x, u, k, m = (ca.SX.sym(n) for n in ("x", "u", "k", "m"))
+    system = System.from_expressions(
+        "spring",
+        states=[(Variable("x", "m"), x, (u - k * x) / m)],
+        controls=[(Variable("u", "N"), u)],
+        parameters=[(Variable("k", "N/m"), k)],
+        data=[(Variable("m", "kg"), m)],
+        outputs=[(Variable("force", "N"), u - k * x), (Variable("weight", "N"), 9.81 * m)],
+    )
+    times = np.linspace(0.0, 1.0, 5)
+    values = {"x": times**2, "u": np.cos(times), "more": times}
+    found = outputs_over(system, values, {"k": 3.0, "other": 1.0}, {"m": 2.0}, times)
+    np.testing.assert_allclose(found["force"], np.cos(times) - 3.0 * times**2, rtol=1e-15)
+    np.testing.assert_array_equal(found["weight"], np.full(5, 9.81 * 2.0))
+    assert list(found) == ["force", "weight"]
+
+
+def test_a_system_without_outputs_or_parameters_has_no_outputs_over_time():
+    x = ca.SX.sym("x")
+    system = System.from_expressions("still", states=[(Variable("x", "m"), x, -x)])
+    assert outputs_over(system, {"x": np.zeros(3)}, {}, {}, np.zeros(3)) == {}

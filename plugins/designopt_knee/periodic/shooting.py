@@ -102,7 +102,7 @@ def shoot(
     return None
 
 
-def shoot_between(strides: Strides, a: Vector, b: Vector, found: float = FOUND) -> PeriodicMotion | None:
+def shoot_between(strides: Strides, a: Vector, b: Vector) -> PeriodicMotion | None:
     """The motion of period T between two states (4,) whose cycles lead across it, as those of a doubled period do.
 
     After a cycle, states lie on a curve along which eta grows. On the line from `a` to `b` the gap in eta changes sign;
@@ -125,7 +125,7 @@ def shoot_between(strides: Strides, a: Vector, b: Vector, found: float = FOUND) 
             gaps[1 - side] *= 0.5
     except Diverged:
         return None
-    return shoot(strides, stride.x[-1], found)
+    return shoot(strides, stride.x[-1])
 
 
 def extrapolated(before: Vector, last: Vector) -> tuple[Vector, float]:

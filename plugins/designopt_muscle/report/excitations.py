@@ -8,15 +8,13 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import report
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
 from designopt.report.section import Figure, Section
 from designopt.store.result import Result
 from designopt_muscle.curves import OPENSIM
 from designopt_muscle.report.balances import BALANCE, balance_figures
-
-#: Muscles with a colour of their own; the others are drawn faintly.
-_NAMED = 8
+from designopt_muscle.report.named import drawn, signals_of, told
 
 _NAMES = ("time", "muscles", "excitations", "activations", "forces")
 #: Arrays of the figures on curves.
@@ -34,10 +32,12 @@ def muscle_excitations(result: Result) -> Section | None:
     found = kept(result, *_NAMES)
     if not found:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
+    more = told(found, "Points: measured signals.", "The most excited muscles are named.")
+    note = f"Excitations are lines, activations dashed. {more}".strip()
     return Section(
         title,
         figures=(
-            selectable("Excitation and activation", found, _excitations, height=440, note=_note(found)),
+            selectable("Excitation and activation", found, _excitations, height=440, note=note),
             selectable("Forces along the tendons", found, _forces, height=380),
             *(balance_figures(found) if all(arrays.keys() >= BALANCE for arrays in found.values()) else ()),
             *_on_curves(found),
@@ -45,50 +45,23 @@ def muscle_excitations(result: Result) -> Section | None:
     )
 
 
-def _note(found: Mapping[tuple[str, str], Arrays]) -> str:
-    text = "Excitations are lines, activations dashed."
-    if any(np.isfinite(arrays["signals"]).any() for arrays in found.values() if "signals" in arrays):
-        text += " Points: measured signals."
-    if max(len(arrays["muscles"]) for arrays in found.values()) > _NAMED:
-        text += " The most excited muscles are named."
-    return text
-
-
-def _order(arrays: Arrays) -> list[tuple[int, dict[str, Any]]]:
-    """Muscles in the order in which they are drawn, with the style of their lines: the most excited are named."""
-    size = np.asarray(arrays["excitations"], dtype=float).max(axis=0)
-    if "signals" in arrays:
-        size = size + np.isfinite(np.asarray(arrays["signals"], dtype=float)).any(axis=0)  # measured muscles come first
-    order = [int(j) for j in np.argsort(-size, kind="stable")]
-    faint = [(j, {"color": "@faint", "width": 0.8}) for j in order[_NAMED:][::-1]]
-    return faint + [(j, {"color": category(n), "width": 1.6}) for n, j in enumerate(order[:_NAMED])]
-
-
-def _name(arrays: Arrays, j: int, style: Mapping[str, Any]) -> str:
-    return "" if style["color"] == "@faint" else str(arrays["muscles"][j])
-
-
 def _excitations(arrays: Arrays) -> Plot:
-    time, data = arrays["time"], []
-    signals = np.asarray(arrays["signals"], dtype=float) if "signals" in arrays else None
-    top = 1.05
-    for j, style in _order(arrays):
-        name = _name(arrays, j, style)
+    time, signals, data = arrays["time"], signals_of(arrays), []
+    for j, name, style in drawn(arrays, "excitations"):
         group: dict[str, Any] = {"legendgroup": name} if name else {}
         data.append(line(time, arrays["excitations"][:, j], name, line=style, **group))
         if name:
             data.append(line(time, arrays["activations"][:, j], line={**style, "dash": "dash"}, **group))
-        if signals is not None and np.isfinite(signals[:, j]).any():
+        if np.isfinite(signals[:, j]).any():
             points = line(time, signals[:, j], marker={"color": style["color"], "size": 4}, **group)
             data.append({**points, "mode": "markers"})
-            top = max(top, float(np.nanmax(signals[:, j])) + 0.05)
+    top = max(1.05, float(np.nanmax(signals, initial=0.0)) + 0.05)
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("", range=[0.0, top]))}
 
 
 def _forces(arrays: Arrays) -> Plot:
-    data = [
-        line(arrays["time"], arrays["forces"][:, j], _name(arrays, j, style), line=style) for j, style in _order(arrays)
-    ]
+    lines = drawn(arrays, "excitations")
+    data = [line(arrays["time"], arrays["forces"][:, j], name, line=style) for j, name, style in lines]
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]", rangemode="tozero"))}
 
 
@@ -125,9 +98,8 @@ def _speeds(arrays: Arrays) -> Plot:
 
 
 def _loops(arrays: Arrays, x: Any) -> list[dict[str, Any]]:
-    return [
-        line(x[:, j], arrays["tendon_forces"][:, j], _name(arrays, j, style), line=style) for j, style in _order(arrays)
-    ]
+    lines = drawn(arrays, "excitations")
+    return [line(x[:, j], arrays["tendon_forces"][:, j], name, line=style) for j, name, style in lines]
 
 
 def _over(what: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import report
-from designopt.report.colours import axis, category, layout
+from designopt.report.colours import axis, layout
 from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
 from designopt.report.section import Section
 from designopt.store.result import Result
@@ -16,13 +16,11 @@ from designopt_muscle.report.balances import balance_figures
 from designopt_muscle.report.fibres import fibre_ranges
 from designopt_muscle.report.frames import frame_table, short_frames
 from designopt_muscle.report.margins import margin_figure
+from designopt_muscle.report.named import drawn, signals_of, told
 from designopt_muscle.report.reactions import reaction_figure
 
-#: Muscles with a colour of their own; the others are drawn faintly.
-_NAMED = 8
-
 #: Notes on the trials that are shown.
-_NOTES = 30
+_MOST_NOTES = 30
 
 _NAMES = (
     "time", "muscles", "coordinates", "activations", "muscle_moments", "net_moments", "reserves", "shortfall",
@@ -42,9 +40,10 @@ def muscle_sharing(result: Result) -> Section | None:
     if not found:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
     short, reactions = short_frames(found), reaction_figure(found)
+    note = told(found, "Dotted: measured activity, scaled.", "The most active muscles are named.")
     balanced = "In all designs shown, every frame is balanced by the muscles." if short is None else ""
     figures = [
-        selectable("Activations", found, _activations, height=420, note=_measured(found)),
+        selectable("Activations", found, _activations, height=420, note=note),
         *balance_figures(found),
         *([margin_figure(found)] if all("margin" in arrays for arrays in found.values()) else []),
         *([reactions] if reactions is not None else []),
@@ -67,30 +66,17 @@ def _notes(found: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
     for (_, scenario), arrays in found.items():
         for note in arrays.get("notes", ()):
             notes[f"{scenario}: {note}" if several else str(note)] = None
-    return tuple(notes)[:_NOTES]
-
-
-def _measured(found: Mapping[tuple[str, str], Arrays]) -> str:
-    signals = [np.asarray(arrays["signals"], dtype=float) for arrays in found.values() if "signals" in arrays]
-    legend = "Dotted: measured activity, scaled." if any(np.isfinite(s).any() for s in signals) else ""
-    count = max(len(arrays["muscles"]) for arrays in found.values())
-    return f"{legend} The most active muscles are named.".strip() if count > _NAMED else legend
+    return tuple(notes)[:_MOST_NOTES]
 
 
 def _activations(arrays: Arrays) -> Plot:
-    time, a = arrays["time"], np.asarray(arrays["activations"], dtype=float)
-    signals = np.asarray(arrays["signals"], dtype=float) if "signals" in arrays else np.full(a.shape, np.nan)
-    size = np.nan_to_num(a).max(axis=0) + np.isfinite(signals).any(axis=0)  # measured muscles come first
-    order = [int(j) for j in np.argsort(-size, kind="stable")]
+    time, a, signals = arrays["time"], np.asarray(arrays["activations"], dtype=float), signals_of(arrays)
     data: list[dict[str, Any]] = []
-    for j in order[_NAMED:][::-1]:
-        data.append(line(time, a[:, j], line={"color": "@faint", "width": 0.8}))
-    for n, j in enumerate(order[:_NAMED]):
-        name = str(arrays["muscles"][j])
-        data.append(line(time, a[:, j], name, line={"color": category(n), "width": 1.8}, legendgroup=name))
-        if np.isfinite(signals[:, j]).any():
-            dotted = {"color": category(n), "width": 1.6, "dash": "dot"}
-            data.append(line(time, signals[:, j], line=dotted, legendgroup=name))
+    for j, name, style in drawn(arrays, "activations"):
+        group: dict[str, Any] = {"legendgroup": name} if name else {}
+        data.append(line(time, a[:, j], name, line=style, **group))
+        if name and np.isfinite(signals[:, j]).any():
+            data.append(line(time, signals[:, j], line={**style, "dash": "dot"}, **group))
     highest = max(float(np.nanmax(part, initial=0.0)) for part in (a, signals))
     top = 1.05 if 0.5 < highest <= 1.0 else 1.1 * max(highest, 0.01)
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("activation", range=[0.0, top]))}

@@ -54,14 +54,6 @@ def event_times(recording: Recording, label: str, side: str = "") -> tuple[float
     return tuple(event.time for event in found)
 
 
-def common_length(cycles: Sequence[Cycle], rate: float) -> int:
-    """Samples to give every cycle: the mean of the longest and the shortest cycle at `rate` Hz (Nunes 2017, 4.3.3)."""
-    lengths = [cycle.end - cycle.start for cycle in cycles]
-    if not lengths:
-        raise RecordingError("there is no cycle")
-    return max(2, round((min(lengths) + max(lengths)) / 2.0 * rate) + 1)
-
-
 def normalised(time: ArrayLike, values: ArrayLike, cycles: Sequence[Cycle], samples: int = 101) -> tuple[Array, Mask]:
     """Every cycle of `values` (n, ...) at `samples` even instants: (c, samples, ...), and which are complete (c,).
 

@@ -12,7 +12,6 @@ from designopt_recordings.recording import MarkedEvent, Recording
 from designopt_recordings.signals.cycles import (
     Cycle,
     band,
-    common_length,
     cycles_between,
     event_times,
     normalised,
@@ -80,12 +79,6 @@ def test_a_cycle_with_a_gap_or_beyond_the_recording_is_not_complete() -> None:
     assert complete.tolist() == [True, False, True, False]
     assert np.isnan(made[~complete]).all()
     np.testing.assert_allclose(made[2], np.sin(np.linspace(2.0, 3.0, 51)), atol=1e-6)
-
-
-def test_the_common_length_is_the_mean_of_the_longest_and_the_shortest() -> None:
-    assert common_length([Cycle(0.0, 1.0), Cycle(0.0, 1.1), Cycle(0.0, 1.4)], 100.0) == 121
-    with pytest.raises(RecordingError, match="there is no cycle"):
-        common_length([], 100.0)
 
 
 def test_the_stride_of_the_shared_walk(shared: Callable[[str], InputFile]) -> None:

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Program, Solution, explain
-from designopt.dynamics.rows import Rows
-from designopt_muscle.curves import LENGTHS, SPEEDS
+from designopt.dynamics.rows import outputs_over
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.static.sharing import Sharing
 
@@ -77,18 +76,6 @@ class DynamicSharing:
         made |= {name: float(part) for name, part in zip(PARTS, parts, strict=True)}
         return replace(self, **made, objective=float(self.weights @ parts))
 
-    def outside(self, names: Sequence[str]) -> list[str]:
-        """Sentences on fibres of the muscles `names` (k) that leave the range in which the curves hold."""
-        found = []
-        for j, name in enumerate(names):
-            low, high = float(self.fibre_lengths[:, j].min()), float(self.fibre_lengths[:, j].max())
-            fast = float(np.abs(self.fibre_speeds[:, j]).max())
-            if low < LENGTHS[0] or high > LENGTHS[1]:
-                found.append(f"{name}: fibre from {low:.3g} to {high:.3g} optimal lengths")
-            if fast > SPEEDS[1]:
-                found.append(f"{name}: fibre speed up to {fast:.3g} times the maximum")
-        return found
-
 
 def read(trial: DynamicTrial, program: Program, solution: Solution, static: Sharing, name: str) -> DynamicSharing:
     """What the phase `name` of the `solution` of a `program` says of its `trial`."""
@@ -98,12 +85,10 @@ def read(trial: DynamicTrial, program: Program, solution: Solution, static: Shar
     def stacked(prefix: str, parts: Sequence[str], of: Mapping[str, Vector]) -> Vector:
         return np.stack([of[f"{prefix}_{part}"] for part in parts], axis=1) if parts else np.zeros((n, 0))
 
-    x, u = (np.stack([solved.values[v.name] for v in table], axis=1) for table in (system.states, system.controls))
-    q = np.stack([trial.data[v.name] for v in system.data], axis=1)
-    p = np.array([solution.parameters[v.name] for v in system.parameters])
-    assert system.output is not None
-    (y,) = Rows(system.output, compiled=False)(x, u, np.zeros(0), p, q, solved.times)
-    of = {**solved.values, **dict(zip((v.name for v in system.outputs), y.T, strict=True))}
+    of = {
+        **solved.values,
+        **outputs_over(system, solved.values, solution.parameters, trial.data, solved.times),
+    }
     reserves = np.zeros((n, len(trial.rows)))
     for i in trial.helped:
         reserves[:, i] = of[f"reserve_{trial.rows[i]}"]

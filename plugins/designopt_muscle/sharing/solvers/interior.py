@@ -154,10 +154,10 @@ class _Conditions:
         return np.asarray(sum(p.sum(axis=1) for p, _ in found) / count), np.asarray(largest)
 
 
-def solve_interior(problem: ConvexProblem, start: Vector | None = None) -> InteriorSolution:
-    """Solve all frames from the middle of the bounds, or from `start` (n, v), which is pushed off them."""
+def solve_interior(problem: ConvexProblem) -> InteriorSolution:
+    """Solve all frames from the middle of the bounds."""
     frames = len(problem.needed)
-    point = _first(problem, start)
+    point = _first(problem)
     converged = np.zeros(frames, dtype=np.bool_)
     iterations = np.zeros(frames, dtype=np.int64)
     active = np.arange(frames)
@@ -188,18 +188,12 @@ def solve_interior(problem: ConvexProblem, start: Vector | None = None) -> Inter
     return InteriorSolution(np.clip(point.x, problem.lower, problem.upper), point.y, point.w, converged, iterations)
 
 
-def _first(problem: ConvexProblem, start: Vector | None) -> _Point:
+def _first(problem: ConvexProblem) -> _Point:
     frames, rows, variables = problem.matrix.shape
     low, up = problem.lower, problem.upper
     floor = np.where(np.isfinite(low), low, np.where(np.isfinite(up), up - 1.0, -0.5))
     ceiling = np.where(np.isfinite(up), up, np.where(np.isfinite(low), low + 1.0, 0.5))
-    if start is None:
-        x = 0.5 * (floor + ceiling)
-    else:
-        margin = np.minimum(1e-2, 0.25 * (ceiling - floor))
-        x = np.where(np.isfinite(low), np.maximum(start, low + margin), start)
-        x = np.where(np.isfinite(up), np.minimum(x, up - margin), x)
-    x = np.where(low == up, low, x)
+    x = np.where(low == up, low, 0.5 * (floor + ceiling))
     one = np.ones((frames, variables))
     bounded_low, bounded_up = np.isfinite(low) & (low < up), np.isfinite(up) & (low < up)
     count = problem.limits.count if problem.limits else 0
