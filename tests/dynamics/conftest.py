@@ -1,5 +1,6 @@
 """Systems with known solutions, and a cache of compiled systems that belongs to this run of the tests."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from designopt.dynamics.compile import find_compiler
 sys.path.insert(0, str(Path(__file__).parent))  # tests share `rod_chains`
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory):
-    """The folder of compiled systems, empty at the beginning."""
+    """The folder of compiled systems, empty at the beginning of the tests; their processes share it."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "compiled"
+    folder.mkdir(mode=0o700, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        folder = tmp_path_factory.mktemp("cache")
         patch.setenv("DESIGNOPT_CACHE_DIR", str(folder))
         yield folder
 
