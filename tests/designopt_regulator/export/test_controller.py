@@ -1,6 +1,7 @@
 """The exported text of a regulator computes the commands of the simulator, bit for bit."""
 
 import ctypes
+import functools
 import re
 import shutil
 import subprocess
@@ -41,6 +42,12 @@ LIMITS = {
 def run(folder, text):
     (folder / "study.yaml").write_text(text)
     return designopt.load(folder / "study.yaml").run(folder / "store", executor="serial")
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """What a study finds: it runs once for all languages."""
+    return functools.cache(lambda text: run(tmp_path_factory.mktemp("ran"), text))
 
 
 @pytest.fixture(scope="module", params=LIMITS)
@@ -142,11 +149,11 @@ PARTS = {
 @pytest.mark.parametrize("limits", ["asymmetric and rate limits", "no limit"])
 @pytest.mark.parametrize("parts", PARTS)
 @pytest.mark.parametrize("language", RUNNERS)
-def test_the_text_of_more_parts_gives_the_bits_of_the_sampled_loop(parts, limits, language, tmp_path):
+def test_the_text_of_more_parts_gives_the_bits_of_the_sampled_loop(parts, limits, language, ran, tmp_path):
     plant, more = PARTS[parts]
     text = LINEAR.replace("{type: sopdt, gain: 2, time_constant: 8 s, time_constant_2: 1 s, delay: 0.7 s}", plant)
     text = text.replace("tf: 0.13 s", f"tf: 0.13 s, {more}")
-    result = run(tmp_path, text.replace("LIMITS", LIMITS[limits][0]).replace("TT", LIMITS[limits][1]))
+    result = ran(text.replace("LIMITS", LIMITS[limits][0]).replace("TT", LIMITS[limits][1]))
     arrays = result.arrays(result.chosen()["best iae"], 0)
     seen, commands = arrays["output"][:-1], arrays["command"][:-1]
     given = RUNNERS[language](exported(result, tmp_path, language), [(1.0, y) for y in seen.tolist()], (0.0, 0.0))
@@ -173,8 +180,8 @@ execution: {arrays: [time, output, command]}
 
 
 @pytest.mark.parametrize("language", ["python", "c", "st"])
-def test_both_programs_of_a_cascade_together_give_the_bits_of_the_simulator(language, tmp_path):
-    result = run(tmp_path, CASCADE)
+def test_both_programs_of_a_cascade_together_give_the_bits_of_the_simulator(language, ran, tmp_path):
+    result = ran(CASCADE)
     form = Use(find("export", "controller"), {"language": language, "design": "best iae"})
     files = designopt.export(result, tmp_path, [form])
     assert [file.stem for file in files] == ["controller_outer", "controller_inner"]
@@ -196,21 +203,21 @@ def test_both_programs_of_a_cascade_together_give_the_bits_of_the_simulator(lang
 
 
 @pytest.mark.parametrize("language", ["python", "c", "st"])
-def test_a_program_that_begins_away_from_0_begins_without_bump(language, tmp_path):
+def test_a_program_that_begins_away_from_0_begins_without_bump(language, ran, tmp_path):
     """Sections and the model of the plant are at rest at the command of that moment."""
     plant, more = PARTS["predictor"]
     text = LINEAR.replace("{type: sopdt, gain: 2, time_constant: 8 s, time_constant_2: 1 s, delay: 0.7 s}", plant)
     text = text.replace("LIMITS", "").replace("TT", "").replace("tf: 0.13 s", f"tf: 0.13 s, {more}")
-    file = exported(run(tmp_path, text), tmp_path, language)
+    file = exported(ran(text), tmp_path, language)
     assert RUNNERS[language](file, [(1.4, 1.4)] * 40, (1.4, 0.7)) == pytest.approx(0.7, rel=1e-12)
 
 
 @pytest.mark.parametrize("schedule", ["", ", gain_schedule: {reference_speed: 3.5 m/s, least_speed: 1 m/s}"])
 @pytest.mark.parametrize("language", RUNNERS)
-def test_the_text_gives_the_bits_of_the_heading_loop(language, schedule, tmp_path, monkeypatch):
+def test_the_text_gives_the_bits_of_the_heading_loop(language, schedule, ran, tmp_path, monkeypatch):
     """With numpy as the simulator: its machine code may differ in the last digits. A turn beyond 180 degrees wraps."""
     monkeypatch.setattr("designopt_regulator.carrier.simulation.compiled", lambda *_: None)
-    result = run(tmp_path, CARRIER.replace("SCHEDULE", schedule))
+    result = ran(CARRIER.replace("SCHEDULE", schedule))
     arrays = result.arrays(result.chosen()["best iae"], 0)
     columns = ["course_reference", "course", *(["speed"] if schedule else [])]
     inputs = list(zip(*(arrays[name][:-1].tolist() for name in columns), strict=True))
