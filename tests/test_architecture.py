@@ -67,6 +67,17 @@ def layer(module: str) -> int | None:
 #: Wings inside a package, lower ones first; modules beside them stand above.
 WINGS = {
     "designopt.study": ("language", "study", "sections"),
+    "designopt.study.language": (
+        "units",
+        "errors",
+        "yaml",
+        "findings",
+        "files",
+        "tables",
+        "expressions",
+        "checking",
+    ),
+    "designopt.collocation.transcription": ("entries", "mesh", "functions"),
     "designopt.collocation": (
         "linear",
         "statement",

@@ -61,8 +61,7 @@ def summary_table(result: Result) -> str:
         cells = [number(v) for v in design_values(result, row)] + [number(float(v)) for v in values[row]]
         broken = "" if result.outcomes.feasible[row] else " (breaks limits)"
         if near is not None:
-            place = near.place(row)
-            cells.append("–" if place is None else f"{near.feasible[place].sum()} of {near.known[place].sum()}")
+            cells.append(near.words(row))
         lines.append([label + broken, *cells])
     first = (
         [f"the recommended design is {short.recommended(result)}"]

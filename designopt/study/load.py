@@ -87,20 +87,16 @@ def study_from_data(
     sections: Mapping[str, Any],
     *,
     base: Path | None = None,
-    text: str = "",
-    path: Path | None = None,
-    plugin_files: Sequence[PluginFile] = (),
     problem_of: ProblemOf | None = None,
     data: Mapping[str, Path] | None = None,
 ) -> StudyDefinition:
     """The study with the same keys and values as a file, built in Python.
 
     A decorated model, solver, objective ... (or an instance of a decorated class) may stand for ``{use: name}`` or for
-    the name in it. Its `text` is an equivalent file unless one is given. Raises `StudyError` without positions.
+    the name in it. Its `text` is an equivalent file. Raises `StudyError` without positions.
     """
     read = NO_FILES if base is None else FolderFiles(base, data)
-    study = _study(node_of(_python(sections), Source("")), read, (), plugin_files, problem_of, base)
-    return replace(study, text=text or study.text, path=path)
+    return _study(node_of(_python(sections), Source("")), read, (), (), problem_of, base)
 
 
 def plugin_with(plugin: Plugin, overrides: Sequence[str], data: Mapping[str, Path] | None = None) -> Plugin:

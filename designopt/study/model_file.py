@@ -11,12 +11,11 @@ import dataclasses
 import re
 import typing
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Annotated, Any, Literal
 from xml.parsers import expat
 
 from designopt.files import InputFile
-from designopt.study.language.checking.values import Checked, check, checker, members_of
+from designopt.study.language.checking.values import check, known_checker, members_of
 from designopt.study.language.errors import Issue, StudyError, shown_line
 from designopt.study.language.files import NO_FILES
 from designopt.study.language.findings import issues
@@ -51,7 +50,7 @@ def read_model_file(file: InputFile, of: Any, form: Literal["yaml", "xml"] | Non
     if file.size > largest:
         raise StudyError([_issue(file.name, f"has {file.size} bytes; a model file has {largest} at most")])
     root = parse_bytes(file.content, file.name) if form == "yaml" else _shaped(_parse_xml(file), of)
-    value, findings = check(_type(of), root.data(), NO_FILES)
+    value, findings = check(known_checker(of), root.data(), NO_FILES)
     if findings:
         raise StudyError(issues(findings, root))
     return value
@@ -60,11 +59,6 @@ def read_model_file(file: InputFile, of: Any, form: Literal["yaml", "xml"] | Non
 def _issue(name: str, message: str, line: int | None = None, column: int | None = None, text: str = "") -> Issue:
     end = None if column is None else column + 1
     return Issue(name, line, column, end, "", message, shown_line(text))
-
-
-@lru_cache(maxsize=64)
-def _type(of: Any) -> Checked:
-    return checker(of)
 
 
 # ----------------------------------------------------------------------------------------------------------- XML

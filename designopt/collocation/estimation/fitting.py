@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.estimation.measurements import Measurements
+from designopt.collocation.statement.checks import check_known
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import (
     Ends,
@@ -95,10 +96,7 @@ def _by_phase(
         return {names[0]: measured}
     if not measured:
         raise ProblemError("bad_statement", "measured", "there are none: give those of a phase at least")
-    for name in measured:
-        if name not in names:
-            text = f"there is no such phase; there are {', '.join(names)}"
-            raise ProblemError("bad_statement", f"measured.{name}", text)
+    check_known("measured", measured, names, "phase", "bad_statement")
     return {name: measured[name] for name in names if name in measured}
 
 
@@ -111,17 +109,14 @@ def _units(phase: Phase) -> dict[str, str]:
 
 
 def _phase(phase: Phase, measured: Measurements) -> Phase:
-    known = _units(phase)
+    units = _units(phase)
     data: dict[str, Vector] = {}
+    check_known(f"{phase.name}: measured", measured.values, units, "variable or output", "bad_statement")
     for name in measured.values:
-        where = f"{phase.name}: measured.{name}"
-        if name not in known:
-            text = f"there is no such variable or output; there are {', '.join(known)}"
-            raise ProblemError("bad_statement", where, text)
         try:
-            values, sigma = measured.converted(name, known[name])
+            values, sigma = measured.converted(name, units[name])
         except ValueError as error:
-            raise ProblemError("bad_statement", where, str(error)) from error
+            raise ProblemError("bad_statement", f"{phase.name}: measured.{name}", str(error)) from error
         there = np.isfinite(values)
         data[f"measured {name}"] = np.where(there, values, 0.0)
         data[f"weight {name}"] = np.where(there, 1.0 / np.where(there, sigma, 1.0), 0.0)

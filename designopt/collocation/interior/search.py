@@ -64,8 +64,8 @@ class Run:
         made, self._of, self._given = of.made, of, given
         self._s = s = of.structure(given)
         warm, free, slacks = multipliers is not None, len(s.column), len(s.slack_row)
-        low, high = (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
-        row_low, row_high = given.row_low / made.row_scale, given.row_high / made.row_scale
+        low, high = made.box(given)
+        row_low, row_high = made.row_box(given)
         rows = s.equation[s.slack_row]
         self._limits = np.concatenate([low[s.column], row_low[rows]]), np.concatenate([high[s.column], row_high[rows]])
         self._asked = low[s.column], high[s.column]  # limits may give way by rounding errors

@@ -54,8 +54,8 @@ class ActiveSet:
 
 def active_set(made: Transcription, given: ProgramBounds, iterate: Iterate, rows: Vector) -> ActiveSet:
     """What is active at the `iterate`, where the scaled constraints are `rows` (m,)."""
-    low, high = (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
-    row_low, row_high = given.row_low / made.row_scale, given.row_high / made.row_scale
+    low, high = made.box(given)
+    row_low, row_high = made.row_box(given)
     on_bound, near = _active(iterate.x, iterate.bound_multipliers, low, high)
     active, near_rows = _active(rows, iterate.constraint_multipliers, row_low, row_high)
     fixed, equations = low == high, row_low == row_high

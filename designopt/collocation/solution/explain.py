@@ -17,6 +17,8 @@ Vector = NDArray[np.float64]
 
 #: Relative to the scale of a constraint: what is missed by less counts as kept.
 KEPT = 1e-6
+#: Violations that are listed at most.
+WORST = 5
 #: What the rows of a block are, before the name of one.
 WORDS = {
     "defect": "rate of",
@@ -149,15 +151,15 @@ def interval(phase: PhaseSolution, slot: int) -> tuple[float, float]:
     return float(begin), float(end)
 
 
-def worst_violations(found: ConstraintValues, phases: Mapping[str, PhaseSolution], count: int = 5) -> list[Violation]:
-    """The worst violations: the worst of each constraint first, then others, `count` in all."""
-    chosen = [group.worst for group in groups(found, phases)[:count]]
+def worst_violations(found: ConstraintValues, phases: Mapping[str, PhaseSolution]) -> list[Violation]:
+    """The worst violations: the worst of each constraint first, then others, `WORST` in all."""
+    chosen = [group.worst for group in groups(found, phases)[:WORST]]
     known = {(v.name, v.phase, v.time) for v in chosen}
     relative = found.relative
-    for row in np.argsort(-relative)[: 2 * count].tolist():
+    for row in np.argsort(-relative)[: 2 * WORST].tolist():
         violation = violation_at(found, phases, row)
         if (
-            len(chosen) < count
+            len(chosen) < WORST
             and relative[row] > KEPT
             and (violation.name, violation.phase, violation.time) not in known
         ):

@@ -47,8 +47,8 @@ def optimisation_error(search: Search, given: ProgramBounds, end: End, *, flat: 
     iterate = end.iterate
     size = _size(end)
     bend = 0.0 if flat else size / len(iterate.x)
-    columns = _gaps(iterate.x, iterate.bound_multipliers, *search.box(given), bend)
-    rows = _gaps(end.rows, iterate.constraint_multipliers, *search.row_box(given), bend)
+    columns = _gaps(iterate.x, iterate.bound_multipliers, *search.made.box(given), bend)
+    rows = _gaps(end.rows, iterate.constraint_multipliers, *search.made.row_box(given), bend)
     gradient = search.gradient(given, iterate) if end.gradient is None else end.gradient
     left = np.abs(gradient + iterate.bound_multipliers)[given.low < given.high].sum()
     step = _last(end.stats.get("iterations", {}), "d_norm")

@@ -195,7 +195,7 @@ class Program:
             self._conditioning = conditioning(made, x, given.parameters)
         asked = given
         if equations(given) > free_variables(given):
-            x = np.clip(x, *self._search.box(given))
+            x = np.clip(x, *self._search.made.box(given))
             asked = without_idle_rows(made, given, x, self._search.rows(x, given))
         arcs: tuple[Arc, ...] = ()
         values: Sequence[PhaseValues] | None = None
@@ -260,7 +260,7 @@ class Program:
 
         The solver ends where derivatives are zero, at a maximum or a saddle too: motions at rest often are.
         """
-        low, high = self._search.box(given)
+        low, high = self._search.made.box(given)
         if free_variables(given) <= equations(given):
             return found
         x = found.iterate.x

@@ -81,15 +81,6 @@ class Search:
                 self._solvers[start, watched] = found
         return found
 
-    def box(self, given: ProgramBounds) -> tuple[Vector, Vector]:
-        """Lower and upper limits (n,) of the scaled variables."""
-        made = self.made
-        return (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
-
-    def row_box(self, given: ProgramBounds) -> tuple[Vector, Vector]:
-        """Lower and upper limits (m,) of the scaled rows."""
-        return given.row_low / self.made.row_scale, given.row_high / self.made.row_scale
-
     def rows(self, x: Vector, given: ProgramBounds) -> Vector:
         """The scaled constraints (m,) at scaled variables."""
         return np.asarray(self.made.constraints(x, given.parameters), float).ravel()
@@ -118,8 +109,8 @@ class Search:
             seconds = 0.0 if self.options.time_limit is None else time.perf_counter() - begin
             start = start._replace(iterations=own.iterations, seconds=seconds)
         solver, watch = self._solver(start, watched=Stopping.possible())
-        low, high = self.box(given)
-        row_low, row_high = self.row_box(given)
+        low, high = self.made.box(given)
+        row_low, row_high = self.made.row_box(given)
         arguments = {"x0": x, "p": given.parameters, "lbx": low, "ubx": high, "lbg": row_low, "ubg": row_high}
         if multipliers is not None:
             arguments |= {"lam_x0": multipliers.bound_multipliers, "lam_g0": multipliers.constraint_multipliers}
@@ -177,7 +168,7 @@ class Search:
         return End(iterate, rows, status, own.stats(), seconds, cost=own.cost, gradient=gradient, own=own)
 
     def _feasible(self, rows: Vector, given: ProgramBounds) -> bool:
-        low, high = self.row_box(given)
+        low, high = self.made.row_box(given)
         missed = np.maximum(low - rows, rows - high)
         return float(missed.max(initial=0.0)) <= max(self.options.tolerance, ROUNDED)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -45,12 +45,14 @@ def check_statement(problem: TrajectoryProblem) -> None:
     _check_shared(problem)
 
 
-def known(where: str, given: Mapping[str, Any], names: Sequence[str], what: str) -> None:
-    """Raises `ProblemError` (bad_bounds) where `given` names something that is not among `names`."""
+def check_known(
+    where: str, given: Iterable[str], names: Collection[str], what: str, status: str = "bad_bounds"
+) -> None:
+    """Raises `ProblemError` (with the `status`) where `given` names something that is not among `names`."""
     for name in given:
         if name not in names:
             text = f"there is no such {what}; there are {', '.join(names) or 'none'}"
-            raise ProblemError("bad_bounds", f"{where}.{name}", text)
+            raise ProblemError(status, f"{where}.{name}", text)
 
 
 def _check_system_names(phase: Phase) -> None:
@@ -79,7 +81,7 @@ def _check_tables(phase: Phase) -> None:
     unknowns = system.residual_form.unknowns if system.residual_form else ()
     on_the_way = [v.name for v in (*system.states, *unknowns, *system.controls, *system.algebraic)]
     for side in ("bounds", "initial", "final"):
-        known(f"{phase.name}: {side}", getattr(phase, side), on_the_way, "variable")
+        check_known(f"{phase.name}: {side}", getattr(phase, side), on_the_way, "variable")
 
 
 def _check_data(phase: Phase) -> None:
@@ -90,11 +92,11 @@ def _check_data(phase: Phase) -> None:
         if not isinstance(phase.data[name], Signal | Real):
             text = f"is {type(phase.data[name]).__name__}, not a number or a Signal"
             raise ProblemError("bad_statement", f"{phase.name}: data.{name}", text)
-    known(f"{phase.name}: data", phase.data, names, "data entry")
+    check_known(f"{phase.name}: data", phase.data, names, "data entry")
 
 
 def _check_held(phase: Phase) -> None:
-    known(f"{phase.name}: held", phase.held, [v.name for v in phase.system.controls], "control")
+    check_known(f"{phase.name}: held", phase.held, [v.name for v in phase.system.controls], "control")
     for name, pieces in phase.held.items():
         if isinstance(pieces, int) and not isinstance(pieces, bool) and pieces >= 1:
             continue
@@ -107,7 +109,7 @@ def _check_held(phase: Phase) -> None:
 def _check_delays(phase: Phase) -> None:
     """A delayed variable is a control that nothing else decides on, of a phase with fixed times."""
     system = phase.system
-    known(f"{phase.name}: delays", phase.delays, [v.name for v in system.controls], "control")
+    check_known(f"{phase.name}: delays", phase.delays, [v.name for v in system.controls], "control")
     there = [v.name for v in (*system.states, *system.controls, *system.algebraic) if v.name not in phase.delays]
     for name, delay in phase.delays.items():
         where = f"{phase.name}: delays.{name}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
+from designopt.collocation.statement.checks import check_known
 from designopt.collocation.statement.problem import (
     Constraint,
     Continued,
@@ -33,11 +34,8 @@ def check_margins(problem: TrajectoryProblem, margins: Mapping[str, float], cost
     for name, times in {**margins, "cost": cost}.items():
         if not isinstance(times, Real) or not 0.0 <= times < math.inf:
             raise ProblemError("bad_statement", f"margins.{name}", f"is {times!r}: give a number from 0 on")
+    check_known("margins", margins, there, "limit", "bad_statement")
     for name in margins:
-        if name not in there:
-            raise ProblemError(
-                "bad_statement", f"margins.{name}", f"there is no such limit; there are {', '.join(there)}"
-            )
         tables = [problem.constraints, *(table for p in problem.phases for table in (p.path, p.samples))]
         if any(name in table and table[name].low == table[name].high for table in tables):
             raise ProblemError("bad_statement", f"margins.{name}", "is an equality, which leaves no room for a margin")

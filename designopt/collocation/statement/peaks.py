@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from designopt.collocation.statement.augmented import augmented
 from designopt.collocation.statement.problem import Constraint, Ends, Peak, Phase, ProblemError, TrajectoryProblem
-from designopt.dynamics.residual import RESIDUAL_ARGUMENTS, ResidualForm
-from designopt.dynamics.system import ARGUMENTS, System, Variable
-from designopt.lazy import casadi as ca
+from designopt.dynamics.variable import Variable
 
 
 def with_peaks(
@@ -82,48 +81,12 @@ def _phase(phase: Phase, name: str, peak: Peak, size: float) -> Phase:
         label: Constraint(_Room(peak.value, peak.state, sign), 0.0, unit=peak.unit, at=peak.at)
         for label, sign in rows.items()
     }
+    level = Variable(peak.state, peak.unit, low, description=f"the peak {name}")
     first = -size if peak.of == "smallest" else size
     return replace(
         phase,
-        system=_with_constant(system, Variable(peak.state, peak.unit, low, description=f"the peak {name}")),
+        system=augmented(system, [level], system.controls, lambda x, u: (x[:-1], u, 0.0)),
         path={**phase.path, **({} if peak.at else stated)},
         samples={**phase.samples, **(stated if peak.at else {})},
         guess={**phase.guess, peak.state: (first, first)},
-    )
-
-
-def _with_constant(system: System, constant: Variable) -> System:
-    """`system` with one more state, the last one, whose rate is zero."""
-    form, nx = system.residual_form, len(system.states)
-
-    def of(function: Any, names: Sequence[str], *, rate: bool = False) -> Any:
-        if function is None:
-            return None
-        symbols = [ca.SX.sym(name, function.numel_in(i)) for i, name in enumerate(names)]
-        symbols[0] = ca.SX.sym("x", nx + 1)
-        made = function(symbols[0][:nx], *symbols[1:])
-        if rate:
-            made = ca.vertcat(made, 0.0)
-        return ca.Function(function.name(), symbols, [made], list(names), function.name_out())
-
-    if form is None:
-        stated: dict[str, Any] = {"rhs": of(system.rhs, ARGUMENTS, rate=True), "output": of(system.output, ARGUMENTS)}
-    else:
-        residual, output = of(form.residual, RESIDUAL_ARGUMENTS), of(form.output, RESIDUAL_ARGUMENTS)
-        stated = {
-            "residual_form": ResidualForm(
-                form.unknowns, residual, of(form.rates, RESIDUAL_ARGUMENTS, rate=True), output
-            )
-        }
-    return System(
-        name=system.name,
-        states=(*system.states, constant),
-        controls=system.controls,
-        parameters=system.parameters,
-        algebraic=system.algebraic,
-        data=system.data,
-        outputs=system.outputs,
-        algebraic_residual=of(system.algebraic_residual, ARGUMENTS),
-        vectors=system.vectors,
-        **stated,
     )

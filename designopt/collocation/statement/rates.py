@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from designopt.collocation.statement.augmented import augmented
+from designopt.collocation.statement.checks import check_known
 from designopt.collocation.statement.problem import Ends, Integral, Phase, ProblemError, TrajectoryProblem
-from designopt.dynamics.residual import RESIDUAL_ARGUMENTS, ResidualForm
-from designopt.dynamics.system import ARGUMENTS, System, Variable
+from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 
 
@@ -49,13 +50,11 @@ def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> Traject
     if not isinstance(rates, Mapping):
         text = f"are {type(rates).__name__}: give each control its Rate, as {{'u': Rate(low=-1, high=1)}}"
         raise ProblemError("bad_statement", "rates", text)
-    there = [v.name for phase in problem.phases for v in phase.system.controls]
+    there = dict.fromkeys(v.name for phase in problem.phases for v in phase.system.controls)
     for name, rate in rates.items():
         if not isinstance(rate, Rate):
             raise ProblemError("bad_statement", f"rates.{name}", f"is {rate!r}: give a Rate, as Rate(low=-1, high=1)")
-        if name not in there:
-            text = f"there is no such control; there are {', '.join(dict.fromkeys(there)) or 'none'}"
-            raise ProblemError("bad_statement", f"rates.{name}", text)
+        check_known("rates", [name], there, "control", "bad_statement")
         if late := [phase.name for phase in problem.phases if name in phase.delays]:
             text = f"is what another variable of phase {late[0]} was some time ago: limit the rate of that one"
             raise ProblemError("bad_statement", f"rates.{name}", text)
@@ -108,7 +107,7 @@ class _Square:
 
 def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
     """The system of `phase` with the controls of `rates` among its states."""
-    system, form = phase.system, phase.system.residual_form
+    system = phase.system
     moved = [v for v in system.controls if v.name in rates]
     kept = [v for v in system.controls if v.name not in rates]
     new = [Variable(f"{v.name}_rate", f"{v.unit or '1'}/s", rates[v.name].low, rates[v.name].high) for v in moved]
@@ -117,40 +116,10 @@ def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
         raise ProblemError("bad_statement", f"{phase.name}: system {system.name}", text)
     nx = len(system.states)
 
-    def of(function: Any, names: Sequence[str], *, adds_rates: bool = False) -> Any:
-        """`function` of the arguments `names` with the controls taken from where they are now."""
-        if function is None:
-            return None
-        sizes = {name: function.numel_in(i) for i, name in enumerate(names)}
-        symbols = {name: ca.SX.sym(name, size) for name, size in sizes.items()}
-        symbols["x"], symbols["u"] = ca.SX.sym("x", nx + len(moved)), ca.SX.sym("u", len(system.controls))
+    def enter(x: Any, u: Any) -> tuple[Any, Any, Any]:
+        """The controls from where they are now; the rates are the last of the new ones."""
         states, rest = iter(range(nx, nx + len(moved))), iter(range(len(kept)))
-        controls = [
-            symbols["x"][next(states)] if v.name in rates else symbols["u"][next(rest)] for v in system.controls
-        ]
-        given = {**symbols, "x": symbols["x"][:nx], "u": ca.vertcat(*controls)}
-        made = function(*(given[name] for name in names))
-        if adds_rates:
-            made = ca.vertcat(made, symbols["u"][len(kept) :])
-        return ca.Function(function.name(), [symbols[n] for n in names], [made], list(names), function.name_out())
+        controls = [x[next(states)] if v.name in rates else u[next(rest)] for v in system.controls]
+        return x[:nx], ca.vertcat(*controls), u[len(kept) :]
 
-    stated: dict[str, Any] = {}
-    if form is None:
-        stated = {"rhs": of(system.rhs, ARGUMENTS, adds_rates=True), "output": of(system.output, ARGUMENTS)}
-    else:
-        residual = of(form.residual, RESIDUAL_ARGUMENTS)
-        derivative = of(form.rates, RESIDUAL_ARGUMENTS, adds_rates=True)
-        output = of(form.output, RESIDUAL_ARGUMENTS)
-        stated = {"residual_form": ResidualForm(form.unknowns, residual, derivative, output)}
-    return System(
-        name=system.name,
-        states=(*system.states, *moved),
-        controls=(*kept, *new),
-        parameters=system.parameters,
-        algebraic=system.algebraic,
-        data=system.data,
-        outputs=system.outputs,
-        algebraic_residual=of(system.algebraic_residual, ARGUMENTS),
-        vectors=system.vectors,
-        **stated,
-    )
+    return augmented(system, moved, (*kept, *new), enter)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solve.solve import solve
+from designopt.collocation.statement.checks import check_known
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import (
@@ -232,10 +233,8 @@ def _check(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> None:
 
 
 def _check_names(where: str, given: Sequence[str], there: Sequence[str]) -> None:
+    check_known(where, given, there, "control", "bad_statement")
     for i, name in enumerate(given):
-        if name not in there:
-            text = f"there is no such control; there are {', '.join(there) or 'none'}"
-            raise ProblemError("bad_statement", f"{where}.{name}", text)
         if name in given[:i]:
             raise ProblemError("bad_statement", f"{where}.{name}", "stands in two switches: leave out one of them")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.checks import known
+from designopt.collocation.statement.checks import check_known
 from designopt.collocation.statement.problem import (
     Box,
     Duration,
@@ -79,7 +79,7 @@ def boxes(
 def _limit_variables(phase: Phase, point: CollocationPoint, place: PhaseLayout, low: Vector, high: Vector) -> None:
     """The boxes of all variables on the way, and of the states at both ends."""
     for side in ("bounds", "initial", "final"):
-        known(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")
+        check_known(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")
     unknowns = point.form.unknowns if point.form else ()
     system = phase.system
     for j, v in enumerate((*system.states, *unknowns, *system.controls, *system.algebraic)):
@@ -148,7 +148,7 @@ def _limit_times(phase: Phase, place: PhaseLayout, low: Vector, high: Vector) ->
 
 def _limit_parameters(problem: TrajectoryProblem, places: Layout, low: Vector, high: Vector) -> None:
     variables = {v.name: v for v in problem.variables}
-    known("parameters", problem.parameters, list(variables), "parameter")
+    check_known("parameters", problem.parameters, list(variables), "parameter")
     for name, index in places.parameters.items():
         given = problem.parameters.get(name, (variables[name].low, variables[name].high))
         low[index], high[index] = _box(f"parameters.{name}", given)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import ProblemError
+from designopt.collocation.statement.checks import check_known
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.layout import Layout
@@ -47,9 +47,7 @@ def scales(
     for index in places.integrals.values():
         one = np.array([index])
         _set(scale, shift, one, -np.inf, np.inf, guess[one], None)
-    if unknown := sorted(set(given) - named):
-        text = f"there is no such variable; there are {', '.join(sorted(named))}"
-        raise ProblemError("bad_bounds", f"scales.{unknown[0]}", text)
+    check_known("scales", given, sorted(named), "variable")
     return scale, shift
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.entries import ONE, Entries, constant_matrix, stretch
 from designopt.collocation.transcription.functions.ends import end_constants, end_functions
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
@@ -52,6 +53,14 @@ class Transcription:
     gradient: ca.Function
     jacobian: ca.Function
     hessian: ca.Function
+
+    def box(self, given: ProgramBounds) -> tuple[Vector, Vector]:
+        """Lower and upper limits (n,) of the scaled variables."""
+        return (given.low - self.shift) / self.scale, (given.high - self.shift) / self.scale
+
+    def row_box(self, given: ProgramBounds) -> tuple[Vector, Vector]:
+        """Lower and upper limits (m,) of the scaled rows."""
+        return given.row_low / self.row_scale, given.row_high / self.row_scale
 
 
 def transcribe(

@@ -99,7 +99,7 @@ class Simulator:
         self.method: str = name if self.compiled else "lsoda"
         if engine is None:
             tighter = 1.0 if method == "lsoda" else _LSODA_TIGHTER
-            engine = _interpreted(system, (tighter * tolerances[0], tighter * tolerances[1]), max_steps, self.signals)
+            engine = InterpretedLsoda(system, tighter * tolerances[0], tighter * tolerances[1], max_steps, self.signals)
         self._engine = engine
 
     def run(
@@ -213,10 +213,6 @@ def _compiled(
             raise
         logger.warning("%s runs interpreted, many times slower: %s", system.name, error)
         return None
-
-
-def _interpreted(system: System, tolerances: tuple[Vector, Vector], max_steps: int, signals: Sequence[str]) -> Engine:
-    return InterpretedLsoda(system, *tolerances, max_steps, signals)
 
 
 def _signal_names(system: System, given: Sequence[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -85,18 +86,23 @@ def _are(number: int) -> str:
 
 def _by_reason(result: Result, failed: NDArray[np.bool_]) -> Table:
     """Counts by class and reason, with the first message of each."""
-    rows: dict[tuple[str, str], list[Any]] = {}
-    for i, s in np.argwhere(failed).tolist():
-        key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
-        if key not in rows:
-            rows[key] = [0, _last_line(result.message(i, s))]
-        rows[key][0] += 1
-    order = sorted(rows.items(), key=lambda item: -item[1][0])
+    counts = _counts(result, np.argwhere(failed).tolist())
+    order = sorted(counts.items(), key=lambda item: -item[1][0])
     return Table(
         "By class and reason",
         ("class", "reason", "evaluations", "first message"),
         tuple((status, reason, number, message) for (status, reason), (number, message) in order),
     )
+
+
+def _counts(result: Result, places: Iterable[Sequence[int]]) -> dict[tuple[str, str], tuple[int, str]]:
+    """How many of the evaluations at `places` (design, scenario) have each class and reason, with the first message."""
+    counts: dict[tuple[str, str], tuple[int, str]] = {}
+    for i, s in places:
+        key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
+        number, message = counts.get(key) or (0, _last_line(result.message(i, s)))
+        counts[key] = number + 1, message
+    return counts
 
 
 def _invalid(result: Result, invalid: NDArray[np.bool_]) -> Table:
@@ -110,15 +116,11 @@ def _invalid(result: Result, invalid: NDArray[np.bool_]) -> Table:
         explained |= broken
         if broken.any():
             rows.append((f"breaks {relation}", int(broken.sum()), ""))
-    refused: dict[str, list[Any]] = {}
-    for i in np.flatnonzero(some & ~explained).tolist():
-        s = int(np.flatnonzero(invalid[i])[0])
-        reason = str(result.reason[i, s] or "")
-        if reason not in refused:
-            refused[reason] = [0, _last_line(result.message(i, s))]
-        refused[reason][0] += 1
+    refused = _counts(
+        result, [(i, int(np.flatnonzero(invalid[i])[0])) for i in np.flatnonzero(some & ~explained).tolist()]
+    )
     words = {"refused": "refused by the model", "relation": "breaks a relation"}
-    rows += [(words.get(reason, reason), number, message) for reason, (number, message) in refused.items()]
+    rows += [(words.get(reason, reason), number, message) for (_, reason), (number, message) in refused.items()]
     return Table("Invalid designs", ("why", "designs", "first message"), tuple(rows))
 
 

@@ -70,6 +70,11 @@ class Tolerated:
             return None
         return int((self.feasible[place] & self.known[place]).sum()), int(self.known[place].sum())
 
+    def words(self, row: int) -> str:
+        """The same in words: "7 of 8", or a dash."""
+        kept = self.kept(row)
+        return "–" if kept is None else f"{kept[0]} of {kept[1]}"
+
     def matters(self, place: int) -> str:
         """The parameter on which most depends: whether limits are kept, where neighbours break them, else the
         objectives; "" where nothing varies."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
 from pydantic import PlainValidator, WithJsonSchema
 
 from designopt.plugin import Quantity
 from designopt.study.language.checking.refusals import refused, several, wrong_kind
-from designopt.study.language.checking.values import Checked, check, checker
+from designopt.study.language.checking.values import check, known_checker
 from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.language.units import Amount
 from designopt.study.sections.context import Context
@@ -74,11 +73,6 @@ _SETTINGS: dict[str, Any] = {
 _NORM = {"utopia": "l2", "topsis": "vector"}
 
 
-@lru_cache(maxsize=8)
-def _settings_type(method: str) -> Checked:
-    return checker(_SETTINGS[method])
-
-
 def _rule(value: Any, info: Any) -> tuple[str, Mapping[str, Any]]:
     alone = isinstance(value, str)
     if not alone and not isinstance(value, Mapping):
@@ -93,7 +87,7 @@ def _rule(value: Any, info: Any) -> tuple[str, Mapping[str, Any]]:
         raise refused("write the values to be near to: {nearest_to: {objective: value}}")
     if alone and method == "epsilon_constraint":
         raise refused("write what is limited: {epsilon_constraint: {of: objective, within: {objective: value}}}")
-    checked, findings = check(_settings_type(method), settings, info.context["read"])
+    checked, findings = check(known_checker(_SETTINGS[method]), settings, info.context["read"])
     if findings and not info.context.get("lenient"):
         raise several([finding.below((method,)) for finding in findings])
     return method, checked

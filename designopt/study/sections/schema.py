@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Annotated, Any, Literal, Required, TypedDict
 
 from pydantic import WrapValidator
@@ -14,7 +13,7 @@ from designopt.plugin import Kind, Plugin, PluginError, Quantity, find, names
 from designopt.study.language.checking.part import NamedPart, PartSection
 from designopt.study.language.checking.refusals import refused, wrong_kind
 from designopt.study.language.checking.settings import json_schema, settings_type
-from designopt.study.language.checking.values import Checked, checker
+from designopt.study.language.checking.values import Checked, known_checker
 from designopt.study.language.checking.words import LABEL, Formula, Label, Scalar, Word, spelt_out
 from designopt.study.language.units import Amount
 from designopt.study.sections.choose import Rule
@@ -318,10 +317,9 @@ SECTIONS: dict[str, TopLevelKey] = {
 }
 
 
-@lru_cache(maxsize=64)
 def section_type(name: str) -> Checked:
     """The check for a member of the top-level section `name`."""
-    return checker(SECTIONS[name].of)
+    return known_checker(SECTIONS[name].of)
 
 
 def schema(plugins: Sequence[Plugin] | None = None) -> dict[str, Any]:

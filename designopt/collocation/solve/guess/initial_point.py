@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.solve.guess.first_values import algebraic_values, unknown_rates
+from designopt.collocation.statement.checks import check_known
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, ends
 from designopt.collocation.transcription.boxes import ProgramBounds
@@ -46,9 +47,7 @@ def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, befor
         known = [value for value in (start, end) if value is not None] or [0.0]
         level = np.array(phase.guess.get(v.name, (known[0], known[-1])), float)
         values[v.name] = np.clip(level, *phase.bounds.get(v.name, (v.low, v.high)))
-    if unknown := sorted(set(phase.guess) - set(values)):
-        text = f"there is no such variable; there are {', '.join(values)}"
-        raise ProblemError("bad_guess", f"{phase.name}: guess.{unknown[0]}", text)
+    check_known(f"{phase.name}: guess", phase.guess, values, "variable", "bad_guess")
     t0, tf = (trajectory.t0, trajectory.tf) if trajectory else _default_times(phase, before)
     return Sampled(np.array([0.0, 1.0]), values, t0, tf)
 
@@ -135,10 +134,8 @@ def _check(problem: TrajectoryProblem, guess: Guess) -> None:
             raise ProblemError("bad_guess", name, f"runs from {trajectory.t0} to {trajectory.tf}")
     parameters = [v.name for v in problem.variables]
     for where, given in (("guess", problem.guess), ("parameters", guess.parameters)):
+        check_known(where, given, parameters, "parameter", "bad_guess")
         for name, value in given.items():
-            if name not in parameters:
-                text = f"there is no such parameter; there are {', '.join(parameters) or 'none'}"
-                raise ProblemError("bad_guess", f"{where}.{name}", text)
             if not isinstance(value, Real) or not math.isfinite(value):
                 raise ProblemError("bad_guess", f"{where}.{name}", f"is {value!r}, not a finite number")
 

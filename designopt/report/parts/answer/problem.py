@@ -41,7 +41,14 @@ def problem(result: Result) -> Section:
                 "Stages",
                 ("stage", "solver", "starts from", "budget", "asked for", "new designs"),
                 tuple(
-                    (s.name, _use(s.solver), _start(s), _budget(s), _asked(result, s.name), _count(result, s.name))
+                    (
+                        s.name,
+                        _use(s.solver),
+                        _start(s),
+                        _budget(s),
+                        len(result.asked(s.name)),
+                        int(np.sum(result.stage == s.name)),
+                    )
                     for s in study.stages
                 ),
                 note="A design that several stages asked for counts where it was asked for first."
@@ -142,14 +149,6 @@ def _budget(stage: Stage) -> str:
         over = plural(gain.over_generations, "generation")
         limits.append(f"until the hypervolume grows by less than {number(gain.gain_below)} over {over}")
     return ", ".join(limits) or "as many as the solver asks for"
-
-
-def _asked(result: Result, stage: str) -> int:
-    return len(result.asked(stage))
-
-
-def _count(result: Result, stage: str) -> int:
-    return int(np.sum(result.stage == stage))
 
 
 def _scenarios(result: Result) -> tuple[Table, ...]:

@@ -37,8 +37,7 @@ def _instead(result: Result) -> str:
     found, first, near = result.recommended(), result.first_choice(), result.tolerated()
     if found is None or first is None or near is None or found[1] == first[1]:
         return ""
-    kept = near.kept(first[1])
-    return "" if kept is None else f", where {first[0]} keeps them in {kept[0]} of {kept[1]}"
+    return f", where {first[0]} keeps them in {near.words(first[1])}" if near.kept(first[1]) else ""
 
 
 def table(result: Result) -> Table | None:
@@ -52,8 +51,7 @@ def table(result: Result) -> Table | None:
     for label, row in chosen.items():
         cells: list[Any] = [label, *(float(v) for v in values[row])]
         if near is not None:
-            place = near.place(row)
-            cells.append("–" if place is None else f"{near.feasible[place].sum()} of {near.known[place].sum()}")
+            cells.append(near.words(row))
         rows.append(tuple(cells))
     return Table("In short", tuple(head), tuple(rows), designs=tuple(chosen.values()))
 

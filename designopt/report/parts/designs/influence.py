@@ -173,7 +173,10 @@ def _bars(indices: Indices, known: list[Influence], title: str, choices: tuple[S
             }
             for t, (name, _, _) in enumerate(names)
         }
-        variants[(k,) if choices else ()] = {"data": update, "layout": _titled("xaxis", _scale_title(indices, i))}
+        variants[(k,) if choices else ()] = {
+            "data": update,
+            "layout": {"xaxis": {"title": {"text": _scale_title(indices, i)}}},
+        }
     axes = {
         "xaxis": axis(_scale_title(indices, known[0]), rangemode="tozero", zeroline=True),
         "yaxis": axis("", type="category", tickmode="linear", dtick=1, showgrid=False),
@@ -195,10 +198,6 @@ def _scale_title(indices: Indices, i: Influence) -> str:
     if indices.method == "sobol":
         return f"share of the variance of {plain(i.output)}"
     return f"change of {plain(with_unit(i.output, i.unit))}"
-
-
-def _titled(name: str, text: str) -> dict[str, Any]:
-    return {name: {"title": {"text": text}}}
 
 
 def _short(name: str) -> str:

@@ -7,6 +7,7 @@ the places in them are places in the user's data, never pydantic's own tags.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import types
 import typing
@@ -45,6 +46,10 @@ Checked: TypeAlias = TypeAdapter[Any]
 def checker(annotation: Any) -> Checked:
     """The check for values of type `annotation`; raises `PluginError` for a type that no study can give."""
     return TypeAdapter(adapted(annotation))
+
+
+#: The same for types that are asked for again and again.
+known_checker = functools.lru_cache(maxsize=64)(checker)
 
 
 def check(against: Checked, data: Any, read: Reader) -> tuple[Any, list[Finding]]:

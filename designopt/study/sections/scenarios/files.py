@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Required, TypedDict
 
@@ -14,7 +13,7 @@ from designopt.plugin import Field, ModelPlugin, Quantity
 from designopt.study.language.checking.annotations import admits
 from designopt.study.language.checking.refusals import shown
 from designopt.study.language.checking.settings import fields_type
-from designopt.study.language.checking.values import Checked, check, checker
+from designopt.study.language.checking.values import check, known_checker
 from designopt.study.language.checking.words import LABEL, Label
 from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.sections import rows
@@ -80,14 +79,9 @@ class _Made:
     row: Row
 
 
-@lru_cache(maxsize=2)
-def _section_type(use: str) -> Checked:
-    return checker(FilesSection if use == "files" else TableSection)
-
-
 def trials(ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, path: Path, most: int) -> list[_Made]:
     """The scenarios of the section at `path`, which says ``use: files`` or ``use: table``; at most `most`."""
-    given, found = check(_section_type(section["use"]), section, ctx.read)
+    given, found = check(known_checker(FilesSection if section["use"] == "files" else TableSection), section, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in found)
     if found or model is None:
         return []

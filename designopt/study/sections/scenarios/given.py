@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Annotated, Any, Required, TypedDict
 
 from pydantic import PlainValidator, WithJsonSchema
@@ -12,7 +11,7 @@ from pydantic import PlainValidator, WithJsonSchema
 from designopt.plugin import Field, ModelPlugin, PluginError, closest
 from designopt.study.language.checking.refusals import wrong_kind
 from designopt.study.language.checking.settings import fields_type
-from designopt.study.language.checking.values import Checked, check, checker
+from designopt.study.language.checking.values import Checked, check, known_checker
 from designopt.study.language.checking.words import Label
 from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
@@ -114,14 +113,9 @@ def scenarios(
     return made.scenarios
 
 
-@lru_cache(maxsize=1)
-def _named_type() -> Checked:
-    return checker(ScenarioSection)
-
-
 def _single(ctx: Context, made: _Made, section: Mapping[str, Any], path: Path) -> None:
     own = {k: v for k, v in section.items() if k == "name" or ("name" not in section and made.meant_as_name(k))}
-    named, found = check(_named_type(), own, ctx.read)
+    named, found = check(known_checker(ScenarioSection), own, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in found)
     values = {k: v for k, v in section.items() if k not in own}
     if made.against is not None:

@@ -15,7 +15,7 @@ from designopt.lazy import scipy
 from designopt.plugin import Field
 from designopt.study.language import units
 from designopt.study.language.checking.annotations import number_type, type_words
-from designopt.study.language.checking.values import check, checker
+from designopt.study.language.checking.values import check, known_checker
 from designopt.study.language.checking.words import Something
 from designopt.study.language.findings import Path
 from designopt.study.language.units import Amount, UnitError
@@ -182,7 +182,7 @@ def _number(ctx: Context, value: Any, item: Field | None, path: Path) -> float |
         if checked is None or not isinstance(checked, (int, float)):
             return None
         return checked
-    found, findings = check(checker(Amount), value, ctx.read)
+    found, findings = check(known_checker(Amount), value, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in findings)
     if findings:
         return None

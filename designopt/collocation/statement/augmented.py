@@ -1,0 +1,52 @@
+"""A system with further states, and with other controls than its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from designopt.dynamics.residual import ResidualForm
+from designopt.dynamics.system import System, Variable
+from designopt.lazy import casadi as ca
+
+
+def augmented(
+    system: System,
+    states: Sequence[Variable],
+    controls: Sequence[Variable],
+    enter: Callable[[Any, Any], tuple[Any, Any, Any]],
+) -> System:
+    """`system` with `states` behind its own, and with `controls` instead of its own; its guards are left out.
+
+    ``enter(x, u)`` gives for the new states and controls those of `system`, and the rates of the further states.
+    """
+    form, every = system.residual_form, (*system.states, *states)
+
+    def of(function: Any, *, rates: bool = False) -> Any:
+        if function is None:
+            return None
+        names = function.name_in()
+        symbols = {name: ca.SX.sym(name, function.numel_in(i)) for i, name in enumerate(names)}
+        symbols |= {"x": ca.SX.sym("x", len(every)), "u": ca.SX.sym("u", len(controls))}
+        x, u, more = enter(symbols["x"], symbols["u"])
+        made = function(*{**symbols, "x": x, "u": u}.values())
+        made = ca.vertcat(made, more) if rates else made
+        return ca.Function(function.name(), list(symbols.values()), [made], names, function.name_out())
+
+    if form is None:
+        stated: dict[str, Any] = {"rhs": of(system.rhs, rates=True), "output": of(system.output)}
+    else:
+        residual, rates, output = of(form.residual), of(form.rates, rates=True), of(form.output)
+        stated = {"residual_form": ResidualForm(form.unknowns, residual, rates, output)}
+    return System(
+        name=system.name,
+        states=every,
+        controls=tuple(controls),
+        parameters=system.parameters,
+        algebraic=system.algebraic,
+        data=system.data,
+        outputs=system.outputs,
+        algebraic_residual=of(system.algebraic_residual),
+        vectors=system.vectors,
+        **stated,
+    )
