@@ -22,7 +22,7 @@ from designopt.plugin import Diverged, InputFile, InvalidSetting
 from designopt.report import write_report
 from designopt.testing.models import check_model
 
-STUDIES = Path(__file__).parents[2] / "studies"
+STUDIES = Path(__file__).parents[3] / "studies"
 TIME = np.linspace(0.0, 1.0, 51)
 
 

@@ -19,7 +19,7 @@ from designopt_wholebody.trial.marker_set import MarkerSet, bundled_marker_set, 
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
+SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[4] / "shared"))
 FOLDER = SHARED / "data" / "mocap" / "plugin_gait_fullbody"
 
 

@@ -19,7 +19,7 @@ from designopt.report import summary_table
 from designopt.study.language.errors import StudyError
 from designopt.testing.models import check_model
 
-STUDIES = Path(__file__).parents[2] / "studies"
+STUDIES = Path(__file__).parents[3] / "studies"
 
 
 def file(folder: Path, name: str) -> InputFile:

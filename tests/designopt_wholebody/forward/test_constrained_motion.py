@@ -11,7 +11,7 @@ from designopt.plugin import InputFile, InvalidSetting
 from designopt.study.load import load_study
 from designopt.testing import check_model
 
-STUDY = Path(__file__).parents[2] / "studies" / "forward_formulations.yaml"
+STUDY = Path(__file__).parents[3] / "studies" / "forward_formulations.yaml"
 LAP = {"formulation": "LAP", "step": 0.01}
 
 

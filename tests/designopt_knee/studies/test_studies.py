@@ -12,7 +12,7 @@ from designopt.problem import Problem
 from designopt.study.language.errors import StudyError, render_text
 from designopt.study.load import load_study
 
-STUDIES = Path(__file__).parents[2] / "studies"
+STUDIES = Path(__file__).parents[3] / "studies"
 
 OWN_GAIT = """\
 study: own_gait

@@ -23,7 +23,7 @@ from designopt_wholebody.trial.analysis import Settings, analyse
 from designopt_wholebody.trial.landmarks import static_subject
 from designopt_wholebody.trial.marker_set import read_marker_set
 
-SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[3] / "shared"))
+SHARED = Path(os.environ.get("DESIGNOPT_SHARED", Path(__file__).parents[4] / "shared"))
 FOLDER = SHARED / "data" / "mocap" / "walk_fullbody_opensim"
 
 PELVIS = """\

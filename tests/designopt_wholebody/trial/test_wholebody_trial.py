@@ -15,7 +15,7 @@ from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
 from designopt.study.load import load_study
 from designopt.testing import check_model
 
-STUDIES = Path(__file__).parents[2] / "studies"
+STUDIES = Path(__file__).parents[3] / "studies"
 OURS = (
     "pushup_loads",
     "preprocessing",

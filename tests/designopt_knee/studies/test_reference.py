@@ -12,7 +12,7 @@ from designopt_knee.parameters import EQUATION_PARAMETERS, complete
 from designopt.problem import Problem
 from designopt.study.load import load_study
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TABLE = ROOT / "results" / "reference" / "knee_damper_front.csv"
 RUN = TABLE.with_name("knee_damper_run.json")
 OBJECTIVES = ("mismatch", "flexion_error")

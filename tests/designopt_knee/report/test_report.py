@@ -237,7 +237,7 @@ def test_a_study_without_a_scan_is_reported_what_is_needed(result: MadeUp) -> No
 
 
 def test_the_leg_walks_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "report")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "report")
     from browser import errors, headless_browser, open_page, wait_until
 
     both = made_up(scenarios=("flat", "raised"))
