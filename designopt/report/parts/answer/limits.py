@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -129,33 +130,28 @@ def _swept(result: Result) -> set[str]:
 
 def active_limits(result: Result, front: NDArray[np.intp], least: float = MIN_SHARE) -> list[str]:
     """Clauses about limits that a share of at least `least` of the front's designs touches."""
-    clauses = []
-    for c in result.problem.constraints:
-        for limit in activity.limits(result.problem, result.outcomes, c):
-            share = float(np.mean(limit.active[front]))
-            if limit.side != "equals" and share >= least:
-                clauses.append(
-                    f"the {_SIDES[limit.side]} limit of {c.name} ({_amount(limit.limit, c.unit)}) is active in "
-                    f"{_share(share)} of the front"
-                )
-    return clauses
+    shares = [(text, float(np.mean(limit.active[front]))) for text, limit in _one_sided(result)]
+    return [f"{text}) is active in {_share(share)} of the front" for text, share in shares if share >= least]
 
 
 def inactive_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
     """Limits that no design of the front touches, each with how near the nearest comes."""
     clauses = []
-    for c in result.problem.constraints:
-        for limit in activity.limits(result.problem, result.outcomes, c):
-            margin = limit.margin[front]
-            if limit.side == "equals" or limit.active[front].any() or not np.isfinite(margin).all():
-                continue
+    for text, limit in _one_sided(result):
+        margin = limit.margin[front]
+        if not limit.active[front].any() and np.isfinite(margin).all():
             nearest = float(limit.values[front][int(np.argmin(margin))])
             if nearest != limit.limit:  # whole numbers meet a limit by what they are
-                clauses.append(
-                    f"the {_SIDES[limit.side]} limit of {c.name} ({_amount(limit.limit, c.unit)}; the front reaches "
-                    f"{number(nearest)})"
-                )
+                clauses.append(f"{text}; the front reaches {number(nearest)})")
     return clauses
+
+
+def _one_sided(result: Result) -> Iterator[tuple[str, activity.LimitActivity]]:
+    """Lower and upper limits of the constraints, each with words that leave a bracket open."""
+    for c in result.problem.constraints:
+        for limit in activity.limits(result.problem, result.outcomes, c):
+            if limit.side != "equals":
+                yield f"the {_SIDES[limit.side]} limit of {c.name} ({_amount(limit.limit, c.unit)}", limit
 
 
 _SIDES = {"min": "lower", "max": "upper"}
