@@ -13,6 +13,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Plot
 from designopt.report.labels import number
 from designopt.report.section import Figure, Section
+from designopt.report.traces import trace
 from designopt.store.result import Result
 
 Vector = NDArray[np.float64]
@@ -61,10 +62,9 @@ def _plot(groups: Mapping[str, list[int]], work: Vector, values: Vector, x: dict
         shown = order[np.isfinite(values[order]) & (values[order] > 0.0)]
         if not len(shown):
             continue
-        data.append({
-            "type": "scatter", "mode": "lines+markers", "name": name, "x": work[shown].tolist(),
-            "y": [float(f"{v:.4g}") for v in values[shown]], "line": {"color": category(k)},
-            "marker": {"symbol": _MARKS[k % len(_MARKS)], "size": 8, "color": category(k)},
-        })  # fmt: skip
-    y = axis(title, type="log", exponentformat="power")
-    return {"data": data, "layout": layout(xaxis=x, yaxis=y)}
+        marker = {"symbol": _MARKS[k % len(_MARKS)], "size": 8, "color": category(k)}
+        y = [float(f"{v:.4g}") for v in values[shown]]
+        hover = f"{name}<br>%{{x}} evaluations: <b>%{{y:.3~g}}</b>"
+        data.append(trace(work[shown], y, name, mode="lines+markers", colour=category(k), marker=marker, hover=hover))
+    up = axis(title, type="log", exponentformat="power")
+    return {"data": data, "layout": layout(xaxis=x, yaxis=up)}

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, colour_bar
 from designopt.report.designs import Plot
-from designopt.report.section import Figure, Section, Selector
+from designopt.report.section import Section
+from designopt.report.traces import selected
 from designopt.store.result import Result
 
 Vector = NDArray[np.float64]
@@ -38,17 +39,14 @@ def rhythm_map(result: Result) -> Section | None:
     figures, findings = [], []
     for name, title in _TORQUES.items():
         worst = np.nanmax(found.figures[name], axis=1)  # over scenarios
-        plots: dict[tuple[int, ...], Plot] = {}
-        for k, word in enumerate(words):
+        maps = []
+        for word in words:
             rows = [i for i, v in enumerate(values) if v["rhythm"] == word and np.isfinite(worst[i])]
             missed = int((worst[rows] > _MISSED).sum())
             findings.append(f"{title}, {word}: beyond 5 % in {missed} of {len(rows)} designs.")
             angles, travels = ([float(values[i][n]) for i in rows] for n in ("elevation_angle", "travel"))
-            drawn = _plot(angles, travels, worst[rows])
-            plots[(k,) if len(words) > 1 else ()] = {"data": drawn, "layout": bare_layout(**axes)}
-        choices = (Selector("Rhythm", tuple(words)),) if len(words) > 1 else ()
-        variants = plots if len(plots) > 1 else {}
-        figures.append(Figure(title, next(iter(plots.values())), height=420, choices=choices, variants=variants))
+            maps.append(_plot(angles, travels, worst[rows]))
+        figures.append(selected(title, {"Rhythm": words}, maps.__getitem__, bare_layout(**axes), height=420))
     return Section(
         "Where the rhythm fails",
         introduction="Root mean square of what the torque with the design's rhythm misses, by the range of the torque "
