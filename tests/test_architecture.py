@@ -158,6 +158,20 @@ def test_a_circle_of_imports_would_be_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
 
 
+#: Names that several classes have because they mean the same: inputs of models, joints of two kinds of model files, and
+#: figures over a motion, declared for a model or stated for a program.
+SAME_MEANING = {"Conditions", "Task", "Joint", "Integral", "Peak"}
+
+
+def test_two_classes_share_a_name_only_where_they_mean_the_same() -> None:
+    places: dict[str, set[Path]] = {}
+    for path in (*SUITE, *PLUGINS):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, set()).add(path)
+    assert {name for name, paths in places.items() if len(paths) > 1} == SAME_MEANING
+
+
 @pytest.mark.parametrize("package", WINGS)
 def test_imports_between_the_wings_of_a_package_go_one_way(package: str) -> None:
     order = WINGS[package]

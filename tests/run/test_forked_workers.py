@@ -13,7 +13,7 @@ from run_cases import Recorder, listed, make_study
 
 from designopt.run.runner import run_study
 from designopt.workers.pools.forking import forked
-from designopt.workers.pools.together import Together
+from designopt.workers.pools.together import SharedChanges
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="workers are forked on Linux alone")
 
@@ -129,7 +129,7 @@ def test_what_runs_share_is_made_by_the_first_and_taken_back_by_the_last():
         def __exit__(self, *_):
             said.append("taken back")
 
-    together = Together(Change)
+    together = SharedChanges(Change)
     with together:
         together.at_end(said.append, "called")
         with together:
@@ -154,7 +154,7 @@ def test_a_change_that_cannot_be_made_takes_back_those_before_it():
     def fails():
         raise OSError("no")
 
-    together = Together(Change, fails)
+    together = SharedChanges(Change, fails)
     for _ in range(2):
         with pytest.raises(OSError, match="no"):
             together.__enter__()

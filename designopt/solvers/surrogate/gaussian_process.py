@@ -71,7 +71,7 @@ def first_guess(groups: int, noisy: bool = True, length: float = 0.5) -> Hyperpa
 
 
 @dataclass(frozen=True)
-class Factor:
+class CholeskyFactor:
     """The `inverse` (n, n) of the lower Cholesky factor of the correlations of values at scaled points `scaled` (n, d),
     with this `noise`."""
 
@@ -109,7 +109,7 @@ class GaussianProcess:
     groups: Indices
     hyperparameters: Hyperparameters
     observed_slopes: Slopes | None = None
-    known: tuple[Factor, ...] = field(default=(), compare=False, repr=False)
+    known: tuple[CholeskyFactor, ...] = field(default=(), compare=False, repr=False)
 
     @cached_property
     def scales(self) -> Array:
@@ -154,12 +154,12 @@ class GaussianProcess:
         return np.asarray(np.tril(inverse))
 
     @property
-    def factors(self) -> tuple[Factor, ...]:
+    def factors(self) -> tuple[CholeskyFactor, ...]:
         """What a process with more points may know of this one; nothing where there are slopes."""
         h = self.hyperparameters
         if self.observed_slopes is not None:
             return ()
-        own = Factor(self.scaled, h.noise, self.inverse_factor)
+        own = CholeskyFactor(self.scaled, h.noise, self.inverse_factor)
         return (
             (own,)
             if self.spread_factor is self.inverse_factor

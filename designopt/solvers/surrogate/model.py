@@ -14,7 +14,7 @@ from designopt.problem import EQUAL, Outcomes, Problem
 from designopt.solvers.surrogate.cokriging import CoKriging, better
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.gaussian_process import (
-    Factor,
+    CholeskyFactor,
     GaussianProcess,
     Hyperparameters,
     first_guess,
@@ -235,7 +235,7 @@ class Surrogate:
         self._equality = np.array([limit.equality for limit in problem.limits], dtype=bool)
         self._chosen: dict[str, _Chosen] = {}
         self._lengths: dict[str, tuple[float, int]] = {}
-        self._factors: dict[str, tuple[Factor, ...]] = {}
+        self._factors: dict[str, tuple[CholeskyFactor, ...]] = {}
 
     def processes(self, seen: Observations, pending: Matrix, cheap: Observations | None = None) -> Processes:
         """What is known with the designs `pending` (k, d) on their way, taken to give what is predicted (Kriging

@@ -24,7 +24,7 @@ from designopt.workers.carriers.streams import Streams
 from designopt.workers.pools.certificates import temporary_security
 from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
 from designopt.workers.pools.forking import forked
-from designopt.workers.pools.together import Together
+from designopt.workers.pools.together import SharedChanges
 from designopt.workers.supervision import children
 from designopt.workers.supervision.watch import remaining
 
@@ -249,7 +249,7 @@ def _without_main_module() -> Iterator[None]:
         multiprocessing.spawn.get_preparation_data = original
 
 
-_together = Together(
+_together = SharedChanges(
     _with_its_environment,
     _without_main_module,
     forked,

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 
-class Together:
+class SharedChanges:
     """`changes` are made by the first who enters, in their order, and taken back by the last who leaves.
 
     Runs in threads of one process begin and end as they like, and none of them takes away what another one needs.
@@ -21,7 +21,7 @@ class Together:
         self._inside = 0
         self._exits = contextlib.ExitStack()
 
-    def __enter__(self) -> Together:
+    def __enter__(self) -> SharedChanges:
         with self._lock:
             if self._inside == 0:
                 with contextlib.ExitStack() as exits:
