@@ -38,15 +38,13 @@ def loop_bode(result: Result) -> Section | None:
     designs = chosen_once(result)
     if not designs:
         return None
-    space, scenarios = result.problem.space, result.problem.scenarios
-    given = {label: space.design(result.outcomes.X[row].tolist()) for label, row in designs.items()}
     names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
-    seen = loops_by_scenario(model, given, scenarios)
+    seen = loops_by_scenario(result, model, designs)
     figures: list[Figure] = []
     for loop in names_of(model):
         table = {at: loops[loop] for at, loops in seen.items()}
         of_loop = "" if loop == "loop" else f" of the {loop} loop"
-        shown = worst_first(table, len(scenarios))
+        shown = worst_first(table, len(result.problem.scenarios))
         plots = [{names[label]: table[label, s] for label in designs} for s in shown]
         if not any(one.response is not None for loops in plots for one in loops.values()):
             continue

@@ -20,7 +20,6 @@ from designopt.report.labels import chosen_once, listed, number, plain
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
-from designopt.study.study import Scenario
 from designopt_regulator.carrier import vehicle
 from designopt_regulator.carrier.cascade import cascade_measures
 from designopt_regulator.carrier.model import TrackedCarrier
@@ -90,13 +89,15 @@ def loops_of(model: Regulated, design: Mapping[str, Any], scenario: Mapping[str,
 
 
 def loops_by_scenario(
-    model: Regulated, designs: Mapping[str, Mapping[str, Any]], scenarios: Sequence[Scenario]
+    result: Result, model: Regulated, designs: Mapping[str, int]
 ) -> dict[tuple[str, int], dict[str, SeenLoop]]:
-    """`loops_of` each of the `designs` by its label and the number of the scenario."""
+    """`loops_of` each of the `designs`, rows by label, by the label and the number of the scenario."""
+    design = result.problem.space.design
+    given = {label: design(result.outcomes.X[row].tolist()) for label, row in designs.items()}
     return {
-        (label, s): loops_of(model, design, scenario.values)
-        for label, design in designs.items()
-        for s, scenario in enumerate(scenarios)
+        (label, s): loops_of(model, values, scenario.values)
+        for label, values in given.items()
+        for s, scenario in enumerate(result.problem.scenarios)
     }
 
 
@@ -223,9 +224,7 @@ def loop_sensitivity(
     designs = chosen_once(result)
     if not designs:
         return None
-    space, scenarios = result.problem.space, result.problem.scenarios
-    given = {label: space.design(result.outcomes.X[row].tolist()) for label, row in designs.items()}
-    seen = loops_by_scenario(model, given, scenarios)
+    seen = loops_by_scenario(result, model, designs)
     figures: list[Figure] = []
     for loop in names_of(model):
         limit = circle or _limit(result, "ms" if loop == names_of(model)[0] else f"{loop}_ms")

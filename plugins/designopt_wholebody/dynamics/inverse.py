@@ -9,7 +9,7 @@ the child.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -120,28 +120,31 @@ class _Inverse:
             for i in range(3):
                 A[:, body.start + 3 * t + i, column + i] += sign * c
 
-    def _put_joints(self, A: Array, column: int) -> int:
-        """Columns of the coincidence of joint centres; returns the next free column."""
-        for link in self.jointed:
-            self._put_point(A, column, link.parent, link.at, 1.0)
+    def _with_forces(self, q: Array) -> tuple[Array, dict[str, int], int]:
+        """`_rigid` with the columns of the force on each segment, by name, and the next free column.
+
+        At a joint the force acts on both segments, the coincidence of their joint centres.
+        """
+        A, column = self._rigid(q)
+        places = {}
+        for link in sorted(self.links, key=lambda link: link.joint is None):
+            if link.joint is not None:
+                self._put_point(A, column, link.parent, link.at, 1.0)
             self._put_point(A, column, link.body, link.at, -1.0)
+            places[link.body] = column
             column += 3
-        return column
+        return A, places, column
+
+    def _wrenches(self, x: Array, places: Mapping[str, int], torques: Array) -> Array:
+        """(f, links, 6) of the solution `x` (f, n) with forces at `places`, and of `torques` (f, links, 3)."""
+        forces = np.stack([x[:, places[link.body] :][:, :3] for link in self.links], axis=1)
+        return np.concatenate([forces, torques], axis=-1)
 
     # ---------------------------------------------------------------------------------------------- the methods
 
     def _newton(self, q: Array, missing: Array) -> Array:
         """[Jᵀ -Gᵀ] {λ; f} = Q - M q̈ with a residual force at the root point and a torque on each segment (5.31)."""
-        A, column = self._rigid(q)
-        joints = column
-        column = self._put_joints(A, column)
-        made = np.empty((len(q), len(self.links), 6))
-        free = []
-        for k, link in enumerate(self.links):
-            if link.joint is None:
-                self._put_point(A, column, link.body, link.at, -1.0)
-                free.append((k, column))
-                column += 3
+        A, places, column = self._with_forces(q)
         torques = column
         for link in self.links:
             body = self.subject.bodies[link.body]
@@ -150,13 +153,8 @@ class _Inverse:
                 parent = self.subject.bodies[link.parent]
                 A[:, parent.columns, column : column + 3] += angular_matrix(parent, q).swapaxes(-1, -2)
             column += 3
-        x = np.linalg.solve(A, -missing[..., None])[..., 0]
-        jointed = [k for k, link in enumerate(self.links) if link.joint is not None]
-        made[:, jointed, :3] = x[:, joints : joints + 3 * len(jointed)].reshape(len(q), -1, 3)
-        for k, place in free:
-            made[:, k, :3] = x[:, place : place + 3]
-        made[:, :, 3:] = x[:, torques:].reshape(len(q), -1, 3)
-        return made
+        x = np.asarray(np.linalg.solve(A, -missing[..., None])[..., 0], dtype=np.float64)
+        return self._wrenches(x, places, x[:, torques:].reshape(len(q), -1, 3))
 
     def _lagrange(self, q: Array, missing: Array) -> Array:
         """Jᵀ λ = Q - M q̈ with drivers that hold the child's axes at target axes of the parent (2.100-2.102).
@@ -165,16 +163,7 @@ class _Inverse:
         rows t_2·d_3, t_3·d_1, t_1·d_2 are independent in every posture; their multipliers are torques about d_1, d_2,
         d_3.
         """
-        A, column = self._rigid(q)
-        joints = column
-        column = self._put_joints(A, column)
-        made = np.empty((len(q), len(self.links), 6))
-        free = []
-        for k, link in enumerate(self.links):
-            if link.joint is None:
-                self._put_point(A, column, link.body, link.at, 1.0)
-                free.append((k, column))
-                column += 3
+        A, places, column = self._with_forces(q)
         drivers = column
         unit = np.eye(3)
         for link in self.links:
@@ -190,16 +179,10 @@ class _Inverse:
                     against = np.einsum("ft,fx->ftx", weights, d[:, :, driven])
                     A[:, parent.columns, column] += against.reshape(len(q), -1)
                 column += 1
-        x = np.linalg.solve(A, -missing[..., None])[..., 0]
-        jointed = [k for k, link in enumerate(self.links) if link.joint is not None]
-        made[:, jointed, :3] = x[:, joints : joints + 3 * len(jointed)].reshape(len(q), -1, 3)
-        for k, place in free:
-            made[:, k, :3] = -x[:, place : place + 3]
-        about_axes = x[:, drivers:].reshape(len(q), -1, 3)
-        for k, link in enumerate(self.links):
-            axes = self.subject.bodies[link.body].axes(q)
-            made[:, k, 3:] = np.einsum("fxk,fk->fx", axes, about_axes[:, k])
-        return made
+        x = np.asarray(np.linalg.solve(A, -missing[..., None])[..., 0], dtype=np.float64)
+        axes = np.stack([self.subject.bodies[link.body].axes(q) for link in self.links], axis=1)
+        torques = np.einsum("flxk,flk->flx", axes, x[:, drivers:].reshape(len(q), -1, 3))
+        return self._wrenches(x, places, torques)
 
     def _transformed(self, q: Array, missing: Array) -> Array:
         """Rᵀ (M q̈ - Q) for motions R in which everything beyond a joint shifts, or turns about its centre (2.104).
