@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations
-from designopt_wholebody.forward.integrators import IntegratedMotion, Recorder
+from designopt_wholebody.forward.integrators import MOST, IntegratedMotion, Recorder
 
 Array = NDArray[np.float64]
 
@@ -26,7 +26,6 @@ def index_three(
     *,
     penalty: float = 1e7,
     tolerance: float = 1e-10,
-    most: int = 20,
 ) -> IntegratedMotion:
     """A trajectory from q, q̇ (n,), which fulfil the constraints; a step ends when ‖Δq‖ < `tolerance` m."""
     subject, h, alpha = forces.subject, step, penalty
@@ -41,7 +40,7 @@ def index_three(
         acceleration = -(4.0 / h**2 * q0 + 4.0 / h * v0 + a0)
         q = q0 + h * v0 + 0.5 * h**2 * a0
         count, size = 0, np.inf
-        while size > tolerance and count < most:
+        while size > tolerance and count < MOST:
             phi = constraints.values(q[None])[0]
             if count:
                 multipliers = multipliers + alpha * phi

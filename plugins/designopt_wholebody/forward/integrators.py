@@ -19,6 +19,8 @@ Acceleration = Callable[[float, Array, Array], Array]
 
 Integrator = Literal["trapezoidal", "adams", "bdf"]
 
+#: Iterations of a step at most.
+MOST = 20
 #: Adams-Bashforth: coefficients of f_i, f_{i-1}, ...; Adams-Moulton: of f_{i+1}, f_i, ... by order.
 BASHFORTH = {1: (1.0,), 2: (3 / 2, -1 / 2), 3: (23 / 12, -16 / 12, 5 / 12), 4: (55 / 24, -59 / 24, 37 / 24, -9 / 24)}
 MOULTON = {1: (1.0,), 2: (1 / 2, 1 / 2), 3: (5 / 12, 8 / 12, -1 / 12), 4: (9 / 24, 19 / 24, -5 / 24, 1 / 24)}
@@ -76,7 +78,7 @@ class Recorder:
 
 
 def trapezoidal(
-    f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, tolerance: float = 1e-10, most: int = 20
+    f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, tolerance: float = 1e-10
 ) -> IntegratedMotion:
     """Trapezoidal rule with fixed-point iteration, from q + h q̇ + ½ h² q̈ (the full step; the thesis prints h/2)."""
     h = step
@@ -86,7 +88,7 @@ def trapezoidal(
         t = (k + 1) * h
         q1, v1 = q + h * v + 0.5 * h**2 * a, v + h * a
         count, change = 0, np.inf
-        while change > tolerance and count < most:
+        while change > tolerance and count < MOST:
             a1 = f(t, q1, v1)
             v2 = v + 0.5 * h * (a + a1)
             q2 = q + 0.5 * h * (v + v2)
@@ -106,7 +108,6 @@ def adams(
     *,
     order: int = 4,
     tolerance: float = 1e-10,
-    most: int = 20,
 ) -> IntegratedMotion:
     """Adams-Bashforth of order k - 1 predicts, Adams-Moulton of order k corrects until the positions change no more.
 
@@ -130,7 +131,7 @@ def adams(
         else:
             now = y + h * sum(c * r for c, r in zip(explicit, rates, strict=False))
             count, change = 0, np.inf
-            while change > tolerance and count < most:
+            while change > tolerance and count < MOST:
                 there = [rate(t, now), *rates]
                 corrected = y + h * sum(c * r for c, r in zip(implicit, there, strict=False))
                 change = float(np.linalg.norm((corrected - now)[:n]))
@@ -150,7 +151,7 @@ def _runge_kutta(rate: Callable[[float, Array], Array], t: float, y: Array, firs
     return np.asarray(y + h / 6 * (first + 2 * second + 2 * third + fourth))
 
 
-def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, rtol: float = 1e-8) -> IntegratedMotion:
+def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int) -> IntegratedMotion:
     """SciPy's BDF with steps and order of its own, read at equal steps; the iterations are not known (0)."""
     from scipy.integrate import solve_ivp
 
@@ -162,8 +163,8 @@ def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int, *, rtol
         np.concatenate([q, qdot]),
         method="BDF",
         t_eval=times,
-        rtol=rtol,
-        atol=1e-2 * rtol,
+        rtol=1e-8,
+        atol=1e-10,
     )
     made = Recorder(steps, q, qdot, f(0.0, q, qdot), step)
     for t, y in zip(done.t[1:], done.y.T[1:], strict=True):
