@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -65,7 +66,7 @@ class InProcess(StageRun):
     `cheap_batches` those of cheap evaluations, `notes` what the solver had to tell. Programs are those of the `solver`,
     and cost no budget.
 
-    Subclasses may look on: `heard` is called with all outcomes before the solver has them, `computed` gives the results
+    Subclasses may look on: `record` is called with all outcomes before the solver has them, `computed` gives results
     of a few evaluations.
     """
 
@@ -117,6 +118,16 @@ class InProcess(StageRun):
         """The outcomes of designs are complete."""
         super().record(outcomes, relation_violation)
         self.batches.append(outcomes.X)
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        if "heard" in vars(cls):
+            warnings.warn(f"{cls.__name__}: InProcess.heard is called record now", DeprecationWarning, stacklevel=2)
+            cls.record = vars(cls)["heard"]  # type: ignore[method-assign]
+
+    def heard(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
+        """The former name of `record`, for subclasses."""
+        InProcess.record(self, outcomes, relation_violation)
 
     def computed(self, chunk: Chunk) -> ChunkResult:
         """The results of a chunk of evaluations or programs."""

@@ -50,8 +50,8 @@ class Written(InProcess):
         self._last += time.process_time() - began
         return result
 
-    def heard(self, outcomes: Outcomes, relation_violation: np.ndarray) -> None:
-        super().heard(outcomes, relation_violation)
+    def record(self, outcomes: Outcomes, relation_violation: np.ndarray) -> None:
+        super().record(outcomes, relation_violation)
         spent = time.process_time() - self._last
         for i in range(len(outcomes)):
             F = outcomes.objectives[i]
