@@ -30,7 +30,7 @@ from designopt.study.language.errors import StudyError
 from designopt.study.load import load_study, study_from_data
 
 if TYPE_CHECKING:
-    from designopt.run.outside import Asked
+    from designopt.run.ask_tell import Asked
     from designopt.run.progress import Progress
     from designopt.store.result import Result
     from designopt.workers.evaluation.evaluate import Evaluation
@@ -99,7 +99,7 @@ class Study:
         They are the same until they have results, also in another process: the store holds everything, and whoever asks
         again goes on. Empty when the study has come to its end. Raises as `run`.
         """
-        from designopt.run.outside import ask
+        from designopt.run.ask_tell import ask
 
         return ask(self.definition, Path(store) if store else self.default_store, count)
 
@@ -117,7 +117,7 @@ class Study:
 
         Raises `ValueError` for an output that is missing or no number, and for what has a result already; `StoreError`.
         """
-        from designopt.run.outside import Asked, tell
+        from designopt.run.ask_tell import Asked, tell
 
         several = [asked] if isinstance(asked, Asked) else list(asked)
         given = [results] if results is None or isinstance(results, Mapping) else list(results)

@@ -90,7 +90,7 @@ WINGS = {
         "estimation",
         "switching",
     ),
-    "designopt.store": ("own", "errors", "disk", "journal", "views"),
+    "designopt.store": ("safe_files", "errors", "disk", "journal", "views"),
     "designopt.workers": ("executor", "evaluation", "supervision", "remote", "carriers", "pools"),
 }
 

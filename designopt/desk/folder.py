@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from designopt.store import own
+from designopt.store import safe_files
 from designopt.store.beside import suggestion
 from designopt.store.disk.lock import at_work
 from designopt.store.errors import StoreError
@@ -157,7 +157,7 @@ def listed(place: str, path: Path, stamp: str, changed: float, title: str = "") 
 def _title(path: Path) -> str:
     try:
         file = path / "problem.json"
-        study = json.loads(own.read_bytes(file))["study"] if file.lstat().st_size <= LARGEST else {}
+        study = json.loads(safe_files.read_bytes(file))["study"] if file.lstat().st_size <= LARGEST else {}
         return str(study.get("title") or study.get("name") or path.name)
     except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError):
         return path.name

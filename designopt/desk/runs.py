@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from designopt.desk.views import Refused
-from designopt.store import own
+from designopt.store import safe_files
 from designopt.store.disk.lock import holder
 
 #: Seconds that a single design may take.
@@ -69,7 +69,7 @@ class Runs:
         """The last lines that a run started here has printed, or why it could not begin; "" without any."""
         self._started = [process for process in self._started if process.poll() is None]
         try:
-            with own.open_to_read(self._log(store)) as stream:
+            with safe_files.open_to_read(self._log(store)) as stream:
                 stream.seek(max(0, os.fstat(stream.fileno()).st_size - SHOWN))
                 return _CONTROLS.sub("", stream.read().decode(errors="replace"))
         except OSError:
@@ -104,7 +104,7 @@ class Runs:
         log_file = self._log(store)
         try:
             store.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = own.open_descriptor(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            descriptor = safe_files.open_descriptor(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
             raise Refused(f"{_shown(log_file, self._root)}: cannot be written: {error.strerror or error}") from None
         with os.fdopen(descriptor, "ab") as log:

@@ -27,7 +27,7 @@ from designopt.desk.access import Access, another_user
 from designopt.desk.folder import Folder
 from designopt.desk.runs import Runs
 from designopt.desk.views import Refused
-from designopt.store.own import replacing
+from designopt.store.safe_files import replacing
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from designopt.dynamics.system import System
 from designopt.dynamics.variable import Variable, Vector
 from designopt.lazy import casadi as ca
 from designopt.plugin import closest
-from designopt.plugin.place import own_frames, place, place_of
+from designopt.plugin.error_location import own_frames, place, place_of
 
 #: Names with units, or variables.
 Table = Mapping[str, str] | Sequence[Variable | Vector]

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 from designopt.plugin.entry_points import EntryPoint, entry_points
+from designopt.plugin.error_location import place, said
 from designopt.plugin.kinds import (
     AggregationPlugin,
     ExportPlugin,
@@ -27,7 +28,6 @@ from designopt.plugin.kinds import (
     ReportPlugin,
     SolverPlugin,
 )
-from designopt.plugin.place import place, said
 from designopt.plugin.values import PluginError
 
 GROUPS: dict[Kind, str] = {

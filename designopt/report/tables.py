@@ -20,7 +20,7 @@ from designopt.report.labels import (
     plural,
     with_unit,
 )
-from designopt.report.parts.answer import short
+from designopt.report.parts.answer import summary
 from designopt.report.parts.answer.best import without_feasible
 from designopt.report.parts.answer.limits import WARNED, recommended_bounds, warnings
 from designopt.report.parts.answer.tolerances import fragile_in_short
@@ -64,7 +64,7 @@ def summary_table(result: Result) -> str:
             cells.append(near.words(row))
         lines.append([label + broken, *cells])
     first = (
-        [f"the recommended design is {short.recommended(result)}"]
+        [f"the recommended design is {summary.recommended(result)}"]
         if result.recommended() != result.first_choice()
         else []
     )

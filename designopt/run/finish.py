@@ -11,7 +11,7 @@ from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
 from designopt.run.evaluations.work import LARGEST_CHUNK, Work
 from designopt.run.progress import Snapshot
-from designopt.run.tolerated import neighbours_to_do
+from designopt.run.tolerance_analysis import neighbours_to_do
 from designopt.space import Matrix
 from designopt.store.disk.arrays import intact, remove_arrays
 from designopt.store.journal.schema import Kind

@@ -20,7 +20,7 @@ from designopt import decision
 from designopt.lazy import moocore
 from designopt.problem import Outcomes, Problem
 from designopt.space import Matrix, Space, shown_value
-from designopt.store import own
+from designopt.store import safe_files
 from designopt.store.disk.durable import write_durably
 from designopt.store.disk.explain import explain
 from designopt.store.errors import StoreError, reading
@@ -104,7 +104,7 @@ def settle(study: StudyDefinition, problem: Problem, path: Path, taken: Mapping[
     """What the stages take from other stores: as the store `path` keeps it, else as in `taken`, kept from now on."""
     file = path / FILE
     try:
-        text = own.read_bytes(file)
+        text = safe_files.read_bytes(file)
     except FileNotFoundError:
         text = b"{}"
     except OSError as error:

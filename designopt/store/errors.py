@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
-from designopt.store import own
+from designopt.store import safe_files
 
 
 def plugin_options(path: Path) -> str:
     """The options that name the files which declare the plugins of the store `path`, each after a space."""
     try:
-        data = json.loads(own.read_bytes(path / "problem.json"))
+        data = json.loads(safe_files.read_bytes(path / "problem.json"))
         files = [file["name"] for file in data["study"]["plugin_files"]] + list(data.get("declared_in", ()))
         return "".join(f" --plugin {shlex.quote(str(file))}" for file in files)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -80,10 +80,10 @@ def reading(path: Path, file: str = "journal.db") -> Iterator[None]:
 
 
 def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:
-    """`own.check` of the store `path`; what does not belong there is reported as a `StoreError`."""
+    """`safe_files.check` of the store `path`; what does not belong there is reported as a `StoreError`."""
     try:
-        own.check(path, thoroughly=thoroughly)
-    except own.NotOwn as error:
+        safe_files.check(path, thoroughly=thoroughly)
+    except safe_files.NotOwn as error:
         raise StoreError(f"{error.filename}: {error.strerror}", path) from error
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}", path) from error

@@ -13,7 +13,7 @@ from pathlib import Path
 from designopt.files import InputFile, root_of
 from designopt.plugin import is_installed
 from designopt.problem import Problem
-from designopt.store import archive, own
+from designopt.store import archive, safe_files
 from designopt.store.beside import meant
 from designopt.store.disk.arrays import remove_orphans
 from designopt.store.disk.durable import make_folder_durably, write_durably
@@ -161,7 +161,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
     try:
         refuse_foreign(path)
         with reading(path, "problem.json"):
-            data = json.loads(own.read_bytes(path / "problem.json"))
+            data = json.loads(safe_files.read_bytes(path / "problem.json"))
     except FileNotFoundError as error:
         why = "is not a store (it has no problem.json)" if path.exists() else "there is no such folder"
         raise StoreError(f"{path}: {why}{meant(path)}", path) from error
@@ -178,7 +178,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
             given = root_of(name) in (data_roots or {})
             return _of_root(roots, name, digest, path) if given else InputFile.known(name, digest)
         try:
-            own.open_to_read(place).close()
+            safe_files.open_to_read(place).close()
             found = InputFile.at(place, name)
             sound = found.size > VERIFIED or found.digest == digest
         except OSError as error:
@@ -197,7 +197,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
     file = path / "study.yaml"
     try:
         with reading(path, "study.yaml"):
-            text = own.read_bytes(file).decode() if file.exists() else ""
+            text = safe_files.read_bytes(file).decode() if file.exists() else ""
     except OSError as error:
         raise StoreError(f"{file}: cannot be read: {error.strerror}", path) from error
     with reading(path, "problem.json"):

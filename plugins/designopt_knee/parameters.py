@@ -181,7 +181,7 @@ def quantities() -> Mapping[str, Quantity]:
 
 def check_ranges(values: Mapping[str, float]) -> None:
     """Raise `InvalidDesign` naming the first value that is unknown, not a finite number or out of its range."""
-    from designopt.study.language.checking.leaves import out_of_range
+    from designopt.study.language.checking.single_values import out_of_range
 
     for name, value in values.items():
         if name not in quantities():

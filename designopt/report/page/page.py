@@ -34,7 +34,7 @@ from designopt.report.parts.designs import (
 from designopt.report.parts.motion import estimation, programs, trajectories
 from designopt.report.section import Section
 from designopt.report.tables import unfinished
-from designopt.store.own import replacing
+from designopt.store.safe_files import replacing
 
 if TYPE_CHECKING:
     from designopt.store.result import Result

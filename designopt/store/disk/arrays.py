@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.store import own
+from designopt.store import safe_files
 from designopt.store.disk.durable import make_folder_durably, write_durably
 from designopt.store.disk.explain import explain
 from designopt.store.errors import StoreError, resume_command
@@ -100,11 +100,11 @@ def read_arrays(path: Path, reference: str) -> dict[str, NDArray[Any]]:
     if not _REFERENCE.fullmatch(reference):
         raise StoreError(f"{path}: the journal refers to arrays outside of the store: {reference}", path)
     try:
-        with own.open_to_read(path / reference) as stream:
+        with safe_files.open_to_read(path / reference) as stream:
             return _unpacked(stream)
     except Exception as error:  # whatever a file holds, it is data
         why = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged ({type(error).__name__}: {error})"
-        if isinstance(error, own.NotOwn):
+        if isinstance(error, safe_files.NotOwn):
             why = str(error.strerror)
         text = f"{path}: {reference} {why}; compute it again with: {resume_command(path)}"
         raise StoreError(text, path) from error

@@ -6,12 +6,12 @@ import errno
 import os
 from pathlib import Path
 
-from designopt.store import own
+from designopt.store import safe_files
 
 
 def write_durably(file: Path, content: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk, give it its name, flush the folder."""
-    with own.replacing(file, file.with_name(f".{file.name}.new")) as stream:
+    with safe_files.replacing(file, file.with_name(f".{file.name}.new")) as stream:
         stream.write(content)
     flush_folder(file.parent)
 
@@ -27,7 +27,7 @@ def make_folder_durably(folder: Path) -> None:
 
 def append_durably(file: Path, line: str) -> None:
     """Add one line to a text file."""
-    descriptor = own.open_descriptor(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    descriptor = safe_files.open_descriptor(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
         stream.write(line + "\n")
         stream.flush()

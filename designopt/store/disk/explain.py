@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from designopt.store import own
+from designopt.store import safe_files
 from designopt.store.errors import StoreError, resume_command
 
 
@@ -25,7 +25,7 @@ class explained:
 
 def explain(error: Exception, path: Path) -> StoreError:
     """`error` of the disk or of SQLite as a message for the user."""
-    if isinstance(error, own.NotOwn):
+    if isinstance(error, safe_files.NotOwn):
         return StoreError(f"{error.filename}: {error.strerror}", path)
     text = str(error)
     recorded = (path / "journal.db").exists()

@@ -10,7 +10,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from designopt.store import own
+from designopt.store import safe_files
 from designopt.store.errors import StoreError
 
 NETWORK_FILE_SYSTEMS = frozenset(
@@ -33,8 +33,8 @@ class Lock:
     def __init__(self, path: Path) -> None:
         self._file = path / "lock"
         try:
-            self._descriptor = own.open_descriptor(self._file, os.O_RDWR | os.O_CREAT, 0o644)
-        except own.NotOwn as error:
+            self._descriptor = safe_files.open_descriptor(self._file, os.O_RDWR | os.O_CREAT, 0o644)
+        except safe_files.NotOwn as error:
             raise StoreError(f"{self._file}: {error.strerror}", path) from error
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {error.strerror}; make the folder writable", path) from error
@@ -85,7 +85,7 @@ class Lock:
 def at_work(path: Path) -> bool:
     """Whether a process holds the store `path`; for one of another machine, whose word must do, what its note says."""
     try:
-        note = _note(own.read_bytes(path / "lock", LARGEST))
+        note = _note(safe_files.read_bytes(path / "lock", LARGEST))
     except OSError:
         return False
     return bool(note) and _lives(note)
@@ -97,7 +97,7 @@ def holder(path: Path) -> int | None:
     A note alone does not make a holder: the lock has to be taken, too.
     """
     try:
-        with own.open_to_read(path / "lock") as stream:
+        with safe_files.open_to_read(path / "lock") as stream:
             note = _note(stream.read(LARGEST))
             if not note or note["host"] != socket.gethostname() or not _lives(note):
                 return None

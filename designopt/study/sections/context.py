@@ -22,8 +22,8 @@ from designopt.plugin import (
     names,
     with_declared,
 )
+from designopt.plugin.error_location import said
 from designopt.plugin.kinds import P
-from designopt.plugin.place import said
 from designopt.study.language import units
 from designopt.study.language.checking.part import Part
 from designopt.study.language.checking.settings import field_type, validate

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from designopt.plugin import Field, ModelPlugin, Quantity, closest
 from designopt.study.language import units
 from designopt.study.language.checking.annotations import number_type, type_words
-from designopt.study.language.checking.leaves import out_of_range
+from designopt.study.language.checking.single_values import out_of_range
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.language.findings import MOST, Path, nearest_or_all
 from designopt.study.language.units import Amount, UnitError

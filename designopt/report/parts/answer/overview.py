@@ -6,7 +6,7 @@ import numpy as np
 
 from designopt.plugin import report
 from designopt.report.labels import count, listed, number, plural
-from designopt.report.parts.answer import short
+from designopt.report.parts.answer import summary
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short
 from designopt.report.parts.failures import invalid_designs
@@ -46,13 +46,13 @@ def overview(result: Result) -> Section:
     elif not evaluated:
         findings.append("Every design that was asked for breaks a relation of the space; none was evaluated.")
     else:
-        lead = short.recommended(result)
+        lead = summary.recommended(result)
         findings += [f"The recommended design is {lead}."] if lead else []
         findings += [sentence(clause) for clause in (*fragile_in_short(result), *recommended_bounds(result))]
     if evaluated and not done.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
     answer = problem.objectives and bool(done.feasible.any())
-    table, drawn = (short.table(result), short.front(result)) if answer else (None, None)
+    table, drawn = (summary.table(result), summary.front(result)) if answer else (None, None)
     return Section(
         title="Overview",
         introduction="\n\n".join(filter(None, [study.description, _question(result)])),

@@ -19,8 +19,8 @@ from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, TypeAda
 
 from designopt.plugin import InputFile, PluginError, Quantity, closest
 from designopt.study.language.checking.annotations import type_name
-from designopt.study.language.checking.leaves import LEAVES, word_of
 from designopt.study.language.checking.refusals import expected, findings, refused, several, wrong_kind
+from designopt.study.language.checking.single_values import LEAVES, word_of
 from designopt.study.language.findings import MOST, Finding, nearest_or_all
 
 #: Gives a file named in a study, or raises `ValueError` with the reason for the user.
