@@ -12,6 +12,7 @@ from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import trace
 from designopt.study.study import Objective
 
 Matrix = NDArray[np.float64]
@@ -58,13 +59,12 @@ def _figure(entries: Sequence[ComparedStore], histories: Sequence[Matrix], objec
     for i, (entry, history) in enumerate(zip(entries, histories, strict=True)):
         steps = np.flatnonzero(history < np.concatenate([[np.inf], history[:-1]]))
         places = np.append(steps, len(history) - 1) if len(steps) else steps
-        data.append({
-            "type": "scatter", "mode": "lines+markers", "name": plain(entry.label), "x": places + 1,
-            "y": objective.sign * history[places], "line": {"shape": "hv", "color": category(i), "width": 2},
-            "marker": {"size": 5},
-            "hovertemplate": f"{plain(entry.label)}, %{{x}} designs: <b>%{{y:.6~g}}</b><extra></extra>",
-        })  # fmt: skip
-    scale = scale_for([value for trace in data for value in trace["y"]])
+        stair = {"shape": "hv", "color": category(i), "width": 2}
+        data.append(
+            trace(places + 1, objective.sign * history[places], plain(entry.label), mode="lines+markers", line=stair,
+                  marker={"size": 5}, hover=f"{plain(entry.label)}, %{{x}} designs: <b>%{{y:.6~g}}</b>")
+        )  # fmt: skip
+    scale = scale_for([value for curve in data for value in curve["y"]])
     title = plain(with_unit(objective.name, objective.unit))
     axes = {"xaxis": axis("designs asked for"), "yaxis": axis(title, **scale)}
     return Figure("Best so far, over the designs", {"data": data, "layout": layout(**axes)}, height=360)

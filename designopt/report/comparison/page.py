@@ -22,7 +22,7 @@ from designopt.report.page.page import page, write_page
 from designopt.report.parts.answer.overview import computing_time, duration
 from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
-from designopt.report.traces import above, beside
+from designopt.report.traces import above, beside, trace
 from designopt.store.result import Result
 from designopt.study.language import units
 
@@ -279,24 +279,15 @@ def _planes(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
         axes[f"yaxis{suffix}"] = axis(labels[y] if x == 0 else "", domain=down[y - 1], anchor=f"x{suffix}")
         for i, (e, every) in enumerate(zip(entries, fronts, strict=True)):
             rows = thinned(every, DRAWN)
+            values = {j: objectives[j].sign * e.objectives[rows, j] for j in (x, y)}
             data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines+markers" if m == 2 else "markers",
-                    "name": plain(e.label),
-                    "legendgroup": str(i),
-                    "showlegend": k == 1,
-                    "x": objectives[x].sign * e.objectives[rows, x],
-                    "y": objectives[y].sign * e.objectives[rows, y],
-                    "xaxis": f"x{suffix}",
-                    "yaxis": f"y{suffix}",
-                    "line": {"color": category(i), "width": 1, "shape": "hv"},
-                    "marker": {"color": category(i), "size": 7, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
-                    "customdata": rows.tolist(),
-                    "hovertemplate": f"<b>{plain(e.label)}</b> design %{{customdata}}<br>%{{x:.5~g}}, %{{y:.5~g}}"
-                    "<extra></extra>",
-                }
-            )
+                trace(values[x], values[y], plain(e.label), mode="lines+markers" if m == 2 else "markers",
+                      line={"color": category(i), "width": 1, "shape": "hv"},
+                      marker={"color": category(i), "size": 7, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
+                      hover=f"<b>{plain(e.label)}</b> design %{{customdata}}<br>%{{x:.5~g}}, %{{y:.5~g}}",
+                      customdata=rows.tolist(), legendgroup=str(i), showlegend=k == 1, xaxis=f"x{suffix}",
+                      yaxis=f"y{suffix}")
+            )  # fmt: skip
     return Figure(
         "Fronts over each other",
         {"data": data, "layout": layout(**axes)},
@@ -327,17 +318,10 @@ def _convergence(entries: list[ComparedStore], reference: Matrix, scale: float, 
             history.append(decision.hypervolume(archive, reference) / scale)
             done = place
         data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": plain(e.label),
-                "x": places,
-                "y": history,
-                "line": {"color": category(i), "width": 2},
-                "marker": {"size": 5, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
-                "hovertemplate": f"{plain(e.label)}, %{{x}} designs: <b>%{{y:.2%}}</b><extra></extra>",
-            }
-        )
+            trace(places, history, plain(e.label), mode="lines+markers", colour=category(i), width=2,
+                  marker={"size": 5, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
+                  hover=f"{plain(e.label)}, %{{x}} designs: <b>%{{y:.2%}}</b>")
+        )  # fmt: skip
     axes = {
         "xaxis": axis("designs asked for"),
         "yaxis": axis("share of what all reach together", tickformat=".0%", rangemode="tozero"),

@@ -23,6 +23,7 @@ from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.comparison.differences import differences
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import trace
 from designopt.study.study import Objective
 
 Matrix = NDArray[np.float64]
@@ -201,18 +202,10 @@ def _attainment(groups: list[_Group], objectives: Sequence[Objective]) -> Figure
         for share, words, dash in _SURFACES:
             points = attainment(fronts, share)
             name = plain(f"{group.label}: {words}")
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": name,
-                    "legendgroup": str(i),
-                    "x": signs[0] * points[:, 0],
-                    "y": signs[1] * points[:, 1],
-                    "line": {"color": category(i), "width": 2.4 if share == 50.0 else 1.2, "dash": dash, "shape": "hv"},
-                    "hovertemplate": f"{name}<br>%{{x:.5~g}}, %{{y:.5~g}}<extra></extra>",
-                }
-            )
+            stair = {"color": category(i), "width": 2.4 if share == 50.0 else 1.2, "dash": dash, "shape": "hv"}
+            hover = f"{name}<br>%{{x:.5~g}}, %{{y:.5~g}}"
+            x, y = signs[0] * points[:, 0], signs[1] * points[:, 1]
+            data.append(trace(x, y, name, line=stair, hover=hover, legendgroup=str(i)))
     labels = [plain(f"{with_unit(o.name, o.unit)} ({o.direction})") for o in objectives]
     axes = {"xaxis": axis(labels[0]), "yaxis": axis(labels[1])}
     return Figure(

@@ -11,7 +11,7 @@ from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import number, plain, with_unit
 from designopt.report.section import Figure, Section
-from designopt.report.traces import above
+from designopt.report.traces import above, trace
 from designopt.store.result import Result
 
 Matrix = NDArray[np.float64]
@@ -71,19 +71,12 @@ def reference_words(result: Result) -> str:
 
 
 def _volume(result: Result, places: NDArray[np.intp], volume: Matrix) -> Figure:
-    trace = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": places,
-        "y": volume,
-        "line": {"color": "@accent", "width": 2},
-        "marker": {"size": 4},
-        "hovertemplate": "after %{x} designs: <b>%{y:.2%}</b><extra></extra>",
-    }
+    hover = "after %{x} designs: <b>%{y:.2%}</b>"
+    curve = trace(places, volume, mode="lines+markers", colour="@accent", width=2, marker={"size": 4}, hover=hover)
     axes = {"xaxis": axis("designs asked for"), "yaxis": axis("share of the final hypervolume", tickformat=".0%")}
     return Figure(
         "Hypervolume of the front",
-        {"data": [trace], "layout": bare_layout(**axes, **_stages(result))},
+        {"data": [curve], "layout": bare_layout(**axes, **_stages(result))},
         height=320,
     )
 
@@ -105,19 +98,12 @@ def _best(result: Result) -> Figure:
         steps = steps[np.isfinite(running[steps])]
         suffix = "" if j == 0 else str(j + 1)
         axes[f"yaxis{suffix}"] = axis("", domain=domains[j], **_ticks(objective.sign * running[steps]))
+        best = objective.sign * np.append(running[steps], running[-1])
+        stair = {"shape": "hv", "color": category(j), "width": 2}
         data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": plain(objective.name),
-                "x": np.append(steps + 1, len(outcomes)),
-                "y": objective.sign * np.append(running[steps], running[-1]),
-                "yaxis": f"y{suffix}",
-                "line": {"shape": "hv", "color": category(j), "width": 2},
-                "marker": {"size": 4},
-                "hovertemplate": "after %{x} designs: <b>%{y:.5~g}</b><extra></extra>",
-            }
-        )
+            trace(np.append(steps + 1, len(outcomes)), best, plain(objective.name), mode="lines+markers", line=stair,
+                  marker={"size": 4}, hover="after %{x} designs: <b>%{y:.5~g}</b>", yaxis=f"y{suffix}")
+        )  # fmt: skip
         titles.append(
             {
                 "text": f"<b>{plain(with_unit(objective.name, objective.unit))}</b>",
