@@ -22,10 +22,10 @@ from designopt.plugin import Plugin, load_file, refuse_while_loading
 from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import start_from
 from designopt.run.budget import ROUNDING
-from designopt.run.evaluations.again import baselines_with_errors
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, Ledger
 from designopt.run.evaluations.recall import Other, Recalling
+from designopt.run.evaluations.recompute import baselines_with_errors
 from designopt.run.evaluations.work import Waiting
 from designopt.run.finish import finish
 from designopt.run.progress import Progress, Silent

@@ -18,12 +18,12 @@ from typing import Any
 
 import dask
 
-from designopt.workers.remote.origin import ORIGIN, SAFE_PATH
+from designopt.workers.remote.fork_server import ORIGIN, SAFE_PATH
 from designopt.workers.supervision import children
 
 #: What every worker needs, ...
 NEEDED = (
-    "designopt.workers.remote.origin",
+    "designopt.workers.remote.fork_server",
     "distributed.nanny",
     "distributed.worker",
     "designopt.workers.evaluation.programs",

@@ -24,7 +24,7 @@ from designopt.workers.carriers.streams import Streams
 from designopt.workers.pools.certificates import temporary_security
 from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
 from designopt.workers.pools.forking import forked
-from designopt.workers.pools.together import SharedChanges
+from designopt.workers.pools.shared_changes import SharedChanges
 from designopt.workers.supervision import children
 from designopt.workers.supervision.watch import remaining
 
