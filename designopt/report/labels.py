@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from designopt.problem import figure_meaning as figure_meaning
 from designopt.problem import figure_unit as figure_unit
 from designopt.store.errors import plugin_options
+from designopt.store.views.table import stated_constraints, stated_units
 
 if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.store.result import Result
-    from designopt.study.study import DesignVariable
+    from designopt.study.study import DesignVariable, StudyConstraint
 
 Matrix = NDArray[np.float64]
 
@@ -137,7 +138,7 @@ def recompute(result: Result, row: int) -> str:
 
 
 def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:
-    """Parameters and objectives of designs, and their figures when there is one scenario, as (name, values)."""
+    """Parameters, objectives and limits of designs, and other figures when there is one scenario, as (name, values)."""
     problem, outcomes = result.problem, result.outcomes
     designs = [problem.space.values(outcomes.X[i].tolist()) for i in rows.values()]
     table: list[tuple[str, list[Any]]] = [
@@ -146,22 +147,57 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
     values = objective_values(result)
     for j, label in enumerate(objective_labels(problem)):
         table.append((label, [float(values[i, j]) for i in rows.values()]))
+    table += limit_rows(result, rows)
     if problem.missing:
         table.append(("scenarios without a result", [int(result.missing[i]) for i in rows.values()]))
     if len(problem.scenarios) == 1:
-        shown = {str(o.expression) for o in problem.objectives}
+        shown = stated_units(problem)  # objectives and limits have these
         for name, line in zip(outcomes.figures, figure_rows(result, rows), strict=True):
             if name not in shown:
                 table.append(line)
     return table
 
 
+def figures_shown(result: Result) -> dict[str, tuple[str, Matrix]]:
+    """The figures by name, each with its unit and values (designs, scenarios): in the unit in which an objective or a
+    limit of the study states it, else in the model's. So a quantity has one unit on the whole page."""
+    stated = stated_units(result.problem)
+    shown = {}
+    for name, values in result.outcomes.figures.items():
+        factor, unit = stated.get(name, (1.0, figure_unit(result.problem, name)))
+        shown[name] = unit, values if factor == 1.0 else factor * values
+    return shown
+
+
 def figure_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[float]]]:
     """Figures of designs as (name, values): for each design one value per scenario."""
     return [
-        (with_unit(name, figure_unit(result.problem, name)), [float(v) for i in rows.values() for v in figure[i]])
-        for name, figure in result.outcomes.figures.items()
+        (with_unit(name, unit), [float(v) for i in rows.values() for v in figure[i]])
+        for name, (unit, figure) in figures_shown(result).items()
     ]
+
+
+def limit_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:
+    """What limits compare, of designs, as (name with the limit, values): the value nearest to the limit, and both ends
+    where it has two."""
+    problem, outcomes = result.problem, result.outcomes
+    table: list[tuple[str, list[Any]]] = []
+    for c in stated_constraints(problem):
+        low, high = problem.limited(c, outcomes.figures, len(outcomes))
+        said = [f"≥ {number(c.minimum)}"] if c.minimum is not None else []
+        said += [f"≤ {number(c.maximum)}"] if c.maximum is not None else []
+        said += [f"= {number(c.equals)}"] if c.equals is not None else []
+        values = [_compared(c, float(low[i]), float(high[i])) for i in rows.values()]
+        table.append((f"{with_unit(c.name, c.unit)} ({', '.join(said)})", values))
+    return table
+
+
+def _compared(c: StudyConstraint, low: float, high: float) -> Any:
+    if c.maximum is None and c.equals is None:
+        return low
+    if (c.minimum is None and c.equals is None) or low == high:
+        return high
+    return f"{number(low)} to {number(high)}"
 
 
 def hover(result: Result, *, figures: bool = True) -> str:
@@ -190,8 +226,8 @@ def hover_columns(result: Result, rows: NDArray[np.intp]) -> list[tuple[str, Any
         columns.append((parameter_label(p), x))
     columns += zip(objective_labels(problem), objective_values(result)[rows].T, strict=True)
     if len(problem.scenarios) == 1:
-        for name, values in outcomes.figures.items():
-            columns.append((with_unit(name, figure_unit(problem, name)), values[rows, 0]))
+        for name, (unit, values) in figures_shown(result).items():
+            columns.append((with_unit(name, unit), values[rows, 0]))
     return columns
 
 

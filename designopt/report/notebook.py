@@ -11,6 +11,7 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from designopt.report.parts.answer.problem import limit_text, range_text
+from designopt.store.views.table import stated_constraints
 
 if TYPE_CHECKING:
     import plotly.graph_objects
@@ -30,7 +31,7 @@ def study_table(problem: Problem, title: str) -> str:
     """Parameters with their ranges, objectives and limits, with units, as HTML."""
     rows = [("parameter", p.name, range_text(p), p.unit) for p in problem.space.parameters]
     rows += [(o.direction, o.name, o.expression.text, o.unit) for o in problem.objectives]
-    rows += [("limit", c.name, limit_text(c), c.unit) for c in problem.constraints]
+    rows += [("limit", c.name, limit_text(c), c.unit) for c in stated_constraints(problem)]
     cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
     head = "".join(f"<th>{name}</th>" for name in ("", "name", "what", "unit"))
     body = "".join(f"<tr>{row}</tr>" for row in cells)

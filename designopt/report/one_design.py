@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from designopt.problem import unequal
-from designopt.report.labels import figure_unit
+from designopt.report.labels import figures_shown
 from designopt.store.errors import StoreError
+from designopt.store.views.table import stated_constraints
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -48,7 +49,7 @@ def rating_rows(result: Result, row: int) -> list[list[str]]:
     for j, o in enumerate(result.problem.objectives):
         value = o.sign * float(result.outcomes.objectives[row, j])
         rows.append([o.name, _exact(value) if np.isfinite(value) else "no value", o.unit, o.direction, ""])
-    return rows + [_limit_row(result, row, c) for c in result.problem.constraints]
+    return rows + [_limit_row(result, row, c) for c in stated_constraints(result.problem)]
 
 
 def _limit_row(result: Result, row: int, c: StudyConstraint) -> list[str]:
@@ -82,9 +83,9 @@ def output_rows(result: Result, row: int) -> list[list[str]]:
     """Every figure on record, scenario by scenario, with its unit."""
     scenarios = result.problem.scenarios
     rows = [["figure", *(s.name if len(scenarios) > 1 else "value" for s in scenarios), "unit"]]
-    for name, values in result.outcomes.figures.items():
+    for name, (unit, values) in figures_shown(result).items():
         shown = [_exact(float(v)) if np.isfinite(v) else "no value" for v in values[row]]
-        rows.append([name, *shown, figure_unit(result.problem, name)])
+        rows.append([name, *shown, unit])
     return rows
 
 

@@ -13,7 +13,7 @@ from designopt.report.labels import (
     count,
     design_names,
     design_values,
-    figure_unit,
+    figures_shown,
     listed,
     number,
     objective_values,
@@ -133,14 +133,14 @@ def analysis_table(result: Result) -> str:
         return without_feasible(result)
     problem, names = result.problem, design_names(result)
     several = len(problem.scenarios) > 1
-    figures = dict(list(result.outcomes.figures.items())[:FIGURES])
+    figures = dict(list(figures_shown(result).items())[:FIGURES])
     head = ["design", *(["scenario"] if several else []), "status"]
-    head += [with_unit(name, figure_unit(problem, name)) for name in figures]
+    head += [with_unit(name, unit) for name, (unit, _) in figures.items()]
     places = [(i, s) for i in range(len(result.outcomes)) for s in range(len(problem.scenarios))]
     lines = [head]
     for i, s in places[:LINES]:
         label = [names[i], *([problem.scenarios[s].name] if several else []), str(result.status[i, s])]
-        lines.append([*label, *(number(float(values[i, s])) for values in figures.values())])
+        lines.append([*label, *(number(float(values[i, s])) for _, values in figures.values())])
     left = [
         f"{count(n)} more {what}"
         for n, what in (

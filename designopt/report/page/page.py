@@ -31,7 +31,7 @@ from designopt.report.parts.designs import (
     scenarios,
     surrogate,
 )
-from designopt.report.parts.motion import estimation, programs, trajectories
+from designopt.report.parts.motion import estimation, frames, programs, trajectories
 from designopt.report.section import Section
 from designopt.report.tables import unfinished
 from designopt.store.safe_files import replacing
@@ -68,6 +68,7 @@ GENERIC: Mapping[str, Part] = {
     "estimation": estimation.estimation,
     "programs": programs.programs,
     "trajectories": trajectories.trajectories,
+    "frames": frames.over_time,
     "influence": influence.influence,
     "map": map.map_figures,
     "parallel": parallel.parallel,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from designopt.problem import Problem, figure_meaning, figure_unit
 from designopt.store.journal.recorded import Recorded
+from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import DesignVariable, Objective, StudyConstraint
 
 if TYPE_CHECKING:
@@ -88,20 +89,48 @@ def columns(problem: Problem, recorded: Recorded) -> list[Column]:
 def in_study_units(table: Sequence[Column], problem: Problem) -> list[Column]:
     """`table` with each figure in the unit in which the study states it in an objective or a limit: a row then has one
     unit for each quantity."""
-    stated: dict[str, tuple[float, str]] = {}
-    items: list[Objective | StudyConstraint] = [*problem.objectives, *problem.constraints]
-    for item in items:
-        root, factor = item.expression.root, 1.0
-        if root.kind == "*" and root.parts[0].kind == "number":
-            factor, root = root.parts[0].value, root.parts[1]
-        if root.kind == "name":
-            stated.setdefault(root.text, (factor, item.unit))
+    stated = stated_units(problem)
     return [
         replace(c, values=_scaled(c.values, stated[c.of][0]), unit=stated[c.of][1])
         if c.role == "figure" and c.of in stated and c.unit != stated[c.of][1]
         else c
         for c in table
     ]
+
+
+def stated_units(problem: Problem) -> dict[str, tuple[float, str]]:
+    """Of figures that an objective or a limit states as they are: the factor from the model's unit to that of the
+    study, and the latter."""
+    stated: dict[str, tuple[float, str]] = {}
+    items: list[Objective | StudyConstraint] = [*problem.objectives, *problem.constraints]
+    for item in items:
+        if (found := _figure_of(item)) is not None:
+            stated.setdefault(found[1], (found[0], item.unit))
+    return stated
+
+
+def stated_constraints(problem: Problem) -> list[StudyConstraint]:
+    """The limits of `problem`, each on a figure as it is in the unit of `stated_units`."""
+    stated, found = stated_units(problem), []
+    for c in problem.constraints:
+        factor, name = _figure_of(c) or (1.0, "")
+        wanted, unit = stated.get(name, (factor, c.unit))
+        if unit != c.unit and factor * wanted > 0.0:
+            low, high, equals = (
+                None if end is None else end * (wanted / factor) for end in (c.minimum, c.maximum, c.equals)
+            )
+            same = Expression.parse(f"{wanted!r}*{name}", c.expression.text)
+            c = replace(c, expression=same, unit=unit, minimum=low, maximum=high, equals=equals)
+        found.append(c)
+    return found
+
+
+def _figure_of(item: Objective | StudyConstraint) -> tuple[float, str] | None:
+    """The figure that an item is, and the factor that makes its unit of the model's; None for what is computed."""
+    root, factor = item.expression.root, 1.0
+    if root.kind == "*" and root.parts[0].kind == "number":
+        factor, root = root.parts[0].value, root.parts[1]
+    return (factor, root.text) if root.kind == "name" else None
 
 
 def _scaled(values: Values, factor: float) -> Values:

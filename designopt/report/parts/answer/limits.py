@@ -15,6 +15,7 @@ from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt.store.views import activity
 from designopt.store.views.activity import NEAR
+from designopt.store.views.table import stated_constraints
 
 if TYPE_CHECKING:
     from designopt.store.views.activity import Attained
@@ -40,7 +41,7 @@ def limits(result: Result) -> Section | None:
     idle = inactive_limits(result, front)
     if idle:
         findings.append(f"Inactive, for no design of the front comes near: {listed(idle)}.")
-    rows = [_row(result, c, front) for c in result.problem.constraints]
+    rows = [_row(result, c, front) for c in stated_constraints(result.problem)]
     tables: tuple[Table, ...] = ()
     if rows:
         head = ("limit", "broken by", "share of results", "smallest on front", "largest on front")
@@ -148,7 +149,7 @@ def inactive_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
 
 def _one_sided(result: Result) -> Iterator[tuple[str, activity.LimitActivity]]:
     """Lower and upper limits of the constraints, each with words that leave a bracket open."""
-    for c in result.problem.constraints:
+    for c in stated_constraints(result.problem):
         for limit in activity.limits(result.problem, result.outcomes, c):
             if limit.side != "equals":
                 yield f"the {_SIDES[limit.side]} limit of {c.name} ({_amount(limit.limit, c.unit)}", limit

@@ -13,6 +13,7 @@ from designopt.report.labels import count, number, plural, with_unit
 from designopt.report.parts.answer.overview import duration
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
+from designopt.store.views.table import stated_constraints
 
 if TYPE_CHECKING:
     from designopt.study.study import DesignVariable, Stage, StudyConstraint
@@ -77,7 +78,7 @@ def _aims(result: Result) -> tuple[Table, ...]:
     """Objectives and limits, where there are any."""
     problem = result.problem
     rows = [(o.name, f"{o.direction} {o.expression.text}", o.unit, _use(o.over)) for o in problem.objectives]
-    rows += [(c.name, limit_text(c), c.unit, _use(c.over)) for c in problem.constraints]
+    rows += [(c.name, limit_text(c), c.unit, _use(c.over)) for c in stated_constraints(problem)]
     head = ("name", "what", "unit", "over scenarios")
     share = (
         f"When at most {number(100 * problem.missing)} % of the scenarios have no result, the others score a design."

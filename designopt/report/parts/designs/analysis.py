@@ -11,7 +11,7 @@ from designopt.report.labels import (
     design_names,
     design_values,
     figure_meaning,
-    figure_unit,
+    figures_shown,
     parameter_label,
     plural,
     with_unit,
@@ -39,16 +39,16 @@ def analysis(result: Result) -> Section | None:
     rows = named if problem.objectives else list(range(len(outcomes)))
     names = design_names(result)
     several = len(problem.scenarios) > 1
-    figures = {name: values[rows] for name, values in outcomes.figures.items()}
+    figures = {name: (unit, values[rows]) for name, (unit, values) in figures_shown(result).items()}
     head = ["design", *(parameter_label(p) for p in problem.space.free), *(["scenario"] if several else []), "status"]
-    head += [with_unit(name, figure_unit(problem, name)) for name in figures]
+    head += [with_unit(name, unit) for name, (unit, _) in figures.items()]
     lines = tuple(
         (
             names[i],
             *design_values(result, i),
             *((scenario.name,) if several else ()),
             str(result.status[i, s]),
-            *(float(values[k, s]) for values in figures.values()),
+            *(float(values[k, s]) for _, values in figures.values()),
         )
         for k, i in enumerate(rows)
         for s, scenario in enumerate(problem.scenarios)
@@ -69,13 +69,13 @@ def analysis(result: Result) -> Section | None:
     )
 
 
-def _spread(result: Result, figures: dict[str, Matrix]) -> Table:
+def _spread(result: Result, figures: dict[str, tuple[str, Matrix]]) -> Table:
     """Smallest, mean and largest value of each figure over designs and scenarios with a result."""
     rows = []
-    for name, values in figures.items():
+    for name, (unit, values) in figures.items():
         known = values[np.isfinite(values)]
         if len(known):
             spread = (float(known.min()), float(known.mean()), float(known.max()), float(known.std()))
-            rows.append((name, figure_unit(result.problem, name), *spread, figure_meaning(result.problem, name)))
+            rows.append((name, unit, *spread, figure_meaning(result.problem, name)))
     head = ("figure", "unit", "smallest", "mean", "largest", "standard deviation", "meaning")
     return Table("Spread of the figures", head, tuple(rows), shown=100)

@@ -13,7 +13,7 @@ from designopt.report.colours import ORDERED, axis, colour_bar, layout
 from designopt.report.grid import Grid, grid_over
 from designopt.report.labels import (
     active_values,
-    figure_unit,
+    figures_shown,
     hover,
     listed,
     objective_labels,
@@ -96,9 +96,9 @@ def _layers(result: Result) -> tuple[list[str], list[list[Matrix]]]:
     for j, label in enumerate(objective_labels(result.problem)):
         names.append(label)
         values.append([objectives[:, j]] * scenarios)
-    for name, figure in result.outcomes.figures.items():
+    for name, (unit, figure) in figures_shown(result).items():
         if np.isfinite(figure).any():
-            names.append(with_unit(name, figure_unit(result.problem, name)))
+            names.append(with_unit(name, unit))
             values.append([figure[:, s] for s in range(scenarios)])
     return names, values
 

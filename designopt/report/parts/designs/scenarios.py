@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report import by_scenario
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
-from designopt.report.labels import chosen_once, figure_unit, number, objective_labels, plain, titled, with_unit
+from designopt.report.labels import chosen_once, figures_shown, number, objective_labels, plain, titled, with_unit
 from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
+from designopt.store.views.table import stated_constraints
 
 Matrix = NDArray[np.float64]
 
@@ -34,11 +35,11 @@ def scenarios(result: Result) -> Section | None:
     }
     bad = [o.sign for o in problem.objectives]
     listed = {str(o.expression) for o in problem.objectives}
-    raw = {with_unit(n, figure_unit(problem, n)): v for n, v in figures.items() if n not in listed}
+    raw = {with_unit(n, unit): v[rows] for n, (unit, v) in figures_shown(result).items() if n not in listed}
     listed |= set(figures)
     limited = {
         with_unit(c.name, c.unit): by_scenario.values(c, figures, shape)
-        for c in problem.constraints
+        for c in stated_constraints(problem)
         if str(c.expression) not in listed
     }
     holding = by_scenario.holding(problem, figures, shape)
@@ -54,7 +55,7 @@ def scenarios(result: Result) -> Section | None:
         figures=(_heat_map(names, list(chosen), layers | limited | raw),),
         tables=(
             _worst(names, list(chosen), layers, bad),
-            _all(names, list(chosen), layers | raw, holding),
+            _all(names, list(chosen), layers | limited | raw, holding),
         ),
     )
 

@@ -8,12 +8,15 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from designopt.plugin import Quantity, report
+from designopt.plugin import Array, Quantity, report
 from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.designs import Arrays, Plot, kept, missing, selectable
 from designopt.report.labels import number
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
+
+#: So many arrays are drawn of a study that does not say which.
+MOST = 12
 
 
 @report("frames", version=1)
@@ -81,6 +84,24 @@ class Frames:
                 )
         columns = ("design", "scenario", "status", "frames", "share", "first at [s]")
         return (Table("Frames by status", columns, tuple(rows)),)
+
+
+def over_time(result: Result) -> Section | None:
+    """What the study keeps of the model's arrays over time, drawn where its page names no parts of its own."""
+    declared = result.problem.model.plugin.arrays
+    if "time" not in declared or declared["time"].unit != "s" or "time" not in result.study.execution.arrays:
+        return None
+    names = [name for name in result.study.execution.arrays if name != "time" and _is_curve(declared.get(name))]
+    if not names or not kept(result, "time", *names[:MOST]):
+        return None
+    return Frames(title="Motions", of=names[:MOST])(result)
+
+
+def _is_curve(array: Array | None) -> bool:
+    """Whether it has numbers over time, for each of a few things at most."""
+    if array is None or array.axes[:1] != ("time",) or len(array.axes) > 2 or array.categories:
+        return False
+    return array.dtype in ("", "float", "float32", "int")
 
 
 def _word(result: Result, array: str, value: Any) -> str:

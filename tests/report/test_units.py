@@ -1,0 +1,120 @@
+"""One quantity has one unit on a whole page; limits have their names; arrays over time are drawn."""
+
+from typing import Annotated, TypedDict
+
+import numpy as np
+import pytest
+
+import designopt
+from designopt import Array, Quantity
+from designopt.report import one_design
+from designopt.report.labels import figures_shown
+from designopt.report.page.page import sections
+from designopt.report.parts.motion.frames import over_time
+
+
+class Bar(TypedDict):
+    """What a bar gives."""
+
+    mass: Annotated[float, Quantity("kg", "of the bar")]
+    stress: Annotated[float, Quantity("Pa", "in the bar")]
+    sag: Annotated[float, Quantity("m", "of its end")]
+
+
+ARRAYS = {
+    "time": Array(("time",), "s"),
+    "force": Array(("time",), "N", "that pulls"),
+    "state": Array(("time",), "", categories=("rest", "motion")),
+}
+
+
+@designopt.model("unit_bar", version=1, arrays=ARRAYS)
+def bar(design, scenario, arrays) -> tuple[Bar, dict]:
+    """A bar under a load."""
+    load, side = scenario.get("load", 1e4), design["side"]
+    time = np.linspace(0.0, 1.0, 5)
+    kept = {"time": time, "force": load * time, "state": np.arange(5) % 2}
+    return {"mass": 7850 * side**2, "stress": load / side**2, "sag": load * 1e-12 / side**2}, kept
+
+
+def study(*loads, arrays=("time", "force", "state")):
+    return designopt.define(
+        study="bar", model={"use": bar}, space={"side": [0.01, 0.02]},
+        scenarios=[{"name": f"load_{n}", "load": load} for n, load in enumerate(loads)],
+        objectives=[{"name": "mass", "minimize": "mass"}, {"name": "load", "minimize": "stress", "unit": "MPa"}],
+        constraints=[
+            {"name": "stiff", "of": "sag", "max": "0.15 mm"},
+            {"name": "used", "of": "stress", "min": "20 MPa", "max": "90 MPa"},
+        ],
+        solver={"use": "full_factorial", "levels": 9},
+        execution={"executor": "serial", "arrays": list(arrays)},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory):
+    return study(1e4).run(tmp_path_factory.mktemp("one") / "s")
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    return study(1e4, 5e3).run(tmp_path_factory.mktemp("two") / "s")
+
+
+def texts(result):
+    """All words of the page's tables, and the titles of what it draws."""
+    for section in sections(result):
+        for table in section.tables:
+            yield from map(str, table.columns)
+            yield from (str(cell) for row in table.rows for cell in row)
+        for figure in section.figures:
+            yield str(figure.plot.get("layout", {}))
+            for choice in figure.choices:
+                yield from choice.options
+
+
+@pytest.mark.parametrize("which", ["one", "two"])
+def test_what_the_study_states_in_mpa_is_nowhere_in_pa(which, request):
+    result = request.getfixturevalue(which)
+    page = "\n".join(texts(result))
+    assert "MPa" in page
+    assert "[Pa]" not in page
+    assert "between 20 and 90" in page or "20 ≤ stress ≤ 90" in page
+    unit, values = figures_shown(result)["stress"]
+    assert unit == "MPa"
+    np.testing.assert_allclose(values, 1e-6 * result.outcomes.figures["stress"])
+    assert [row[k] for row in one_design.output_rows(result, 0) for k in (0, -1) if row[0] == "stress"] == [
+        "stress",
+        "MPa",
+    ]
+
+
+def chosen(result):
+    section = next(s for s in sections(result) if s.title == "Best designs")
+    return {row[0]: row[1:] for row in section.tables[0].rows}
+
+
+def test_chosen_designs_show_their_limits_by_name_with_one_scenario_and_with_several(one, two):
+    rows = chosen(one)
+    assert [name for name in rows if name.startswith(("stiff", "used"))] == [
+        "stiff [m] (≤ 0.00015)",
+        "used [MPa] (≥ 20, ≤ 90)",
+    ]
+    side = rows["side"][0]
+    assert rows["stiff [m] (≤ 0.00015)"][0] == pytest.approx(1e-8 / side**2)
+    rows = chosen(two)
+    assert rows["stiff [m] (≤ 0.00015)"][0] == pytest.approx(1e-8 / rows["side"][0] ** 2)  # in the worse scenario
+    low, high = (float(v) for v in rows["used [MPa] (≥ 20, ≤ 90)"][0].split(" to "))
+    assert high == pytest.approx(2.0 * low, rel=1e-3)
+
+
+def test_arrays_over_time_that_are_kept_are_drawn_on_a_page_without_plots(one, two):
+    section = over_time(one)
+    assert [figure.title for figure in section.figures] == ["force"]  # a state is no curve
+    assert [section.title for section in sections(one, ["frames"])] == ["Motions"]
+    assert [choice.label for choice in over_time(two).figures[0].choices] == ["Design", "Scenario"]
+
+
+def test_without_arrays_over_time_nothing_is_drawn(tmp_path):
+    result = study(1e4, arrays=()).run(tmp_path / "s")
+    assert over_time(result) is None
