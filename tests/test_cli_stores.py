@@ -109,8 +109,8 @@ def test_a_design_is_shown_with_values_figures_margins_arrays_and_the_way_to_com
     assert re.search(r"^colour +red +fixed$", text, re.MULTILINE)
     warm = float(result.outcomes.figures["pitch"][row, 1])
     assert re.search(rf"^tone +{warm!r} +Hz +maximize$", text, re.MULTILINE)  # the worst one
-    mass = float(result.outcomes.figures["mass"][row, 0])
-    assert re.search(rf"^light +{mass!r} +kg +<= 10 +margin {10.0 - mass:.4g}$", text, re.MULTILINE)
+    mass = 1000.0 * float(result.outcomes.figures["mass"][row, 0])  # in the objective's unit
+    assert re.search(rf"^light +{mass!r} +g +<= 10000 +margin {10000.0 - mass:.4g}$", text, re.MULTILINE)
     assert re.search(rf"^pitch +\S+ +{warm!r} +Hz$", text, re.MULTILINE)
     assert re.search(r"^warm +ok +\S+ s +[0-9a-f]{32}$", text, re.MULTILINE)
     assert "asked by stage look, ask " in text
