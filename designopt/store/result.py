@@ -26,22 +26,18 @@ from designopt.store.folder import read_study
 from designopt.store.journal import recorded
 from designopt.store.journal.reader import JournalReader
 from designopt.store.rescore import changed_study
-from designopt.store.views import activity, importance, table
+from designopt.store.views import activity, importance, table, volume
 from designopt.store.views.activity import Activity, Attained
 from designopt.store.views.cheap import read_cheap
+from designopt.store.views.choices import ROBUST, Choices
 from designopt.store.views.programs import ProgramRecord, read_programs
-from designopt.store.views.tolerated import ENOUGH, Tolerated, read_neighbours
+from designopt.store.views.tolerated import Tolerated, read_neighbours
 from designopt.store.views.validated import Validated, read_validation
-from designopt.study.study import Choice, StudyDefinition
+from designopt.study.study import StudyDefinition
 
 if TYPE_CHECKING:
     import pandas
     import plotly.graph_objects
-
-#: The hypervolume is computed at this many places along the run.
-PLACES = 60
-#: What the most robust design is called, as the rule that picks it.
-ROBUST = decision.label(Choice("robust"))
 
 Rows = Sequence[int] | NDArray[Any]
 
@@ -207,22 +203,15 @@ class Result:
     def front(self) -> NDArray[np.int64]:
         """Rows of the feasible designs that no other one dominates, sorted by the first objective; none without
         objectives."""
-        return self._front.copy()
+        return self._choices.front.copy()
 
     @cached_property
-    def _front(self) -> NDArray[np.int64]:
-        rows = np.flatnonzero(self.outcomes.feasible)
-        if not len(rows) or not self.problem.objectives:
-            return np.empty(0, np.int64)
-        F = self.outcomes.objectives[rows]
-        keep = decision.nondominated(F)
-        order = np.lexsort(F[keep].T[::-1])
-        return np.asarray(rows[keep][order], np.int64)
+    def _choices(self) -> Choices:
+        return Choices(self.study, self.problem, self.outcomes, self.tolerated)
 
     def compromise(self) -> int | None:
         """The row of the front that is nearest to its ideal point when each objective's range on it is scaled to 1."""
-        front = self.front()
-        return int(front[decision.utopia(self.outcomes.objectives[front])]) if len(front) else None
+        return self._choices.compromise()
 
     def chosen(self) -> dict[str, int]:
         """Designs worth a closer look: the best of each objective, what the study's rules of choice pick, the baseline.
@@ -231,7 +220,7 @@ class Result:
         finds nothing on this front (no knee) is left out. The most robust design is there too where the study does not
         ask for it, when it is the one that is `recommended`.
         """
-        named, recommended = self._picked(), self.recommended()
+        named, recommended = self._choices.picked(), self.recommended()
         if recommended is not None and recommended[1] not in named.values():
             named[ROBUST] = recommended[1]
         return {**named, **{name: row for name, row in self.baseline.items() if name not in named}}
@@ -243,49 +232,12 @@ class Result:
         Where fewer than `ENOUGH` of its neighbours within the tolerances keep all limits, it is the most robust design,
         if more of that one's neighbours do. None where no feasible design is on record, and see `first_choice`.
         """
-        first = self.first_choice()
-        if first is None:
-            return None
-        row = first[1]
-        near, robust = self.tolerated(), self.most_robust()
-        place = None if near is None else near.place(row)
-        if near is None or place is None or robust is None or near.share[place] >= ENOUGH:
-            return first
-        if near.share[near.place(robust)] <= near.share[place]:
-            return first
-        return next((name for name, other in self._picked().items() if other == robust), ROBUST), robust
+        return self._choices.recommended()
 
     def first_choice(self) -> tuple[str, int] | None:
         """What would be `recommended` if nothing were ever off, its label and row; None also where the stages only
         sample for sensitivity indices, and search for nothing."""
-        picked = self._picked()
-        stages = [stage for stage in self.study.stages if not stage.baseline]
-        if not picked or (stages and all(stage.solver.plugin.has_indices for stage in stages)):
-            return None
-        rules = [decision.label(choice) for choice in self.study.choose] or ["compromise"]
-        label = next((name for name in rules if name in picked), next(iter(picked)))
-        return label, picked[label]
-
-    def _picked(self) -> dict[str, int]:
-        """The best design of each objective, and what the rules of choice pick."""
-        front = self.front()
-        if not len(front):
-            return {}
-        objectives = self.problem.objectives
-        F = self.outcomes.objectives[front]
-        named = {f"best {o.name}": int(front[np.argmin(F[:, j])]) for j, o in enumerate(objectives)}
-        if len(objectives) > 1 and all(choice.method == "robust" for choice in self.study.choose):
-            named["compromise"] = int(front[decision.utopia(F)])
-        for choice in self.study.choose:
-            if choice.method == "robust":
-                robust = self.most_robust()
-                named.update({} if robust is None else {decision.label(choice): robust})
-                continue
-            with contextlib.suppress(decision.DecisionError):
-                place = decision.choose(F, [o.name for o in objectives], [o.sign for o in objectives], choice)
-                if place is not None:
-                    named[decision.label(choice)] = int(front[place])
-        return named
+        return self._choices.first_choice()
 
     @cached_property
     def baseline(self) -> dict[str, int]:
@@ -356,18 +308,7 @@ class Result:
     def most_robust(self) -> int | None:
         """The row of the feasible design of which most neighbours keep all limits; of equals the one nearest to the
         ideal point by the worst that its neighbours give. None where no feasible design has neighbours."""
-        done = self.tolerated()
-        places = [] if done is None else [i for i, row in enumerate(done.rows.tolist()) if self.outcomes.feasible[row]]
-        if done is None or not places or not self.problem.objectives:
-            return None
-        signs = np.array([o.sign for o in self.problem.objectives])
-        shares = done.share[places]
-        F = (signs * done.worst(signs))[places]
-        best = np.flatnonzero((shares >= shares.max() - 1e-9) & np.isfinite(F).all(axis=1))
-        if not len(best):
-            return int(done.rows[places[int(np.argmax(shares))]])
-        nearest = decision.distance_from_ideal(F[best], self.outcomes.objectives[self.front()])
-        return int(done.rows[places[int(best[np.argmin(nearest)])]])
+        return self._choices.most_robust()
 
     def importance(self) -> Matrix:
         """How much of the spread of each objective the free parameters explain one by one (m, d), from 0 to 1: see
@@ -391,13 +332,7 @@ class Result:
 
         It is ``report.reference``, else that of the hypervolume budget of a stage.
         """
-        given = dict(self.study.reference)
-        names = [o.name for o in self.problem.objectives]
-        for stage in self.study.stages:
-            budget = stage.budget.hypervolume
-            if budget is not None and len(budget.reference) == len(names):
-                given = {**dict(zip(names, budget.reference, strict=True)), **given}
-        return given
+        return volume.given_reference(self.study, self.problem)
 
     def reference(self) -> Matrix | None:
         """The fixed reference point (m,) of the hypervolume, of objectives to be made small.
@@ -405,17 +340,7 @@ class Result:
         The study's ``report.reference``, else that of a stage's hypervolume budget, else the worst of the front in each
         objective and a tenth of its range more (None as long as there is no front of several objectives).
         """
-        objectives = self.problem.objectives
-        signs = np.array([o.sign for o in objectives])
-        given = np.array([self.given_reference.get(o.name, np.nan) for o in objectives])
-        front = self.outcomes.objectives[self.front()]
-        if not np.isnan(given).any():
-            return np.asarray(signs * given)
-        if len(objectives) < 2 or not len(front):
-            return None
-        worst, span = front.max(axis=0), np.ptp(front, axis=0)
-        derived = worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0))
-        return np.asarray(np.where(np.isnan(given), derived, signs * given))
+        return volume.reference(self.problem, self.given_reference, self.outcomes.objectives[self.front()])
 
     def hypervolume(self, rows: Rows | None = None) -> float | None:
         """What designs (the front by default) dominate up to `reference`, in the objectives' units."""
@@ -427,19 +352,7 @@ class Result:
     def hypervolume_history(self) -> tuple[NDArray[np.int64], Matrix]:
         """Numbers of designs along the run, and the hypervolume of what had been found by then. Empty without a
         `reference`."""
-        reference, outcomes = self.reference(), self.outcomes
-        if reference is None or not len(outcomes):
-            return np.empty(0, np.int64), np.empty(0)
-        places = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.int64))
-        archive = np.empty((0, len(reference)))
-        volumes, done = [], 0
-        for place in places.tolist():
-            new = outcomes.objectives[done:place][outcomes.feasible[done:place]]
-            archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
-            archive = archive[decision.nondominated(archive)]
-            volumes.append(decision.hypervolume(archive, reference))
-            done = place
-        return places, np.array(volumes)
+        return volume.history(self.outcomes, self.reference())
 
     # --------------------------------------------------------------------------------------------- bookkeeping
 

@@ -9,7 +9,8 @@ from designopt.plugin import report
 from designopt.report.labels import chosen_once, count, design_rows, listed, number, objective_values, recompute
 from designopt.report.parts.answer.limits import sentence, warnings
 from designopt.report.section import Section, Table
-from designopt.store.result import ROBUST, Result
+from designopt.store.result import Result
+from designopt.store.views.choices import ROBUST
 
 #: With more parameters than this a design is not put into words.
 MAX_LISTED = 8

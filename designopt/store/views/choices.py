@@ -1,0 +1,108 @@
+"""Which of the designs on record are worth a closer look, and which one to act on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt import decision
+from designopt.problem import Outcomes, Problem
+from designopt.store.views.tolerated import ENOUGH, Tolerated
+from designopt.study.study import Choice, StudyDefinition
+
+#: What the most robust design is called, as the rule that picks it.
+ROBUST = decision.label(Choice("robust"))
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the rules of `study` pick of `outcomes`; `read_tolerated` reads neighbours within tolerances on first use.
+
+    The methods are those of `designopt.store.result.Result` of the same names.
+    """
+
+    study: StudyDefinition
+    problem: Problem
+    outcomes: Outcomes
+    read_tolerated: Callable[[], Tolerated | None]
+
+    @cached_property
+    def front(self) -> NDArray[np.int64]:
+        """Rows of the feasible designs that no other one dominates, sorted by the first objective."""
+        rows = np.flatnonzero(self.outcomes.feasible)
+        if not len(rows) or not self.problem.objectives:
+            return np.empty(0, np.int64)
+        F = self.outcomes.objectives[rows]
+        keep = decision.nondominated(F)
+        order = np.lexsort(F[keep].T[::-1])
+        return np.asarray(rows[keep][order], np.int64)
+
+    def compromise(self) -> int | None:
+        """The row of the front that is nearest to its ideal point."""
+        front = self.front
+        return int(front[decision.utopia(self.outcomes.objectives[front])]) if len(front) else None
+
+    def picked(self) -> dict[str, int]:
+        """The best design of each objective, and what the rules of choice pick."""
+        front = self.front
+        if not len(front):
+            return {}
+        objectives = self.problem.objectives
+        F = self.outcomes.objectives[front]
+        named = {f"best {o.name}": int(front[np.argmin(F[:, j])]) for j, o in enumerate(objectives)}
+        if len(objectives) > 1 and all(choice.method == "robust" for choice in self.study.choose):
+            named["compromise"] = int(front[decision.utopia(F)])
+        for choice in self.study.choose:
+            if choice.method == "robust":
+                robust = self.most_robust()
+                named.update({} if robust is None else {decision.label(choice): robust})
+                continue
+            with contextlib.suppress(decision.DecisionError):
+                place = decision.choose(F, [o.name for o in objectives], [o.sign for o in objectives], choice)
+                if place is not None:
+                    named[decision.label(choice)] = int(front[place])
+        return named
+
+    def recommended(self) -> tuple[str, int] | None:
+        """The design to act on, its label and row."""
+        first = self.first_choice()
+        if first is None:
+            return None
+        row = first[1]
+        near, robust = self.read_tolerated(), self.most_robust()
+        place = None if near is None else near.place(row)
+        if near is None or place is None or robust is None or near.share[place] >= ENOUGH:
+            return first
+        if near.share[near.place(robust)] <= near.share[place]:
+            return first
+        return next((name for name, other in self.picked().items() if other == robust), ROBUST), robust
+
+    def first_choice(self) -> tuple[str, int] | None:
+        """What would be `recommended` if nothing were ever off, its label and row."""
+        picked = self.picked()
+        stages = [stage for stage in self.study.stages if not stage.baseline]
+        if not picked or (stages and all(stage.solver.plugin.has_indices for stage in stages)):
+            return None
+        rules = [decision.label(choice) for choice in self.study.choose] or ["compromise"]
+        label = next((name for name in rules if name in picked), next(iter(picked)))
+        return label, picked[label]
+
+    def most_robust(self) -> int | None:
+        """The row of the feasible design of which most neighbours keep all limits."""
+        done = self.read_tolerated()
+        places = [] if done is None else [i for i, row in enumerate(done.rows.tolist()) if self.outcomes.feasible[row]]
+        if done is None or not places or not self.problem.objectives:
+            return None
+        signs = np.array([o.sign for o in self.problem.objectives])
+        shares = done.share[places]
+        F = (signs * done.worst(signs))[places]
+        best = np.flatnonzero((shares >= shares.max() - 1e-9) & np.isfinite(F).all(axis=1))
+        if not len(best):
+            return int(done.rows[places[int(np.argmax(shares))]])
+        nearest = decision.distance_from_ideal(F[best], self.outcomes.objectives[self.front])
+        return int(done.rows[places[int(best[np.argmin(nearest)])]])

@@ -1,0 +1,57 @@
+"""The hypervolume of what was found: up to which point, and how it grew along the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt import decision
+from designopt.problem import Outcomes, Problem
+from designopt.space import Matrix
+from designopt.study.study import StudyDefinition
+
+#: The hypervolume is computed at this many places along the run.
+PLACES = 60
+
+
+def given_reference(study: StudyDefinition, problem: Problem) -> Mapping[str, float]:
+    """What `study` says of the reference point, by objective in its own direction."""
+    given = dict(study.reference)
+    names = [o.name for o in problem.objectives]
+    for stage in study.stages:
+        budget = stage.budget.hypervolume
+        if budget is not None and len(budget.reference) == len(names):
+            given = {**dict(zip(names, budget.reference, strict=True)), **given}
+    return given
+
+
+def reference(problem: Problem, given: Mapping[str, float], front: Matrix) -> Matrix | None:
+    """The fixed reference point (m,) of the hypervolume, of objectives to be made small; `front` (k, m)."""
+    objectives = problem.objectives
+    signs = np.array([o.sign for o in objectives])
+    wanted = np.array([given.get(o.name, np.nan) for o in objectives])
+    if not np.isnan(wanted).any():
+        return np.asarray(signs * wanted)
+    if len(objectives) < 2 or not len(front):
+        return None
+    worst, span = front.max(axis=0), np.ptp(front, axis=0)
+    derived = worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0))
+    return np.asarray(np.where(np.isnan(wanted), derived, signs * wanted))
+
+
+def history(outcomes: Outcomes, reference: Matrix | None) -> tuple[NDArray[np.int64], Matrix]:
+    """Numbers of designs along the run, and the hypervolume of what had been found by then."""
+    if reference is None or not len(outcomes):
+        return np.empty(0, np.int64), np.empty(0)
+    places = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.int64))
+    archive = np.empty((0, len(reference)))
+    volumes, done = [], 0
+    for place in places.tolist():
+        new = outcomes.objectives[done:place][outcomes.feasible[done:place]]
+        archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
+        archive = archive[decision.nondominated(archive)]
+        volumes.append(decision.hypervolume(archive, reference))
+        done = place
+    return places, np.array(volumes)
