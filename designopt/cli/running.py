@@ -120,8 +120,8 @@ def run(
     if progress_mode in ("auto", "line") and (note := told(study.definition)):
         click.echo(note, err=True)
     if dry_run:
+        from designopt.run.given_budgets import with_budgets
         from designopt.run.plan import plan
-        from designopt.run.runner import with_budgets
 
         chosen = {k: options[k] for k in ("executor", "workers", "scheduler") if options[k] is not None}
         execution = dataclasses.replace(study.definition.execution, **chosen)

@@ -7,7 +7,6 @@ import dataclasses
 import gc
 import json
 import logging
-import math
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -21,13 +20,13 @@ from designopt.interrupts import Kept
 from designopt.plugin import Plugin, load_file, refuse_while_loading
 from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import start_from
-from designopt.run.budget import ROUNDING
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, Ledger
 from designopt.run.evaluations.recall import Other, Recalling
 from designopt.run.evaluations.recompute import baselines_with_errors
 from designopt.run.evaluations.work import Waiting
 from designopt.run.finish import finish
+from designopt.run.given_budgets import refuse_budgets, refuse_too_small, with_budgets
 from designopt.run.progress import Progress, Silent
 from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
@@ -45,12 +44,10 @@ from designopt.store.errors import (
 )
 from designopt.store.folder import Store, discard, read_study
 from designopt.store.journal import recorded
-from designopt.store.journal.reader import JournalReader
 from designopt.store.provenance import other_code, provenance
 from designopt.store.result import Result
 from designopt.store.views.validated import with_validation
-from designopt.study.language.findings import nearest_or_all
-from designopt.study.study import Budget, Execution, Stage, StudyDefinition
+from designopt.study.study import Execution, Stage, StudyDefinition
 from designopt.workers.auto import executor_for
 from designopt.workers.evaluation.programs import has_programs
 from designopt.workers.executor import Executor
@@ -87,9 +84,9 @@ def run_study(
     with _called(given_path):
         study = dataclasses.replace(study, stages=with_budgets(study.stages, budget or {}, store_path))
         problem = Problem.of(study)
-        _refuse_too_small(study, problem, budget or {}, store_path)
+        refuse_too_small(study, problem, budget or {}, store_path)
         if resume:
-            _refuse_budgets(study, problem, store_path)
+            refuse_budgets(study, problem, store_path)
         given = {"workers": workers, "scheduler": scheduler, "executor": executor}
         execution = dataclasses.replace(study.execution, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
         if scheduler not in (None, "local") and executor is None:
@@ -245,77 +242,6 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
         if "--plugin" in again and reason.startswith("no plugin named"):
             way = f"code is not run from a store, so give the file that declares it: {again}"
         raise StoreError(f"{path}: cannot be continued here: {reason}; {way}", path)
-
-
-def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta], path: Path) -> tuple[Stage, ...]:
-    """The stages with the budgets given by their names; `StoreError` of the store `path` for an unknown name."""
-    present = [stage.name for stage in stages]
-    for name in budget:
-        if name not in present:
-            raise StoreError(
-                f"{path}: no stage named '{name}' to give a budget to{nearest_or_all(name, present)}", path
-            )
-    return tuple(
-        dataclasses.replace(stage, budget=_changed(stage.budget, budget[stage.name])) if stage.name in budget else stage
-        for stage in stages
-    )
-
-
-def _changed(budget: Budget, given: int | timedelta) -> Budget:
-    if isinstance(given, timedelta):
-        return dataclasses.replace(budget, wall=given.total_seconds())
-    return dataclasses.replace(budget, evaluations=given)
-
-
-def _refuse_too_small(
-    study: StudyDefinition, problem: Problem, budget: Mapping[str, int | timedelta], path: Path
-) -> None:
-    """Raises `StoreError` of the store `path` for a given `budget` with which the solver of its stage cannot work."""
-    for stage in study.stages:
-        given, plugin = budget.get(stage.name), stage.solver.plugin
-        if isinstance(given, int) and plugin.has_minimum_budget:
-            least = int(stage.solver.build().minimum_budget(problem))
-            if given < least:
-                text = f"solver '{plugin.name}' of stage '{stage.name}' needs at least {least} evaluations, not {given}"
-                raise StoreError(f"{path}: {text}", path)
-
-
-def _refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None:
-    """Budgets that the store cannot go on with are refused before anything is written.
-
-    One below what its stage has asked for already; and another one than before of a stage that later ones start from,
-    when these have begun.
-    """
-    if not (path / "journal.db").exists():
-        return
-    kept = read_study(path)
-    before = {stage.name: stage.budget for stage in kept.stages}
-    grown = {stage.name for stage in study.stages if stage.budget != before.get(stage.name, stage.budget)}
-    if not grown or Problem.of(kept).digest != problem.digest:
-        return
-    with reading(path), contextlib.closing(JournalReader.read(path, problem)) as journal:
-        begun = {name for number, name in journal.stages().items() if journal.points(number)}
-        spent = {name: journal.spent(name) for name in grown}
-        asking = [s.name for s in study.stages if s.solver.plugin.wants_cheap(s.solver.settings)]
-        if problem.fidelity is not None and len(asking) == 1 and asking[0] in spent:
-            designs = {design for (design,) in journal.evaluations("design", "cheap")}
-            spent[asking[0]] += math.ceil(problem.fidelity.cost * len(designs) - ROUNDING)
-    for stage in study.stages:
-        least = spent.get(stage.name, 0)
-        if stage.budget.evaluations is not None and stage.budget.evaluations < least:
-            raise StoreError(
-                f"{path}: stage '{stage.name}' has asked for {least} designs already; give it a budget of {least} at"
-                f" least, not {stage.budget.evaluations}",
-                path,
-            )
-    for stage in study.stages:
-        origin = stage.start_from.stage if stage.start_from else None
-        if origin in grown and stage.name in begun:
-            raise StoreError(
-                f"{path}: stage '{stage.name}' starts from '{origin}' and has begun, so the budget of '{origin}' stays"
-                f" as it is; give '{stage.name}' a larger one, or begin a new study with start_from: {{store: ...}}",
-                path,
-            )
 
 
 def _known(store: Store, problem: Problem) -> Ledger:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from designopt.plugin import InvalidSetting, Quantity, closest, solver
-from designopt.problem import Evaluate, Outcomes, Problem
+from designopt.problem import Evaluate, Outcomes, Problem, figure_unit
 from designopt.space import Matrix
 
 #: Indices are refused when a smaller share of the blocks is complete: the rest no longer stands for the space.
@@ -310,12 +310,5 @@ def _series(problem: Problem, outcomes: Outcomes, outputs: list[str]) -> list[tu
         figure = outcomes.figures.get(name, np.full((len(outcomes), len(problem.scenarios)), np.nan))
         for s, scenario in enumerate(problem.scenarios):
             label = f"{name} · {scenario.name}" if len(problem.scenarios) > 1 else name
-            series.append((label, _unit_of(problem, name), np.where(missing, np.nan, figure[:, s])))
+            series.append((label, figure_unit(problem, name), np.where(missing, np.nan, figure[:, s])))
     return series
-
-
-def _unit_of(problem: Problem, name: str) -> str:
-    if name in problem.figures:
-        return problem.figures[name].plugin.unit
-    output = problem.model.plugin.outputs.get(name)
-    return output.quantity.unit if output is not None and output.quantity is not None else ""

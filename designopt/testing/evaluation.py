@@ -153,17 +153,3 @@ class InProcess(StageRun):
         finally:
             if batches is not None and len(batches) > before:
                 batches[before:] = [np.concatenate(batches[before:])]
-
-
-def prepared(use: Use[ModelPlugin]) -> Any:
-    """A model with its settings, its costly set-up done."""
-    model = use.build()
-    if use.plugin.has_prepare:
-        model.prepare()
-    return model
-
-
-def special(model: Any, plugin: ModelPlugin, scenario: Mapping[str, Any], seed: int | None) -> dict[str, Any]:
-    """What methods of a model take by name: what it prepares for the scenario, and random numbers of the seed."""
-    prepared = {"prepared": model.prepare_scenario(scenario)} if plugin.takes_prepared else {}
-    return prepared | ({"rng": np.random.default_rng(seed)} if plugin.takes_rng else {})

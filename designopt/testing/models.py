@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Use, with_declared
-from designopt.testing.evaluation import prepared, special
 
 
 def check_model(
@@ -42,7 +41,7 @@ def check_model(
     use = with_declared(Use(plugin, settings or {}))
     plugin = use.plugin
     cases = [(d, s) for d in designs for s in scenarios]
-    model = prepared(use)
+    model = _prepared(use)
     first, kept = [], []
     for case in cases:
         first.append(_answer(model, plugin, *case))
@@ -51,7 +50,7 @@ def check_model(
     for i in reversed(range(len(cases))):
         _check_same(plugin, cases[i], kept[i], first[i], "after others were evaluated: it shares its memory with them")
         _check_same(plugin, cases[i], kept[i], _answer(model, plugin, *cases[i]), "when it is asked again")
-        _check_same(plugin, cases[i], kept[i], _answer(prepared(use), plugin, *cases[i]), "in a new instance")
+        _check_same(plugin, cases[i], kept[i], _answer(_prepared(use), plugin, *cases[i]), "in a new instance")
         _check_gradient(plugin, model, cases[i], kept[i][0], gradient_tolerance)
     _check_batch(plugin, model, cases, kept, refused)
     for bad, expected in [(d, InvalidDesign) for d in refused] + [(d, Diverged) for d in diverging]:
@@ -104,7 +103,8 @@ def _check_batch(
 
 def _special(model: Any, plugin: ModelPlugin, scenario: Mapping[str, Any]) -> dict[str, Any]:
     """What the model takes by name; random numbers of the one seed with which it is tried."""
-    return special(model, plugin, scenario, 1)
+    prepared = {"prepared": model.prepare_scenario(scenario)} if plugin.takes_prepared else {}
+    return prepared | ({"rng": np.random.default_rng(1)} if plugin.takes_rng else {})
 
 
 def _check_gradient(
@@ -209,3 +209,11 @@ def _check_raises(plugin: ModelPlugin, model: Any, design: Any, scenario: Any, e
             f"it has to raise {expected.__name__}"
         ) from error
     raise AssertionError(f"{plugin.name} answers design {dict(design)}; it has to raise {expected.__name__}")
+
+
+def _prepared(use: Use[ModelPlugin]) -> Any:
+    """A model with its settings, its costly set-up done."""
+    model = use.build()
+    if use.plugin.has_prepare:
+        model.prepare()
+    return model

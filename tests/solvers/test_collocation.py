@@ -15,7 +15,7 @@ from scipy.optimize import minimize, minimize_scalar
 from designopt import define
 from designopt.plugin import load_file
 from designopt.problem import SolvedPrograms
-from designopt.solvers.collocation.solver import _compared
+from designopt.solvers.collocation.asked import compared
 from designopt.solvers.collocation.symbolic import symbolic
 from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
@@ -367,7 +367,7 @@ def test_evaluations_without_a_result_are_compared_with_nothing():
     # warnings are errors here: infinite and missing numbers are passed over in silence
     problem = SimpleNamespace(objectives=[SimpleNamespace(name="decay", sign=1.0)])
     outcomes = SimpleNamespace(objectives=np.array([[math.inf], [math.nan], [1.1], [1.0]]), violation=np.zeros(4))
-    ((kind, text),) = _compared(problem, outcomes, np.array([math.inf, 1.0, 1.0, 1.0]))
+    ((kind, text),) = compared(problem, outcomes, np.array([math.inf, 1.0, 1.0, 1.0]))
     assert kind == "objective_differs"
     assert text.startswith(
         "the model evaluates 'decay' of 1 of 4 optima otherwise than the program, at most 1.1 instead"

@@ -8,31 +8,26 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt.collocation import Options, ProblemError, Refinement
 from designopt.collocation.estimation.fitting import is_measured
 from designopt.collocation.postoptimal.directions import all_names
-from designopt.collocation.statement.margins import OF_COST
 from designopt.collocation.statement.scheme import SchemeName
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
-from designopt.problem import Evaluate, Outcomes, Problem, SolvedPrograms
+from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.collocation import sweep
-from designopt.solvers.collocation.controls import AS_STATED, Controls, RateLimits, SwitchSetting
+from designopt.solvers.collocation.asked import Asked, best, compared, verified
+from designopt.solvers.collocation.controls import Controls, RateLimits, SwitchSetting
 from designopt.solvers.collocation.margins import LimitMargins
 from designopt.solvers.collocation.programs import StudyPrograms
 from designopt.solvers.collocation.trajectory import StudyTrajectory, study_trajectory
 from designopt.space import Matrix
 
-#: Objectives of programs that differ by less than this, relative, are those of one optimum.
-SAME = 1e-6
 #: Settings that the options of a program may refuse.
 SETTINGS = ("form", "degree", "midpoint_control", "refine", "ipopt")
 #: Of the intervals of an estimate.
 USUAL_LEVEL = 0.95
-#: A larger relative difference between the objective of a program and the model's own value is reported.
-APART = 1e-4
 
 
 @dataclass(frozen=True)
@@ -242,16 +237,16 @@ class Collocation:
         asked = self._asked(problem, points, columns, rng)
         done = evaluate.programs(asked.X, asked.chains.tolist(), asked.seeds.tolist())
         counts = Counter(done.reasons).most_common()
-        best = _best(problem, asked, done, len(points))
-        if (text := _verified(asked, done)) is not None:
+        rows = best(problem, asked, done, len(points))
+        if (text := verified(asked, done)) is not None:
             evaluate.note("programs_differ", text)
-        rows = best[best >= 0]
+        rows = rows[rows >= 0]
         if len(rows):
             X = asked.X[rows].copy()
             for name, column in zip(study.released, columns, strict=True):
                 X[:, column] = done.figures[f"optimum({name})"][rows]
             outcomes = evaluate(X)
-            for kind, text in _compared(problem, outcomes, done.figures["program(objective)"][rows], study.controls):
+            for kind, text in compared(problem, outcomes, done.figures["program(objective)"][rows], study.controls):
                 evaluate.note(kind, text)
         ends = ", ".join(f"{count} {reason}" for reason, count in counts)
         return f"{len(done)} program{'s' if len(done) > 1 else ''}: {ends}"
@@ -265,7 +260,7 @@ class Collocation:
             else np.empty((0, dimension))
         )
 
-    def _asked(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> _Asked:
+    def _asked(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> Asked:
         """All programs: each point in its chain, then from other guesses, then cold those that are to be verified."""
         space, n = problem.space, len(points)
         numbers = np.arange(n)
@@ -286,95 +281,9 @@ class Collocation:
         chains = numbers // self.chain
         alone = chains[-1] + 1 + np.arange(len(everything) - n)
         cold = np.arange(len(everything)) >= len(everything) - len(verified)
-        return _Asked(everything, np.concatenate([chains, alone]), np.concatenate(seeds), np.concatenate(owners), cold)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """Programs row by row: where they begin, chains, seeds of perturbed guesses (0 for none), the point of the sweep
-    that they belong to, and whether they verify another one."""
-
-    X: Matrix
-    chains: NDArray[np.int64]
-    seeds: NDArray[np.int64]
-    owners: NDArray[np.int64]
-    cold: NDArray[np.bool_]
+        return Asked(everything, np.concatenate([chains, alone]), np.concatenate(seeds), np.concatenate(owners), cold)
 
 
 def _incomplete(problem: Problem) -> bool:
     """Whether values of scenarios are wrong, which has a message of its own: they are missing here."""
     return any(value is None for scenario in problem.scenarios for value in scenario.values.values())
-
-
-def _best(problem: Problem, asked: _Asked, done: SolvedPrograms, points: int) -> NDArray[np.int64]:
-    """For each point the row of its best program, the first of equals; -1 where none was solved."""
-    sign = problem.objectives[0].sign
-    values = sign * done.figures.get("program(objective)", np.full(len(done), np.nan))
-    values = values + done.figures.get("program(rate_penalty)", 0.0) + done.figures.get(OF_COST, 0.0)
-    best = np.full(points, -1)
-    for row in np.flatnonzero(done.ok & np.isfinite(values)).tolist():
-        point = asked.owners[row]
-        known = best[point]
-        if known < 0 or values[row] < values[known] - SAME * max(abs(values[known]), 1e-300):
-            best[point] = row
-    return best
-
-
-def _verified(asked: _Asked, done: SolvedPrograms) -> str | None:
-    """What solving some points cold showed, if anything."""
-    rows = np.flatnonzero(asked.cold)
-    if not len(rows) or "program(objective)" not in done.figures:
-        return None
-    values = done.figures["program(objective)"]
-    first = asked.owners[rows]  # the rows of the points in their chains are the points' own numbers
-    size = np.maximum(np.maximum(np.abs(values[rows]), np.abs(values[first])), 1e-300)
-    apart = np.where(done.ok[rows] & done.ok[first], np.abs(values[rows] - values[first]) / size, 0.0)
-    one = done.ok[rows] != done.ok[first]
-    other = (apart > SAME) | one
-    if not other.any():
-        return None
-    how = [f"objectives differ by up to {apart.max():.2g}, relative"] if (apart > SAME).any() else []
-    how += (
-        [f"{int(one.sum())} {'was' if one.sum() == 1 else 'were'} solved in one of the two ways only"]
-        if one.any()
-        else []
-    )
-    return (
-        f"{int(other.sum())} of {len(rows)} points that were solved cold as well ended elsewhere ({'; '.join(how)}):"
-        " there are several local optima; try starts, or shorter chains"
-    )
-
-
-def _compared(
-    problem: Problem, outcomes: Outcomes, objectives: Matrix, controls: Controls = AS_STATED
-) -> list[tuple[str, str]]:
-    """What the model's own evaluation of the optima says otherwise than their programs: kinds and texts of events."""
-    objective = problem.objectives[0]
-    found = []
-    own = objective.sign * outcomes.objectives[:, 0]
-    known = np.isfinite(own) & np.isfinite(objectives)
-    with np.errstate(invalid="ignore"):  # what has no result is infinite or not a number
-        size, difference = np.maximum(np.maximum(np.abs(own), np.abs(objectives)), 1e-300), np.abs(own - objectives)
-    apart = np.zeros(len(own))
-    apart[known] = difference[known] / size[known]
-    if (apart > APART).any():
-        worst = int(apart.argmax())
-        text = (
-            f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(own))} otherwise than"
-            f" the program, at most {own[worst]:.6g} instead of {objectives[worst]:.6g}: refine the mesh; or one of the"
-            " two ended in another local optimum, or the model's motions minimise something else than the study"
-        )
-        if controls:
-            text += "; the solver's 'rates', 'held' and 'switches' are not those of the model's own motions"
-        found.append(("objective_differs", text))
-    if (broken := known & (outcomes.violation > 0.0)).any():
-        text = (
-            f"the model's own evaluation of {_counted(int(broken.sum()), len(own))} passes limits that the program"
-            f" keeps, by up to {outcomes.violation[broken].max():.2g} of their size: refine the mesh or raise 'margin'"
-        )
-        found.append(("limits_differ", text))
-    return found
-
-
-def _counted(some: int, total: int) -> str:
-    return "the optimum" if total == 1 else f"{some} of {total} optima"

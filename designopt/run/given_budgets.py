@@ -1,0 +1,89 @@
+"""Budgets that are given when a run begins or goes on, in place of those that the study says."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from designopt.problem import Problem
+from designopt.run.budget import ROUNDING
+from designopt.store.errors import StoreError, reading
+from designopt.store.folder import read_study
+from designopt.store.journal.reader import JournalReader
+from designopt.study.language.findings import nearest_or_all
+from designopt.study.study import Budget, Stage, StudyDefinition
+
+
+def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta], path: Path) -> tuple[Stage, ...]:
+    """The stages with the budgets given by their names; `StoreError` of the store `path` for an unknown name."""
+    present = [stage.name for stage in stages]
+    for name in budget:
+        if name not in present:
+            raise StoreError(
+                f"{path}: no stage named '{name}' to give a budget to{nearest_or_all(name, present)}", path
+            )
+    return tuple(
+        dataclasses.replace(stage, budget=_changed(stage.budget, budget[stage.name])) if stage.name in budget else stage
+        for stage in stages
+    )
+
+
+def _changed(budget: Budget, given: int | timedelta) -> Budget:
+    if isinstance(given, timedelta):
+        return dataclasses.replace(budget, wall=given.total_seconds())
+    return dataclasses.replace(budget, evaluations=given)
+
+
+def refuse_too_small(
+    study: StudyDefinition, problem: Problem, budget: Mapping[str, int | timedelta], path: Path
+) -> None:
+    """Raises `StoreError` of the store `path` for a given `budget` with which the solver of its stage cannot work."""
+    for stage in study.stages:
+        given, plugin = budget.get(stage.name), stage.solver.plugin
+        if isinstance(given, int) and plugin.has_minimum_budget:
+            least = int(stage.solver.build().minimum_budget(problem))
+            if given < least:
+                text = f"solver '{plugin.name}' of stage '{stage.name}' needs at least {least} evaluations, not {given}"
+                raise StoreError(f"{path}: {text}", path)
+
+
+def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None:
+    """Budgets that the store cannot go on with are refused before anything is written.
+
+    One below what its stage has asked for already; and another one than before of a stage that later ones start from,
+    when these have begun.
+    """
+    if not (path / "journal.db").exists():
+        return
+    kept = read_study(path)
+    before = {stage.name: stage.budget for stage in kept.stages}
+    grown = {stage.name for stage in study.stages if stage.budget != before.get(stage.name, stage.budget)}
+    if not grown or Problem.of(kept).digest != problem.digest:
+        return
+    with reading(path), contextlib.closing(JournalReader.read(path, problem)) as journal:
+        begun = {name for number, name in journal.stages().items() if journal.points(number)}
+        spent = {name: journal.spent(name) for name in grown}
+        asking = [s.name for s in study.stages if s.solver.plugin.wants_cheap(s.solver.settings)]
+        if problem.fidelity is not None and len(asking) == 1 and asking[0] in spent:
+            designs = {design for (design,) in journal.evaluations("design", "cheap")}
+            spent[asking[0]] += math.ceil(problem.fidelity.cost * len(designs) - ROUNDING)
+    for stage in study.stages:
+        least = spent.get(stage.name, 0)
+        if stage.budget.evaluations is not None and stage.budget.evaluations < least:
+            raise StoreError(
+                f"{path}: stage '{stage.name}' has asked for {least} designs already; give it a budget of {least} at"
+                f" least, not {stage.budget.evaluations}",
+                path,
+            )
+    for stage in study.stages:
+        origin = stage.start_from.stage if stage.start_from else None
+        if origin in grown and stage.name in begun:
+            raise StoreError(
+                f"{path}: stage '{stage.name}' starts from '{origin}' and has begun, so the budget of '{origin}' stays"
+                f" as it is; give '{stage.name}' a larger one, or begin a new study with start_from: {{store: ...}}",
+                path,
+            )

@@ -1,0 +1,104 @@
+"""Programs that the solver asks for, and what came of them: the best ones, and whether others say the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designopt.collocation.statement.margins import OF_COST
+from designopt.problem import Outcomes, Problem, SolvedPrograms
+from designopt.solvers.collocation.controls import AS_STATED, Controls
+from designopt.space import Matrix
+
+#: Objectives of programs that differ by less than this, relative, are those of one optimum.
+SAME = 1e-6
+#: A larger relative difference between the objective of a program and the model's own value is reported.
+APART = 1e-4
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Programs row by row: where they begin, chains, seeds of perturbed guesses (0 for none), the point of the sweep
+    that they belong to, and whether they verify another one."""
+
+    X: Matrix
+    chains: NDArray[np.int64]
+    seeds: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    cold: NDArray[np.bool_]
+
+
+def best(problem: Problem, asked: Asked, done: SolvedPrograms, points: int) -> NDArray[np.int64]:
+    """For each point the row of its best program, the first of equals; -1 where none was solved."""
+    sign = problem.objectives[0].sign
+    values = sign * done.figures.get("program(objective)", np.full(len(done), np.nan))
+    values = values + done.figures.get("program(rate_penalty)", 0.0) + done.figures.get(OF_COST, 0.0)
+    best = np.full(points, -1)
+    for row in np.flatnonzero(done.ok & np.isfinite(values)).tolist():
+        point = asked.owners[row]
+        known = best[point]
+        if known < 0 or values[row] < values[known] - SAME * max(abs(values[known]), 1e-300):
+            best[point] = row
+    return best
+
+
+def verified(asked: Asked, done: SolvedPrograms) -> str | None:
+    """What solving some points cold showed, if anything."""
+    rows = np.flatnonzero(asked.cold)
+    if not len(rows) or "program(objective)" not in done.figures:
+        return None
+    values = done.figures["program(objective)"]
+    first = asked.owners[rows]  # the rows of the points in their chains are the points' own numbers
+    size = np.maximum(np.maximum(np.abs(values[rows]), np.abs(values[first])), 1e-300)
+    apart = np.where(done.ok[rows] & done.ok[first], np.abs(values[rows] - values[first]) / size, 0.0)
+    one = done.ok[rows] != done.ok[first]
+    other = (apart > SAME) | one
+    if not other.any():
+        return None
+    how = [f"objectives differ by up to {apart.max():.2g}, relative"] if (apart > SAME).any() else []
+    how += (
+        [f"{int(one.sum())} {'was' if one.sum() == 1 else 'were'} solved in one of the two ways only"]
+        if one.any()
+        else []
+    )
+    return (
+        f"{int(other.sum())} of {len(rows)} points that were solved cold as well ended elsewhere ({'; '.join(how)}):"
+        " there are several local optima; try starts, or shorter chains"
+    )
+
+
+def compared(
+    problem: Problem, outcomes: Outcomes, objectives: Matrix, controls: Controls = AS_STATED
+) -> list[tuple[str, str]]:
+    """What the model's own evaluation of the optima says otherwise than their programs: kinds and texts of events."""
+    objective = problem.objectives[0]
+    found = []
+    own = objective.sign * outcomes.objectives[:, 0]
+    known = np.isfinite(own) & np.isfinite(objectives)
+    with np.errstate(invalid="ignore"):  # what has no result is infinite or not a number
+        size, difference = np.maximum(np.maximum(np.abs(own), np.abs(objectives)), 1e-300), np.abs(own - objectives)
+    apart = np.zeros(len(own))
+    apart[known] = difference[known] / size[known]
+    if (apart > APART).any():
+        worst = int(apart.argmax())
+        text = (
+            f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(own))} otherwise than"
+            f" the program, at most {own[worst]:.6g} instead of {objectives[worst]:.6g}: refine the mesh; or one of the"
+            " two ended in another local optimum, or the model's motions minimise something else than the study"
+        )
+        if controls:
+            text += "; the solver's 'rates', 'held' and 'switches' are not those of the model's own motions"
+        found.append(("objective_differs", text))
+    if (broken := known & (outcomes.violation > 0.0)).any():
+        text = (
+            f"the model's own evaluation of {_counted(int(broken.sum()), len(own))} passes limits that the program"
+            f" keeps, by up to {outcomes.violation[broken].max():.2g} of their size: refine the mesh or raise 'margin'"
+        )
+        found.append(("limits_differ", text))
+    return found
+
+
+def _counted(some: int, total: int) -> str:
+    return "the optimum" if total == 1 else f"{some} of {total} optima"
