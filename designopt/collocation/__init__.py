@@ -22,24 +22,16 @@ from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked, solve
 from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
+from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.margins import with_margins
 from designopt.collocation.statement.options import Options, Refinement
 from designopt.collocation.statement.peaks import with_peaks
-from designopt.collocation.statement.problem import (
-    Constraint,
-    Ends,
-    Integral,
-    Peak,
-    Phase,
-    ProblemError,
-    Samples,
-    Symbols,
-    TrajectoryProblem,
-    periodic,
-)
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem, periodic
 from designopt.collocation.statement.rates import Rate, with_rates
 from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.symbols import Ends, Symbols
+from designopt.collocation.statement.terms import Constraint, Integral, Peak, Samples
 from designopt.collocation.switching.solve_switched import Switch, Switched, solve_switched
 from designopt.collocation.switching.sum_up import sum_up, sum_up_one_of
 from designopt.collocation.transcription.mesh.mesh import Mesh

@@ -19,7 +19,7 @@ from designopt.collocation import (
     TrajectoryProblem,
     solve_design,
 )
-from designopt.collocation.statement.problem import Symbols
+from designopt.collocation.statement.symbols import Symbols
 from designopt.dynamics.rows import Rows, outputs_over
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca

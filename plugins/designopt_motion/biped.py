@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Constraint, Integral, Options, Phase, Solution, TrajectoryProblem, solve_design
-from designopt.collocation.statement.problem import Ends, Symbols, periodic
+from designopt.collocation.statement.problem import periodic
+from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.dynamics.rows import Rows, outputs_over
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca

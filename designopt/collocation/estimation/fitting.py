@@ -11,16 +11,11 @@ from numpy.typing import NDArray
 
 from designopt.collocation.estimation.measurements import Measurements
 from designopt.collocation.statement.checks import check_known
+from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess, Sampled
-from designopt.collocation.statement.problem import (
-    Ends,
-    Integral,
-    Phase,
-    ProblemError,
-    Samples,
-    Symbols,
-    TrajectoryProblem,
-)
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.symbols import Ends, Symbols
+from designopt.collocation.statement.terms import Integral, Samples
 from designopt.lazy import casadi as ca
 
 Vector = NDArray[np.float64]

@@ -9,14 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import (
-    Constraint,
-    Continued,
-    Integral,
-    Phase,
-    ProblemError,
-    TrajectoryProblem,
-)
+from designopt.collocation.statement.given import ProblemError
+from designopt.collocation.statement.problem import Continued, Phase, TrajectoryProblem
+from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal

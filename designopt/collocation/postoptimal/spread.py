@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.collocation.postoptimal.sensitivities import Sensitivities
-from designopt.collocation.statement.problem import ProblemError
+from designopt.collocation.statement.given import ProblemError
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

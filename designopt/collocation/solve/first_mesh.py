@@ -12,7 +12,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import Phase, ProblemError
+from designopt.collocation.statement.given import ProblemError
+from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.scheme import Scheme
 from designopt.collocation.transcription.mesh.delays import SAME, share
 from designopt.collocation.transcription.mesh.mesh import Mesh

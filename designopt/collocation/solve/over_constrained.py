@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import TrajectoryProblem, ends, is_added
+from designopt.collocation.statement.given import ends
+from designopt.collocation.statement.problem import TrajectoryProblem, is_added
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 

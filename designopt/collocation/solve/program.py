@@ -33,9 +33,10 @@ from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear
 from designopt.collocation.solve.outcomes import with_message
 from designopt.collocation.solve.over_constrained import equations, free_variables, over_constrained, without_idle_rows
 from designopt.collocation.solve.search import End, Search
+from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
-from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
+from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
 from designopt.collocation.transcription.functions.compiled import with_compiled
 from designopt.collocation.transcription.functions.functions import ProblemFunctions, state

@@ -8,14 +8,9 @@ from numbers import Real
 from typing import Any
 
 from designopt.collocation.statement.delay import Delay
-from designopt.collocation.statement.problem import (
-    Constraint,
-    Integral,
-    Phase,
-    ProblemError,
-    TrajectoryProblem,
-    ends,
-)
+from designopt.collocation.statement.given import ProblemError, ends
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import Variable
 

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from designopt.collocation.statement.problem import ProblemError, stated_table
+from designopt.collocation.statement.given import ProblemError, stated_table
 
 Vector = NDArray[np.float64]
 

@@ -9,16 +9,10 @@ from numbers import Real
 from typing import Any
 
 from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.problem import (
-    Constraint,
-    Continued,
-    Ends,
-    EndVariables,
-    ProblemError,
-    TrajectoryProblem,
-    ends,
-    is_added,
-)
+from designopt.collocation.statement.given import ProblemError, ends
+from designopt.collocation.statement.problem import Continued, TrajectoryProblem, is_added
+from designopt.collocation.statement.symbols import Ends, EndVariables
+from designopt.collocation.statement.terms import Constraint
 from designopt.lazy import casadi as ca
 
 

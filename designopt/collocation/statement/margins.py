@@ -14,16 +14,11 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
+from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.margin_checks import check_margins, unlinked
-from designopt.collocation.statement.problem import (
-    Constraint,
-    Ends,
-    Integral,
-    Phase,
-    ProblemError,
-    Symbols,
-    TrajectoryProblem,
-)
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.symbols import Ends, Symbols
+from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.dynamics.system import ARGUMENTS, System, Variable
 from designopt.lazy import casadi as ca
 

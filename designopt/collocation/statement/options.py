@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Literal
 
-from designopt.collocation.statement.problem import ProblemError, TrajectoryProblem
+from designopt.collocation.statement.given import ProblemError
+from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import DEGREES, SCHEMES, Scheme, SchemeName
 
 #: Asked for a smaller error than this, the automatic choice is a Radau scheme of higher degree.

@@ -8,218 +8,19 @@ variables, unknown rates, parameters, data and outputs of the phase's system, an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral as Whole
-from numbers import Real
 from reprlib import repr as short
-from typing import Any, Literal
-
-import numpy as np
+from typing import Any
 
 from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
+from designopt.collocation.statement.given import Box, ProblemError, ends, stated_box, stated_held, stated_table
+from designopt.collocation.statement.symbols import Ends
+from designopt.collocation.statement.terms import Constraint, Integral, Peak
 from designopt.collocation.statement.vectors import spread, spread_data
-from designopt.dynamics.system import System, Variable, Vector
+from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
-
-#: A value that is fixed, or the range in which it is free.
-Box = float | tuple[float, float]
-
-
-class ProblemError(ValueError):
-    """A statement that cannot be solved as it stands: `status` as in `Status`, `where` the field it is about."""
-
-    def __init__(self, status: str, where: str, message: str) -> None:
-        super().__init__(f"{where}: {message}")
-        self.status = status
-        self.where = where
-
-
-def stated_table(where: str, given: Any) -> Any:
-    """The mapping that was `given`, an empty one for None. Raises `ProblemError` (bad_statement) for anything else."""
-    if given is None:
-        return {}
-    if not isinstance(given, Mapping):
-        text = f"is {short(given)}: give a mapping by names, as {{name: ...}}, or leave it out"
-        raise ProblemError("bad_statement", where, text)
-    return given
-
-
-class Named(Mapping[str, Any]):
-    """Entries by name; a name that is not there is named together with those that are."""
-
-    def __init__(self, named: Mapping[str, Any], what: str = "entry") -> None:
-        self._named, self._what = named, what
-
-    def __getitem__(self, name: str) -> Any:
-        try:
-            return self._named[name]
-        except KeyError:
-            there = ", ".join(self._named) or "none"
-            raise KeyError(f"there is no {self._what} '{name}'; there are {there}") from None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._named)
-
-    def __len__(self) -> int:
-        return len(self._named)
-
-
-class Symbols(Named):
-    """Named scalar expressions of a point in time; `time` is its own (s)."""
-
-    def __init__(self, named: Mapping[str, Any], time: Any, what: str = "variable") -> None:
-        super().__init__(named, what)
-        self.time = time
-
-
-class EndVariables(Symbols):
-    """The states at an end of a phase, and by their names also its controls, algebraic variables and unknown rates.
-
-    A scheme without a point at the left end of a phase (`radau`) gets one there when the problem names one of these:
-    the equations and path constraints hold there too, and controls are those of the polynomial of the first interval.
-    """
-
-    def __init__(self, named: Mapping[str, Any], time: Any, states: Sequence[str], vectors: Sequence[Vector]) -> None:
-        super().__init__({**named, **stacked(named, vectors)}, time)
-        self._states = tuple(states)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._states)
-
-    def __len__(self) -> int:
-        return len(self._states)
-
-
-def stacked(named: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
-    """The columns of those `vectors` whose components are all among the `named` expressions, by their names."""
-    return {v.name: ca.vertcat(*(named[n] for n in v.names)) for v in vectors if all(n in named for n in v.names)}
-
-
-@dataclass(frozen=True)
-class PhaseEnds:
-    """What is known of a phase at its ends: variables, times, integrals, and the data that are numbers."""
-
-    initial: EndVariables
-    final: EndVariables
-    t0: Any
-    tf: Any
-    integral: Mapping[str, Any]
-    data: Mapping[str, Any]
-
-    @property
-    def duration(self) -> Any:
-        """tf - t0."""
-        return self.tf - self.t0
-
-
-class Ends:
-    """The ends of all phases: ``e.phase["flight"].final["height"]``, and parameters ``e["stiffness"]``.
-
-    Of a problem with one phase `initial`, `final`, `t0`, `tf`, `duration`, `integral` and `data` are that one's.
-    """
-
-    def __init__(self, phases: Mapping[str, PhaseEnds], parameters: Mapping[str, Any]) -> None:
-        self.phase = phases
-        self.parameters = parameters
-
-    def __getitem__(self, name: str) -> Any:
-        return self.parameters[name]
-
-    def __getattr__(self, name: str) -> Any:
-        phases = self.__dict__.get("phase", {})
-        if name.startswith("_") or len(phases) != 1:
-            raise AttributeError(f"there are several phases: say which, e.phase[...].{name}")
-        return getattr(next(iter(phases.values())), name)
-
-
-def _check_limits(low: object, high: object) -> None:
-    for name, limit in (("low", low), ("high", high)):
-        if not isinstance(limit, Real):
-            raise ValueError(f"{name} is {limit!r}: give a number, an infinite one where there is no limit")
-
-
-@dataclass(frozen=True, eq=False)
-class Samples:
-    """Given `times` (n,) of a phase: in s, or fractions 0..1 of it (`of_duration`), which free ends need.
-
-    `data` are numbers (n,) of each sample, such as what was measured, by names that functions of the samples may use
-    beside those of the phase. They may change from solve to solve, the times may not. Raises `ValueError` for arrays
-    that make no sense.
-    """
-
-    times: Any
-    data: Mapping[str, Any] = field(default_factory=dict)
-    of_duration: bool = False
-
-    def __post_init__(self) -> None:
-        times = np.atleast_1d(np.asarray(self.times, float))
-        if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
-            raise ValueError("times of samples are a row of finite numbers, one at least")
-        data = {name: np.asarray(given, float) for name, given in self.data.items()}
-        for name, values in data.items():
-            if values.shape not in ((), times.shape) or not np.isfinite(values).all():
-                raise ValueError(f"{name}: {len(times)} finite numbers are needed, as many as there are times, or one")
-        object.__setattr__(self, "times", times)
-        object.__setattr__(self, "data", data)
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """``low <= value(symbols) <= high``; equal ends make an equality. `value` gives a scalar or a column.
-
-    As a path constraint `value` takes `Symbols`, between ends it takes `Ends`; one of `Phase.samples` holds `at` these.
-    `unit` is that of the value and limits.
-    """
-
-    value: Callable[[Any], Any]
-    low: float = -math.inf
-    high: float = math.inf
-    unit: str = ""
-    at: Samples | None = None
-
-    def __post_init__(self) -> None:
-        _check_limits(self.low, self.high)
-
-
-@dataclass(frozen=True)
-class Integral:
-    """The integral of `value(symbols)` over a phase; with finite limits it is a constraint. `unit` is its own.
-
-    `at` samples it is the sum of their values instead.
-    """
-
-    value: Callable[[Symbols], Any]
-    low: float = -math.inf
-    high: float = math.inf
-    unit: str = ""
-    at: Samples | None = None
-
-    def __post_init__(self) -> None:
-        _check_limits(self.low, self.high)
-
-
-@dataclass(frozen=True)
-class Peak:
-    """The largest value of `value(symbols)` on the way of a `phase`, the smallest, or the largest `size`, by `of`.
-
-    It is looked for `at` samples, at all collocation points without any. A figure that a problem may take in
-    (`with_peaks`, which names its `state`). `unit` is that of the value. Raises `ValueError` for another word.
-    """
-
-    value: Callable[[Symbols], Any]
-    of: Literal["largest", "smallest", "size"] = "largest"
-    unit: str = ""
-    phase: str = "motion"
-    at: Samples | None = None
-    state: str = ""
-
-    def __post_init__(self) -> None:
-        if self.of not in (known := ("largest", "smallest", "size")):
-            raise ValueError(f"a peak of {self.of!r}: one of {', '.join(known)}")
-
 
 #: What a phase, and a problem, state by names.
 PHASE_TABLES = ("bounds", "initial", "final", "path", "integrals", "data", "guess", "held", "samples", "delays")
@@ -282,13 +83,13 @@ class Phase:
             except (ValueError, KeyError) as error:
                 raise ProblemError("bad_bounds", f"{self.name}: {name}", str(error.args[0])) from error
             object.__setattr__(self, name, stated)
-        object.__setattr__(self, "held", {name: _stated_held(given) for name, given in self.held.items()})
+        object.__setattr__(self, "held", {name: stated_held(given) for name, given in self.held.items()})
         for name in ("t0", "tf"):
             if name == "tf" or self.t0 is not None:
-                object.__setattr__(self, name, _stated_box(f"{self.name}: {name}", getattr(self, name)))
+                object.__setattr__(self, name, stated_box(f"{self.name}: {name}", getattr(self, name)))
         for side in ("bounds", "initial", "final"):
             given = getattr(self, side).items()
-            stated = {name: _stated_box(f"{self.name}: {side}.{name}", box) for name, box in given}
+            stated = {name: stated_box(f"{self.name}: {side}.{name}", box) for name, box in given}
             if side == "bounds":
                 stated = {name: ends(box) for name, box in stated.items()}
             object.__setattr__(self, side, stated)
@@ -366,7 +167,7 @@ class TrajectoryProblem:
                 object.__setattr__(self, table, spread(getattr(self, table), vectors, pair=pair))
             except ValueError as error:
                 raise ProblemError("bad_bounds", table, str(error)) from error
-        stated = {name: _stated_box(f"parameters.{name}", box) for name, box in self.parameters.items()}
+        stated = {name: stated_box(f"parameters.{name}", box) for name, box in self.parameters.items()}
         object.__setattr__(self, "parameters", stated)
         phases: list[Phase] = []
         begins: list[tuple[float, float]] = []
@@ -413,30 +214,6 @@ def _held_at_ends(phase: Phase) -> Iterator[tuple[str, Constraint]]:
                     f"{side} {name} of {phase.name}",
                     Constraint(EndValue(phase.name, side, name), *ends(box), units[name]),
                 )
-
-
-def ends(box: Box) -> tuple[float, float]:
-    """Lower and upper end of a box."""
-    low, high = box if isinstance(box, tuple) else (box, box)
-    return float(low), float(high)
-
-
-def _stated_held(given: Any) -> Any:
-    """A number of pieces, or the values on them as a tuple; what is neither is left to the check of the statement."""
-    if isinstance(given, Whole) and not isinstance(given, bool):
-        return int(given)
-    is_row = isinstance(given, tuple | list) or getattr(given, "ndim", 0) == 1
-    return tuple(float(v) if isinstance(v, Real) else v for v in given) if is_row else given
-
-
-def _stated_box(where: str, given: Any) -> Box:
-    """A box as it was given, with two numbers of any kind as a tuple. Raises `ProblemError` (bad_bounds)."""
-    if isinstance(given, Real):
-        return given if isinstance(given, float) else float(given)
-    pair = list(given) if isinstance(given, tuple | list) or getattr(given, "ndim", 0) == 1 else []
-    if len(pair) != 2 or not all(isinstance(end, Real) for end in pair):
-        raise ProblemError("bad_bounds", where, f"is {given!r}: give a number or a range, (low, high)")
-    return float(pair[0]), float(pair[1])
 
 
 def periodic(

@@ -12,7 +12,10 @@ import numpy as np
 
 from designopt.collocation.statement.augmented import augmented
 from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.problem import Ends, Integral, Phase, ProblemError, TrajectoryProblem
+from designopt.collocation.statement.given import ProblemError
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.symbols import Ends
+from designopt.collocation.statement.terms import Integral
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 

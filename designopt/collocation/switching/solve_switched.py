@@ -13,17 +13,12 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solve.solve import solve
 from designopt.collocation.statement.checks import check_known
+from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
-from designopt.collocation.statement.problem import (
-    Constraint,
-    Phase,
-    ProblemError,
-    Samples,
-    Symbols,
-    TrajectoryProblem,
-    ends,
-)
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.symbols import Symbols
+from designopt.collocation.statement.terms import Constraint, Samples
 from designopt.collocation.switching.sum_up import deviation, sum_up, sum_up_one_of
 
 Vector = NDArray[np.float64]

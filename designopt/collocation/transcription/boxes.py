@@ -9,16 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.problem import (
-    Box,
-    Duration,
-    EndValue,
-    Phase,
-    ProblemError,
-    TrajectoryProblem,
-    ends,
-    is_added,
-)
+from designopt.collocation.statement.given import Box, ProblemError, ends
+from designopt.collocation.statement.problem import Duration, EndValue, Phase, TrajectoryProblem, is_added
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import share, stencil
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import ProblemError
+from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import stencil
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout

@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from designopt.aggregations import TIMES
-from designopt.collocation.statement.problem import Constraint, Ends, TrajectoryProblem
+from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.symbols import Ends
+from designopt.collocation.statement.terms import Constraint
 from designopt.dynamics.system import Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting

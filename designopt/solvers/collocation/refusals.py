@@ -13,7 +13,8 @@ from designopt.study.language import units
 from designopt.study.study import Objective, StudyConstraint
 
 if TYPE_CHECKING:
-    from designopt.collocation.statement.problem import Peak, TrajectoryProblem
+    from designopt.collocation.statement.problem import TrajectoryProblem
+    from designopt.collocation.statement.terms import Peak
 
 #: Ways of putting scenarios together that have a smooth program.
 OVER = ("nominal", "mean", "worst", "mean_plus_deviation")

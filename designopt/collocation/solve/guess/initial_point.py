@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from designopt.collocation.solve.guess.first_values import algebraic_values, unknown_rates
 from designopt.collocation.statement.checks import check_known
+from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
-from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, ends
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import stencil

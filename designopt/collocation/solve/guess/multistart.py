@@ -14,8 +14,9 @@ from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
+from designopt.collocation.statement.given import Box, ProblemError, ends
 from designopt.collocation.statement.guess import Guess, Sampled
-from designopt.collocation.statement.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.transcription.scaling import WIDEST
 
 Vector = NDArray[np.float64]

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.verification.equations import data_at, explicit_rates
 from designopt.collocation.solution.verification.integrate import integrate
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
+from designopt.collocation.statement.given import Box, ProblemError, ends
 from designopt.collocation.statement.guess import Guess, Sampled
-from designopt.collocation.statement.problem import Box, Phase, ProblemError, TrajectoryProblem, ends
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.dynamics.system import Variable
 
 Vector = NDArray[np.float64]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import Ends, EndVariables, Named, PhaseEnds, TrajectoryProblem, stacked
+from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.symbols import Ends, EndVariables, Named, PhaseEnds, stacked
 from designopt.collocation.transcription.entries import stretch
 from designopt.collocation.transcription.mesh.layout import Layout
 from designopt.collocation.transcription.mesh.points import CollocationPoint, column, nonzeros, stated

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import Phase, ProblemError, TrajectoryProblem, is_added
+from designopt.collocation.statement.given import ProblemError
+from designopt.collocation.statement.problem import Phase, TrajectoryProblem, is_added
 from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.points import CollocationPoint

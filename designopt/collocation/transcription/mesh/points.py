@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import Phase, ProblemError, Symbols, ends, stacked
+from designopt.collocation.statement.given import ProblemError, ends
+from designopt.collocation.statement.problem import Phase
+from designopt.collocation.statement.symbols import Symbols, stacked
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 

@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.problem import Phase, ProblemError, Samples, Symbols, ends
+from designopt.collocation.statement.given import ProblemError, ends
+from designopt.collocation.statement.problem import Phase
+from designopt.collocation.statement.symbols import Symbols
+from designopt.collocation.statement.terms import Samples
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import CollocationPoint, column, nonzeros, stated
 from designopt.dynamics.signals import Signal

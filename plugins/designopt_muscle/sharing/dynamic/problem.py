@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Constraint, Integral, Mesh, Phase, Signal, TrajectoryProblem
-from designopt.collocation.statement.problem import Box, ends
+from designopt.collocation.statement.given import Box, ends
 from designopt.collocation.statement.scheme import SCHEMES, SchemeName
 from designopt.lazy import casadi as ca
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.collocation import Guess, Options, Program
-from designopt.collocation.statement.problem import Box
+from designopt.collocation.statement.given import Box
 from designopt.collocation.statement.scheme import SchemeName
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.dynamic.first import guess_of, static_sharing

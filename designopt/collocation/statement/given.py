@@ -1,0 +1,55 @@
+"""What is given in a statement, as its fields keep it; and the error where it cannot be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral as Whole
+from numbers import Real
+from reprlib import repr as short
+from typing import Any
+
+#: A value that is fixed, or the range in which it is free.
+Box = float | tuple[float, float]
+
+
+class ProblemError(ValueError):
+    """A statement that cannot be solved as it stands: `status` as in `Status`, `where` the field it is about."""
+
+    def __init__(self, status: str, where: str, message: str) -> None:
+        super().__init__(f"{where}: {message}")
+        self.status = status
+        self.where = where
+
+
+def stated_table(where: str, given: Any) -> Any:
+    """The mapping that was `given`, an empty one for None. Raises `ProblemError` (bad_statement) for anything else."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        text = f"is {short(given)}: give a mapping by names, as {{name: ...}}, or leave it out"
+        raise ProblemError("bad_statement", where, text)
+    return given
+
+
+def ends(box: Box) -> tuple[float, float]:
+    """Lower and upper end of a box."""
+    low, high = box if isinstance(box, tuple) else (box, box)
+    return float(low), float(high)
+
+
+def stated_held(given: Any) -> Any:
+    """A number of pieces, or the values on them as a tuple; what is neither is left to the check of the statement."""
+    if isinstance(given, Whole) and not isinstance(given, bool):
+        return int(given)
+    is_row = isinstance(given, tuple | list) or getattr(given, "ndim", 0) == 1
+    return tuple(float(v) if isinstance(v, Real) else v for v in given) if is_row else given
+
+
+def stated_box(where: str, given: Any) -> Box:
+    """A box as it was given, with two numbers of any kind as a tuple. Raises `ProblemError` (bad_bounds)."""
+    if isinstance(given, Real):
+        return given if isinstance(given, float) else float(given)
+    pair = list(given) if isinstance(given, tuple | list) or getattr(given, "ndim", 0) == 1 else []
+    if len(pair) != 2 or not all(isinstance(end, Real) for end in pair):
+        raise ProblemError("bad_bounds", where, f"is {given!r}: give a number or a range, (low, high)")
+    return float(pair[0]), float(pair[1])

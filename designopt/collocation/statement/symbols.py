@@ -1,0 +1,98 @@
+"""What the functions of a statement are given: named symbols on the way, and at the ends of phases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from designopt.dynamics.system import Vector
+from designopt.lazy import casadi as ca
+
+
+class Named(Mapping[str, Any]):
+    """Entries by name; a name that is not there is named together with those that are."""
+
+    def __init__(self, named: Mapping[str, Any], what: str = "entry") -> None:
+        self._named, self._what = named, what
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self._named[name]
+        except KeyError:
+            there = ", ".join(self._named) or "none"
+            raise KeyError(f"there is no {self._what} '{name}'; there are {there}") from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._named)
+
+    def __len__(self) -> int:
+        return len(self._named)
+
+
+class Symbols(Named):
+    """Named scalar expressions of a point in time; `time` is its own (s)."""
+
+    def __init__(self, named: Mapping[str, Any], time: Any, what: str = "variable") -> None:
+        super().__init__(named, what)
+        self.time = time
+
+
+class EndVariables(Symbols):
+    """The states at an end of a phase, and by their names also its controls, algebraic variables and unknown rates.
+
+    A scheme without a point at the left end of a phase (`radau`) gets one there when the problem names one of these:
+    the equations and path constraints hold there too, and controls are those of the polynomial of the first interval.
+    """
+
+    def __init__(self, named: Mapping[str, Any], time: Any, states: Sequence[str], vectors: Sequence[Vector]) -> None:
+        super().__init__({**named, **stacked(named, vectors)}, time)
+        self._states = tuple(states)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._states)
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+
+def stacked(named: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
+    """The columns of those `vectors` whose components are all among the `named` expressions, by their names."""
+    return {v.name: ca.vertcat(*(named[n] for n in v.names)) for v in vectors if all(n in named for n in v.names)}
+
+
+@dataclass(frozen=True)
+class PhaseEnds:
+    """What is known of a phase at its ends: variables, times, integrals, and the data that are numbers."""
+
+    initial: EndVariables
+    final: EndVariables
+    t0: Any
+    tf: Any
+    integral: Mapping[str, Any]
+    data: Mapping[str, Any]
+
+    @property
+    def duration(self) -> Any:
+        """tf - t0."""
+        return self.tf - self.t0
+
+
+class Ends:
+    """The ends of all phases: ``e.phase["flight"].final["height"]``, and parameters ``e["stiffness"]``.
+
+    Of a problem with one phase `initial`, `final`, `t0`, `tf`, `duration`, `integral` and `data` are that one's.
+    """
+
+    def __init__(self, phases: Mapping[str, PhaseEnds], parameters: Mapping[str, Any]) -> None:
+        self.phase = phases
+        self.parameters = parameters
+
+    def __getitem__(self, name: str) -> Any:
+        return self.parameters[name]
+
+    def __getattr__(self, name: str) -> Any:
+        phases = self.__dict__.get("phase", {})
+        if name.startswith("_") or len(phases) != 1:
+            raise AttributeError(f"there are several phases: say which, e.phase[...].{name}")
+        return getattr(next(iter(phases.values())), name)

@@ -1,0 +1,99 @@
+"""What a statement is made of besides phases: samples, constraints, integrals and peaks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+
+from designopt.collocation.statement.symbols import Symbols
+
+
+def _check_limits(low: object, high: object) -> None:
+    for name, limit in (("low", low), ("high", high)):
+        if not isinstance(limit, Real):
+            raise ValueError(f"{name} is {limit!r}: give a number, an infinite one where there is no limit")
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Given `times` (n,) of a phase: in s, or fractions 0..1 of it (`of_duration`), which free ends need.
+
+    `data` are numbers (n,) of each sample, such as what was measured, by names that functions of the samples may use
+    beside those of the phase. They may change from solve to solve, the times may not. Raises `ValueError` for arrays
+    that make no sense.
+    """
+
+    times: Any
+    data: Mapping[str, Any] = field(default_factory=dict)
+    of_duration: bool = False
+
+    def __post_init__(self) -> None:
+        times = np.atleast_1d(np.asarray(self.times, float))
+        if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
+            raise ValueError("times of samples are a row of finite numbers, one at least")
+        data = {name: np.asarray(given, float) for name, given in self.data.items()}
+        for name, values in data.items():
+            if values.shape not in ((), times.shape) or not np.isfinite(values).all():
+                raise ValueError(f"{name}: {len(times)} finite numbers are needed, as many as there are times, or one")
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "data", data)
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """``low <= value(symbols) <= high``; equal ends make an equality. `value` gives a scalar or a column.
+
+    As a path constraint `value` takes `Symbols`, between ends it takes `Ends`; one of `Phase.samples` holds `at` these.
+    `unit` is that of the value and limits.
+    """
+
+    value: Callable[[Any], Any]
+    low: float = -math.inf
+    high: float = math.inf
+    unit: str = ""
+    at: Samples | None = None
+
+    def __post_init__(self) -> None:
+        _check_limits(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Integral:
+    """The integral of `value(symbols)` over a phase; with finite limits it is a constraint. `unit` is its own.
+
+    `at` samples it is the sum of their values instead.
+    """
+
+    value: Callable[[Symbols], Any]
+    low: float = -math.inf
+    high: float = math.inf
+    unit: str = ""
+    at: Samples | None = None
+
+    def __post_init__(self) -> None:
+        _check_limits(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The largest value of `value(symbols)` on the way of a `phase`, the smallest, or the largest `size`, by `of`.
+
+    It is looked for `at` samples, at all collocation points without any. A figure that a problem may take in
+    (`with_peaks`, which names its `state`). `unit` is that of the value. Raises `ValueError` for another word.
+    """
+
+    value: Callable[[Symbols], Any]
+    of: Literal["largest", "smallest", "size"] = "largest"
+    unit: str = ""
+    phase: str = "motion"
+    at: Samples | None = None
+    state: str = ""
+
+    def __post_init__(self) -> None:
+        if self.of not in (known := ("largest", "smallest", "size")):
+            raise ValueError(f"a peak of {self.of!r}: one of {', '.join(known)}")
