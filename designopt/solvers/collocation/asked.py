@@ -19,7 +19,7 @@ APART = 1e-4
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedPrograms:
     """Programs row by row: where they begin, chains, seeds of perturbed guesses (0 for none), the point of the sweep
     that they belong to, and whether they verify another one."""
 
@@ -30,7 +30,7 @@ class Asked:
     cold: NDArray[np.bool_]
 
 
-def best(problem: Problem, asked: Asked, done: SolvedPrograms, points: int) -> NDArray[np.int64]:
+def best(problem: Problem, asked: AskedPrograms, done: SolvedPrograms, points: int) -> NDArray[np.int64]:
     """For each point the row of its best program, the first of equals; -1 where none was solved."""
     sign = problem.objectives[0].sign
     values = sign * done.figures.get("program(objective)", np.full(len(done), np.nan))
@@ -44,7 +44,7 @@ def best(problem: Problem, asked: Asked, done: SolvedPrograms, points: int) -> N
     return best
 
 
-def verified(asked: Asked, done: SolvedPrograms) -> str | None:
+def verified(asked: AskedPrograms, done: SolvedPrograms) -> str | None:
     """What solving some points cold showed, if anything."""
     rows = np.flatnonzero(asked.cold)
     if not len(rows) or "program(objective)" not in done.figures:

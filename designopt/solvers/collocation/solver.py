@@ -17,7 +17,7 @@ from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.collocation import sweep
-from designopt.solvers.collocation.asked import Asked, best, compared, verified
+from designopt.solvers.collocation.asked import AskedPrograms, best, compared, verified
 from designopt.solvers.collocation.controls import Controls, RateLimits, SwitchSetting
 from designopt.solvers.collocation.margins import LimitMargins
 from designopt.solvers.collocation.programs import StudyPrograms
@@ -260,7 +260,7 @@ class Collocation:
             else np.empty((0, dimension))
         )
 
-    def _asked(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> Asked:
+    def _asked(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> AskedPrograms:
         """All programs: each point in its chain, then from other guesses, then cold those that are to be verified."""
         space, n = problem.space, len(points)
         numbers = np.arange(n)
@@ -281,7 +281,9 @@ class Collocation:
         chains = numbers // self.chain
         alone = chains[-1] + 1 + np.arange(len(everything) - n)
         cold = np.arange(len(everything)) >= len(everything) - len(verified)
-        return Asked(everything, np.concatenate([chains, alone]), np.concatenate(seeds), np.concatenate(owners), cold)
+        return AskedPrograms(
+            everything, np.concatenate([chains, alone]), np.concatenate(seeds), np.concatenate(owners), cold
+        )
 
 
 def _incomplete(problem: Problem) -> bool:
