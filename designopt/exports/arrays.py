@@ -7,7 +7,7 @@ of its only axis is that axis's coordinate where all evaluations share it; else 
 Whole numbers stay whole where nothing is filled up; a complex array becomes ``<name>_real`` and ``<name>_imag``.
 Declared categories are CF flags (``flag_values``, ``flag_meanings``). Numbers are compressed (zlib, bytes shuffled).
 
-One evaluation is held at a time: memory does not grow with their number.
+One evaluation is in memory at a time: memory does not grow with their number.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class _Layout:
 
 
 def write_arrays(result: Result, kept: list[StoredArrays], file: Path, facts: Mapping[str, Any]) -> None:
-    """Write the arrays of the evaluations `kept`, which are read twice and held one evaluation at a time."""
+    """Write the arrays of the evaluations `kept`, which are read twice, one evaluation at a time in memory."""
     from h5netcdf import File
 
     text = import_module("h5py").string_dtype()  # what h5netcdf writes with

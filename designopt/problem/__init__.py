@@ -1,4 +1,4 @@
-"""The problem a study poses, and what solvers ask of it and are told.
+"""The problem a study poses, what solvers ask of it and what they receive.
 
 Designs travel as rows of a float matrix ``X`` (one column per free parameter, in the study's unit; an integer as its
 value, a choice as the index of its value). Everything here is vectorised over rows.

@@ -1,4 +1,4 @@
-"""What a solver is told of designs."""
+"""What a solver learns of designs."""
 
 from __future__ import annotations
 

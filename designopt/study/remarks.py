@@ -24,7 +24,7 @@ def units_taken(study: StudyDefinition) -> dict[str, str]:
     }
 
 
-def told(study: StudyDefinition) -> str:
+def remark(study: StudyDefinition) -> str:
     """A note of them in one line; "" where there are none."""
     taken = ", ".join(f"{name} in {unit}" for name, unit in units_taken(study).items())
     return f"note: without a unit in the file, taken as the model's: {taken}" if taken else ""

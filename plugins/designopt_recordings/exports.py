@@ -30,7 +30,7 @@ _EVENLY = 1e-3  # relative difference of steps that a file with one rate bears
 
 
 @dataclass(frozen=True)
-class _Course:
+class _Trajectory:
     """One evaluation: `arrays` beside the `time` (n,) s along `axis`, as `declared`; `stem` of files, `title`."""
 
     stem: str
@@ -87,12 +87,12 @@ def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
 def write_trc(result: Result, folder: Path, prefix: str) -> list[Path]:
     """Arrays of points over time, (time, point, 3), as markers in TRC files."""
     files = []
-    for course in _courses(result):
-        for name, what, values in course.over_time():
+    for trajectory in _trajectories(result):
+        for name, what, values in trajectory.over_time():
             if values.ndim == 3 and values.shape[2] == 3 and what.unit in _METRES:
-                with _as_export_errors(course):
-                    text = trc_text(_recording(course, name, what, values))
-                files.append(_file(folder / f"{prefix}{course.stem}.{name}.trc", text))
+                with _as_export_errors(trajectory):
+                    text = trc_text(_recording(trajectory, name, what, values))
+                files.append(_file(folder / f"{prefix}{trajectory.stem}.{name}.trc", text))
     if not files:
         raise ExportError(
             f"{result.path}: no array of points over time, (time, point, 3) with a unit of length, is kept"
@@ -104,15 +104,15 @@ def _write_tables(
     result: Result, folder: Path, names: str, text: Callable[[TimeTable, Mapping[str, str]], str]
 ) -> list[Path]:
     files = []
-    for course in _courses(result):
-        with _as_export_errors(course):
-            files += [_file(folder / (names % stem), text(table, units)) for stem, table, units in _tables(course)]
+    for trajectory in _trajectories(result):
+        with _as_export_errors(trajectory):
+            files += [_file(folder / (names % stem), text(table, units)) for stem, table, units in _tables(trajectory)]
     if not files:
         raise ExportError(f"{result.path}: beside the time, no array of numbers over time is kept")
     return files
 
 
-def _courses(result: Result) -> Iterator[_Course]:
+def _trajectories(result: Result) -> Iterator[_Trajectory]:
     """The kept evaluations with a time, once for each axis along which one is kept: an array along one axis, in s or
     ms, preferably with the name of that axis."""
     from designopt.exports.arrays import kept_arrays
@@ -130,7 +130,7 @@ def _courses(result: Result) -> Iterator[_Course]:
                 along.setdefault(declared[name].axes[0], name)
         for axis, time in along.items():
             more = f".{axis}" if axis != next(iter(along)) else ""
-            yield _Course(
+            yield _Trajectory(
                 f"design{kept.row}.{scenario}{more}",
                 f"{result.study.name}, design {kept.row}, {scenario}",
                 np.asarray(arrays[time], dtype=float) * _SECONDS[declared[time].unit],
@@ -146,40 +146,42 @@ def _courses(result: Result) -> Iterator[_Course]:
         )
 
 
-def _tables(course: _Course) -> Iterator[tuple[str, TimeTable, dict[str, str]]]:
-    """Tables of one course, each with the stem of its file and the units of its columns."""
+def _tables(trajectory: _Trajectory) -> Iterator[tuple[str, TimeTable, dict[str, str]]]:
+    """Tables of one trajectory, each with the stem of its file and the units of its columns."""
     single: dict[str, NDArray[np.float64]] = {}
     units: dict[str, str] = {}
-    for name, what, values in course.over_time():
+    for name, what, values in trajectory.over_time():
         unit = "rad" if what.unit in _RADIANS else what.unit
         values = values * _RADIANS.get(what.unit, 1.0)
         if values.ndim == 1:
             single[name], units[name] = values, unit
         else:
-            columns = tuple(course.labels(name, what.axes[1:], values.shape[1:]))
-            table = TimeTable(course.time, columns, values.reshape(len(values), -1), title=f"{course.title}, {name}")
-            yield f"{course.stem}.{name}", table, dict.fromkeys(columns, unit)
+            columns = tuple(trajectory.labels(name, what.axes[1:], values.shape[1:]))
+            table = TimeTable(
+                trajectory.time, columns, values.reshape(len(values), -1), title=f"{trajectory.title}, {name}"
+            )
+            yield f"{trajectory.stem}.{name}", table, dict.fromkeys(columns, unit)
     if single:
         values = np.stack(list(single.values()), axis=1)
-        yield course.stem, TimeTable(course.time, tuple(single), values, title=course.title), units
+        yield trajectory.stem, TimeTable(trajectory.time, tuple(single), values, title=trajectory.title), units
 
 
-def _recording(course: _Course, name: str, what: Array, values: NDArray[np.float64]) -> Recording:
-    steps = np.diff(course.time)
+def _recording(trajectory: _Trajectory, name: str, what: Array, values: NDArray[np.float64]) -> Recording:
+    steps = np.diff(trajectory.time)
     if len(steps) and np.ptp(steps) > _EVENLY * np.median(steps):
         raise RecordingError(f"the times of '{name}' are not evenly spaced, as a TRC file needs them; export sto")
     rate = 1.0 / float(np.median(steps)) if len(steps) else 1.0
-    names = tuple(course.labels(name, what.axes[1:2], values.shape[1:2]))
-    return Recording(rate, course.time, names, values * _METRES[what.unit])
+    names = tuple(trajectory.labels(name, what.axes[1:2], values.shape[1:2]))
+    return Recording(rate, trajectory.time, names, values * _METRES[what.unit])
 
 
 @contextmanager
-def _as_export_errors(course: _Course) -> Iterator[None]:
+def _as_export_errors(trajectory: _Trajectory) -> Iterator[None]:
     """What cannot be written is reported as an `ExportError` about this evaluation."""
     try:
         yield
     except RecordingError as problem:
-        raise ExportError(f"{course.title}: {problem}") from None
+        raise ExportError(f"{trajectory.title}: {problem}") from None
 
 
 def _file(file: Path, text: str) -> Path:

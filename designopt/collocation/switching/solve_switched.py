@@ -121,7 +121,7 @@ def relaxed_problem(problem: TrajectoryProblem, switches: Mapping[str, Switch]) 
 def rounded_problem(
     problem: TrajectoryProblem, switches: Mapping[str, Switch], relaxed: Solution
 ) -> tuple[TrajectoryProblem, dict[str, dict[str, Vector]], float, float]:
-    """`problem` with the switches held at what the `relaxed` solution is rounded to; the levels, the largest deviation
+    """`problem` with the switches fixed at what the `relaxed` solution is rounded to; the levels, the largest deviation
     of an integral, and its bound."""
     phases, levels, worst, bound = [], {}, 0.0, 0.0
     for phase in problem.phases:

@@ -116,7 +116,7 @@ class Ledger:
             self.figures[slots[:, None], columns] = values
 
     def outcomes(self, X: Matrix, slots: NDArray[np.int64], relation_violation: Matrix) -> Outcomes:
-        """What a solver is told of designs `X` whose evaluations are `slots` (n, scenarios); -1 where there is none."""
+        """What a solver gets for designs `X` whose evaluations are `slots` (n, scenarios); -1 where there is none."""
         n, s = slots.shape
         if not len(self.slot_of):
             figures = {name: np.full((n, s), np.nan) for name in self.columns}

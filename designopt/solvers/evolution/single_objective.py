@@ -152,7 +152,7 @@ class CMAES:
 LARGEST = 10_000.0
 
 #: What ends a run of `cma` (Hansen 2016, section B.3), of its reasons only those that do not look at objective values:
-#: it is told ranks.
+#: it receives ranks.
 RESTS = frozenset(
     {"tolx", "tolupsigma", "tolfacupx", "tolconditioncov", "noeffectaxis", "noeffectcoord", "tolxstagnation"}
 )

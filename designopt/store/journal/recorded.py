@@ -72,8 +72,8 @@ def outputs(texts: Sequence[str | None], names: Iterable[str]) -> tuple[tuple[st
     return found, values.reshape(len(data), len(found))
 
 
-def read(journal: JournalReader, problem: Problem, judged_by: Problem) -> Recorded:
-    """What is recorded of `problem`, with its figures judged by `judged_by`."""
+def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Recorded:
+    """What is recorded of `problem`, with its figures scored with `scored_with`."""
     X, relation_violation = designs(journal, problem)
     n, s = len(X), len(problem.scenarios)
     status = np.full((n, s), "", dtype="U12")
@@ -112,5 +112,5 @@ def read(journal: JournalReader, problem: Problem, judged_by: Problem) -> Record
     # Where a program begins is a design that no stage asked for.
     rows_ = np.flatnonzero((status != "").all(axis=1) & (stage != ""))
     taken = {name: values[rows_] for name, values in figures.items()}
-    outcomes = judged_by.judge(X[rows_], taken, status[rows_] != "ok", relation_violation[rows_], refused[rows_])
+    outcomes = scored_with.judge(X[rows_], taken, status[rows_] != "ok", relation_violation[rows_], refused[rows_])
     return Recorded(outcomes, rows_, status[rows_], reason[rows_], stage[rows_], wall[rows_], points)

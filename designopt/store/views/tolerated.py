@@ -105,15 +105,15 @@ def neighbours(problem: Problem, tolerances: Tolerances, X: Matrix, count: int, 
 def read_neighbours(
     journal: JournalReader,
     problem: Problem,
-    judged_by: Problem,
+    scored_with: Problem,
     tolerances: Tolerances,
     seed: int,
     X: Matrix,
     numbers: NDArray[np.int64],
 ) -> Tolerated | None:
     """What the journal of `problem` holds of neighbours of the designs `X` (n, d), which have `numbers` there, scored
-    by `judged_by`; None while it holds nothing."""
-    problem, judged_by = problem.unshifted, judged_by.unshifted
+    with `scored_with`; None while it holds nothing."""
+    problem, scored_with = problem.unshifted, scored_with.unshifted
     s = len(problem.scenarios)
     most: dict[int, int] = {}
     for design, number in journal.evaluations("design, number", "neighbour"):
@@ -124,12 +124,12 @@ def read_neighbours(
     k = max(most[int(number)] for number in numbers[rows])
     N = neighbours(problem, tolerances, X[rows], k, seed)
     wanted = np.array([[i < most[int(number)] for i in range(k)] for number in numbers[rows]])
-    done, known = _scored(journal, problem, judged_by, N.reshape(len(rows) * k, -1), wanted.ravel())
-    signs = np.array([o.sign for o in judged_by.objectives])
+    done, known = _scored(journal, problem, scored_with, N.reshape(len(rows) * k, -1), wanted.ravel())
+    signs = np.array([o.sign for o in scored_with.objectives])
     objectives = np.where(done.failed[:, None], np.nan, signs * done.objectives).reshape(len(rows), k, -1)
     names = tuple(tolerance.parameter for tolerance in tolerances.of)
     columns = [problem.space.names.index(name) for name in names]
-    limits = beyond_limits(judged_by, done).reshape(len(rows), k)
+    limits = beyond_limits(scored_with, done).reshape(len(rows), k)
     effects = [_effects(N[i][:, columns], np.c_[objectives[i], limits[i]]) for i in range(len(rows))]
     known = known.reshape(len(rows), k)
     feasible = done.feasible.reshape(len(rows), k) & known
@@ -140,7 +140,7 @@ def read_neighbours(
 
 
 def _scored(
-    journal: JournalReader, problem: Problem, judged_by: Problem, N: Matrix, wanted: NDArray[np.bool_]
+    journal: JournalReader, problem: Problem, scored_with: Problem, N: Matrix, wanted: NDArray[np.bool_]
 ) -> tuple[Outcomes, NDArray[np.bool_]]:
     """The outcomes of the neighbours `N` (n, d), and which of those `wanted` are complete on record."""
     shape = (len(N), len(problem.scenarios))
@@ -151,9 +151,9 @@ def _scored(
             row = journal.evaluation(key, "status, outputs") if asked and not broken else None
             found.append((str(row[0]), row[1]) if row else ("", None))
     status = np.array([one for one, _ in found], "U12").reshape(shape)
-    names, values = recorded.outputs([text for _, text in found], recorded.figure_names(judged_by))
+    names, values = recorded.outputs([text for _, text in found], recorded.figure_names(scored_with))
     figures: Mapping[str, Matrix] = {n: v.reshape(shape) for n, v in zip(names, values.T, strict=True)}
-    done = judged_by.judge(N, figures, status != "ok", violation, status == "invalid")
+    done = scored_with.judge(N, figures, status != "ok", violation, status == "invalid")
     return done, np.asarray(wanted & ((status != "").all(axis=1) | (violation > 0.0)))
 
 

@@ -52,13 +52,13 @@ def validation_keys(problem: Problem, validation: Validation, X: Matrix) -> list
 def read_validation(
     journal: JournalReader,
     problem: Problem,
-    judged_by: Problem,
+    scored_with: Problem,
     validation: Validation,
     X: Matrix,
     chosen: Mapping[str, int],
 ) -> Validated | None:
-    """What the journal of `problem` holds of the validation of the `chosen` designs (rows of `X`), judged by
-    `judged_by`; None while it holds nothing. Designs chosen for several reasons appear once."""
+    """What the journal of `problem` holds of the validation of the `chosen` designs (rows of `X`), scored with
+    `scored_with`; None while it holds nothing. Designs chosen for several reasons appear once."""
     labels: dict[int, list[str]] = {}
     for label, row in chosen.items():
         labels.setdefault(row, []).append(label)
@@ -72,7 +72,7 @@ def read_validation(
     names, values = recorded.outputs([text for _, text in found], problem.output_names)
     figures = dict(zip(names, values.T, strict=True))
     # Every scenario is judged by itself: as a design of its own in a problem with a single scenario.
-    alone = dataclasses.replace(judged_by, scenarios=validation.scenarios[:1])
+    alone = dataclasses.replace(scored_with, scenarios=validation.scenarios[:1])
     once = alone.judge(
         np.repeat(X[rows], shape[1], axis=0),
         {name: column[:, None] for name, column in figures.items()},
@@ -80,7 +80,7 @@ def read_validation(
         np.zeros(len(statuses)),
         (statuses == "invalid")[:, None],
     )
-    signs = np.array([o.sign for o in judged_by.objectives])
+    signs = np.array([o.sign for o in scored_with.objectives])
     objectives = np.where(once.failed[:, None], np.nan, signs * once.objectives)
     objectives = objectives.reshape(*shape, len(signs)).transpose(0, 2, 1)
     known = (statuses != "").reshape(shape)

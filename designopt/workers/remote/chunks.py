@@ -25,7 +25,7 @@ class GivenChunks:
     """Takes the chunks of the run for which `worker`, of Dask, works.
 
     `evaluate` gives what becomes of a chunk, ready to be sent, and ends this process when it cannot; it runs where
-    tasks of Dask do. `handed_over` is told the chunk whose results are on their way.
+    tasks of Dask do. `handed_over` gets the chunk whose results are on their way.
 
     Its state belongs to the thread of the event loop.
     """

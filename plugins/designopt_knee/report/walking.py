@@ -165,7 +165,7 @@ class _Panel:
         return float(self.percent[self.frames[i]])
 
     def still(self) -> list[dict[str, Any]]:
-        """Ground, paths of heel and toe, and the whole course of the knee angle."""
+        """Ground, paths of heel and toe, and the knee angle over the whole cycle."""
         ground = {"x": self.view, "y": [0, 0], "line": {"color": "@muted", "width": 2}}
         traces = [self._upper(**ground)]
         for joint in ("heel", "toe"):

@@ -16,7 +16,7 @@ SECTIONS: Mapping[str, str] = {"Mus": "muscles", "Ten": "tendons", "Lig": "ligam
 
 
 @dataclass(frozen=True)
-class Held:
+class FixedPoint:
     """A point of a wire: the link that it is fixed to, and its place (3) m in the reference posture, in world axes."""
 
     link: str
@@ -28,7 +28,7 @@ class Strand:
     """A wire ``<side>_<kind>_<id>`` with points from origin to end."""
 
     name: str
-    points: tuple[Held, ...]
+    points: tuple[FixedPoint, ...]
 
     @property
     def kind(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from designopt.study.language.errors import Issue, StudyError, short, shown_line
 from designopt.study.language.findings import nearest_or_all
-from designopt_mechanics.anatomy.geometry import SECTIONS, Geometry, Held, Matrix, Strand, axis_angle, placement
+from designopt_mechanics.anatomy.geometry import SECTIONS, FixedPoint, Geometry, Matrix, Strand, axis_angle, placement
 
 HEADER = "#VRML V2.0 utf8"
 _FIELDS = {"translation": 3, "rotation": 4, "center": 3, "scale": 3, "scaleOrientation": 4}
@@ -247,7 +247,7 @@ class _Reader:
             raise self.wrong(node.at, text, max(1, len(node.name)))
         if match[1] != kind:
             raise self.wrong(node.at, f"'{node.name}' stands among the {SECTIONS[kind]}", len(node.name))
-        tags: dict[str, Held] = {}
+        tags: dict[str, FixedPoint] = {}
         for point in node.children:
             tag, link = self.tag(node, point)
             if link not in links:
@@ -256,7 +256,7 @@ class _Reader:
             if tag in tags:
                 raise self.wrong(point.at, f"'{node.name}' has a second point {tag}", len(point.name))
             x, y, z = (float(v) for v in (at @ placement(point.fields))[:3, 3])
-            tags[tag] = Held(link, (x, y, z))
+            tags[tag] = FixedPoint(link, (x, y, z))
         for needed in ("Org", "End"):
             if needed not in tags:
                 raise self.wrong(node.at, f"'{node.name}' has no point {needed}", len(node.name))

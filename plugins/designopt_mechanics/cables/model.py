@@ -101,14 +101,14 @@ class CableRobot:
         K = stiffness(self._arms(middle, anchors)[0], CABLE)[0]
         everywhere = np.linalg.eigvalsh(stiffness(arms, CABLE)[:, :moves, :moves])[:, 0]
         rest = self._arms(middle, anchors)[0][0]
-        held = np.linalg.lstsq(rest, -weight, rcond=None)[0]
+        balanced = np.linalg.lstsq(rest, -weight, rcond=None)[0]
         outputs = RobotOutputs(
             workspace=float(feasible.mean()),
             least_margin=float(margin.min()),
             stiffness=float(np.linalg.eigvalsh(K[:moves, :moves])[0]),
             turning_stiffness=float(np.linalg.eigvalsh(K[moves:, moves:])[0]),
             mean_stiffness=float(everywhere[feasible].mean()) if feasible.any() else 0.0,
-            effort=float((held**2).sum()),
+            effort=float((balanced**2).sum()),
         )
         shown: dict[str, Vector] = {"poses": poses, "margin": margin, "time": np.array([0.0, 1.0])}
         if "scene" in arrays:

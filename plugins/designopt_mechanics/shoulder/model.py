@@ -37,7 +37,7 @@ class Arm(TypedDict, total=False):
     """The motion, and the rhythm with which torques are computed; what is left out is as in the model's text."""
 
     rhythm: Annotated[Literal["original", "simplified", "distributed"], Q("", "of the model that computes torques")]
-    elevation_angle: Annotated[float, Q("rad", "held during the motion", gt=-3.0, lt=3.0)]
+    elevation_angle: Annotated[float, Q("rad", "constant during the motion", gt=-3.0, lt=3.0)]
     travel: Annotated[float, Q("rad", "of the plane of elevation", gt=0, lt=3.0)]
 
 
@@ -79,8 +79,8 @@ class ShoulderRhythm:
     Computed torque (Ehsani, Rostami and Parnianpour 2016, section on control) with gains of 100 1/s^2 and 20 1/s: the
     arm has the original rhythm of de Groot and Brand (2001), the torques are computed with the original, the simplified
     (by elevation alone) or the distributed one. The plane of elevation goes from 0 over `travel` on a quintic path,
-    elevation and axial rotation (-30 degrees) are held. Unless design and scenario say otherwise: simplified rhythm, 90
-    degrees of elevation, 90 degrees of travel in 1 s, no initial error. The paper's path and segments are not public:
+    elevation and axial rotation (-30 degrees) are fixed. Unless design and scenario say otherwise: simplified rhythm,
+    90 degrees of elevation, 90 of travel in 1 s, no initial error. The paper's path and segments are not public:
     its table is not reproduced.
 
     As a trajectory problem the arm makes the same travel, from rest to rest, with the least integral of squared
@@ -167,7 +167,7 @@ _BONES = (
 
 
 def _wanted(time: Any, elevation: Any, travel: Any, duration: Any) -> tuple[Any, Any, Any]:
-    """Coordinates, rates and accelerations (n, 3) of the wanted motion: the plane on a quintic, the others held."""
+    """Coordinates, rates and accelerations (n, 3) of the wanted motion: the plane on a quintic, the others fixed."""
     s = time / duration
     path = 10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5
     rate = (30.0 * s**2 - 60.0 * s**3 + 30.0 * s**4) / duration

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt_muscle.geometry.kinematics import Kinematics, kinematics
-from designopt_muscle.geometry.paths import courses
+from designopt_muscle.geometry.paths import wrapped_paths
 from designopt_muscle.osim.model import GROUND, OsimModel
 
 Vector = NDArray[np.float64]
@@ -25,13 +25,13 @@ def drawing(model: OsimModel, values: dict[str, Vector]) -> tuple[Vector, Vector
     motion = kinematics(model, values)
     bones, surfaces = _bones(model, motion), {w.name: w for w in model.wraps}
     n = len(motion.origin[GROUND])
-    parts = [courses(muscle, surfaces, motion) for muscle in model.muscles]
-    most = max((len(course.nodes) for part in parts for course in part), default=1)
+    parts = [wrapped_paths(muscle, surfaces, motion) for muscle in model.muscles]
+    most = max((len(path.nodes) for part in parts for path in part), default=1)
     paths = np.full((n, len(parts), most, 3), np.nan)
     for k, part in enumerate(parts):
-        for course in part:
-            for i, node in enumerate(course.nodes):
-                paths[course.frames, k, i] = node.x
+        for path in part:
+            for i, node in enumerate(path.nodes):
+                paths[path.frames, k, i] = node.x
     depth = bones[:, :, 2][np.isfinite(bones[:, :, 2])]
     if np.ptp(depth) < _FLAT:
         return bones[:, :, :2], paths[..., :2]

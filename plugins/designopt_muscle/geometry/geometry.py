@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, turned
-from designopt_muscle.geometry.paths import Course, courses
+from designopt_muscle.geometry.paths import WrappedPath, wrapped_paths
 from designopt_muscle.osim.model import OsimModel
 
 Vector = NDArray[np.float64]
@@ -46,9 +46,9 @@ def muscle_geometry(model: OsimModel, values: dict[str, Vector]) -> MuscleGeomet
     slopes = np.zeros((len(names), len(model.muscles), n))
     wrapped = np.zeros((n, len(model.muscles)), dtype=np.int64)
     for k, muscle in enumerate(model.muscles):
-        for course in courses(muscle, surfaces, motion):
-            lengths[course.frames, k] = _measure(course, motion, names, slopes[:, k])
-            wrapped[course.frames, k] = sum(node.arc is not None for node in course.nodes)
+        for path in wrapped_paths(muscle, surfaces, motion):
+            lengths[path.frames, k] = _measure(path, motion, names, slopes[:, k])
+            wrapped[path.frames, k] = sum(node.arc is not None for node in path.nodes)
     index = {name: i for i, name in enumerate(names)}
     for coupler in model.couplers:
         rate = coupler.function.slope(motion.coordinates[coupler.independent])
@@ -57,35 +57,35 @@ def muscle_geometry(model: OsimModel, values: dict[str, Vector]) -> MuscleGeomet
     return MuscleGeometry(free, tuple(m.name for m in model.muscles), lengths, np.ascontiguousarray(arms), wrapped)
 
 
-def stretched(course: Course) -> tuple[Vector, Vector]:
-    """The length (n,) of a course, and its gradient by the places of the nodes (nodes, n, 3): minus what a unit tension
+def stretched(path: WrappedPath) -> tuple[Vector, Vector]:
+    """The length (n,) of a path, and its gradient by the places of the nodes (nodes, n, 3): minus what a unit tension
     does to them. Over a surface a tension is in balance with the surface all the way, so that only straight parts pull.
     """
-    nodes = course.nodes
+    nodes = path.nodes
     way = np.diff(np.stack([node.x for node in nodes]), axis=0)
     straight = np.sqrt((way**2).sum(axis=2))
     pull = way / np.maximum(straight, 1e-300)[:, :, None]
-    length = np.zeros(len(course.frames))
+    length = np.zeros(len(path.frames))
     for i, node in enumerate(nodes[:-1]):
         if node.arc is None:
             length = length + straight[i]
         else:
             length = length + node.arc
             pull[i] = 0.0
-    force = np.zeros((len(nodes), len(course.frames), 3))
+    force = np.zeros((len(nodes), len(path.frames), 3))
     force[1:] += pull
     force[:-1] -= pull
     return np.asarray(length), force
 
 
-def _measure(course: Course, motion: Kinematics, names: tuple[str, ...], slopes: Vector) -> Vector:
-    """The length (n,) of a course; its derivatives are added to `slopes` (coordinates, all frames).
+def _measure(path: WrappedPath, motion: Kinematics, names: tuple[str, ...], slopes: Vector) -> Vector:
+    """The length (n,) of a path; its derivatives are added to `slopes` (coordinates, all frames).
 
     A path over surfaces is the shortest one, so that only its straight parts pull: the derivative of the length is the
     work of unit tensions on the nodes, and everything beyond a joint moves as one body.
     """
-    nodes, frames = course.nodes, course.frames
-    length, force = stretched(course)
+    nodes, frames = path.nodes, path.frames
+    length, force = stretched(path)
     moment = cross(np.stack([node.x for node in nodes]), force)
     bodies = [node.body for node in nodes]
     every = slice(None) if len(frames) == slopes.shape[1] else frames

@@ -34,14 +34,14 @@ class PathNode:
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class WrappedPath:
     """The nodes of a path in those `frames` in which it has the same ones."""
 
     frames: Frames
     nodes: tuple[PathNode, ...]
 
 
-def courses(muscle: OsimMuscle, surfaces: dict[str, WrapObject], motion: Kinematics) -> list[Course]:
+def wrapped_paths(muscle: OsimMuscle, surfaces: dict[str, WrapObject], motion: Kinematics) -> list[WrappedPath]:
     """The path of `muscle`: for each set of points and surfaces that it passes, the frames and the nodes."""
     n = len(next(iter(motion.origin.values())))
     places = [_placed(point, motion) for point in muscle.points]
@@ -102,12 +102,12 @@ def _wrapped(
     frames: Frames,
     nodes: list[PathNode],
     kept: list[int],
-) -> list[Course]:
-    """The courses of a path through `nodes`, which are the points `kept` of the muscle, with its surfaces."""
+) -> list[WrappedPath]:
+    """Paths over the surfaces of a muscle through `nodes`, which are its points `kept`."""
     n = len(frames)
     used = [(w, surfaces[w.wrap]) for w in muscle.wraps if surfaces[w.wrap].active]
     if not used:
-        return [Course(frames, tuple(nodes))]
+        return [WrappedPath(frames, tuple(nodes))]
     contacts = [_Contact(s, np.full(n, np.nan), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n)) for _, s in used]
     for _ in range(_ROUNDS if len(used) > 1 else 1):
         moved = 0.0
@@ -121,7 +121,7 @@ def _wrapped(
     found = []
     for pattern, some in _alike(contacts):
         chosen = [(c, key) for c, key in zip(contacts, pattern, strict=True) if key == key]
-        found.append(Course(frames[some], tuple(node for _, node in _sequence(nodes, chosen, some))))
+        found.append(WrappedPath(frames[some], tuple(node for _, node in _sequence(nodes, chosen, some))))
     return found
 
 

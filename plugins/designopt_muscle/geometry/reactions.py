@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from designopt_muscle.geometry.geometry import stretched
 from designopt_muscle.geometry.kinematics import kinematics
-from designopt_muscle.geometry.paths import courses
+from designopt_muscle.geometry.paths import wrapped_paths
 from designopt_muscle.osim.model import OsimModel
 
 Vector = NDArray[np.float64]
@@ -30,12 +30,12 @@ def reaction_gains(model: OsimModel, values: dict[str, Vector], joints: Sequence
     surfaces = {w.name: w for w in model.wraps}
     gains = {name: np.zeros((n, 3, k)) for name in joints}
     for j, muscle in enumerate(model.muscles):
-        for course in courses(muscle, surfaces, motion):
-            _, slope = stretched(course)
+        for path in wrapped_paths(muscle, surfaces, motion):
+            _, slope = stretched(path)
             for name in joints:
-                mask = np.array([node.body in beyond[name] for node in course.nodes])
+                mask = np.array([node.body in beyond[name] for node in path.nodes])
                 if mask.any() and not mask.all():
-                    gains[name][course.frames, :, j] = slope[mask].sum(axis=0)
+                    gains[name][path.frames, :, j] = slope[mask].sum(axis=0)
     return gains
 
 

@@ -51,7 +51,7 @@ def muscle_calibration(result: Result) -> Section | None:
         title,
         introduction=(
             f"A width is the change of a factor that raises the objective of all trials by {_RISE:.0%}: with the other"
-            " factors following, or held. Second derivatives of the least objective, the motions following."
+            " factors following, or fixed. Second derivatives of the least objective, the motions following."
         ),
         facts=(("Trials", str(len(scenarios))), ("Objective", f"{number(objective)} s")),
         findings=tuple(_findings(known, found, limits)),
@@ -114,5 +114,5 @@ def _table(
         (name, values[i], *limits[i], float(known.widths[i]), float(known.alone[i]), *(float(s) for s in shares[:, i]))
         for i, name in enumerate(names)
     )
-    columns = ("factor", "value", "low", "high", "width", "width, others held", *(f"from {s}" for s in scenarios))
+    columns = ("factor", "value", "low", "high", "width", "width, others fixed", *(f"from {s}" for s in scenarios))
     return Table("Factors", columns, rows, note="The last columns are shares of the information on a factor alone.")

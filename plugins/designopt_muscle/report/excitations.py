@@ -14,7 +14,7 @@ from designopt.report.section import Figure, Section
 from designopt.store.result import Result
 from designopt_muscle.curves import OPENSIM
 from designopt_muscle.report.balances import BALANCE, balance_figures
-from designopt_muscle.report.named import drawn, signals_of, told
+from designopt_muscle.report.named import drawn, key_of_lines, signals_of
 
 _NAMES = ("time", "muscles", "excitations", "activations", "forces")
 #: Arrays of the figures on curves.
@@ -32,7 +32,7 @@ def muscle_excitations(result: Result) -> Section | None:
     found = kept(result, *_NAMES)
     if not found:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
-    more = told(found, "Points: measured signals.", "The most excited muscles are named.")
+    more = key_of_lines(found, "Points: measured signals.", "The most excited muscles are named.")
     note = f"Excitations are lines, activations dashed. {more}".strip()
     return Section(
         title,

@@ -35,7 +35,7 @@ def drawn(arrays: Arrays, activity: str) -> list[tuple[int, str, dict[str, Any]]
     return faint + [(j, str(arrays["muscles"][j]), {"color": category(n), "width": 1.7}) for n, j in coloured]
 
 
-def told(found: Mapping[tuple[str, str], Arrays], of_signals: str, of_names: str) -> str:
+def key_of_lines(found: Mapping[tuple[str, str], Arrays], of_signals: str, of_names: str) -> str:
     """`of_signals` where muscles were measured, `of_names` where not all muscles are named."""
     measured = any(np.isfinite(signals_of(arrays)).any() for arrays in found.values())
     many = max(len(arrays["muscles"]) for arrays in found.values()) > NAMED

@@ -16,7 +16,7 @@ from designopt_muscle.report.balances import balance_figures
 from designopt_muscle.report.fibres import fibre_ranges
 from designopt_muscle.report.frames import frame_table, short_frames
 from designopt_muscle.report.margins import margin_figure
-from designopt_muscle.report.named import drawn, signals_of, told
+from designopt_muscle.report.named import drawn, key_of_lines, signals_of
 from designopt_muscle.report.reactions import reaction_figure
 
 #: Notes on the trials that are shown.
@@ -40,7 +40,7 @@ def muscle_sharing(result: Result) -> Section | None:
     if not found:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
     short, reactions = short_frames(found), reaction_figure(found)
-    note = told(found, "Dotted: measured activity, scaled.", "The most active muscles are named.")
+    note = key_of_lines(found, "Dotted: measured activity, scaled.", "The most active muscles are named.")
     balanced = "In all designs shown, every frame is balanced by the muscles." if short is None else ""
     figures = [
         selectable("Activations", found, _activations, height=420, note=note),

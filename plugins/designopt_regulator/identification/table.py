@@ -40,12 +40,12 @@ def read_columns(
         units[name] = (found[2] or "").strip()
     if missing := [name for name in names if name not in units]:
         raise BadData(f"{where}: column '{missing[0]}' is missing")
-    told = []
+    samples = []
     for line, row in rows:
         if len(row) != len(head):
             raise BadData(f"{file.name}:{line}: has {len(row)} values, line {at} has {len(head)} columns")
-        told.append((f"{file.name}:{line}", dict(zip(units, (cell.strip() for cell in row), strict=True))))
-    return where, units, told
+        samples.append((f"{file.name}:{line}", dict(zip(units, (cell.strip() for cell in row), strict=True))))
+    return where, units, samples
 
 
 def number(where: str, name: str, text: str) -> float:

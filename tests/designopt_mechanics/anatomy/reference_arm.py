@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from designopt_mechanics.anatomy.companion import Anatomy, read_companion
-from designopt_mechanics.anatomy.geometry import Geometry, Held, Strand
+from designopt_mechanics.anatomy.geometry import FixedPoint, Geometry, Strand
 
 ORIGINS = {"S": (0.0, 0.0, 0.0), "H": (0.0, 0.0, 0.0), "U": (0.0, 0.0, -0.30), "R": (0.02, 0.0, -0.31)}
 BONES = {"S": "scapula", "H": "humerus", "U": "ulna", "R": "radius"}
@@ -54,12 +54,12 @@ laws:
 """
 
 
-def held(text: str) -> Held:
+def held(text: str) -> FixedPoint:
     if text == "V":
-        return Held("knot", LINK)
+        return FixedPoint("knot", LINK)
     place = np.array([float(v) for v in text[2:-1].split(",")]) + ORIGINS[text[0]]
     x, y, z = place.tolist()
-    return Held(BONES[text[0]], (x, y, z))
+    return FixedPoint(BONES[text[0]], (x, y, z))
 
 
 def reference_arm() -> Anatomy:

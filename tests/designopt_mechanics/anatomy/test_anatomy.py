@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from designopt_mechanics.anatomy.companion import Anatomy, read_companion
 from designopt_mechanics.anatomy.equilibrium import Equilibrium
-from designopt_mechanics.anatomy.geometry import Geometry, Held, Strand
+from designopt_mechanics.anatomy.geometry import FixedPoint, Geometry, Strand
 from designopt_mechanics.anatomy.laws import Elastic
 from designopt_mechanics.anatomy.model import WirePatterns
 from designopt_mechanics.anatomy.reading import BUNDLED, bundled, bundled_geometry, patterns
@@ -88,9 +88,9 @@ def test_a_symmetric_fork_shares_the_pull_as_statics_says() -> None:
     link = np.eye(4)
     link[:3, 3] = (0.0, 0.0, 0.04)
     wires = (
-        Strand("C_Mus_Up", (Held("base", (0.0, 0.0, 10.0)), Held("knot", (0.0, 0.0, 0.04)))),
-        Strand("L_Ten_One", (Held("knot", (0.0, 0.0, 0.04)), Held("base", (0.03, 0.0, 0.0)))),
-        Strand("R_Ten_Two", (Held("knot", (0.0, 0.0, 0.04)), Held("base", (-0.03, 0.0, 0.0)))),
+        Strand("C_Mus_Up", (FixedPoint("base", (0.0, 0.0, 10.0)), FixedPoint("knot", (0.0, 0.0, 0.04)))),
+        Strand("L_Ten_One", (FixedPoint("knot", (0.0, 0.0, 0.04)), FixedPoint("base", (0.03, 0.0, 0.0)))),
+        Strand("R_Ten_Two", (FixedPoint("knot", (0.0, 0.0, 0.04)), FixedPoint("base", (-0.03, 0.0, 0.0)))),
     )
     geometry = Geometry({"base": np.eye(4)}, {"knot": link}, wires)
     slack = 0.05 - (62.5 / 1e5 - 1e5 * 1e-4**2 / (4.0 * 62.5))  # the smooth law pulls 62.5 N at 0.05 m

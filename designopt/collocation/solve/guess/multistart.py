@@ -60,8 +60,8 @@ def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Ge
     """A guess near `guess`, all of it within the bounds.
 
     States and controls get smooth waves, which leave fixed ends of states where they are; parameters and free times are
-    redrawn from their boxes, or vary by a third where these are not finite. Courses other than arrays, results of a
-    solve among them, are not perturbed but replaced by the default.
+    redrawn from their boxes, or vary by a third where these are not finite. Those that are no arrays
+    (results of a solve) are not perturbed but replaced by the default.
     """
     guess = guess or Guess()
     first = {**problem.guess, **guess.parameters}

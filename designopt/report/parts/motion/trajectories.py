@@ -44,7 +44,7 @@ def trajectories(result: Result) -> Section | None:
             names = [n for kind in kinds for n in phase.of_kind(kind)]  # type: ignore[arg-type]
             if not names:
                 continue
-            plots = [_courses(p, names) for p in of_phase]
+            plots = [_drawn_values(p, names) for p in of_phase]
             figures.append(choosable(f"{words}{title}", plots, choices, 150 * len(names) + 60, _COURSES))
         plots = [_path(p) for p in of_phase]
         if phase.path:
@@ -184,7 +184,7 @@ def _limits(times: Vector, low: float, high: float, values: Vector) -> list[dict
     return [line(times[[0, -1]], np.array([limit, limit]), "@mark", line=dashed, hoverinfo="skip") for limit in near]
 
 
-def _courses(phase: PhaseSolution, names: Sequence[str]) -> dict[str, Any]:
+def _drawn_values(phase: PhaseSolution, names: Sequence[str]) -> dict[str, Any]:
     times = np.linspace(phase.t0, phase.tf, SAMPLES)
     fine = phase.interpolate(times)
     nodes = phase.mesh.bases

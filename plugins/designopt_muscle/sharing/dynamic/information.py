@@ -25,7 +25,7 @@ class Identifiability:
     """What `information` says of factors: each alone or with all others free to follow.
 
     `widths` (k,): changing a factor by so much raises the least objective by the amount asked for while the others
-    follow; infinite where nothing determines it. `alone` (k,): the same with the others held. `weakest` (k,) is the
+    follow; infinite where nothing determines it. `alone` (k,): the same with the others fixed. `weakest` (k,) is the
     combination that the objective tells least of, of length 1, and `condition` the ratio of the eigenvalues.
     """
 
