@@ -20,15 +20,15 @@ from designopt.collocation.solve.guess.shift import shifted
 from designopt.collocation.solve.guess.warm import Difference, solve_chain, solve_near, verify
 from designopt.collocation.solve.program import Program
 from designopt.collocation.solve.solve import checked, solve
+from designopt.collocation.statement.added.margins import with_margins
+from designopt.collocation.statement.added.peaks import with_peaks
+from designopt.collocation.statement.added.rates import Rate, with_rates
 from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
-from designopt.collocation.statement.margins import with_margins
 from designopt.collocation.statement.options import Options, Refinement
-from designopt.collocation.statement.peaks import with_peaks
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem, periodic
-from designopt.collocation.statement.rates import Rate, with_rates
 from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
 from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Constraint, Integral, Peak, Samples

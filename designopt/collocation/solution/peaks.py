@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from designopt.collocation.solution.solution import Solution
-from designopt.collocation.statement.peaks import rows_of
+from designopt.collocation.statement.added.peaks import rows_of
 from designopt.collocation.statement.problem import TrajectoryProblem
 
 

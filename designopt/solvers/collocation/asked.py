@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.collocation.statement.margins import OF_COST
+from designopt.collocation.statement.added.margins import OF_COST
 from designopt.problem import Outcomes, Problem, SolvedPrograms
 from designopt.solvers.collocation.controls import AS_STATED, Controls
 from designopt.space import Matrix

@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from designopt.collocation.statement.added.margins import with_margins
+from designopt.collocation.statement.added.peaks import rows_of
 from designopt.collocation.statement.given import ProblemError
-from designopt.collocation.statement.margins import with_margins
-from designopt.collocation.statement.peaks import rows_of
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.plugin import InvalidSetting
 

@@ -36,7 +36,7 @@ from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.guess.warm import solve_near
 from designopt.collocation.solve.refine import refine
 from designopt.collocation.solve.solve import checked, solve
-from designopt.collocation.statement.margins import OF_COST
+from designopt.collocation.statement.added.margins import OF_COST
 from designopt.collocation.switching.solve_switched import gap_of, rounded_problem, with_rounding_advice
 from designopt.collocation.transcription.functions.compiled import with_compiled
 from designopt.collocation.transcription.functions.functions import state

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from designopt.collocation.solution.solution import Solution
+from designopt.collocation.statement.added.peaks import with_peaks
 from designopt.collocation.statement.given import ProblemError, ends
-from designopt.collocation.statement.peaks import with_peaks
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting, Use, find

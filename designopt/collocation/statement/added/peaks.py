@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from designopt.collocation.statement.augmented import augmented
+from designopt.collocation.statement.added.augmented import augmented
 from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.symbols import Ends

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.collocation.statement.augmented import augmented
+from designopt.collocation.statement.added.augmented import augmented
 from designopt.collocation.statement.checks import check_known
 from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem

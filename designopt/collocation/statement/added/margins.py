@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
+from designopt.collocation.statement.added.margin_checks import check_margins, unlinked
 from designopt.collocation.statement.given import ProblemError
-from designopt.collocation.statement.margin_checks import check_margins, unlinked
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Constraint, Integral
