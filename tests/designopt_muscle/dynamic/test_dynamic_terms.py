@@ -330,7 +330,7 @@ def test_the_order_of_the_muscles_does_not_matter():
         **{
             name: getattr(muscles, name)[..., order]
             for name in ("lengths", "speeds", "force", "optimal", "slack", "pennation", "fastest", "rigid",
-                         "tendon_strain", "width", "damping", "rise", "fall", "passive_strain", "least")
+                         "tendon_strain", "width", "damping", "rise", "fall", "passive_strain", "min_activation")
         },
     )  # fmt: skip
     balance = replace(trial.balance, columns=moved.names, arms=trial.balance.arms[:, :, order])
