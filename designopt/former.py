@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+C = TypeVar("C", bound=type)
 
 
 def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
@@ -18,3 +21,23 @@ def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
         return getattr(sys.modules[module], names[name])
 
     return find
+
+
+def former_arguments(**names: str) -> Callable[[C], C]:
+    """A class whose constructor takes arguments by their former `names` too; the values of `names` are the new ones."""
+
+    def renamed(cls: C) -> C:
+        construct: Callable[..., None] = vars(cls)["__init__"]
+
+        @functools.wraps(construct)
+        def init(self: Any, *args: Any, **given: Any) -> None:
+            for former in names.keys() & given.keys():
+                text = f"{cls.__name__}: the argument '{former}' is called '{names[former]}' now"
+                warnings.warn(text, DeprecationWarning, stacklevel=2)
+                given[names[former]] = given.pop(former)
+            construct(self, *args, **given)
+
+        setattr(cls, "__init__", init)  # noqa: B010
+        return cls
+
+    return renamed

@@ -1,8 +1,11 @@
 """Public names that have changed work under the former one, with a warning that says the new one."""
 
 import importlib
+from dataclasses import dataclass
 
 import pytest
+
+from designopt.former import former_arguments
 
 
 @pytest.mark.parametrize(
@@ -36,3 +39,15 @@ def test_a_former_name_leads_to_what_is_called_otherwise_now(module: str, former
 def test_a_name_that_never_was_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Studdy'"):
         importlib.import_module("designopt.study.study").Studdy  # noqa: B018
+
+
+def test_a_class_takes_a_renamed_argument_by_its_former_name_too() -> None:
+    @former_arguments(least="minimum")
+    @dataclass(frozen=True)
+    class Muscle:
+        minimum: float
+
+    with pytest.warns(DeprecationWarning, match="Muscle: the argument 'least' is called 'minimum' now"):
+        assert Muscle(least=0.1) == Muscle(minimum=0.1)
+    with pytest.raises(TypeError, match="lesst"):
+        Muscle(lesst=0.1)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.former import former_arguments
 from designopt_muscle.curves import OPENSIM
 
 Vector = NDArray[np.float64]
@@ -21,6 +22,7 @@ class Fibre(NamedTuple):
     cosine: Any
 
 
+@former_arguments(least="min_activation")
 @dataclass(frozen=True, eq=False)
 class DynamicMuscles:
     """k muscles in n frames, with the curves of De Groote et al. (2016) in OpenSim's constants.
