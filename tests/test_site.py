@@ -36,13 +36,17 @@ class Page(HTMLParser):
             self.loads.append(given["src"])
 
 
+#: Without Ruff, which it starts for each of the 300 signatures of the reference, mkdocstrings prints them in one line.
+BUILD = "import sys; sys.modules.update(black=None, ruff=None); from mkdocs.__main__ import cli; cli()"
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the built site."""
     if any(importlib.util.find_spec(name) is None for name in ("mkdocs", "material")):
         pytest.skip("mkdocs-material is not installed (extra docs)")
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-W", "ignore", "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(folder)]
+    command = [sys.executable, "-W", "ignore", "-c", BUILD, "build", "--strict", "--quiet", "-d", str(folder)]
     nowhere = dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
     environment = {**os.environ, **nowhere, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=environment)
