@@ -64,7 +64,8 @@ def test_the_study_of_a_transfer_function_runs_as_printed(tmp_path: Path) -> Non
 def test_the_commands_work_one_after_the_other(
     block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With fewer designs than printed: a random sample of 1000 becomes one of 16, among which there is no knee."""
+    """With fewer designs than printed: a random sample of 1000 becomes one of 16, among which there is no knee, and
+    each of the chosen has two neighbours within its tolerances."""
     shutil.copytree(ROOT / "studies", tmp_path / "studies")
     monkeypatch.chdir(tmp_path)
     for line in (
@@ -77,6 +78,7 @@ def test_the_commands_work_one_after_the_other(
         assert program == "designopt"
         if arguments[0] == "run":
             arguments += ["--executor", "serial", "--set", "report.validate.scenarios.count=1"]
+            arguments += ["--set", "report.tolerances={neighbours: 2, front: 0}"]
             if "random" not in line:
                 arguments += [
                     "--set",
