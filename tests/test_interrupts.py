@@ -1,6 +1,8 @@
 """A request to stop that arrives inside a conversion of CasADi is kept."""
 
 import signal
+import subprocess
+import sys
 import time
 
 import casadi as ca
@@ -80,3 +82,25 @@ def test_a_command_that_is_interrupted_while_it_builds_a_model_ends():
 
     done = CliRunner().invoke(commands, ["work"])
     assert (done.exit_code, done.stderr) == (INTERRUPTED, "interrupted\n")
+
+
+#: A command that is asked to stop once more while what is left to do at its end is done.
+ASKED_AGAIN = """
+import atexit, os, signal, sys
+from designopt.cli.separate import separately
+
+def work(tell):
+    atexit.register(os.kill, os.getpid(), signal.SIGINT)
+    if sys.argv[1] == "interrupted":
+        os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+separately(work, None, stay=True)
+"""
+
+
+@pytest.mark.parametrize(("word", "code"), [("interrupted", INTERRUPTED), ("done", 0)])
+def test_a_command_that_is_asked_to_stop_at_its_end_ends_as_it_was_going_to(word, code):
+    done = subprocess.run([sys.executable, "-c", ASKED_AGAIN, word], capture_output=True, text=True, timeout=300)
+    assert done.returncode == code, done.stderr
+    assert done.stderr == ("interrupted\n" if word == "interrupted" else "")

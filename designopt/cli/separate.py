@@ -112,10 +112,12 @@ def _do(work: Callable[[Tell], None], tell: Tell, *, stay: bool) -> NoReturn:
         error.show()
         code = error.exit_code
     except KeyboardInterrupt:
+        _end_when_asked_again()
         click.echo("interrupted", err=True)
         code = INTERRUPTED
     except BaseException:
         traceback.print_exc()
+    _end_when_asked_again()
     tell.ends(code)
     if stay:  # not by SystemExit: whoever called the command in Python would go on in this process, too
         threading._shutdown()  # type: ignore[attr-defined]
@@ -124,6 +126,14 @@ def _do(work: Callable[[Tell], None], tell: Tell, *, stay: bool) -> NoReturn:
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()
     os._exit(code)
+
+
+def _end_when_asked_again() -> None:
+    """The work is over: a further request to stop ends this process at once, where what it raises would be shown as an
+    error of whatever is left to do, or would reach whoever called the command in Python."""
+    for number in _REQUESTS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 # --------------------------------------------------------------------------------------- the command's own process
