@@ -23,7 +23,7 @@ COLUMNS = {
     "damping": "fiber_damping",
     "rise": "activation_time_constant_s",
     "fall": "deactivation_time_constant_s",
-    "least": "min_activation",
+    "min_activation": "min_activation",
 }
 
 
