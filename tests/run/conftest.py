@@ -8,25 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from designopt.workers.pools import local
-
 sys.path.insert(0, str(Path(__file__).parent))
-
-
-@pytest.fixture(scope="module")
-def one_origin():
-    """The workers of all runs of a file are forked from one process, which else every run starts for itself: that takes
-    longer than the run."""
-    with local._together:
-        yield
-
-
-@pytest.fixture
-def own_origin(one_origin):
-    """All but this run, whose subject is what a run changes in this process and takes back."""
-    local._together.__exit__(None, None, None)
-    yield
-    local._together.__enter__()
 
 
 @pytest.fixture

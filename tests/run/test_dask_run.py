@@ -23,8 +23,6 @@ from designopt.workers.carriers.tasks import Tasks
 from designopt.workers.pools.local import Local
 from designopt.workers.supervision.supervisor import Supervisor
 
-pytestmark = pytest.mark.usefixtures("one_origin")
-
 MODELS = Path(__file__).with_name("plugins_clusters.py")
 
 
@@ -71,7 +69,7 @@ def test_a_design_that_kills_its_worker_is_recorded_as_crashed_and_its_neighbour
     assert [a["outcome"] for a in attempts] == ["crashed", "crashed"]
 
 
-def test_workers_that_die_often_are_not_given_up_and_no_work_is_forgotten(tmp_path, own_origin):
+def test_workers_that_die_often_are_not_given_up_and_no_work_is_forgotten(tmp_path):
     # Dask drops a local worker that is down so long after an earlier death: at its default of 15 s by chance only
     with dask.config.set({"distributed.deploy.lost-worker-timeout": "0.1 s"}):
         result = run_study(trouble("exit", count=9, width=20.0), tmp_path / "s")
@@ -304,7 +302,7 @@ def test_a_share_of_failures_above_the_policy_ends_a_run_on_workers(tmp_path):
     assert recorder.closed
 
 
-def test_no_files_and_settings_are_left_behind(tmp_path, monkeypatch, own_origin):
+def test_no_files_and_settings_are_left_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = dict(os.environ)
