@@ -39,7 +39,7 @@ class InterpretedLsoda:
         signals: Sequence[Signal] = (),
         transition: bool = False,
     ) -> Trajectory:
-        """Integrate over `times` (checked before); raises `ValueError` for a fixed `step`, which LSODA has not."""
+        """Integrate over `times` (checked before); `ValueError` for a fixed `step`, which LSODA does not take."""
         if step is not None:
             raise ValueError("step: a fixed step needs a Rosenbrock method and a C compiler")
         with warnings.catch_warnings():
