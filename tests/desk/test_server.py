@@ -347,7 +347,7 @@ def test_other_methods_are_refused(client):
 
 
 def test_another_user_is_refused(client, monkeypatch):
-    monkeypatch.setattr("designopt.desk.server.another_user", lambda port, ours: True)
+    monkeypatch.setattr("designopt.desk.handler.another_user", lambda port, ours: True)
     assert client.get("/state").status == 403
 
 

@@ -91,6 +91,16 @@ def test_chunks_of_a_worker_that_is_gone_are_told_and_it_gets_no_more(cluster):
     assert cluster.chunks()[3:] == [("b", 4)]
 
 
+def test_results_that_cannot_be_read_end_their_chunk_with_the_error(cluster):
+    cluster.start("a")
+    cluster.submit(1)
+    header, frames = serialize(("a", "none"))
+    cluster.stream_handlers[RESULT](worker="a", number=1, end=Serialized(header, [b"cut" for _ in frames]))
+    number, error = cluster.ends.get_nowait()
+    assert number == 1
+    assert isinstance(error, Exception)
+
+
 def test_a_worker_without_memory_gets_no_chunk_until_it_has_some(cluster):
     cluster.start("a")
     cluster.workers["a"].status = Status.paused

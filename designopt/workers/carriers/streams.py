@@ -101,7 +101,11 @@ class Streams(SchedulerPlugin):
     def _result(self, worker: str, number: int, end: Any) -> None:
         """A worker has done a chunk."""
         self._drop(worker, number)
-        self._ends.put((number, deserialize(end.header, end.frames)))  # type: ignore[no-untyped-call]
+        try:
+            done = deserialize(end.header, end.frames)  # type: ignore[no-untyped-call]
+        except Exception as error:
+            done = error
+        self._ends.put((number, done))
         self._send()
 
     def _returned(self, worker: str, number: int) -> None:

@@ -1,0 +1,112 @@
+"""What the answers to all requests share: the folder, the processes that make views, the pages that are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from designopt.desk import views
+from designopt.desk.access import Access
+from designopt.desk.folder import Folder
+from designopt.desk.runs import Runs
+from designopt.desk.views import Refused
+
+#: Processes that make views, seconds that one may take, and seconds for which a look at the folder holds.
+VIEWERS, LONGEST, FRESH = 2, 120.0, 0.5
+#: Pages of computed designs that can be had again.
+KEPT = 8
+
+
+@dataclass
+class Desk:
+    """What handlers share. `runs` is None for a desk that only shows."""
+
+    folder: Folder
+    access: Access
+    runs: Runs | None
+    plugin_files: Sequence[str]
+    data: Mapping[str, str]
+    opened: Callable[[], None]
+
+    def __post_init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+        self._computed: dict[str, str] = {}
+        self.started: dict[str, Path] = {}
+        self._looking = threading.Lock()
+        self._look: tuple[float, dict[str, Any]] = (-1.0, {})
+
+    async def view(self, make: Callable[..., Any], *arguments: Any) -> Any:
+        """The value of `make`, a function of `views`, computed in another process."""
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                VIEWERS, get_context("spawn"), initializer=views.prepare, initargs=(tuple(self.plugin_files), self.data)
+            )
+        pool = self._pool
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(pool.submit(make, *arguments)), LONGEST)
+        except TimeoutError:
+            self._end(pool)
+            raise Refused(f"this took more than {LONGEST:g} s and was ended") from None
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None and task.cancelling():
+                raise  # the desk is closed
+            raise Refused("this was ended with another view that took too long; try again") from None
+        except BrokenProcessPool:
+            self._end(pool)
+            raise Refused("the process that makes this ended before it was done; try again") from None
+
+    def _end(self, pool: ProcessPoolExecutor) -> None:
+        """End a pool with what it is at; the next view begins another one."""
+        if self._pool is pool:
+            self._pool = None
+        for process in list((pool._processes or {}).values()):
+            process.kill()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+    def keep(self, page: str) -> str:
+        """The name by which a page that was computed can be had for a while."""
+        name = secrets.token_urlsafe(16)
+        self._computed[name] = page
+        while len(self._computed) > KEPT:
+            del self._computed[next(iter(self._computed))]
+        return name
+
+    def computed(self, name: str) -> str:
+        """A page that was kept; `KeyError` with a sentence when it is no longer."""
+        if name not in self._computed:
+            raise KeyError("this page is not kept any more: compute it again")
+        return self._computed[name]
+
+    def close(self) -> None:
+        """End the processes that make views. Runs go on."""
+        if self.runs is not None:
+            self.runs.leave()
+        if self._pool is not None:
+            self._end(self._pool)
+
+    async def state(self) -> dict[str, Any]:
+        """All stores and studies, not older than `FRESH` seconds."""
+        return await asyncio.to_thread(self._looked)
+
+    def _looked(self) -> dict[str, Any]:
+        with self._looking:
+            then, state = self._look
+            if time.monotonic() - then > FRESH:
+                stores, studies = self.folder.look()
+                state = {
+                    "folder": str(self.folder.root),
+                    "run": self.runs is not None,
+                    "stores": [store.as_data() for store in stores],
+                    "studies": studies,
+                }
+                self._look = (time.monotonic(), state)
+            return state

@@ -1,0 +1,145 @@
+"""What every request has to pass, and what handlers read from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tornado.web import HTTPError, RequestHandler
+
+from designopt.desk.access import another_user
+from designopt.desk.desk import Desk
+from designopt.desk.runs import Runs
+from designopt.desk.views import Refused
+
+T = TypeVar("T")
+
+FRAMED = "frame-ancestors 'self'; connect-src 'none'; form-action 'none'; base-uri 'none'"
+
+
+class Handler(RequestHandler):
+    """Answers to whoever may ask."""
+
+    desk: Desk
+    POLICY = FRAMED
+
+    def initialize(self, desk: Desk) -> None:
+        self.desk = desk
+
+    def set_default_headers(self) -> None:
+        self.set_header("Content-Security-Policy", self.POLICY)
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.set_header("Referrer-Policy", "no-referrer")
+        self.set_header("Cache-Control", "no-store")
+        self.set_header("Cross-Origin-Resource-Policy", "same-origin")
+        self.clear_header("Server")
+
+    def prepare(self) -> None:
+        access, headers = self.desk.access, self.request.headers
+        context = getattr(self.request.connection, "context", None)
+        address = getattr(context, "address", None)
+        if isinstance(address, tuple) and another_user(int(address[1]), access.port):
+            raise HTTPError(403, reason="Another user")
+        said = access.refusal(
+            self.request.method or "", self.request.host, headers.get("Origin"), headers.get("Sec-Fetch-Site")
+        )
+        if said:
+            raise HTTPError(403, log_message=said, reason="Refused")
+        if not access.knows(self.get_cookie(access.cookie) or "") and not self.enters():
+            raise HTTPError(403, reason="No session")
+
+    def enters(self) -> bool:
+        """Whether this request may be made without a session."""
+        return False
+
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
+        error = (kwargs.get("exc_info") or (None, None, None))[1]
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        if isinstance(error, Refused):
+            self.set_status(409)
+            self.finish(str(error))
+        elif status_code == 403:
+            self.finish("This desk does not answer here. Open the address that `designopt desk` has printed last.")
+        else:
+            self.finish(str(error) if isinstance(error, WrongRequest | UnknownPlace) else self._reason)
+
+    def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
+        if not isinstance(value, Refused | HTTPError):
+            super().log_exception(typ, value, tb)
+
+    @property
+    def store(self) -> Path:
+        """The store that the request names."""
+        return self.found(self.desk.folder.store, self.get_query_argument("store"))
+
+    @staticmethod
+    def found(look: Callable[[str], T], place: str) -> T:
+        """What the folder has at `place`; answers 404 for anything else."""
+        try:
+            return look(place)
+        except KeyError as error:
+            raise UnknownPlace(str(error.args[0])) from None
+
+    @property
+    def row(self) -> int:
+        """The design that the request names."""
+        return self.number(self.get_query_argument("row"))
+
+    @staticmethod
+    def number(text: Any) -> int:
+        if not str(text).isascii() or not str(text).isdigit() or len(str(text)) > 9:
+            raise WrongRequest("a design is named by its number")
+        return int(text)
+
+    @property
+    def changes(self) -> list[str]:
+        """What is asked otherwise, as KEY=VALUE texts."""
+        return [text for text in self.get_query_arguments("set") if text]
+
+    def body(self, *names: str) -> list[Any]:
+        """The texts and numbers of these names in the request's JSON."""
+        if not self.request.headers.get("Content-Type", "").startswith("application/json"):
+            raise WrongRequest("the body has to be JSON")
+        try:
+            data = json.loads(self.request.body)
+            values = [data[name] for name in names]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise WrongRequest(f"the body has to be a JSON object with {', '.join(names)}") from None
+        if not all(isinstance(value, str | int) for value in values):
+            raise WrongRequest("texts and numbers are expected")
+        return values
+
+    @property
+    def runs(self) -> Runs:
+        """The runs; answers 403 where this desk only shows."""
+        if self.desk.runs is None:
+            raise Refused("this desk only shows; start it with: designopt desk --run")
+        return self.desk.runs
+
+    def json(self, value: Any) -> None:
+        self.set_header("Content-Type", "application/json; charset=utf-8")
+        self.finish(json.dumps(value))
+
+
+class UnknownPlace(HTTPError):
+    """Something that is not there; the text says so, and what may have been meant."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(404, reason="Nothing of that name")
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+class WrongRequest(HTTPError):
+    """A request that is wrong in itself; the text says in what."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(400, reason="Wrong request")
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text

@@ -1,0 +1,57 @@
+"""The page of the desk and its files."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from tornado.web import HTTPError
+
+from designopt.desk.handler import Handler
+
+#: Other pages can neither frame these nor be loaded by them.
+_PAGE = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; "
+    "img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+_STATIC = {"desk.js": "text/javascript", "desk.css": "text/css"}
+
+
+class PageHandler(Handler):
+    POLICY = _PAGE
+
+    def enters(self) -> bool:
+        token = self.get_query_argument("token", "")
+        session = self.desk.access.enter(token) if token else None
+        if session is None:
+            return False
+        self.set_cookie(self.desk.access.cookie, session, httponly=True, samesite="Strict", path="/")
+        self.desk.opened()
+        return True
+
+    def get(self) -> None:
+        if self.get_query_argument("token", ""):
+            self.redirect("/")  # the token is void, and stays out of the history
+            return
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.finish((files("designopt.desk") / "desk.html").read_bytes())
+
+
+class StaticHandler(Handler):
+    def get(self, name: str) -> None:
+        self.set_header("Content-Type", f"{_STATIC[name]}; charset=utf-8")
+        self.finish((files("designopt.desk") / name).read_bytes())
+
+
+class PlotlyHandler(Handler):
+    def get(self) -> None:
+        from plotly.offline import get_plotlyjs
+
+        self.set_header("Content-Type", "text/javascript; charset=utf-8")
+        self.set_header("Cache-Control", "private, max-age=86400")
+        self.finish(get_plotlyjs())
+
+
+class MissingHandler(Handler):
+    def prepare(self) -> None:
+        super().prepare()
+        raise HTTPError(404, reason="Nothing here")

@@ -1,0 +1,59 @@
+"""What the desk shows of stores, and of designs that are computed again."""
+
+from __future__ import annotations
+
+import asyncio
+
+from designopt.desk import views
+from designopt.desk.handler import Handler
+
+
+class StateHandler(Handler):
+    async def get(self) -> None:
+        self.json(await self.desk.state())
+
+
+class ReportHandler(Handler):
+    async def get(self) -> None:
+        parts = self.get_query_arguments("part")
+        self.finish(await self.desk.view(views.report, self.store, parts, self.changes))
+
+
+class CompareHandler(Handler):
+    async def get(self) -> None:
+        stores = [self.found(self.desk.folder.store, place) for place in self.get_query_arguments("store")]
+        self.finish(await self.desk.view(views.compared, stores))
+
+
+class QuestionHandler(Handler):
+    async def get(self) -> None:
+        self.json(await self.desk.view(views.question, self.store))
+
+
+class ProgressHandler(Handler):
+    async def get(self) -> None:
+        self.json(await self.desk.view(views.progress, self.store))
+
+
+class DesignsHandler(Handler):
+    async def get(self) -> None:
+        self.json(await self.desk.view(views.designs, self.store, self.changes))
+
+
+class DesignHandler(Handler):
+    async def get(self) -> None:
+        self.json(await self.desk.view(views.design, self.store, self.row, self.changes))
+
+
+class ComputeHandler(Handler):
+    async def post(self) -> None:
+        place, row = self.body("store", "row")
+        store = self.found(self.desk.folder.store, str(place))
+        messages, arrays = await asyncio.to_thread(self.runs.compute, store, self.number(row))
+        page = await self.desk.view(views.arrays_page, store, self.number(row), arrays, messages)
+        self.json(self.desk.keep(page))
+
+
+class ComputedHandler(Handler):
+    def get(self) -> None:
+        self.finish(self.found(self.desk.computed, self.get_query_argument("page")))

@@ -1,0 +1,94 @@
+"""Studies that are edited, checked and saved, and their runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+from designopt.desk import views
+from designopt.desk.handler import Handler, WrongRequest
+from designopt.desk.views import Refused
+from designopt.store.safe_files import replacing
+
+#: Bytes that a request may have, and a study file that is saved.
+LARGEST = 4 * 2**20
+
+
+class StudyHandler(Handler):
+    async def get(self) -> None:
+        path = self.found(self.desk.folder.study, self.get_query_argument("file"))
+        try:
+            if path.stat().st_size > LARGEST:
+                raise Refused(f"{path.name} is larger than a study file can be")
+            content, stamp = path.read_bytes(), str(path.stat().st_mtime_ns)
+        except OSError as error:
+            raise Refused(f"{path.name} cannot be read: {error.strerror}") from None
+        try:
+            store = await self.desk.view(views.default_store, path)
+        except Refused:  # what is wrong is shown beside the text
+            store = f"results/{path.stem}.study"
+        self.json({"text": content.decode(errors="replace"), "stamp": stamp, "store": store})
+
+
+class CheckHandler(Handler):
+    async def post(self) -> None:
+        place, text = self.body("file", "text")
+        path = self.found(self.desk.folder.study, str(place))
+        self.json(await self.desk.view(views.checked, path, str(text)))
+
+
+class SaveHandler(Handler):
+    def post(self) -> None:
+        _ = self.runs
+        place, text, stamp = self.body("file", "text", "stamp")
+        path = self.found(self.desk.folder.study, str(place))
+        try:
+            if str(path.stat().st_mtime_ns) != str(stamp):
+                raise Refused(f"{path.name} has changed on the disk since it was opened here; open it again")
+            ends = b"\r\n" if b"\r\n" in path.read_bytes() else b"\n"  # a page knows one kind of line ends
+            with replacing(path, path.with_name(f".{path.name}.{os.getpid()}.part")) as stream:
+                stream.write(str(text).encode(errors="replace").replace(b"\r\n", b"\n").replace(b"\n", ends))
+            self.json({"stamp": str(path.stat().st_mtime_ns)})
+        except OSError as error:
+            raise Refused(f"{path.name} cannot be written: {error.strerror}") from None
+
+
+class StartHandler(Handler):
+    async def post(self) -> None:
+        runs = self.runs
+        place, name = self.body("file", "store")
+        root = self.desk.folder.root
+        if "\0" in str(name):
+            raise WrongRequest("a name of a folder has no NUL")
+        store = (root / str(name)).resolve()
+        if not str(name).strip() or store == root or not store.is_relative_to(root):
+            raise Refused("the results have to be in a folder of their own below that of the desk")
+        path = self.found(self.desk.folder.study, str(place))
+        await asyncio.to_thread(runs.start, path, store)
+        place = store.relative_to(root).as_posix()
+        self.desk.started[place] = store
+        self.json({"store": place})
+
+
+class PrintedHandler(Handler):
+    def get(self) -> None:
+        place = self.get_query_argument("store")
+        try:
+            store = self.desk.folder.store(place)
+        except KeyError:  # it could not begin, perhaps
+            store = self.desk.started.get(place) or self.store
+        self.json(self.runs.printed(store) if self.desk.runs else "")
+
+
+class StopHandler(Handler):
+    def post(self) -> None:
+        (place,) = self.body("store")
+        self.runs.stop(self.found(self.desk.folder.store, str(place)))
+        self.json({})
+
+
+class ResumeHandler(Handler):
+    async def post(self) -> None:
+        (place,) = self.body("store")
+        await asyncio.to_thread(self.runs.resume, self.found(self.desk.folder.store, str(place)))
+        self.json({})
