@@ -189,6 +189,7 @@ def _finish(result: Result) -> int:
     """The short table, the report, the exports and the next commands, after a run."""
     from designopt.report import summary_table
     from designopt.report.parts.answer.best import most_frequent_end
+    from designopt.report.tables import broken_limits
     from designopt.store.errors import resume_command
 
     feasible = bool(result.outcomes.feasible.any())
@@ -206,7 +207,8 @@ def _finish(result: Result) -> int:
     if not feasible:
         nothing = "No feasible design was found" if result.problem.objectives else "No design gave a feasible result"
         click.echo(f"\n{nothing}: the report's failures and limits say why.", err=True)
-        for line in (_most_frequent_failure(result), most_frequent_end(result)):
+        limits = broken_limits(result) if result.problem.objectives else []  # an analysis has told of them
+        for line in (*limits, _most_frequent_failure(result), most_frequent_end(result)):
             if line:
                 click.echo(line, err=True)
         return NOTHING_FEASIBLE

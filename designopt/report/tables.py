@@ -20,7 +20,7 @@ from designopt.report.labels import (
     plural,
     with_unit,
 )
-from designopt.report.parts.answer import summary
+from designopt.report.parts.answer import broken, summary
 from designopt.report.parts.answer.best import without_feasible
 from designopt.report.parts.answer.limits import WARNED, recommended_bounds, warnings
 from designopt.report.parts.answer.tolerances import fragile_in_short
@@ -47,7 +47,7 @@ def summary_table(result: Result) -> str:
         return analysis_table(result)
     chosen = chosen_once(result)
     if not chosen:
-        return without_feasible(result)
+        return "\n".join([without_feasible(result), *broken_limits(result)])
     problem = result.problem
     head = ["design"]
     head += [with_unit(p.name, p.unit) for p in problem.space.free]
@@ -150,7 +150,16 @@ def analysis_table(result: Result) -> str:
         if n > 0
     ]
     more = [f"{' and '.join(left)} in the report"] if left else []
-    return "\n".join([*_aligned(lines, len(head) - len(figures)), *more, *_notable(result)])
+    return "\n".join([*_aligned(lines, len(head) - len(figures)), *more, *_notable(result), *broken_limits(result)])
+
+
+def broken_limits(result: Result) -> list[str]:
+    """Lines on the limits that stand in the way where no design keeps them all: how many designs break each and how
+    near the best comes, the worst first, then pairs that no design keeps together."""
+    limits = broken.broken_limits(result)
+    rest = len(limits) - LINES
+    more = [f"and {count(rest)} further limits, in the report"] if rest > 0 else []
+    return [*_aligned(broken.lines(limits[:LINES]), 1), *more, *broken.conflicts(limits)] if limits else []
 
 
 def _aligned(lines: list[list[str]], words: int) -> list[str]:

@@ -114,7 +114,10 @@ class Objective:
 
 @dataclass(frozen=True)
 class StudyConstraint:
-    """Limits on an expression of figures; exactly one of `minimum`, `maximum`, `equals` or both of the first two."""
+    """Limits on an expression of figures; exactly one of `minimum`, `maximum`, `equals` or both of the first two.
+
+    `stated` is the unit in which the study writes them, "" where it names none: results show them in it.
+    """
 
     name: str
     expression: Expression
@@ -123,6 +126,7 @@ class StudyConstraint:
     maximum: float | None = None
     equals: float | None = None
     unit: str = ""
+    stated: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from designopt.report import one_design
 from designopt.report.labels import figures_shown
 from designopt.report.page.page import sections
 from designopt.report.parts.motion.frames import over_time
+from designopt.store.views.table import stated_constraints, stated_units
 
 
 class Bar(TypedDict):
@@ -97,13 +98,13 @@ def chosen(result):
 def test_chosen_designs_show_their_limits_by_name_with_one_scenario_and_with_several(one, two):
     rows = chosen(one)
     assert [name for name in rows if name.startswith(("stiff", "used"))] == [
-        "stiff [m] (≤ 0.00015)",
+        "stiff [mm] (≤ 0.15)",
         "used [MPa] (≥ 20, ≤ 90)",
     ]
     side = rows["side"][0]
-    assert rows["stiff [m] (≤ 0.00015)"][0] == pytest.approx(1e-8 / side**2)
+    assert rows["stiff [mm] (≤ 0.15)"][0] == pytest.approx(1e-5 / side**2)
     rows = chosen(two)
-    assert rows["stiff [m] (≤ 0.00015)"][0] == pytest.approx(1e-8 / rows["side"][0] ** 2)  # in the worse scenario
+    assert rows["stiff [mm] (≤ 0.15)"][0] == pytest.approx(1e-5 / rows["side"][0] ** 2)  # in the worse scenario
     low, high = (float(v) for v in rows["used [MPa] (≥ 20, ≤ 90)"][0].split(" to "))
     assert high == pytest.approx(2.0 * low, rel=1e-3)
 
@@ -118,3 +119,22 @@ def test_arrays_over_time_that_are_kept_are_drawn_on_a_page_without_plots(one, t
 def test_without_arrays_over_time_nothing_is_drawn(tmp_path):
     result = study(1e4, arrays=()).run(tmp_path / "s")
     assert over_time(result) is None
+
+
+def test_a_limit_is_shown_in_the_unit_of_its_number_and_its_figure_with_it(one):
+    assert one.problem.constraints[0].maximum == 0.15 / 1e3  # what is compared stays as it was
+    assert figures_shown(one)["sag"][0] == "mm"
+    assert [one_design.rating_rows(one, 0)[3][k] for k in (0, 2, 3)] == ["stiff", "mm", "<= 0.15"]
+
+
+def test_a_multiple_of_a_figure_does_not_scale_the_figure():
+    twice = designopt.define(
+        study="twice", model={"use": bar}, space={"side": [0.01, 0.02]},
+        objectives=[{"name": "twice", "minimize": "2*sag"}],
+        constraints=[{"name": "both", "of": "sag + sag", "max": "0.3 mm"}],
+        solver={"use": "full_factorial", "levels": 2},
+    )  # fmt: skip
+    assert stated_units(twice.problem) == {}
+    (both,) = stated_constraints(twice.problem)
+    assert (both.unit, both.maximum) == ("mm", pytest.approx(0.3))
+    assert both.expression.evaluate({"sag": 1e-4}) == pytest.approx(0.2)

@@ -9,6 +9,7 @@ from typing import Any
 from designopt.plugin import InputFile, Plugin, Use
 from designopt.report.labels import listed, number
 from designopt.report.parts.answer.problem import limit_text, range_text, value_text
+from designopt.store.views.table import stated_constraints
 from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
 #: Of more differences of one kind only so many are listed.
@@ -96,7 +97,8 @@ def _scenarios(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
 
 
 def _scored(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
-    for what, olds, news in (("objective", a.objectives, b.objectives), ("limit", a.constraints, b.constraints)):
+    limits = stated_constraints(a), stated_constraints(b)
+    for what, olds, news in (("objective", a.objectives, b.objectives), ("limit", *limits)):
         old: Mapping[str, Any] = {o.name: o for o in olds}
         new: Mapping[str, Any] = {o.name: o for o in news}
         for name, item in new.items():

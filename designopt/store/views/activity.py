@@ -47,6 +47,21 @@ class LimitActivity(NamedTuple):
     margin: Matrix
     active: NDArray[np.bool_]
 
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """The designs (n,) of which it is known whether they keep the limit."""
+        return np.isfinite(self.margin)
+
+    @property
+    def broken(self) -> NDArray[np.bool_]:
+        """The designs (n,) that break it."""
+        return np.asarray(self.known & (self.margin < 0.0))
+
+    @property
+    def best(self) -> int:
+        """The row of the design that keeps it best, or comes nearest to it."""
+        return int(np.argmax(np.where(self.known, self.margin, -np.inf)))
+
 
 def attained_bounds(space: Space, X: Matrix, near: float = NEAR) -> list[Attained]:
     """The bounds that designs `X` have reached, to within the share `near` of the range. Choices have none; of a

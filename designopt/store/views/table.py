@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from designopt.problem import Problem, figure_meaning, figure_unit
 from designopt.store.journal.recorded import Recorded
-from designopt.study.language.expressions.expression import Expression
-from designopt.study.study import DesignVariable, Objective, StudyConstraint
+from designopt.study.language import units
+from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
 if TYPE_CHECKING:
     import pandas
@@ -98,31 +98,47 @@ def in_study_units(table: Sequence[Column], problem: Problem) -> list[Column]:
     ]
 
 
-def stated_units(problem: Problem) -> dict[str, tuple[float, str]]:
+def stated_units(problem: Problem | StudyDefinition) -> dict[str, tuple[float, str]]:
     """Of figures that an objective or a limit states as they are: the factor from the model's unit to that of the
-    study, and the latter."""
+    study, and the latter. A unit that the study names goes before one that is the model's by default."""
+    items: list[tuple[Objective | StudyConstraint, str]] = [(o, o.unit) for o in problem.objectives]
+    items += [(c, c.stated or c.unit) for c in problem.constraints]
+    found = []
+    for item, unit in items:
+        figure = _figure_of(item)
+        factor = _factor(item.unit, unit) if figure is not None else None
+        if figure is not None and factor is not None:
+            found.append((figure[1], (figure[0] * factor, unit)))
     stated: dict[str, tuple[float, str]] = {}
-    items: list[Objective | StudyConstraint] = [*problem.objectives, *problem.constraints]
-    for item in items:
-        if (found := _figure_of(item)) is not None:
-            stated.setdefault(found[1], (found[0], item.unit))
+    for name, of in sorted(found, key=lambda one: one[1][0] == 1.0):
+        stated.setdefault(name, of)
     return stated
 
 
-def stated_constraints(problem: Problem) -> list[StudyConstraint]:
-    """The limits of `problem`, each on a figure as it is in the unit of `stated_units`."""
+def stated_constraints(problem: Problem | StudyDefinition) -> list[StudyConstraint]:
+    """The limits of `problem` in the units that the study states: one on a figure in that of `stated_units`."""
     stated, found = stated_units(problem), []
     for c in problem.constraints:
-        factor, name = _figure_of(c) or (1.0, "")
-        wanted, unit = stated.get(name, (factor, c.unit))
-        if unit != c.unit and factor * wanted > 0.0:
-            low, high, equals = (
-                None if end is None else end * (wanted / factor) for end in (c.minimum, c.maximum, c.equals)
-            )
-            same = Expression.parse(f"{wanted!r}*{name}", c.expression.text)
+        figure = _figure_of(c)
+        unit = stated[figure[1]][1] if figure is not None and figure[1] in stated else c.stated or c.unit
+        if unit != c.unit and _factor(c.unit, unit) is not None:
+            ends = (c.minimum, c.maximum, c.equals)
+            low, high, equals = (None if end is None else units.convert(end, c.unit, unit) for end in ends)
+            same = c.expression.in_unit(c.unit, unit)
             c = replace(c, expression=same, unit=unit, minimum=low, maximum=high, equals=equals)
         found.append(c)
     return found
+
+
+def _factor(unit: str, shown: str) -> float | None:
+    """The factor from `unit` to `shown`; None where they have different zeros or nothing in common."""
+    if unit == shown:
+        return 1.0
+    try:
+        factor, offset = units.factor_offset(unit, shown)
+    except units.UnitError:
+        return None
+    return None if offset else factor
 
 
 def _figure_of(item: Objective | StudyConstraint) -> tuple[float, str] | None:
@@ -130,7 +146,7 @@ def _figure_of(item: Objective | StudyConstraint) -> tuple[float, str] | None:
     root, factor = item.expression.root, 1.0
     if root.kind == "*" and root.parts[0].kind == "number":
         factor, root = root.parts[0].value, root.parts[1]
-    return (factor, root.text) if root.kind == "name" else None
+    return (factor, root.text) if root.kind == "name" and item.expression.text == root.text else None
 
 
 def _scaled(values: Values, factor: float) -> Values:

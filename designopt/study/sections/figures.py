@@ -229,7 +229,8 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             ctx.add(path, f"min ({low!r}) must not be above max ({high!r})")
             continue
         _reachable(ctx, space, expression, limits, path)
-        made.append(StudyConstraint(section["name"], expression, over, low, high, equals, unit))
+        stated = given or next((section[key].unit for key in limits if section[key].unit), "")
+        made.append(StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated))
     return made
 
 

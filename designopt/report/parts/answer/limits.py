@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.problem import unequal
 from designopt.report.labels import listed, number, with_unit
+from designopt.report.parts.answer import broken
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt.store.views import activity
@@ -34,7 +35,7 @@ def limits(result: Result) -> Section | None:
     """Bounds that the front has reached, and limits that decide it, in words and numbers."""
     front = np.asarray(result.front(), dtype=np.intp)
     if not len(front):  # nor is there one without objectives
-        return None
+        return _broken(result)
     findings = [sentence(c) for c in (*attained_bounds(result, front), *active_limits(result, front))]
     if not findings:
         findings = ["The front stays away from every bound of the space and from every limit."]
@@ -57,6 +58,18 @@ def limits(result: Result) -> Section | None:
         findings=tuple(findings),
         tables=tables,
     )
+
+
+def _broken(result: Result) -> Section | None:
+    """Why no design keeps all limits; None where one does, or none has a result."""
+    table = broken.table(result)
+    if table is None:
+        return None
+    introduction = (
+        "No design keeps all limits. The limits that most designs break stand first, each with the value of the design "
+        "that comes nearest to it or keeps it best."
+    )
+    return Section("Bounds and limits", introduction, findings=tuple(broken.findings(result)), tables=(table,))
 
 
 def warnings(result: Result) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from designopt.plugin import report
 from designopt.report.labels import count, listed, number, plural
-from designopt.report.parts.answer import summary
+from designopt.report.parts.answer import broken, summary
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short
 from designopt.report.parts.failures import invalid_designs
@@ -51,6 +51,7 @@ def overview(result: Result) -> Section:
         findings += [sentence(clause) for clause in (*fragile_in_short(result), *recommended_bounds(result))]
     if evaluated and not done.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
+        findings += broken.findings(result)
     answer = problem.objectives and bool(done.feasible.any())
     table, drawn = (summary.table(result), summary.front(result)) if answer else (None, None)
     return Section(

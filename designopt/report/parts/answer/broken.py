@@ -1,0 +1,103 @@
+"""Limits that stand in the way where no design keeps them all: how many designs break each, how near the best comes."""
+
+from __future__ import annotations
+
+from itertools import combinations, islice
+from typing import NamedTuple
+
+import numpy as np
+
+from designopt.report.labels import count, number, plural
+from designopt.report.section import Table
+from designopt.store.result import Result
+from designopt.store.views import activity
+from designopt.store.views.activity import LimitActivity
+from designopt.store.views.table import stated_constraints
+
+#: So many pairs of limits are named, of so many limits with the most designs that break them.
+PAIRS, PAIRED = 3, 50
+
+_SIGNS = {"min": "≥", "max": "≤", "equals": "="}
+
+
+class BrokenLimit(NamedTuple):
+    """A limit in words, with its unit, and how all designs do with it."""
+
+    text: str
+    unit: str
+    of: LimitActivity
+
+    @property
+    def share(self) -> float:
+        """The share of the designs with a result that break it."""
+        return float(self.of.broken.sum() / max(int(self.of.known.sum()), 1))
+
+    @property
+    def distance(self) -> float:
+        """How far beyond it the best design is, relative to the limit's size; negative within it."""
+        return float(-self.of.margin[self.of.best] / (abs(self.of.limit) or 1.0))
+
+    @property
+    def best(self) -> str:
+        """The value that keeps it best, with its unit."""
+        return f"{number(float(self.of.values[self.of.best]))} {self.unit}".rstrip()
+
+
+def broken_limits(result: Result) -> list[BrokenLimit]:
+    """The limits that a design with a result breaks, the one that most break first; of equals the one that the best
+    design is farther beyond. Empty where a design keeps all limits."""
+    if result.outcomes.feasible.any():
+        return []
+    found = [
+        BrokenLimit(f"{c.name} {_SIGNS[limit.side]} {number(limit.limit)} {c.unit}".rstrip(), c.unit, limit)
+        for c in stated_constraints(result.problem)
+        for limit in activity.limits(result.problem, result.outcomes, c)
+        if limit.broken.any()
+    ]
+    return sorted(found, key=lambda one: (-one.share, -one.distance))
+
+
+def conflicts(limits: list[BrokenLimit]) -> list[str]:
+    """Sentences about pairs of limits of which each is kept by some designs, but both by none."""
+    apart = (
+        f"No evaluated design keeps both {a.text} and {b.text}."
+        for a, b in combinations([one for one in limits if one.share < 1.0][:PAIRED], 2)
+        if not np.any(a.of.known & b.of.known & ~a.of.broken & ~b.of.broken)
+    )
+    return list(islice(apart, PAIRS))
+
+
+def findings(result: Result) -> list[str]:
+    """Why no design keeps all limits, in sentences: limits that all break, pairs that none keeps together, else the
+    limit that most break."""
+    limits = broken_limits(result)
+    told = [
+        f"Every design breaks {one.text}: the best has {one.best} (design {one.of.best})."
+        for one in limits
+        if one.share == 1.0
+    ]
+    told += conflicts(limits)
+    if limits and not told:
+        first = limits[0]
+        broken, of = int(first.of.broken.sum()), int(first.of.known.sum())
+        told.append(f"{count(broken)} of {plural(of, 'design')} break {first.text}, more than break any other limit.")
+    return told
+
+
+def table(result: Result) -> Table | None:
+    """The broken limits for the page; None where a design keeps all limits."""
+    rows = tuple(
+        (one.text, int(one.of.broken.sum()), f"{one.share:.1%}".replace("%", " %"), one.best, one.of.best)
+        for one in broken_limits(result)
+    )
+    head = ("limit", "broken by", "share of results", "best value", "design")
+    return Table("Limits that designs break", head, rows) if rows else None
+
+
+def lines(limits: list[BrokenLimit]) -> list[list[str]]:
+    """The same for the terminal, its head first."""
+    rows = [
+        [one.text, f"{count(int(one.of.broken.sum()))} of {count(int(one.of.known.sum()))}", one.best, str(one.of.best)]
+        for one in limits
+    ]
+    return [["limit", "broken by", "best value", "design"], *rows]
