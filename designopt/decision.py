@@ -13,10 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.lazy import moocore
 from designopt.study.study import Choice
 
-Matrix = NDArray[np.float64]
 Distance = Literal["l1", "l2", "chebyshev"]
 Norm = Literal["vector", "minmax"]
 

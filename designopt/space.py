@@ -15,13 +15,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Mask, Matrix
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import DesignVariable, Shift
-
-Matrix = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

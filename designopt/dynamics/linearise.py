@@ -10,11 +10,10 @@ from numbers import Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.arrays import Matrix
 from designopt.dynamics.residual import ResidualForm
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
-
-Matrix = NDArray[np.float64]
 
 #: Tables of a system whose names a linearisation has.
 _NAMED = ("states", "controls", "outputs", "parameters", "data")

@@ -11,8 +11,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Array
 from designopt.dynamics.compile import CompilerError, load_library
 from designopt.lazy import casadi as ca
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Array = NDArray[np.float64]
 Shape = tuple[int, int]
 
 #: Numbers, about, that the interpreted path has in work at once.

@@ -9,15 +9,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.dynamics import SimulationStatus, Simulator, System
 from designopt.lazy import scipy
 from designopt.models.equations import SAMPLED, Equations
 from designopt.models.quantities import Event, Final, Integral, Output, Parameter, Peak, Series, State
 from designopt.plugin import Diverged
-
-Vector = NDArray[np.float64]
 
 #: A step after a break is, at first, this share of the shortest time between two breaks.
 _FIRST_STEP = 0.01

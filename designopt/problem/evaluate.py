@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem.outcomes import Outcomes
-from designopt.space import Matrix
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.problem.scoring import each_scenario
 from designopt.problem.statement import Statement
-from designopt.space import Matrix
 from designopt.study.language.expressions.derivative import derivatives
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.language.expressions.grammar import Term

@@ -9,10 +9,11 @@ from operator import itemgetter
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.canonical import canonical_json, canonical_use, plain, tagged
 from designopt.plugin import SolverPlugin, Use
 from designopt.problem.statement import Statement, plain_shift
-from designopt.space import Matrix, in_model_unit, shown_value
+from designopt.space import in_model_unit, shown_value
 
 
 class Keys:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt.space import Matrix
+from designopt.arrays import Matrix
 from designopt.study.study import StudyConstraint
 
 #: A figure that has to be equal to a limit is, when it differs by no more than this, relative to the limit's size.

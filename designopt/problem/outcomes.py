@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.space import Matrix
+from designopt.arrays import Matrix
 
 #: Failure classes of an evaluation, in the order in which reports list them; "ok" is the only success.
 STATUSES = ("ok", "diverged", "nonfinite", "error", "timeout", "crashed", "lost_worker", "invalid")

@@ -6,11 +6,12 @@ import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 
+from designopt.arrays import Matrix
 from designopt.plugin import Fidelity, Use
 from designopt.problem import gradients, scoring
 from designopt.problem.keys import Keys, program_keys
 from designopt.problem.statement import Statement
-from designopt.space import Matrix, Space
+from designopt.space import Space
 from designopt.study.study import StudyDefinition
 
 

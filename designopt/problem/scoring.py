@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem.limit import unequal
 from designopt.problem.outcomes import Outcomes
 from designopt.problem.statement import Statement
-from designopt.space import Matrix
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, StudyConstraint
 

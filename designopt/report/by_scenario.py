@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import unequal
 
 if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.study.study import Objective, StudyConstraint
-
-Matrix = NDArray[np.float64]
 
 
 def values(item: Objective | StudyConstraint, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> Matrix:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.former import former_names
 from designopt.report.animation import play_buttons, shown_frames, time_labels, time_slider
 from designopt.report.colours import axis, category, layout
-
-Array = NDArray[np.float64]
 
 #: Frames of an animation at most, and bytes of its coordinates: a larger one shows fewer frames.
 FRAMES, BYTES = 200, 900_000

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
+
 if TYPE_CHECKING:
     from designopt.store.result import Result
-
-Matrix = NDArray[np.float64]
 
 #: A stage is a grid when it has at least this share of the nodes (relations may have cut some off).
 FILLED = 0.5

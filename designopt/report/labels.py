@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import figure_meaning as figure_meaning
 from designopt.problem import figure_unit as figure_unit
 from designopt.store.errors import plugin_options
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.store.result import Result
     from designopt.study.study import DesignVariable, StudyConstraint
-
-Matrix = NDArray[np.float64]
 
 #: A wrapped name has room for so many letters in a line, and so many lines.
 MIN_WIDTH, LINES = 9, 2

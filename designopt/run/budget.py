@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from designopt import decision
+from designopt.arrays import Matrix
 from designopt.problem import Outcomes, Problem
-from designopt.space import Matrix
 from designopt.study.study import Budget, HypervolumeGain
 
 #: A solver that proposes so many invalid designs for each one of its budget is ended.

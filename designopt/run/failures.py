@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import STATUSES
 from designopt.run.evaluations.ledger import CODE
-from designopt.space import Matrix, Space, shown_value
+from designopt.space import Space, shown_value
 from designopt.study.study import Execution
 
 #: A failure of the same class at the same line of code so often is a bug, not a property of designs.

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
 from designopt.run.evaluations.work import LARGEST_CHUNK, Work
 from designopt.run.progress import Snapshot
 from designopt.run.tolerance_analysis import neighbours_to_do
-from designopt.space import Matrix
 from designopt.store.disk.arrays import intact, remove_arrays
 from designopt.store.journal.schema import Kind
 from designopt.store.result import Result

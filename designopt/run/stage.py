@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.budget import StageBudget
 from designopt.run.evaluations.ahead import Ahead
@@ -18,7 +19,6 @@ from designopt.run.evaluations.points import StagePoints
 from designopt.run.evaluations.program_batch import ARRAYS, ProgramBatch, ticking
 from designopt.run.evaluations.work import Work
 from designopt.run.progress import Snapshot, duration
-from designopt.space import Matrix
 from designopt.store.errors import reading
 from designopt.store.journal.reader import Ending
 from designopt.study.study import Stage

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import decision
+from designopt.arrays import Matrix
 from designopt.lazy import moocore
 from designopt.problem import Outcomes, Problem
-from designopt.space import Matrix, Space, shown_value
+from designopt.space import Space, shown_value
 from designopt.store import safe_files
 from designopt.store.disk.durable import write_durably
 from designopt.store.disk.explain import explain

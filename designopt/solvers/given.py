@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.plugin import InputFile, Quantity, SolverPlugin, Use, solver
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.space import Matrix, Space
+from designopt.space import Space
 
 
 @solver("evaluate", version=1)

@@ -17,10 +17,11 @@ from typing import Annotated, ClassVar, Literal, Protocol
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.space import Matrix, Space
+from designopt.space import Space
 from designopt.study.study import DesignVariable
 
 #: A grid with more points is refused: nobody waits for it, and it would not fit into memory with its outcomes.

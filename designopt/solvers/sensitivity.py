@@ -15,9 +15,9 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.plugin import InvalidSetting, Quantity, closest, solver
 from designopt.problem import Evaluate, Outcomes, Problem, figure_unit
-from designopt.space import Matrix
 
 #: Indices are refused when a smaller share of the blocks is complete: the rest no longer stands for the space.
 MIN_SHARE = 0.75

@@ -10,9 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.space import Matrix, Space
+from designopt.space import Space
 from designopt.study.study import DesignVariable
 
 

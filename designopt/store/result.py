@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import decision
+from designopt.arrays import Matrix
 from designopt.plugin import PluginError, Use, find
 from designopt.problem import Outcomes, Problem
 from designopt.solvers.given import given_names
-from designopt.space import Matrix
 from designopt.store.disk.arrays import read_arrays
 from designopt.store.errors import RunError, StoreError, reading
 from designopt.store.folder import read_study

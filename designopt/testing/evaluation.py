@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.plugin import ModelPlugin, SolverPlugin, Use, find
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.evaluations.ledger import Ledger
 from designopt.run.in_memory import in_memory
 from designopt.run.stage import StageRun
-from designopt.space import Matrix, Space
+from designopt.space import Space
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Budget, DesignVariable, Objective, Scenario, Stage, StudyConstraint
 from designopt.workers.evaluation.evaluate import ERROR, Evaluator

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.plugin import InvalidSetting, SolverPlugin, Use
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
-from designopt.space import Matrix, Space
+from designopt.space import Space
 from designopt.testing.evaluation import InProcess, no_outcomes
 from designopt.testing.problems import conformance_problems
 from designopt.workers.executor import Chunk, ChunkResult

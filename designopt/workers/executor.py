@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.space import Matrix
+from designopt.arrays import Matrix
 
 #: In place of the position of an evaluation: several of a chunk are computed in one call of the model.
 TOGETHER = -2

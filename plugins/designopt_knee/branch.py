@@ -10,15 +10,14 @@ from collections.abc import Mapping, Set
 from typing import Annotated, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import Array, Diverged, InvalidSetting, Quantity, model
 from designopt_knee.model import FourBarKnee, KneeOutputs, initial_states, leg_conditions
 from designopt_knee.parameters import EQUATION_PARAMETERS, WALK, DampingDesign, KneeConditions, complete
 from designopt_knee.periodic import BODIES
 
 Q = Quantity
-Vector = NDArray[np.float64]
 
 #: How stability is lost, and which contact changes there, as the numbers that `loss` and `loss_contact` give.
 LOSSES = (None, "flip", "fold", "torus", "contact", "unknown")

@@ -8,9 +8,8 @@ by up to 3e-4).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from designopt.arrays import Vector
 
 #: A response has period n when it repeats within this after n cycles (root mean square, deg).
 PERIOD_TOLERANCE = 0.3

@@ -14,11 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InvalidSetting
-
-Vector = NDArray[np.float64]
 
 #: What drives the leg, in the order of the data of the equations of motion.
 DRIVING = ("hip_x", "hip_y", "thigh", "ankle")

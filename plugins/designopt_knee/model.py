@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_knee import figures, linkage
 from designopt_knee.gait import Gait, bundled_text, read_gait
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from designopt_knee.periodic.walk import WalkCycles
 
 Q = Quantity
-Vector = NDArray[np.float64]
 
 _FRAMES_PER_CYCLE = 60
 _WALK_CYCLES = 2

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import Quantity, objective
 from designopt_knee.figures import correlation
-
-Vector = NDArray[np.float64]
 
 
 @objective("gait_correlation", version=1)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Vector = NDArray[np.float64]
+from designopt.arrays import Vector
 
 #: Parts of the largest moment of inertia by which the triangle inequality may fail: published tensors are rounded.
 _ROUNDED = 1e-9

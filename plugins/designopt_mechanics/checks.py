@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.lazy import casadi as ca
 from designopt_mechanics.dynamics.matrices import mass_matrix
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Tree, TreeError, values_of
 from designopt_mechanics.wires import Wire
-
-Vector = NDArray[np.float64]
 
 #: Part of the largest eigenvalue of the mass matrix, scaled to a unit diagonal, below which a direction has no mass.
 _MASSLESS = 1e-11

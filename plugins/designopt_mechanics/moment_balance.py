@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from designopt.arrays import Vector
 
 T = TypeVar("T", bound=np.generic)
 

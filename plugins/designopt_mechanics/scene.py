@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt_mechanics.tree import Point
 from designopt_mechanics.tree_rows import TreeRows
-
-Vector = NDArray[np.float64]
 
 
 def drawing(rows: TreeRows, lines: Sequence[Sequence[Point]], z: ArrayLike, axes: Sequence[int] = (0, 1, 2)) -> Vector:

@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.contacts import Contact, contact_forces, contact_loads
@@ -19,8 +20,6 @@ from designopt_mechanics.springs import Spring, spring_loads
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point, Tree, TreeError
 from designopt_mechanics.wires import Wire, lengths, moment_arms
-
-Vector = NDArray[np.float64]
 
 
 class TreeRows:

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import (
     Constraint,
     Integral,
@@ -27,8 +27,6 @@ from designopt.plugin import Array, InvalidDesign, model
 from designopt.plugin import Quantity as Q
 from designopt_motion import arm_equations as equations
 from designopt_motion.arm_equations import ACTIVATIONS, EXCITATIONS, FIBRE_SPEEDS, FIBRES, MIN_ACTIVATION
-
-Vector = NDArray[np.float64]
 
 
 class Support(TypedDict, total=False):

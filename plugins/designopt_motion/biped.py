@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import Constraint, Integral, Options, Phase, Solution, TrajectoryProblem, solve_design
 from designopt.collocation.statement.problem import periodic
 from designopt.collocation.statement.symbols import Ends, Symbols
@@ -19,8 +19,6 @@ from designopt.plugin import Array, model
 from designopt.plugin import Quantity as Q
 from designopt_motion import biped_equations as equations
 from designopt_motion.biped_equations import ANGLES, GRAVITY, MASS, SPEEDS, TORQUES
-
-Vector = NDArray[np.float64]
 
 
 class Step(TypedDict, total=False):

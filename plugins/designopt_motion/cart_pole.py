@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import (
     Constraint,
     Integral,
@@ -23,8 +23,6 @@ from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, model
 from designopt.plugin import Quantity as Q
-
-Vector = NDArray[np.float64]
 
 GRAVITY = 9.81
 

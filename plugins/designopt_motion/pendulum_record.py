@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import (
     Measurements,
     NoColumn,
@@ -25,8 +25,6 @@ from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, InputFile, InvalidSetting, model
 from designopt.plugin import Quantity as Q
-
-Vector = NDArray[np.float64]
 
 GRAVITY = 9.81
 _SAMPLES = 401

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.curves import LENGTHS, OPENSIM, PUBLICATION, SPEEDS, TENDON_FORCES, Curves
 from designopt_muscle.osim.model import OsimMuscle
 from designopt_muscle.sharing.muscles import Muscles
 
-Vector = NDArray[np.float64]
 Tendon = Literal["rigid", "equilibrium"]
 
 #: Halvings of the interval in which a tendon's length is sought: to the last digit.

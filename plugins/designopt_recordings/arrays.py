@@ -7,13 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Array
 from designopt_recordings.errors import RecordingError
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 
 
 def checked(what: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Array:

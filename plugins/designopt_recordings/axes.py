@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt_recordings.arrays import Array
+from designopt.arrays import Array
 from designopt_recordings.errors import RecordingError
 
 #: Metres per unit of length.

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from designopt_recordings.arrays import Array, checked, position, unique
+from designopt.arrays import Array
+from designopt_recordings.arrays import checked, position, unique
 from designopt_recordings.errors import RecordingError
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt_recordings.arrays import Array, checked
+from designopt.arrays import Array
+from designopt_recordings.arrays import checked
 from designopt_recordings.errors import RecordingError
 
 _WALL = 0.1  # sine of the angle to the vertical within which a surface is a wall

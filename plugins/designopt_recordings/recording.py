@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designopt.arrays import Array, Mask
 from designopt.former import former_names
-from designopt_recordings.arrays import Array, Mask, checked, increasing, position, unique
+from designopt_recordings.arrays import checked, increasing, position, unique
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.plate import ForcePlate

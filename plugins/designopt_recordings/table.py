@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designopt.arrays import Array
 from designopt.former import former_names
-from designopt_recordings.arrays import Array, checked, increasing, position, unique
+from designopt_recordings.arrays import checked, increasing, position, unique
 from designopt_recordings.errors import RecordingError
 
 _KINDS = ("value", "speed", "activation")  # last parts of the paths of states

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.estimation.measurements import Measurements
 from designopt.collocation.statement.checks import check_known
 from designopt.collocation.statement.given import ProblemError
@@ -17,8 +17,6 @@ from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Integral, Samples
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
 
 #: The name of the sum of squared residuals of a phase, and of that of all of them.
 MISFIT, CHI_SQUARED = "misfit", "chi_squared"

@@ -8,8 +8,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix, Vector
 from designopt.collocation.estimation.fitting import (
     MISFIT,
     MeasurementResiduals,
@@ -35,9 +35,6 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.mesh.samples import SamplePoint, numeric_arguments
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import scipy
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: An unknown that moves by more than this share of its size along a direction that is not determined is not determined.
 FREE = 1e-6

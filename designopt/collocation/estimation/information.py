@@ -12,14 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Indices, Matrix
 from designopt.collocation.postoptimal.kkt import Kkt, factorised
 from designopt.lazy import scipy
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 #: Combinations whose singular value is below this share of the largest are not determined.
 UNDETERMINED = 1e-8

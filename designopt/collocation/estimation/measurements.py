@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.study.language import units
-
-Vector = NDArray[np.float64]
 
 #: "angle [deg]": a name and its unit.
 HEADER = re.compile(r"^\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\]]*)\])?\s*$")

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.transcription.transcription import Transcription
-
-Vector = NDArray[np.float64]
 
 
 class ProgramFunctions:

@@ -13,16 +13,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.interior import library
 from designopt.collocation.interior.functions import ProgramFunctions
 from designopt.collocation.interior.structure import KKTStructure, kinds, structure
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
-
-Vector = NDArray[np.float64]
 
 #: What the method is called in results.
 NAME = "designopt interior point"

@@ -7,17 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Indices, Matrix
 from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import Continued, Phase, TrajectoryProblem
 from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal
-
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

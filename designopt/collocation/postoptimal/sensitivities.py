@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix, Vector
 from designopt.collocation.postoptimal.directions import Directions, all_names, directions
 from designopt.collocation.postoptimal.kkt import Kkt, active_set
 from designopt.collocation.solution.reading import Reader
@@ -20,9 +20,6 @@ from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: The solve whose optimum is looked at ends with this tolerance, so that it is clear what is active.
 TIGHT = 1e-10

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Matrix, Vector
 from designopt.collocation.postoptimal.sensitivities import Sensitivities
 from designopt.collocation.statement.given import ProblemError
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,13 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt.collocation.solution.optimality.constraints import ConstraintValues
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.transcription.rows import Block
-
-Vector = NDArray[np.float64]
 
 #: Relative to the scale of a constraint: what is missed by less counts as kept.
 KEPT = 1e-6

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from designopt.arrays import Matrix, Vector
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.deferred import Deferred
 from designopt.collocation.solution.optimality.constraints import ConstraintValues
 from designopt.collocation.solution.optimality.named_multipliers import NamedMultipliers, path_blocks
@@ -24,8 +24,6 @@ from designopt.collocation.transcription.mesh.points import column
 from designopt.collocation.transcription.mesh.samples import numeric_arguments
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
 
 
 class Reader:

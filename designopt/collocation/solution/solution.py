@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.optimality.constraints import ConstraintValues
 from designopt.collocation.solution.status import Status
 from designopt.collocation.transcription.mesh.mesh import Mesh
 
-Vector = NDArray[np.float64]
 Kind = Literal["state", "unknown", "control", "algebraic"]
 #: The lower and the upper one.
 Limits = tuple[float, float]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt.collocation.solution.solution import Attempt, Iterate, Solution
 from designopt.collocation.solution.status import Status
@@ -22,7 +21,6 @@ from designopt.collocation.transcription.scaling import WIDEST
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.system import Variable
 
-Vector = NDArray[np.float64]
 #: A way is one solve or a chain of them, of which the last counts.
 Way = Callable[[], tuple[Solution, ...]]
 

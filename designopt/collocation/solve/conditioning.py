@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.explain import WORDS
 from designopt.collocation.transcription.transcription import Transcription
-
-Vector = NDArray[np.float64]
 
 #: A larger ratio of the largest to the smallest entry is bad for the solver's linear algebra.
 BAD = 1e8

@@ -18,14 +18,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.ipopt import SHARE_TO_FINISH, Start
 from designopt.collocation.solve.search import End, Search, joined
 from designopt.collocation.transcription.boxes import ProgramBounds
-
-Vector = NDArray[np.float64]
 
 #: A cost that is smaller than this share of the usual one of the iterations is zero.
 ZERO = 1e-6

@@ -10,16 +10,13 @@ import itertools
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Indices, Vector
 from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.scheme import Scheme
 from designopt.collocation.transcription.mesh.delays import SAME, share
 from designopt.collocation.transcription.mesh.mesh import Mesh
-
-Indices = NDArray[np.int64]
-Vector = NDArray[np.float64]
 
 #: With delays there may be so many times the intervals that are asked for, so that each is that many times one of them
 #: later another interval.

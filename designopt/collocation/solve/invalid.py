@@ -6,16 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.reading import Reader
 from designopt.collocation.statement.expressions import first_invalid
 from designopt.collocation.transcription.functions.nonsmooth import parts
 from designopt.collocation.transcription.mesh.points import CollocationPoint
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
 
 
 def invalid_number(reader: Reader, x: Vector, parameters: Vector) -> str:

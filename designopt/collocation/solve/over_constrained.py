@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.statement.given import ends
 from designopt.collocation.statement.problem import TrajectoryProblem, is_added
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
-
-Vector = NDArray[np.float64]
 
 #: What a row without free variables may miss its limits by.
 ROUNDED = 1e-10

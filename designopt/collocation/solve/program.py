@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.interior.search import NAME as OWN
 from designopt.collocation.linear.library import NAME
 from designopt.collocation.solution.optimality.multipliers import Multipliers
@@ -48,7 +48,6 @@ from designopt.collocation.transcription.scaling import scales
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.interrupts import Kept
 
-Vector = NDArray[np.float64]
 Warm = Literal["none", "primal", "full"]
 
 #: The cost is divided by its size at the guess, which makes the solver's absolute tolerance one relative to it, unless

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.solution import Attempt, PhaseSolution, Round, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.verification.error import interval_errors, pulse_errors
@@ -26,8 +26,6 @@ from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import Scheme, radau
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.mesh import Mesh, refined
-
-Vector = NDArray[np.float64]
 
 #: A round that leaves more than this share of the error has made no progress.
 PROGRESS = 0.8

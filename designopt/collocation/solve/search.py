@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.interior import library
 from designopt.collocation.interior.search import LIMIT, LOST, NEAR, SOLVED, Interior, Run
 from designopt.collocation.solution.solution import Iterate
@@ -25,8 +25,6 @@ from designopt.collocation.statement.options import Options
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
 
 #: What is violated by less, relative to its scale, is not violated.
 ROUNDED = 1e-10

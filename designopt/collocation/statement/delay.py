@@ -9,11 +9,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.dynamics.signals import Signal
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

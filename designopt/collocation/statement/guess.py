@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.collocation.statement.given import ProblemError, stated_table
-
-Vector = NDArray[np.float64]
 
 
 class PhaseGuess(Protocol):

@@ -17,11 +17,10 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.lazy import casadi as ca
 
-Matrix = NDArray[np.float64]
 SchemeName = Literal["trapezoidal", "hermite_simpson", "radau"]
 
 #: Degrees of the Radau scheme.

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solve.solve import solve
 from designopt.collocation.statement.checks import check_known
@@ -20,8 +20,6 @@ from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.symbols import Symbols
 from designopt.collocation.statement.terms import Constraint, Samples
 from designopt.collocation.switching.sum_up import deviation, sum_up, sum_up_one_of
-
-Vector = NDArray[np.float64]
 
 #: The name of the constraint that makes one of several switches be on.
 ONE_OF = "one of {}"

@@ -8,10 +8,9 @@ switch, and by (n - 1) d for n of which exactly one is on.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
+from designopt.arrays import Matrix, Vector
 
 
 def sum_up(relaxed: ArrayLike, widths: ArrayLike, low: float = 0.0, high: float = 1.0, step: float = 1.0) -> Vector:

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Indices, Vector
 from designopt.collocation.statement.checks import check_known
 from designopt.collocation.statement.given import Box, ProblemError, ends
 from designopt.collocation.statement.problem import Duration, EndValue, Phase, TrajectoryProblem, is_added
@@ -18,9 +18,6 @@ from designopt.collocation.transcription.mesh.points import CollocationPoint
 from designopt.collocation.transcription.mesh.samples import sample_numbers
 from designopt.collocation.transcription.rows import Block, pieces_of
 from designopt.dynamics.signals import Signal
-
-Vector = NDArray[np.float64]
-Indices = NDArray[np.int64]
 
 #: Given values may pass the bounds of their control by this.
 INSIDE = 1e-9

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Indices, Vector
 from designopt.lazy import casadi as ca
-
-Indices = NDArray[np.int64]
-Vector = NDArray[np.float64]
 
 #: The source of entries that do not change.
 ONE = 0

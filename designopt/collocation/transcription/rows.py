@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Indices, Vector
 from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import stencil
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.mesh.mesh import Mesh
-
-Indices = NDArray[np.int64]
-Vector = NDArray[np.float64]
 
 #: Ends of pieces and nodes of a mesh are the same when they are so near, as shares of a piece.
 SAME = 1e-9

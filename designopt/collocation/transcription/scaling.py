@@ -7,12 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.statement.checks import check_known
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.layout import Layout
-
-Vector = NDArray[np.float64]
 
 #: A wider range than this says nothing about the size of a variable.
 WIDEST = 1e6

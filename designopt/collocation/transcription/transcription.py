@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Indices, Vector
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.entries import ONE, Entries, constant_matrix, stretch
 from designopt.collocation.transcription.functions.ends import end_constants, end_functions
@@ -25,9 +25,6 @@ from designopt.collocation.transcription.mesh.points import PointFunctions
 from designopt.collocation.transcription.mesh.samples import SamplePlace, SamplePoint
 from designopt.collocation.transcription.rows import Block, RowCollector
 from designopt.lazy import casadi as ca
-
-Indices = NDArray[np.int64]
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.simulation.functions import RunFunctions, Unknowns
 from designopt.lazy import casadi as ca
-
-Array = NDArray[np.float64]
 
 
 class Interpreted:

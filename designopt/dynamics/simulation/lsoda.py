@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.simulation.functions import run_functions
 from designopt.dynamics.simulation.interpreted import Interpreted
 from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory, describe
 from designopt.dynamics.system import System
 from designopt.lazy import scipy
-
-Vector = NDArray[np.float64]
 
 
 class InterpretedLsoda:

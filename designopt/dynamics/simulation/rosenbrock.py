@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from ctypes import POINTER, Structure, byref, c_double, c_int, c_longlong
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.dynamics.compile import load_library
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.simulation.codegen import c_source
 from designopt.dynamics.simulation.tableau import RosenbrockMethod
 from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory, describe
 from designopt.dynamics.system import System
-
-Vector = NDArray[np.float64]
 
 _STATUSES = (
     SimulationStatus.DONE,

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.dynamics.compile import CompilerError
 from designopt.dynamics.signals import Signal, SignalTable, columns
 from designopt.dynamics.simulation.lsoda import InterpretedLsoda
@@ -21,8 +22,6 @@ from designopt.dynamics.system import System
 Method = Literal["auto", "rosenbrock3", "rosenbrock4", "lsoda"]
 
 logger = logging.getLogger(__name__)
-
-Vector = NDArray[np.float64]
 
 
 class Engine(Protocol):

@@ -6,16 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import trace
 from designopt.study.study import Objective
-
-Matrix = NDArray[np.float64]
 
 #: Best values that differ by less than this, relative, are the same.
 SAME = 1e-6

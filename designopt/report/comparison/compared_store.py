@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.lazy import moocore
 from designopt.store.result import Result
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import decision
+from designopt.arrays import Matrix
 from designopt.lazy import moocore
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.best import best_values
@@ -28,8 +29,6 @@ from designopt.study.language import units
 
 if TYPE_CHECKING:
     from designopt.study.study import Objective
-
-Matrix = NDArray[np.float64]
 
 #: So many designs of each front are drawn, and with more objectives than `PAIRED` the first ones only.
 DRAWN, PAIRED = 2000, 4

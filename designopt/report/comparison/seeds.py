@@ -15,8 +15,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.lazy import moocore, scipy
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.compared_store import ComparedStore
@@ -25,8 +25,6 @@ from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import trace
 from designopt.study.study import Objective
-
-Matrix = NDArray[np.float64]
 
 #: Differences with a smaller probability are called so.
 LEVEL = 0.05

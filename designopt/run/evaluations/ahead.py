@@ -14,13 +14,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import Outcomes, Problem
 from designopt.run.budget import StageBudget
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import PENDING, Ledger
 from designopt.run.evaluations.points import StagePoints
 from designopt.run.evaluations.work import Work
-from designopt.space import Matrix
 
 #: So many designs that need no evaluation are answered before the run looks up: at its journal, clock and signals.
 SILENT = 256

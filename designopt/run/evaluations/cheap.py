@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import Outcomes
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import PENDING
 from designopt.run.evaluations.program_batch import numbers_of
 from designopt.run.evaluations.work import LARGEST_CHUNK, Work
-from designopt.space import Matrix
 
 
 class CheapBatch:

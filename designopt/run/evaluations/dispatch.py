@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import PluginError
 from designopt.problem import STATUSES, StageEnded, evaluation_seed
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
@@ -20,7 +21,6 @@ from designopt.run.evaluations.work import ChunkSize, Queue, Waiting, Work
 from designopt.run.failures import FIX, Attempts, FailurePolicy
 from designopt.run.progress import STOPPED, Progress
 from designopt.run.stopping import Signals, seconds_allotted
-from designopt.space import Matrix
 from designopt.store.disk.arrays import write_arrays
 from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
 from designopt.store.folder import Store

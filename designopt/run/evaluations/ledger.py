@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import STATUSES, Outcomes, Problem
-from designopt.space import Matrix
 from designopt.store.journal.recorded import figure_names
 
 PENDING = 255

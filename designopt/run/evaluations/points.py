@@ -7,9 +7,9 @@ import json
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.run.evaluations.ledger import PENDING, Ledger
 from designopt.run.evaluations.work import Work
-from designopt.space import Matrix
 from designopt.store.errors import ReplayError
 from designopt.store.folder import Store
 from designopt.study.study import Stage

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import STATUSES, Problem, SolvedPrograms
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
 from designopt.run.evaluations.work import Work
-from designopt.space import Matrix
 from designopt.store.disk.arrays import intact
 from designopt.study.study import Stage
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.space import Matrix
+from designopt.arrays import Matrix
 from designopt.store.journal.schema import Kind
 
 #: Chunks never hold more evaluations than this: one transaction, one message.

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.collocation.statement.added.margins import OF_COST
 from designopt.problem import Outcomes, Problem, SolvedPrograms
 from designopt.solvers.collocation.controls import AS_STATED, Controls
-from designopt.space import Matrix
 
 #: Objectives of programs that differ by less than this, relative, are those of one optimum.
 SAME = 1e-6

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.collocation import (
     Guess,
     Options,
@@ -42,7 +43,6 @@ from designopt.collocation.transcription.functions.compiled import with_compiled
 from designopt.collocation.transcription.functions.functions import state
 from designopt.problem import Solved
 from designopt.solvers.collocation.trajectory import StudyTrajectory
-from designopt.space import Matrix
 
 #: Refinements at most of a mesh that is too coarse for the check of it.
 CHECK_ROUNDS = 5

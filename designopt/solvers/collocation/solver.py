@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.collocation import Options, ProblemError, Refinement
 from designopt.collocation.estimation.fitting import is_measured
 from designopt.collocation.postoptimal.directions import all_names
@@ -22,7 +23,6 @@ from designopt.solvers.collocation.controls import Controls, RateLimits, SwitchS
 from designopt.solvers.collocation.margins import LimitMargins
 from designopt.solvers.collocation.programs import StudyPrograms
 from designopt.solvers.collocation.trajectory import StudyTrajectory, study_trajectory
-from designopt.space import Matrix
 
 #: Settings that the options of a program may refuse.
 SETTINGS = ("form", "degree", "midpoint_control", "refine", "ipopt")

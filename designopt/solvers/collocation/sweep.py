@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.collocation.solve.guess.warm import nearest_neighbour_path
 from designopt.plugin import InvalidSetting, closest
 from designopt.problem import Problem
-from designopt.space import Matrix
 from designopt.study.language import units
 from designopt.study.study import DesignVariable
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.statement.added.peaks import with_peaks
 from designopt.collocation.statement.given import ProblemError, ends
@@ -32,7 +33,7 @@ from designopt.solvers.collocation.refusals import (
     check_symbolic,
 )
 from designopt.solvers.collocation.symbolic import symbolic
-from designopt.space import Matrix, in_model_unit, shown_value
+from designopt.space import in_model_unit, shown_value
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import DesignVariable, Objective, Scenario, StudyConstraint
 

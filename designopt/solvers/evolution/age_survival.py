@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.space import Matrix
+from designopt.arrays import Matrix
 
 #: Distances and norms below this count as this: they are divided by.
 SMALL = 1e-8

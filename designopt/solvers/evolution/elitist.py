@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.evolution.pymoo_search import EXHAUSTED, Crossover, Mutation, variation
-from designopt.space import Matrix
 
 #: Rounds of mating that look for new designs of a generation.
 ROUNDS = 100

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.evolution.age_survival import survival
@@ -24,7 +25,6 @@ from designopt.solvers.evolution.pymoo_search import (
     search,
     variation,
 )
-from designopt.space import Matrix
 
 #: Steps along each edge of the simplex of reference directions, by number of objectives (Deb & Jain 2014, table I,
 #: for 3 and 10; 2, 4 and 5 so that there are about a hundred). Two numbers are an outer and an inner layer.

@@ -19,9 +19,10 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.plugin import InvalidSetting, Quantity
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.space import Matrix, Space
+from designopt.space import Space
 
 #: Why a search in a small discrete space ends by itself.
 EXHAUSTED = "every design of the space has been asked for"

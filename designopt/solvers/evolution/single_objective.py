@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.evolution.pymoo_search import (
@@ -18,7 +19,7 @@ from designopt.solvers.evolution.pymoo_search import (
     Generations,
     check_single,
 )
-from designopt.space import Matrix, Space
+from designopt.space import Space
 
 
 @solver("genetic", version=1)

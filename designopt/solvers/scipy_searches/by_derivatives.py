@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.plugin import InvalidSetting, Quantity
 from designopt.problem import Problem
 from designopt.solvers.scipy_searches.points import EvaluatedPoint, EvaluatedPoints
 from designopt.solvers.scipy_searches.starts import Ended, Starts
-from designopt.space import Matrix
 
 
 @dataclass(kw_only=True)

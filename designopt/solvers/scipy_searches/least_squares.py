@@ -6,6 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
@@ -13,7 +14,6 @@ from designopt.solvers.scipy_searches.by_derivatives import ByDerivatives, Desce
 from designopt.solvers.scipy_searches.checks import check_real
 from designopt.solvers.scipy_searches.points import EvaluatedPoints
 from designopt.solvers.scipy_searches.starts import from_each, starting_points
-from designopt.space import Matrix
 
 
 @solver("least_squares", version=1)

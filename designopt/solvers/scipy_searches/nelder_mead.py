@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.lazy import scipy
 from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.scipy_searches.checks import check_real, check_single
 from designopt.solvers.scipy_searches.points import EvaluatedPoints, compared, merits_at
 from designopt.solvers.scipy_searches.starts import Starts, from_each, starting_points
-from designopt.space import Matrix
 
 #: A setting of searches that may end with a simplex search (`polish`).
 Polish = Annotated[bool, Quantity("", "end with a simplex search (nelder_mead) from the best design")]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import Evaluate, Outcomes, Problem
-from designopt.space import Matrix
 
 #: Merits from here on are of designs that are not feasible.
 INFEASIBLE = 1e100

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.solvers.scipy_searches.points import EvaluatedPoints
-from designopt.space import Matrix
 from designopt.study.language.expressions.derivative import derivatives
 from designopt.study.language.expressions.expression import Expression
 

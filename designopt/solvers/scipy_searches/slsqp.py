@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.lazy import scipy
 from designopt.plugin import Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
@@ -15,7 +16,6 @@ from designopt.solvers.scipy_searches.checks import check_real, check_single
 from designopt.solvers.scipy_searches.points import EvaluatedPoints
 from designopt.solvers.scipy_searches.relations import Relations
 from designopt.solvers.scipy_searches.starts import from_each, starting_points
-from designopt.space import Matrix
 
 
 @solver("slsqp", version=1)

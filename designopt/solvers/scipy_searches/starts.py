@@ -9,11 +9,11 @@ from typing import Annotated
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.lazy import scipy
 from designopt.plugin import Quantity
 from designopt.problem import Outcomes
 from designopt.solvers.scipy_searches.points import EvaluatedPoints
-from designopt.space import Matrix
 
 Starts = Annotated[
     int,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.lazy import scipy
 from designopt.solvers.surrogate.coordinates import Coordinates
-from designopt.space import Matrix
 
 #: Standard deviations of the steps away from known designs, in ranges of the parameters.
 STEPS = (0.2, 0.05, 0.01, 0.002)

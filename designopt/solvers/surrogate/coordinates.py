@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.space import Matrix, Space
+from designopt.arrays import Matrix
+from designopt.space import Space
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.lazy import scipy
-
-Array = NDArray[np.float64]
 
 ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.lazy import scipy
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.matern import squared_distances
 from designopt.solvers.surrogate.model import Processes
-from designopt.space import Matrix
 
 #: Lower and upper corner (d,) in coordinates from 0 to 1.
 Bounds = tuple[Matrix, Matrix]

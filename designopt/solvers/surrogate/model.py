@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.lazy import moocore
 from designopt.problem import EQUAL, Outcomes, Problem
 from designopt.solvers.surrogate.cokriging import CoKriging, better
@@ -30,7 +31,6 @@ from designopt.solvers.surrogate.improvement import (
 from designopt.solvers.surrogate.matern import Slopes
 from designopt.solvers.surrogate.scale import Scale
 from designopt.solvers.surrogate.stack import Together
-from designopt.space import Matrix
 
 Process = GaussianProcess | CoKriging
 

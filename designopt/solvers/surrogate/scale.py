@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from designopt.space import Matrix
+from designopt.arrays import Matrix
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.lazy import scipy, threadpoolctl
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem, StageEnded
@@ -15,7 +16,6 @@ from designopt.solvers.surrogate.candidates import TrustRegion, candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.maximum import Bounds, Crowd, Maximum, apart, maximum
 from designopt.solvers.surrogate.model import Observations, Processes, Surrogate
-from designopt.space import Matrix
 
 #: More objectives than this have too many boxes beside their front.
 OBJECTIVES = 4

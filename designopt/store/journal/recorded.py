@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import Outcomes, Problem
-from designopt.space import Matrix
 from designopt.store.journal.reader import JournalReader
 
 #: Rows that are objects at the same time.

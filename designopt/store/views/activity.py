@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import Outcomes, Problem, unequal
-from designopt.space import Matrix, Space
+from designopt.space import Space
 from designopt.study.study import StudyConstraint
 
 #: A value this share of its range away from a bound, or of a limit's size away from it, has reached it.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.problem import Outcomes, Problem
-from designopt.space import Matrix
 
 #: Fewer designs with a result say nothing.
 MIN_DESIGNS = 20

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import EQUAL, Outcomes, Problem
-from designopt.space import Matrix
 from designopt.store.journal import recorded
 from designopt.store.journal.reader import JournalReader
 from designopt.study.neighbours import shifts

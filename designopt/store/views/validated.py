@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.problem import Problem
-from designopt.space import Matrix
 from designopt.store.journal import recorded
 from designopt.store.journal.reader import JournalReader
 from designopt.study.study import StudyDefinition, Validation

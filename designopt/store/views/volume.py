@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import decision
+from designopt.arrays import Matrix
 from designopt.problem import Outcomes, Problem
-from designopt.space import Matrix
 from designopt.study.study import StudyDefinition
 
 #: The hypervolume is computed at this many places along the run.

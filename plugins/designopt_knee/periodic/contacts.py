@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_knee.periodic import BODIES, Body
 from designopt_knee.periodic.strides import Stride, Strides, distance
 
-Vector = NDArray[np.float64]
 #: Force (N) from which a contact counts as closed, and samples of a cycle in which it is looked for.
 _CLOSED, _SAMPLES = 1.0, 4000
 #: A walk that leaves the end of a branch is looked at for so many cycles, and not beyond so many deg.

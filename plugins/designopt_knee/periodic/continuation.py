@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import Diverged
 from designopt_knee.periodic.contacts import ContactChange, contact_at_end
 from designopt_knee.periodic.shooting import FOUND, PeriodicMotion, shoot
 from designopt_knee.periodic.strides import Strides, distance
-
-Vector = NDArray[np.float64]
 
 #: How a stable motion is lost: a multiplier leaves the unit circle at -1 (period doubles), at +1 (the motion meets an
 #: unstable one and both vanish) or as a pair in between; or the motion ends inside of it where a contact begins or

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import Diverged
 from designopt_knee.periodic.strides import Stride, Strides, angles, distance
-
-Vector = NDArray[np.float64]
 
 #: A state counts as one that repeats when Newton would move it by less than this (deg).
 FOUND = 0.01

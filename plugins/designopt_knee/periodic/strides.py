@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.dynamics import SimulationStatus, Simulator, System, Trajectory
 from designopt.dynamics.simulation.simulator import Method
 from designopt.plugin import Diverged
 from designopt_knee.equations import FOLD_MARGIN
-
-Vector = NDArray[np.float64]
 
 #: A run that broke down with this little left of the linkage was at its end, whatever the integrator says of it.
 _NEAR_FOLD = 1e-2

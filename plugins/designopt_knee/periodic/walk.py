@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_knee import figures
 from designopt_knee.periodic.shooting import FOUND, PeriodicMotion, extrapolated, shoot, shoot_between
 from designopt_knee.periodic.strides import Stride, Strides, distance
-
-Vector = NDArray[np.float64]
 
 #: Newton begins where the walk will move by less than this (deg) before it repeats, as far as two cycles tell,
 _NEAR = 0.1

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import Quantity, report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import missing
@@ -32,8 +32,6 @@ from designopt.report.section import Section, Table
 from designopt.report.traces import Trace, scenario_names, selected, trace
 from designopt.store.result import Result
 from designopt.study.study import DesignVariable
-
-Matrix = NDArray[np.float64]
 
 #: At most this many damping ratios are offered by a selector.
 RATIOS = 24

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InvalidDesign, report
 from designopt.report.colours import axis, layout
 from designopt.report.labels import chosen_once, plain
@@ -17,8 +17,6 @@ from designopt.store.result import Result
 from designopt_knee import linkage
 from designopt_knee.parameters import PARAMETER_SETS, complete
 from designopt_knee.report.angle import design_words, line_colour, reservations
-
-Vector = NDArray[np.float64]
 
 #: Knee angles (deg) of the path, and those that are marked on it.
 FLEXIONS = np.arange(0.0, 111.0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, colour_bar, layout
 from designopt.report.grid import Grid
@@ -25,8 +25,6 @@ from designopt_knee.report.angle import (
     stiffness_axis,
     stiffness_of,
 )
-
-Matrix = NDArray[np.float64]
 
 #: Colours of the periods, in the order 0 (longer or irregular), 1, 2, 3, 4 gait cycles.
 PERIODS = ("#7f7f7f", "#009e73", "#e69f00", "#cc79a7", "#0072b2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, bare_layout, category, colour_bar, layout
 from designopt.report.designs import missing
@@ -23,8 +24,6 @@ from designopt_knee.report.angle import (
     stiffness_axis,
     stiffness_of,
 )
-
-Matrix = NDArray[np.float64]
 
 #: The spectrum's colours end at this amplitude (deg).
 FAINTEST = 0.01

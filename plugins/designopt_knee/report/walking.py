@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report.animation import play_buttons, shown_frames, time_slider
 from designopt.report.colours import axis, layout
@@ -16,8 +16,6 @@ from designopt.report.section import Figure, Section, Selector
 from designopt.store.result import Result
 from designopt_knee.linkage import JOINTS
 from designopt_knee.report.angle import design_words, reservations
-
-Matrix = NDArray[np.float64]
 
 #: Designs drawn side by side.
 SIDE_BY_SIDE = 4

@@ -7,16 +7,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.laws import Elastic
 from designopt_mechanics.dynamics.recursion import efforts
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, moment_arms, pulls
-
-Vector = NDArray[np.float64]
 
 _STEPS = 100
 

@@ -8,16 +8,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.equilibrium import Equilibrium
 from designopt_mechanics.anatomy.frames import load_rows, load_symbols
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
 from designopt_mechanics.state import TreeState
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
@@ -20,8 +21,6 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 from designopt_mechanics.wires import lengths, moment_arms, pulls
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

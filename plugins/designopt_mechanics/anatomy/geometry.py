@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Matrix = NDArray[np.float64]
+from designopt.arrays import Matrix
 
 #: Section of the file by kind of wire.
 SECTIONS: Mapping[str, str] = {"Mus": "muscles", "Ten": "tendons", "Lig": "ligamenta"}

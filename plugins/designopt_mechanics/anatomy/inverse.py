@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.lazy import casadi as ca
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.frames import load_rows, load_symbols
@@ -17,8 +18,6 @@ from designopt_mechanics.anatomy.laws import Elastic, Muscle
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, moment_arms, pulls
-
-Vector = NDArray[np.float64]
 
 
 class Infeasible(ValueError):

@@ -7,8 +7,8 @@ from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
@@ -27,8 +27,6 @@ from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_mechanics.wires import lengths, moment_arms
-
-Vector = NDArray[np.float64]
 
 _SAMPLES = 31
 #: Largest moment (N m) that joints have beside the wires in the trajectory problem; it costs ten times a full muscle.

@@ -10,9 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from designopt.arrays import Matrix
 from designopt.study.language.errors import Issue, StudyError, short, shown_line
 from designopt.study.language.findings import nearest_or_all
-from designopt_mechanics.anatomy.geometry import SECTIONS, FixedPoint, Geometry, Matrix, Strand, axis_angle, placement
+from designopt_mechanics.anatomy.geometry import SECTIONS, FixedPoint, Geometry, Strand, axis_angle, placement
 
 HEADER = "#VRML V2.0 utf8"
 _FIELDS = {"translation": 3, "rotation": 4, "center": 3, "scale": 3, "scaleOrientation": 4}

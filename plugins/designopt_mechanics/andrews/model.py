@@ -8,8 +8,8 @@ from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.simulation.simulator import Simulator
 from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory
@@ -18,8 +18,6 @@ from designopt.plugin import Quantity as Q
 from designopt_mechanics.andrews.mechanism import ANGLES, START, STIFFNESS, TORQUE
 from designopt_mechanics.andrews.scene import drawing
 from designopt_mechanics.andrews.systems import Formulation, system
-
-Vector = NDArray[np.float64]
 
 
 class Treatment(TypedDict, total=False):

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-from numpy.typing import NDArray
-
+from designopt.arrays import Vector
 from designopt_mechanics import scene
 from designopt_mechanics.andrews.mechanism import EA, RR, SC, SD, SS, XC, YC, ZF, ZT, D, E, U, open_tree
 from designopt_mechanics.tree import Point
 from designopt_mechanics.tree_rows import TreeRows
-
-Vector = NDArray[np.float64]
 
 _LINES = (
     (Point("k1"), Point("k1", (RR, 0.0, 0.0))),

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System, Variable
@@ -20,8 +20,6 @@ from designopt_mechanics.cables.workspace import margins, stiffness
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import moment_arms
-
-Vector = NDArray[np.float64]
 
 #: Stiffness of a cable (N/m), the same for all.
 CABLE = 1e5

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from designopt.arrays import Vector
 
 
 def margins(arms: Vector, low: float, high: float, weight: Vector, box: Vector) -> Vector:

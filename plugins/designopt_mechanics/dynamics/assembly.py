@@ -14,15 +14,14 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number, tensor
 from designopt_mechanics.dynamics.recursion import NO_GRAVITY
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Tree, TreeError, values_of
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import Constraint, Integral, Options, Phase, TrajectoryProblem, solve_design
 from designopt.dynamics.signals import SignalTable
 from designopt.dynamics.simulation.simulator import Simulator
@@ -22,8 +22,6 @@ from designopt_mechanics.exoskeleton.walker import CONDITIONS, reference, single
 from designopt_mechanics.rods.basis import objects
 from designopt_mechanics.rods.dynamics import inverse_dynamics
 from designopt_mechanics.rods.outputs import places
-
-Vector = NDArray[np.float64]
 
 _SAMPLES = 401
 

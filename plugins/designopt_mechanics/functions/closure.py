@@ -13,11 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
 
 #: Condition of the equations' derivative by the unknowns above which a pose is singular.
 _SINGULAR = 1e8

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
 
 #: What a piecewise polynomial is outside of its breaks: not a number, or the tangent at the end.
 Outside = Literal["nan", "linear"]

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System, Variable
@@ -25,8 +25,6 @@ from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_mechanics.wires import Wire, lengths, moment_arms
-
-Vector = NDArray[np.float64]
 
 _SAMPLES = 121
 #: Largest multiple of the weight's maximum moment that the wire carries in the trajectory problem.

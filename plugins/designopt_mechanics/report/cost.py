@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Plot
@@ -15,8 +15,6 @@ from designopt.report.labels import number
 from designopt.report.section import Figure, Section
 from designopt.report.traces import trace
 from designopt.store.result import Result
-
-Vector = NDArray[np.float64]
 
 _MARKS = ("circle", "diamond", "square", "triangle-up", "x", "cross")
 

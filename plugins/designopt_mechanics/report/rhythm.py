@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, colour_bar
 from designopt.report.designs import Plot
 from designopt.report.section import Section
 from designopt.report.traces import selected
 from designopt.store.result import Result
-
-Vector = NDArray[np.float64]
 
 #: Share of the reference's range from which a torque counts as missed.
 _MISSED = 0.05

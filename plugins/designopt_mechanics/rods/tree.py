@@ -7,13 +7,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import closest
 from designopt_mechanics.body import is_number
 from designopt_mechanics.tree import GROUND
-
-Vector = NDArray[np.float64]
 
 #: Kinetic energy of turning: constant moments for azimuth and elevation (Borisov), or those of a body of revolution.
 Inertia = Literal["coordinate", "axisymmetric"]

@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import Constraint, Integral, Phase, TrajectoryProblem
 from designopt.dynamics.simulation.simulator import Simulator
 from designopt.dynamics.simulation.trajectory import SimulationStatus
@@ -24,8 +24,6 @@ from designopt_mechanics.shoulder.chain import COORDINATES, GRAVITY, Rhythm, sho
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Point
 from designopt_mechanics.tree_rows import TreeRows
-
-Vector = NDArray[np.float64]
 
 _SAMPLES = 201
 _ROTATION = math.radians(-30.0)

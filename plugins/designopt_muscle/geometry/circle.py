@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.geometry.touch import Touch
-
-Vector = NDArray[np.float64]
 
 
 def around_cylinder(a: Vector, b: Vector, radius: float, length: float, quadrant: str) -> Touch:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.geometry.kinematics import Kinematics, kinematics
 from designopt_muscle.geometry.paths import wrapped_paths
 from designopt_muscle.osim.model import GROUND, OsimModel
-
-Vector = NDArray[np.float64]
 
 #: A model whose joints stay this close (m) to a plane of constant z is drawn in it.
 _FLAT = 1e-6

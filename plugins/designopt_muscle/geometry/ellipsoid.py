@@ -10,11 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.geometry.circle import around_sphere
 from designopt_muscle.geometry.kinematics import cross
 from designopt_muscle.geometry.touch import Touch
-
-Vector = NDArray[np.float64]
 
 #: Steps of the integration: the first number that gives so many for each mean half axis of the longest arc.
 _STEPS, _DENSITY = (16, 32, 64, 128), 16.0

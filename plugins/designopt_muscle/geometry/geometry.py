@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, turned
 from designopt_muscle.geometry.paths import WrappedPath, wrapped_paths
 from designopt_muscle.osim.model import OsimModel
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.geometry.geometry import MuscleGeometry
-
-Vector = NDArray[np.float64]
 
 #: Lengths may differ by this (m) from what the moment arms say, moment arms by this (m) between frames.
 _LENGTH, _ARM = 1e-3, 5e-3

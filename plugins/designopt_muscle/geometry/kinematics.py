@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.osim.model import GROUND, Axis, OsimModel
 from designopt_muscle.osim.places import inverse
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from designopt_recordings.table import TimeTable
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.geometry.kinematics import Kinematics, turned
 from designopt_muscle.osim.model import GROUND, OsimModel
 from designopt_muscle.osim.places import last_name, only
 from designopt_muscle.osim.xml import Element, parse
-
-Vector = NDArray[np.float64]
 
 _FORCE = {
     "isDisabled", "appliesForce", "applied_to_body", "force_expressed_in_body", "point_expressed_in_body",

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.geometry.kinematics import Kinematics, turned
 from designopt_muscle.geometry.wraps import touch
 from designopt_muscle.osim.model import OsimMuscle, PathPoint, WrapObject
 
-Vector = NDArray[np.float64]
 Frames = NDArray[np.int64]
 
 #: Rounds in which several surfaces of one path find their places.

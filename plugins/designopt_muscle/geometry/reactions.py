@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.geometry.geometry import stretched
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.geometry.paths import wrapped_paths
 from designopt_muscle.osim.model import OsimModel
-
-Vector = NDArray[np.float64]
 
 
 def reaction_gains(model: OsimModel, values: dict[str, Vector], joints: Sequence[str]) -> dict[str, Vector]:

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.geometry.circle import around_cylinder
 from designopt_muscle.geometry.kinematics import cross
 from designopt_muscle.geometry.touch import Touch
-
-Vector = NDArray[np.float64]
 
 #: Points of a segment among which the one closest to the circle is sought, and the steps that refine it.
 _SAMPLES, _REFINED = 65, 30

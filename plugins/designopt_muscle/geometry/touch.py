@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from designopt.arrays import Vector
 
 
 @dataclass(frozen=True, eq=False)

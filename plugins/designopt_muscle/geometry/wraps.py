@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.geometry.circle import around_cylinder, around_sphere
 from designopt_muscle.geometry.ellipsoid import around_ellipsoid
 from designopt_muscle.geometry.torus import around_torus
 from designopt_muscle.geometry.touch import Touch
 from designopt_muscle.osim.model import WrapObject
-
-Vector = NDArray[np.float64]
 
 
 def touch(surface: WrapObject, a: Vector, b: Vector) -> Touch:

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InvalidDesign
 from designopt_muscle.models.trial import Trial
 from designopt_muscle.sharing.static.derivatives import FrameDerivatives
 from designopt_muscle.sharing.static.sharing import Sharing
-
-Vector = NDArray[np.float64]
 
 
 def device_moment(trial: Trial, coordinate: str | None, values: Mapping[str, Any]) -> Vector:

@@ -10,6 +10,7 @@ from designopt_mechanics.tree_rows import TreeRows
 from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.kinematics import Kinematics
 from designopt_muscle.geometry.loads import external_loads
@@ -17,8 +18,6 @@ from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.tree import joint_frame, tree_of
 from designopt_muscle.osim.xml import ModelError
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,11 @@ from designopt_recordings.channels import Channels
 from designopt_recordings.emg import at_frames, channels_of, envelope, normalised, reference
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_recording, read_table
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InputFile
 from designopt.plugin import Quantity as Q
 from designopt_muscle.models.errors import TrialError
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import Array, Diverged
 from designopt.plugin import Quantity as Q
 from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_muscle.sharing.status import SharingStatus
-
-Vector = NDArray[np.float64]
 
 #: What `strength_needed` says where no strength is enough.
 _MOST_STRENGTH = 1e6

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InputFile, InvalidDesign
 from designopt_muscle.models.trial import Trial, bundled
 from designopt_muscle.sharing.statement.criteria import JointReaction
 
-Vector = NDArray[np.float64]
 Files = Mapping[str, InputFile | None]
 
 _NAMES = ("motion", "moments", "emg", "external_loads", "external_forces")

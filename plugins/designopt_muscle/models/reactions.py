@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt.plugin import Quantity as Q
 from designopt_muscle.geometry.kinematics import kinematics
 from designopt_muscle.geometry.reactions import reaction_gains
 from designopt_muscle.models.trial import Trial
 from designopt_muscle.sharing.statement.criteria import JointReaction
-
-Vector = NDArray[np.float64]
 
 _COMPONENTS = {"norm": None, "x": 0, "y": 1, "z": 2}
 

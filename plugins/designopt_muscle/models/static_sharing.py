@@ -10,6 +10,7 @@ import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
@@ -33,8 +34,6 @@ from designopt_muscle.sharing.static.derivatives import activation_slopes, cost_
 from designopt_muscle.sharing.static.margin import margins
 from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.static.sharing import Sharing
-
-Vector = NDArray[np.float64]
 
 
 @model("muscle_sharing", version=3, arrays=ARRAYS)

@@ -14,8 +14,8 @@ from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.jumps import jumps
@@ -26,8 +26,6 @@ from designopt_muscle.osim.model import OsimModel
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.strength import Fibres, strengths
-
-Vector = NDArray[np.float64]
 
 #: Order of the zero-phase low-pass filter of coordinates.
 _ORDER = 3

@@ -16,6 +16,7 @@ from designopt_recordings.signals.derivatives import derivatives
 from designopt_recordings.signals.filters import lowpass
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
@@ -24,8 +25,6 @@ from designopt_muscle.models.trial import bundled
 from designopt_muscle.sharing.statement.formulation import Terms
 from designopt_muscle.wires.drawing import drawn
 from designopt_muscle.wires.share import WireSharing, share_wires
-
-Vector = NDArray[np.float64]
 
 #: Order of the zero-phase low-pass filter of coordinates.
 _ORDER = 3

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
 
 
 class Function(Protocol):

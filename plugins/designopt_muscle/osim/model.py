@@ -6,11 +6,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.osim.functions import Function
-
-Vector = NDArray[np.float64]
 
 GROUND = "ground"
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.osim.xml import Element
-
-Vector = NDArray[np.float64]
 
 
 def last_name(path: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt_muscle.osim.model import GROUND, Coupler, OsimBody, OsimModel, WrapObject
 from designopt_muscle.osim.places import last_name, only, pose
@@ -13,8 +12,6 @@ from designopt_muscle.osim.read_forces import read_forces
 from designopt_muscle.osim.read_functions import function_in
 from designopt_muscle.osim.read_joints import Joints
 from designopt_muscle.osim.xml import Element, parse
-
-Vector = NDArray[np.float64]
 
 #: Parts of a model that say nothing of its mechanics.
 _DECORATION = {

@@ -7,11 +7,9 @@ from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.scene import drawing
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.wires.share import WireSharing
-
-Vector = NDArray[np.float64]
 
 
 def drawn(anatomy: Anatomy, q: Vector, found: WireSharing) -> dict[str, Vector]:

@@ -20,10 +20,9 @@ from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, pulls
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
 
 _STEPS, _HALVINGS = 60, 40
 #: Resultant on a link, relative to the muscle tensions, that is aimed at, and that is accepted.

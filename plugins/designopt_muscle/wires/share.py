@@ -10,6 +10,7 @@ from designopt_mechanics.anatomy.laws import Muscle
 from designopt_mechanics.moment_balance import MomentBalance
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.criteria import Reserves
 from designopt_muscle.sharing.statement.formulation import Terms
@@ -17,8 +18,6 @@ from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_muscle.sharing.status import SharingStatus
 from designopt_muscle.wires.posture import Posture, WireRows
-
-Vector = NDArray[np.float64]
 
 _ROUNDS = 100
 #: Largest change of an activation in a round that ends the iteration.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt_recordings.arrays import Array
+from designopt.arrays import Array
 from designopt_recordings.files.names import printable
 from designopt_recordings.recording import MarkedEvent
 

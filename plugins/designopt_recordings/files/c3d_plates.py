@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from designopt.arrays import Array
 from designopt_recordings import axes
-from designopt_recordings.arrays import Array
 from designopt_recordings.channels import Channels
 from designopt_recordings.files.c3d_parameters import Group
 from designopt_recordings.files.c3d_points import moment_factor

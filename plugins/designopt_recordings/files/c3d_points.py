@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from designopt_recordings.arrays import Array, Mask
+from designopt.arrays import Array, Mask
 from designopt_recordings.files.c3d_parameters import Group
 from designopt_recordings.files.names import numbered, without_prefixes
 from designopt_recordings.recording import Points

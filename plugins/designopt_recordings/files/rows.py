@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from designopt_recordings.arrays import Array
+from designopt.arrays import Array
 from designopt_recordings.files.text import Lines, numbers, row_of, shortened
 
 

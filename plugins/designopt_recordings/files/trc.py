@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 
+from designopt.arrays import Array
 from designopt.plugin import InputFile
 from designopt_recordings import axes
-from designopt_recordings.arrays import Array
 from designopt_recordings.errors import about
 from designopt_recordings.files.names import without_prefixes
 from designopt_recordings.files.rows import incomplete, read_rows

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from designopt_recordings.arrays import Array, Integers
+from designopt.arrays import Array, Integers
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.gaps.rigid import fit, fit_triad, shape, spread

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from designopt_recordings.arrays import Array
+from designopt.arrays import Array
 from designopt_recordings.errors import RecordingError
 
 _COLLINEAR = 1e-3  # second singular value of a cluster by its first: less is a line

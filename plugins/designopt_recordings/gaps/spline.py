@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt_recordings.arrays import Array, Mask
+from designopt.arrays import Array, Mask
 from designopt_recordings.signals.runs import runs
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designopt.arrays import Array, Mask
 from designopt.former import former_names
-from designopt_recordings.arrays import Array, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.loads.pressure import normal_force
 from designopt_recordings.plate import ForcePlate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from designopt_recordings.arrays import Array, Mask
+from designopt.arrays import Array, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.plate import ForcePlate
 

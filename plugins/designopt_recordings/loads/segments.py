@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from designopt_recordings.arrays import Array, Integers
+from designopt.arrays import Array, Integers
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.loads.frames import PlateLoad

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designopt_recordings.arrays import Array
+from designopt.arrays import Array
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.loads.frames import PlateLoad
 from designopt_recordings.plate import ForcePlate

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt_recordings.arrays import Array, Mask
+from designopt.arrays import Array, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.runs import runs

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt_recordings.arrays import Array, increasing
+from designopt.arrays import Array
+from designopt_recordings.arrays import increasing
 from designopt_recordings.signals.runs import finite_runs
 
 

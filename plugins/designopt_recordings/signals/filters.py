@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt_recordings.arrays import Array
+from designopt.arrays import Array
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.runs import run_by_run
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt_recordings.arrays import Array
+from designopt.arrays import Array
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
 

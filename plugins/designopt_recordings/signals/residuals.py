@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from designopt.arrays import Array, Mask
 from designopt.former import former_names
-from designopt_recordings.arrays import Array, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.filters import lowpass
 

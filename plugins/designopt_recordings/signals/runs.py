@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designopt_recordings.arrays import Array, Integers, Mask
+from designopt.arrays import Array, Integers, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.frames import FrameStatus
 

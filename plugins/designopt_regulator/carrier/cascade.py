@@ -9,13 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_regulator.controllers.pid import PID
 from designopt_regulator.frequency.grid import grid
 from designopt_regulator.frequency.margins import margins, no_margins
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio, variance_of
 from designopt_regulator.plants.linear import sampled
-
-Vector = NDArray[np.float64]
 
 _LOWEST = 1e-4  # rad/s, where the grid of frequencies begins
 

@@ -10,7 +10,6 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from designopt.dynamics.compile import CompilerError, load_library
@@ -20,8 +19,6 @@ from designopt_regulator.controllers.nested import leaves, like
 from designopt_regulator.controllers.pid import Memory
 
 logger = logging.getLogger(__name__)
-
-Vector = NDArray[np.float64]
 
 #: Generated functions are of this text alone, so that the compiler may put them where they are called; fmin, fmax and
 #: the ends of tanh, where it is 1 to the last digit, are written out because the library's are calls. Neither changes

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.carrier import soil
 from designopt_regulator.carrier.cascade import cascade_measures
@@ -52,7 +52,6 @@ from designopt_regulator.controllers.pid import (
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, measures
 
 Q = Quantity
-Vector = NDArray[np.float64]
 Answer = tuple[RefinedOutputs, dict[str, Vector]]
 
 #: Regulators of the loop that is not tuned, from the course and the speed study.

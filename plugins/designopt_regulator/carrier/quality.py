@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_regulator.controllers.pid import wrapped
-
-Vector = NDArray[np.float64]
 
 SETTLED = 0.02  # share of the step within which a transient counts as settled, if nothing else is said
 _RISE = (0.9, 0.1)  # error left, as a share of the step, where the rise begins and ends

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NotRequired
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InvalidDesign, Quantity
 from designopt_regulator.carrier.declarations import CarrierDesign, CarrierOutputs, Conditions
 from designopt_regulator.carrier.simulation import Loop, SimulatedRuns
@@ -26,7 +26,6 @@ from designopt_regulator.carrier.vehicle import (
 from designopt_regulator.controllers.pid import UNUSUAL, unusual
 
 Q = Quantity
-Vector = NDArray[np.float64]
 
 _STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends at 2.785
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import Quantity
 from designopt_regulator.carrier import vehicle
 from designopt_regulator.carrier.compiled_step import CompiledLoops, compiled
@@ -26,7 +27,6 @@ from designopt_regulator.carrier.vehicle import State
 from designopt_regulator.controllers.nested import leaves, like
 from designopt_regulator.controllers.pid import PID, Law, Memory
 
-Vector = NDArray[np.float64]
 Loop = Literal["speed", "course"]
 
 _LIMIT = 1e3  # speed (m/s) or course (rad) beyond which a row has diverged

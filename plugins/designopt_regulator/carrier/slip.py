@@ -11,11 +11,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_regulator.carrier.vehicle import GRAVITY, State, VehicleDynamics, VehicleNumbers
-
-Vector = NDArray[np.float64]
 
 _MIN_SPEED = 0.1  # m/s, below which slip is no longer referred to the speed itself
 _STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends at 2.785

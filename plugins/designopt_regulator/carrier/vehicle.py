@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Vector
 from designopt.plugin import Quantity
 
 Q = Quantity
-Vector = NDArray[np.float64]
 
 GRAVITY = 9.80665
 STATES = ("speed", "yaw_rate", "course", "left_force", "right_force")

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InvalidSetting
 from designopt_regulator.controllers.nested import leaves, like
 from designopt_regulator.controllers.sections import DifferenceEquation
 
 if TYPE_CHECKING:
     from designopt.study.study import DesignVariable
-
-Vector = NDArray[np.float64]
 
 Kind = Literal["P", "PI", "PD", "PID", "I_PD", "PI_D"]
 

@@ -10,11 +10,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_regulator.controllers.nested import leaves, like
 from designopt_regulator.controllers.pid import Law, Limits, Memory
 from designopt_regulator.controllers.predictor import ModelMemory, Predictor
-
-Vector = NDArray[np.float64]
 
 StructureName = Literal["single", "smith", "cascade"]
 

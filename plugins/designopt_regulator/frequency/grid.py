@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from designopt.arrays import Array
 
 #: Density of the grid, of which 400 points lie between 0.01 rad/s and half the sampling rate at 0.05 s.
 _POINTS_PER_DECADE = 106

@@ -12,7 +12,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from designopt.arrays import Array
+
 #: L of rows (k,) at frequencies (k,), real and imaginary part.
 Response = Callable[[NDArray[np.intp], Array], tuple[Array, Array]]
 

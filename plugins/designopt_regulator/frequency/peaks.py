@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_regulator.frequency.margins import lowest
 
-Array = NDArray[np.float64]
 #: |1 + L|^2, |K|^2 and |G|^2 of loops (k,) at frequencies (k,).
 Sizes = Callable[[NDArray[np.intp], Array], tuple[Array, Array, Array]]
 

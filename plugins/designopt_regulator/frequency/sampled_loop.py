@@ -11,13 +11,12 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designopt.arrays import Array
 from designopt_regulator.controllers.pid import PID
 from designopt_regulator.frequency.grid import coarse, finer, grid
 from designopt_regulator.frequency.margins import Margins, margins, no_margins
 from designopt_regulator.frequency.peaks import peaks, peaks_at_rest
 from designopt_regulator.plants.linear import sampled
-
-Array = NDArray[np.float64]
 
 _ROWS = 256  # at a time, which bounds the memory
 _INTEGRATES = 1e-12  # 1/s, below which a pole is one at 0

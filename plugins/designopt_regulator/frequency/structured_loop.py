@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_regulator.controllers.nested import leaves, like
 from designopt_regulator.controllers.pid import Law, Limits, Memory
 from designopt_regulator.controllers.structure import Structure, StructureMemory
@@ -24,7 +25,6 @@ from designopt_regulator.frequency.peaks import peaks
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio, largest, rates, variance_of
 from designopt_regulator.plants.held import HeldPlant
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 _INTEGRATES = 1e-12  # 1/s, below which a pole is one at 0

@@ -12,12 +12,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InputFile
 from designopt_regulator.identification.step_fit import PARAMETERS, Model, plant_of
 from designopt_regulator.identification.table import BadData, factor, number, read_columns
 from designopt_regulator.plants.linear import Plant
-
-Vector = NDArray[np.float64]
 
 _COLUMNS = ("frequency", "magnitude", "phase")
 _MIN_ROWS = 5

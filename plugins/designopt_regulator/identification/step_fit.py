@@ -14,12 +14,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InputFile
 from designopt_regulator.identification.table import BadData, factor, number, read_columns
 from designopt_regulator.plants import linear as plants
 from designopt_regulator.plants.linear import Plant
 
-Vector = NDArray[np.float64]
 Model = Literal["fopdt", "ipdt", "sopdt"]
 
 PARAMETERS: dict[Model, tuple[str, ...]] = {

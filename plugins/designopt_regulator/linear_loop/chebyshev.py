@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from designopt.arrays import Array
 
 NODES = 16  # of an interval in which nothing turns or decays by more than 2
 

@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_regulator.controllers.sections import Transfer
 from designopt_regulator.frequency.grid import near
 from designopt_regulator.frequency.margins import Margins, margins
 from designopt_regulator.frequency.peaks import peaks, peaks_at_rest
 from designopt_regulator.linear_loop.chebyshev import points
 from designopt_regulator.plants.linear import Plant
-
-Array = NDArray[np.float64]
 
 _POINTS_PER_DECADE = 100
 _MOST_POINTS = 200_000  # of a grid of frequencies

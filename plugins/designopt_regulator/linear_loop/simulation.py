@@ -13,9 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_regulator.plants.linear import Plant, sampled
-
-Vector = NDArray[np.float64]
 
 _BOUND = 1e6  # of the output, in steps of the set-point
 SETTLED = 0.02  # share of the step within which a loop counts as settled

@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_regulator.linear_loop.chebyshev import NODES, points
 from designopt_regulator.linear_loop.continuous import Loop, NotSettled
-
-Array = NDArray[np.float64]
 
 _REACH = 2.0
 _SETTLED = 1e-11  # of the largest value seen, at which a response has come to rest

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_regulator.plants.linear import Plant
 
-Array = NDArray[np.float64]
 Complex = NDArray[np.complexfloating[Any, Any]]
 
 

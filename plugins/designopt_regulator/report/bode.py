@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, number, plain
@@ -17,7 +17,6 @@ from designopt.store.result import Result
 from designopt_regulator.report.loops import SeenLoop, frequencies, loops_by_scenario, names_of, worst_first
 from designopt_regulator.report.responses import design_words, foreign, regulated, reservations, scenario_choice
 
-Vector = NDArray[np.float64]
 Traces = list[Trace]
 
 _DRAWN_SAMPLES = 200  # of the command under noise

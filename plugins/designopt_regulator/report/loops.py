@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InvalidDesign, Quantity, report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, listed, number, plain
@@ -40,7 +41,6 @@ from designopt_regulator.report.responses import (
     scenario_choice,
 )
 
-Vector = NDArray[np.float64]
 Response = Callable[[Vector], NDArray[np.complex128]]
 #: K of the regulator from the measurement, and G of the plant.
 Parts = Callable[[Vector], tuple[NDArray[np.complex128], NDArray[np.complex128]]]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
 from designopt.report.labels import chosen_once, figure_unit, listed, number, plain, values_in_words, with_unit
@@ -18,7 +18,6 @@ from designopt_regulator.carrier.model import TrackedCarrier
 from designopt_regulator.linear_loop.model import LinearLoop
 from designopt_regulator.report.identification import Fitted, fitted
 
-Vector = NDArray[np.float64]
 Regulated = TrackedCarrier | LinearLoop
 
 #: Scenarios beyond the first ones are not drawn.

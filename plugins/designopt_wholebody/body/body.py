@@ -13,12 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.former import former_names
 from designopt_wholebody.body.inertia import MassProperties
-
-Array = NDArray[np.float64]
 
 AXES = ("u", "v", "w")
 

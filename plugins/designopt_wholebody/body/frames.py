@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.model.schema import Axis, BodyModel, Cross, Factor, SegmentFrame
-
-Array = NDArray[np.float64]
 
 #: Reflection of the left side into the right one.
 _MIRROR = np.array([1.0, 1.0, -1.0])

@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.model.schema import Inertia
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Array
 from designopt.plugin import closest
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
@@ -15,8 +16,6 @@ from designopt_wholebody.body.inertia import MassProperties, mass_of, mass_prope
 from designopt_wholebody.constraints.constraints import Constraints
 from designopt_wholebody.constraints.stating import onto_ellipsoid, state_constraints
 from designopt_wholebody.model.schema import BodyModel, Joint, Segment
-
-Array = NDArray[np.float64]
 
 
 class SubjectError(ValueError):

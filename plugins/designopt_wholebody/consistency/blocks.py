@@ -15,13 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.contacts import Contacts
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: Coordinates and rows of rigidity that a block has room for.
 _SIZE, _RIGID = 12, 6

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

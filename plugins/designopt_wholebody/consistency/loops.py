@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.poses import Poses
 from designopt_wholebody.consistency.stacked import cross, dot, product
 from designopt_wholebody.constraints.stating import ellipsoid_form
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class LoopClosures:

@@ -13,12 +13,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array, Integers
 from designopt_wholebody.consistency.blocks import Blocks
 from designopt_wholebody.consistency.contacts import Contacts, open_rows
 from designopt_wholebody.consistency.relaxation import NEAR, relaxation
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: ε of the proximal term for weights of 1. Rows that depend on one another contradict each other in the second order of
 #: a step, and their multipliers grow as that over ε: 1e-9 takes twice the iterations, or fails, with several contacts.

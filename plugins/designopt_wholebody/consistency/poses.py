@@ -12,11 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array, Integers
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.stacked import cross, product, turned
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,15 +7,12 @@ z̈ = α × z + ω × ż, with a added. In place of what is open of a joint stan
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.consistency.links import JointGroup
 from designopt_wholebody.consistency.poses import Poses
 from designopt_wholebody.consistency.recursion import Recursion
 from designopt_wholebody.consistency.stacked import cross, dot, product, transposed, turned
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 class RecursiveProjection:

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.blocks import Blocks, Factored
 from designopt_wholebody.consistency.projection import RecursiveProjection
 from designopt_wholebody.consistency.recursion import Recursion
 from designopt_wholebody.kinematics.derivative import derivative
 from designopt_wholebody.kinematics.tree import NoTree
-
-Array = NDArray[np.float64]
 
 #: Frames at once, by blocks and by recursion.
 _CHUNK, _LARGE_CHUNK = 16, 256

@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array, Integers
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.contacts import Contacts, open_rows
 from designopt_wholebody.consistency.links import JointGroup, links_of
@@ -24,9 +24,6 @@ from designopt_wholebody.consistency.poses import Poses, Shapes
 from designopt_wholebody.consistency.relaxation import NEAR, relaxation
 from designopt_wholebody.consistency.stacked import product, solved, transposed
 from designopt_wholebody.kinematics.tree import NoTree
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: ε of the rows of loops relative to the largest of them: contacts of several points of one body depend on one another.
 _PROXIMAL = 1e-9

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from designopt.arrays import Array
 
 #: Below this norm of the step it gives the length of steps. A merit would not do: merits differ by round-off near the
 #: end, and a step that round-off halves would make a frame depend on the last digits.

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from designopt.arrays import Array
 
 
 def cross(a: Array, b: Array) -> Array:

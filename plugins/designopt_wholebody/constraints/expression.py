@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.body import BodySegment
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

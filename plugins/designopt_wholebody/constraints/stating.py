@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.constraints.constraints import Constraints, RowName
 from designopt_wholebody.constraints.expression import VectorExpression, axis, basic_point, expression, unit_vector
 from designopt_wholebody.constraints.quadratic import QuadraticRows
 from designopt_wholebody.model.schema import GROUND, Joint
-
-Array = NDArray[np.float64]
 
 
 def state_constraints(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import FrameStatus
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.joint_loads import JointLoads
 from designopt_wholebody.model.schema import GROUND, Angles
-
-Array = NDArray[np.float64]
 
 
 def moment_balance(subject: Subject, motion: Motion, loads: JointLoads) -> MomentBalance:

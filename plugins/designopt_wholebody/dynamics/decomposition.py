@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.dynamics.joint_loads import JointLoads
 from designopt_wholebody.model.schema import GROUND
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

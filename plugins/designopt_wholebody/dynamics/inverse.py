@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.joint_loads import JointLoads
@@ -23,8 +23,6 @@ from designopt_wholebody.dynamics.loads import GRAVITY, Loads, generalised
 from designopt_wholebody.dynamics.rotation import angular_matrix
 from designopt_wholebody.kinematics.tree import Link, tree
 from designopt_wholebody.model.schema import GROUND
-
-Array = NDArray[np.float64]
 
 InverseMethod = Literal["newton", "lagrange", "velocity_transformation"]
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.dynamics.rotation import angular_matrix
-
-Array = NDArray[np.float64]
 
 #: m/s^2, Y up.
 GRAVITY = np.array([0.0, -9.81, 0.0])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.joint_loads import JointLoads
@@ -12,8 +12,6 @@ from designopt_wholebody.dynamics.loads import GRAVITY, Loads
 from designopt_wholebody.dynamics.rotation import angular_velocity
 from designopt_wholebody.kinematics.tree import tree
 from designopt_wholebody.model.schema import GROUND
-
-Array = NDArray[np.float64]
 
 
 def newton_euler(subject: Subject, motion: Motion, loads: Loads | None = None, gravity: Array = GRAVITY) -> JointLoads:

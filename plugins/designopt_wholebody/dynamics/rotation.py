@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.body import BodySegment
-
-Array = NDArray[np.float64]
 
 
 def skew(v: Array) -> Array:

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.dynamics.loads import GRAVITY
 from designopt_wholebody.forward.turning import Turning
 from designopt_wholebody.model.schema import GROUND
-
-Array = NDArray[np.float64]
 
 #: Below this distance of its ends the direction of a spring is not defined.
 _SHORTEST = 1e-9

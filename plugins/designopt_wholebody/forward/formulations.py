@@ -16,11 +16,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.blocks import Blocks
 from designopt_wholebody.forward.forces import Forces
-
-Array = NDArray[np.float64]
 
 Formulation = Literal["LC", "LE", "LP", "LA", "LAP"]
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations
 from designopt_wholebody.forward.integrators import MOST, IntegratedMotion, Recorder
-
-Array = NDArray[np.float64]
 
 
 def index_three(

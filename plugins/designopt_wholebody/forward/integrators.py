@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.former import former_names
 
-Array = NDArray[np.float64]
 Acceleration = Callable[[float, Array, Array], Array]
 
 Integrator = Literal["trapezoidal", "adams", "bdf"]

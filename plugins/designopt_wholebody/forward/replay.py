@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import GRAVITY, Loads, generalised
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.simulation import simulate
-
-Array = NDArray[np.float64]
 
 #: s: steps are not longer.
 _STEP = 0.01

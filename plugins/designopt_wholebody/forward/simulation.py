@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.formulations import Accelerations, Formulation
 from designopt_wholebody.forward.index_three import index_three
 from designopt_wholebody.forward.integrators import IntegratedMotion, Integrator, adams, bdf, trapezoidal
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

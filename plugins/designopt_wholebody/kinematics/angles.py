@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.model.schema import GROUND
-
-Array = NDArray[np.float64]
 
 #: Below this |cos| (or |sin| for an axis that appears twice) of the second angle the other two are not determined.
 _GIMBAL = 0.05

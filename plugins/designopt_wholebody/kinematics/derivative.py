@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from designopt.arrays import Array
 
 
 def derivative(values: Array, rate: float) -> tuple[Array, NDArray[np.bool_]]:

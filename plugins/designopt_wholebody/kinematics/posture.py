@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.kinematics.tree import tree
-
-Array = NDArray[np.float64]
 
 
 def rotation(axis: ArrayLike, angle: ArrayLike) -> Array:

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.plugin import Array as ArrayOf
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
@@ -21,8 +21,6 @@ from designopt_wholebody.forward.turning import turning_springs
 from designopt_wholebody.model.library import content_of
 from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.model.schema import GROUND, PointSpring
-
-Array = NDArray[np.float64]
 
 
 class Method(TypedDict):

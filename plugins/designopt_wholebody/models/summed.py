@@ -12,6 +12,7 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.signals.cycles import Cycle
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.dynamics.balance import moment_balance
 from designopt_wholebody.dynamics.joint_loads import JointLoads
 from designopt_wholebody.forward.replay import replay
@@ -21,8 +22,6 @@ from designopt_wholebody.trial.analysis import Analysis
 from designopt_wholebody.trial.cycles import PERCENT, bands, trial_cycles
 from designopt_wholebody.trial.figures import joint_figures, joint_sizes, peak, ranges, rms, torque_noise, usual_angles
 from designopt_wholebody.trial.scene import ground_forces, sticks, surfaces
-
-Array = NDArray[np.float64]
 
 #: Frames at each end whose derivatives and filters are less accurate.
 ENDS = 5

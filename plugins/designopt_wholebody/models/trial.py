@@ -30,8 +30,6 @@ from designopt_wholebody.trial.hidden import NotRebuilt, rebuilt_error, without
 from designopt_wholebody.trial.landmarks import static_subject
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, bundled_marker_set, read_marker_set
 
-Array = NDArray[np.float64]
-
 
 @model("wholebody_trial", version=4, arrays=ARRAYS)
 class WholebodyTrial:

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.report.colours import category, layout
 from designopt.report.designs import Arrays, Plot
 from designopt.report.section import Table
 from designopt_wholebody.trial.agreement import Agreement, agreement
-
-Array = NDArray[np.float64]
 
 _AXES = "XYZ"
 #: Directions of the three axes on the page.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.report.designs import Arrays, Plot
 from designopt.report.drawing import DrawnMotion, draw
-
-Array = NDArray[np.float64]
 
 #: Arrays of lines by the name in the drawing; only the first is needed.
 LINES = {"used": "sticks", "measured": "raw_sticks", "simulated": "simulated_sticks"}

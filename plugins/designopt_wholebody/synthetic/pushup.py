@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import consistent_positions
@@ -22,7 +22,6 @@ from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.model.library import load_model
 from designopt_wholebody.synthetic.recorded import Errors, SyntheticTrial, plate, recorded
 
-Array = NDArray[np.float64]
 Grip = Literal["closed", "open"]
 
 #: Points that stay on the ground.

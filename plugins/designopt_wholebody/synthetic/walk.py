@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 from designopt_recordings.plate import ForcePlate
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import consistent_positions
@@ -22,8 +22,6 @@ from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.model.library import load_model
 from designopt_wholebody.synthetic.recorded import Errors, SyntheticTrial, plate, recorded
-
-Array = NDArray[np.float64]
 
 STRIDE = 1.05  # m in a cycle
 PERIOD = 1.1  # s

@@ -12,6 +12,7 @@ from designopt_recordings.recording import Recording
 from designopt_recordings.signals.filters import lowpass
 from numpy.typing import NDArray
 
+from designopt.arrays import Array, Integers
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import ConsistentPositions, Method, consistent_positions
@@ -23,9 +24,6 @@ from designopt_wholebody.trial.contacts import PlateLoads, plate_loads
 from designopt_wholebody.trial.landmarks import Landmarks, find_landmarks, raw_coordinates
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet
 from designopt_wholebody.trial.neighbours import neighbour_status, reach
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: What is done to the coordinates, in order (Nunes 2017, section 5.1.4).
 Preparation = Literal[

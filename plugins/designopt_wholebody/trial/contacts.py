@@ -8,14 +8,11 @@ import numpy as np
 from designopt_recordings.loads.frames import load_at
 from designopt_recordings.loads.segments import Bearing, bearing_segment
 from designopt_recordings.recording import Recording
-from numpy.typing import NDArray
 
+from designopt.arrays import Integers
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.trial.landmarks import Landmarks
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

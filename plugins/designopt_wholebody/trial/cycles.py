@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from designopt_recordings.signals.cycles import Cycle, band, cycles_between, normalised
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.kinematics.angles import JointAngles
-
-Array = NDArray[np.float64]
 
 #: Angles by which a trial is cut where none is named: extension of hip or elbow, of the one that moves more.
 CUT_BY = ("hip_R.flexion", "elbow_R.flexion", "hip_L.flexion", "elbow_L.flexion")

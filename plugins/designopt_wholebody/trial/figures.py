@@ -6,10 +6,9 @@ import numpy as np
 from designopt_recordings.signals.filters import highpass
 from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.dynamics.decomposition import force_parts
 from designopt_wholebody.trial.analysis import Analysis
-
-Array = NDArray[np.float64]
 
 #: Joints of which loads are summed up, both sides together, by the name in the outputs and the name in the models.
 JOINTS = {

@@ -10,16 +10,13 @@ from designopt_recordings.frames import FrameStatus
 from designopt_recordings.gaps.rigid import fit
 from designopt_recordings.gaps.spline import interpolated
 from designopt_recordings.recording import Recording
-from numpy.typing import NDArray
 
+from designopt.arrays import Array, Integers
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
 from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.model.schema import BodyModel
 from designopt_wholebody.trial.marker_set import MarkerSet
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 #: Rounds in which segments complete each other: a joint centre that one places helps the next.
 _PASSES = 3

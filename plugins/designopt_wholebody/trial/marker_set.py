@@ -9,16 +9,14 @@ from typing import Annotated
 
 import numpy as np
 from designopt_recordings.recording import Recording
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.plugin import InputFile, closest
 from designopt.plugin import Quantity as Q
 from designopt.study.language.checking.values import check, checker
 from designopt.study.language.errors import StudyError
 from designopt.study.language.findings import issues
 from designopt.study.language.yaml import parse_bytes
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

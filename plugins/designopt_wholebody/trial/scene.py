@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.constraints.stating import ellipsoid_form
 from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.kinematics.tree import tree
-
-Array = NDArray[np.float64]
 
 #: Points of each outline of a surface.
 _OUTLINE = 24

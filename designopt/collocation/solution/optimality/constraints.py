@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.transcription.rows import Block
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

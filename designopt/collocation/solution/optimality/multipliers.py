@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix, Vector
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.mesh.delays import stencil
@@ -31,9 +31,6 @@ from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.rows import Block
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.optimality.multipliers import Multipliers, costates, multipliers
 from designopt.collocation.solution.optimality.sensitivity import data_sensitivity
 from designopt.collocation.solution.phase_values import PhaseValues
@@ -17,8 +17,6 @@ from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.rows import Block
 from designopt.collocation.transcription.transcription import Transcription
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
@@ -20,8 +20,6 @@ from designopt.collocation.transcription.mesh.samples import SamplePlace, Sample
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
 
 #: Functions of a statement, formed when they are first needed.
 _FORMED: WeakKeyDictionary[ProblemFunctions, tuple[list[Any], Any]] = WeakKeyDictionary()

@@ -13,16 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Cube, Vector
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Arc
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.per_point import PerPoint
 from designopt.collocation.transcription.transcription import Transcription
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Cube = NDArray[np.float64]
 
 #: The Hamiltonian is flat where it bends, over the scale of a control, by less than this share of the cost.
 FLAT = 1e-6

@@ -10,14 +10,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.verification.equations import explicit_rates
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
 from designopt.lazy import scipy
-
-Vector = NDArray[np.float64]
 
 
 def stage_places() -> Vector:

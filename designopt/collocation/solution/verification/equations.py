@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Cube, Indices, Vector
 from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.transcription.mesh.delays import earlier, history, located
@@ -16,10 +16,7 @@ from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
 
-Vector = NDArray[np.float64]
-Indices = NDArray[np.int64]
 #: Numbers by interval, place in it and variable.
-Cube = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

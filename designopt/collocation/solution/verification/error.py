@@ -10,17 +10,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Cube, Indices, Matrix, Vector
 from designopt.collocation.solution.solution import PhaseSolution
-from designopt.collocation.solution.verification.equations import Cube, EquationsAlong, Indices
+from designopt.collocation.solution.verification.equations import EquationsAlong
 from designopt.collocation.solution.verification.violation import point_values
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.scheme import Scheme, derivative_matrix
 from designopt.collocation.transcription.mesh.points import CollocationPoint
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: Panels of an interval, and Gauss points of each, in the search for pulses.
 PANELS, GAUSS = 4, 5

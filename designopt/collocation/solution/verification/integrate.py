@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix, Vector
 from designopt.lazy import scipy
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 def integrate(

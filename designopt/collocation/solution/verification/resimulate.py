@@ -15,14 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Indices, Matrix, Vector
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.verification.dormand_prince import stage_places, step_functions
-from designopt.collocation.solution.verification.equations import EquationsAlong, Indices, explicit_rates
+from designopt.collocation.solution.verification.equations import EquationsAlong, explicit_rates
 from designopt.collocation.solution.verification.integrate import integrate
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 #: Steps in the order of time: segments, places where they begin, widths.
 Steps = tuple[Indices, Vector, Vector]
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.solution import PhaseSolution
 from designopt.collocation.solution.verification.equations import EquationsAlong
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.transcription.mesh.points import CollocationPoint
-
-Vector = NDArray[np.float64]
 
 #: So much finer than the collocation points is the grid.
 FINER = 10

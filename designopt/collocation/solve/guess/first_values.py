@@ -7,14 +7,12 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.verification.equations import data_at
 from designopt.collocation.statement.problem import Phase
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
-
-Vector = NDArray[np.float64]
 
 #: Newton's method ends after so many iterations, or when the largest residual is below this share of the first.
 ITERATIONS, SMALL = 30, 1e-9

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solve.guess.first_values import algebraic_values, unknown_rates
 from designopt.collocation.statement.checks import check_known
 from designopt.collocation.statement.given import ProblemError, ends
@@ -18,9 +18,6 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import stencil
 from designopt.collocation.transcription.mesh.layout import Layout
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, before: float = 0.0) -> Sampled:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.solution import Solution, StartRecord
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
@@ -18,8 +18,6 @@ from designopt.collocation.statement.given import Box, ProblemError, ends
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.transcription.scaling import WIDEST
-
-Vector = NDArray[np.float64]
 
 #: Perturbed trajectories are known at so many points and have so many waves.
 POINTS, WAVES = 41, 3

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.solution.verification.equations import data_at, explicit_rates
 from designopt.collocation.solution.verification.integrate import integrate
 from designopt.collocation.solve.guess.initial_point import default_trajectory, middle
@@ -12,8 +12,6 @@ from designopt.collocation.statement.given import Box, ProblemError, ends
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.dynamics.system import Variable
-
-Vector = NDArray[np.float64]
 
 #: The guess is known at so many points, and has this relative accuracy.
 POINTS, TOLERANCE = 201, 1e-6

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from designopt.collocation.solution.solution import Iterate, Solution
 from designopt.collocation.solve.program import Program
 
-Vector = NDArray[np.float64]
-
 
 def shifted(program: Program, previous: Solution, intervals: int = 1) -> Solution:
     """A `previous` solution of `program` whose iterate is so many mesh intervals later; the last interval is repeated.

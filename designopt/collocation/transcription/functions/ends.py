@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Indices
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.symbols import Ends, EndVariables, Named, PhaseEnds, stacked
 from designopt.collocation.transcription.entries import stretch
 from designopt.collocation.transcription.mesh.layout import Layout
 from designopt.collocation.transcription.mesh.points import CollocationPoint, column, nonzeros, stated
 from designopt.lazy import casadi as ca
-
-Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,12 +6,10 @@ import threading
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.collocation.transcription.functions.mapped import mapped
 from designopt.lazy import casadi as ca
-
-Matrix = NDArray[np.float64]
 
 
 class PerPoint:

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Indices, Vector
 from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.transcription.mesh.layout import PhaseLayout
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import CollocationPoint
-
-Indices = NDArray[np.int64]
-Vector = NDArray[np.float64]
 
 #: Fractions of a phase that differ by less are the same, and so are places of an interval.
 SAME = 1e-9

@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Indices, Vector
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import CollocationPoint
 from designopt.collocation.transcription.mesh.samples import SamplePlace, SamplePoint, sample_place
-
-Indices = NDArray[np.int64]
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

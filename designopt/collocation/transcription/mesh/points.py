@@ -12,15 +12,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Indices
 from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.symbols import Symbols, stacked
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
-
-Indices = NDArray[np.int64]
 
 #: The way out for models that are known by their numbers only.
 OPAQUE = "state it in expressions of CasADi, tables as its splines, or use a solver that evaluates the model"

@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Indices, Matrix, Vector
 from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.statement.symbols import Symbols
@@ -24,10 +24,6 @@ from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import CollocationPoint, column, nonzeros, stated
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
-
-Indices = NDArray[np.int64]
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 #: Fractions of a phase that differ by less are the same.
 SAME = 1e-9

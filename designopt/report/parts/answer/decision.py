@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt import decision as rules
+from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout
 from designopt.report.labels import (
@@ -31,7 +32,6 @@ from designopt.study.study import Choice
 if TYPE_CHECKING:
     from typing import Literal
 
-Matrix = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 #: Rules that are shown when the study names none.

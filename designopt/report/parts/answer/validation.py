@@ -13,8 +13,6 @@ from designopt.report.labels import count, listed, number, objective_labels, obj
 from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
 
-Matrix = NDArray[np.float64]
-
 #: At most so many scenarios of a design are drawn; quantiles are of all.
 DRAWN = 2000
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report.labels import (
     count,
@@ -19,8 +19,6 @@ from designopt.report.labels import (
 from designopt.report.section import Section, Table
 from designopt.solvers.given import given_names
 from designopt.store.result import Result
-
-Matrix = NDArray[np.float64]
 
 #: Rows of the table that the page shows; the CSV file has all.
 SHOWN = 40

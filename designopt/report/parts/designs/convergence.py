@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import number, plain, with_unit
 from designopt.report.section import Figure, Section
 from designopt.report.traces import above, trace
 from designopt.store.result import Result
-
-Matrix = NDArray[np.float64]
 
 #: The hypervolume is computed for at most so many objectives.
 OBJECTIVES = 5

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report.colours import axis, layout, over_decades, scale_for
 from designopt.report.labels import (
@@ -33,7 +34,6 @@ from designopt.report.traces import above, beside
 from designopt.store.result import Result
 
 Rows = NDArray[np.intp]
-Matrix = NDArray[np.float64]
 
 #: At most this many dominated designs are drawn, and as many front designs; the CSV has every design of the front.
 DRAWN = 3000

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar, layout
 from designopt.report.labels import count, listed, number, plain, plural, with_unit
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from designopt.problem import Outcomes
     from designopt.solvers.sensitivity import Indices, Influence
     from designopt.study.study import Stage
-
-Matrix = NDArray[np.float64]
 
 #: A total index below this is called no influence.
 NEGLIGIBLE = 0.01

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, colour_bar, layout
 from designopt.report.grid import Grid, grid_over
@@ -32,7 +33,6 @@ from designopt.store.result import Result
 if TYPE_CHECKING:
     from designopt.study.study import DesignVariable
 
-Matrix = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 #: At most this many designs are drawn where they do not lie on a grid.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import report
 from designopt.report.colours import ORDERED_LINES, colour_bar, over_decades
 from designopt.report.labels import (
@@ -33,8 +34,6 @@ DRAWN = 2000
 LETTERS, AXIS = 100, 72
 #: Ticks of an axis that Plotly does not mark by itself.
 TICKS = 5
-
-Vector = NDArray[np.float64]
 
 
 @report("parallel", version=1)

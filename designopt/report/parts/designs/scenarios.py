@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report import by_scenario
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
@@ -14,8 +15,6 @@ from designopt.report.labels import chosen_once, figures_shown, number, objectiv
 from designopt.report.section import Figure, Section, Selector, Table
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
-
-Matrix = NDArray[np.float64]
 
 
 @report("scenarios", version=1)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Matrix
 from designopt.plugin import SolverPlugin, Use, report
 from designopt.problem import Problem
 from designopt.report.colours import axis, layout, scale_for
@@ -18,8 +18,6 @@ from designopt.solvers.surrogate.candidates import candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.model import Observations, Process, Processes, Surrogate
 from designopt.store.result import Result
-
-Matrix = NDArray[np.float64]
 
 #: Fitting the processes takes seconds above so many designs; a search with them has seldom more.
 DESIGNS = 500

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt.plugin import report
 from designopt.report.colours import category
@@ -27,8 +26,6 @@ from designopt.store.result import Result
 
 if TYPE_CHECKING:
     from designopt.collocation import Estimate, Fit, PhaseSolution
-
-Vector = NDArray[np.float64]
 
 #: A chance of chi squared below this, or above one minus this, is reported.
 RARE = 0.01

@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.plugin import InvalidSetting, Quantity, report
 from designopt.report.designs import Arrays, Plot, kept, missing, selectable
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
-
-Array = NDArray[np.float64]
 
 
 @report("scene", version=1)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category
 from designopt.report.labels import number, plain, with_unit
@@ -19,8 +19,6 @@ from designopt.store.result import Result
 if TYPE_CHECKING:
     from designopt.collocation.solution.solution import PhaseSolution, Solution
     from designopt.store.views.programs import ProgramRecord
-
-Vector = NDArray[np.float64]
 
 #: Programs beyond so many are not drawn.
 DRAWN = 12

@@ -12,8 +12,6 @@ from designopt.plugin import Quantity as Q
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.dynamic.sharing import DynamicSharing
 
-Vector = NDArray[np.float64]
-
 
 class DynamicOutputs(TypedDict):
     """Of the solution over the motion."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation.statement.scheme import SchemeName
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.sharing.dynamic.problem import mesh
 from designopt_muscle.sharing.dynamic.sharing import DynamicSharing
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

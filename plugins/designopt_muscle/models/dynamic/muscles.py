@@ -7,15 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.trial import Trial
 from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
-
-Vector = NDArray[np.float64]
 
 #: Least activation and excitation where the model has a smaller one.
 _MIN_ACTIVATION = 1e-3

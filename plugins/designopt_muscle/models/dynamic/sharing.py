@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import TrajectoryProblem
 from designopt.collocation.statement.scheme import SchemeName
 from designopt.plugin import Declared, Diverged, InputFile, InvalidDesign, InvalidSetting, model
@@ -39,8 +40,6 @@ from designopt_muscle.sharing.dynamic.terms import (
 )
 from designopt_muscle.sharing.statement.criteria import Tracking
 from designopt_muscle.sharing.statement.synergies import command_matrix, factored
-
-Vector = NDArray[np.float64]
 
 
 class DynamicDesign(TypedDict, total=False):

@@ -15,15 +15,13 @@ from typing import Any
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt_muscle.curves import LENGTHS, OPENSIM, TENDON_FORCES, activation_rate
 from designopt_muscle.sharing.dynamic.muscles import DynamicMuscles
 from designopt_muscle.sharing.dynamic.terms import Device, DynamicReserves, DynamicTerms, Factor, checked_factors
-
-Vector = NDArray[np.float64]
 
 #: Largest rate of a normalised tendon force, 1/s.
 FASTEST_RATE = 100.0

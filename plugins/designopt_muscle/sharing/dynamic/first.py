@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt.collocation import Sampled, sampled
 from designopt_muscle.sharing.dynamic.equations import FASTEST_RATE, DynamicTrial
@@ -15,8 +14,6 @@ from designopt_muscle.sharing.statement.criteria import Power, Reserves
 from designopt_muscle.sharing.statement.formulation import Terms
 from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.static.sharing import Sharing
-
-Vector = NDArray[np.float64]
 
 
 def static_sharing(trial: DynamicTrial, parameters: Mapping[str, float]) -> Sharing:

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import Program, Solution
 from designopt.collocation.transcription.boxes import boxes
 from designopt.lazy import scipy
-
-Vector = NDArray[np.float64]
 
 #: Scaled distance from a bound at which a variable counts as held by it, and the shift that keeps the matrix regular.
 _HELD, _SHIFT = 1e-6, 1e-10

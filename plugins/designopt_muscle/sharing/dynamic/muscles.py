@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.former import former_arguments
 from designopt_muscle.curves import OPENSIM
-
-Vector = NDArray[np.float64]
 
 
 class Fibre(NamedTuple):

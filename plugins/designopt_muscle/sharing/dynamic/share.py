@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from designopt.collocation import Guess, Options, Program
 from designopt.collocation.statement.given import Box
 from designopt.collocation.statement.scheme import SchemeName
@@ -14,8 +11,6 @@ from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.dynamic.first import guess_of, static_sharing
 from designopt_muscle.sharing.dynamic.problem import first_values, mesh_of, problem
 from designopt_muscle.sharing.dynamic.sharing import DynamicSharing, read
-
-Vector = NDArray[np.float64]
 
 
 def share_dynamic(

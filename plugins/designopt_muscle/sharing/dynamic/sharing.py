@@ -7,14 +7,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.collocation import Program, Solution, explain
 from designopt.dynamics.rows import outputs_over
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
 from designopt_muscle.sharing.static.sharing import Sharing
-
-Vector = NDArray[np.float64]
 
 #: Parts of the objective.
 PARTS = ("effort", "moving", "tracking", "fibres")

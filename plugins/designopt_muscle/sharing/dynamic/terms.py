@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.statement.criteria import Tracking
-
-Vector = NDArray[np.float64]
 
 #: What a factor may scale, with the words for it.
 SCALED = {

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.solvers.full import FullMatrices
 from designopt_muscle.sharing.solvers.pattern import Matrices
 from designopt_muscle.sharing.statement.cost import Cost
 
-Vector = NDArray[np.float64]
 Frames = NDArray[np.int64] | slice
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from designopt.arrays import Vector
 
 #: Pivots up to this, of matrices scaled to a diagonal of 1, are rounding.
 _MIN_PIVOT = 1e-14

@@ -6,13 +6,11 @@ Neighbouring frames are alike, so that a good guess of the multipliers leaves on
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.solvers.batch import Batch, DualSolution
 from designopt_muscle.sharing.solvers.dual_newton import newton
 from designopt_muscle.sharing.solvers.start import first_multipliers
-
-Vector = NDArray[np.float64]
 
 #: Distances of the frames that are solved together, one after the other.
 STRIDES = (64, 8, 1)

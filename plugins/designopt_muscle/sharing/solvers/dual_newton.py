@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.solvers.batch import Batch, DualSolution
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
-
-Vector = NDArray[np.float64]
 
 _TOLERANCE = 1e-13
 _ACCEPTED = 1e-10

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from designopt.arrays import Vector
 
 #: Pairs of entries of the same column, of a matrix that is better multiplied as a whole.
 _PAIRS = 4000

@@ -13,10 +13,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
 from designopt_muscle.sharing.solvers.newton import Arrow, Dense, dense, times, transposed_times
-
-Vector = NDArray[np.float64]
 
 _ITERATIONS = 100
 #: Of stationarity, rows and limits, and of products of multipliers and distances from bounds: aimed at, accepted.

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.lazy import scipy
 
-Vector = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.solvers.batch import Batch, Variables
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
 from designopt_muscle.sharing.solvers.dual_newton import newton
 from designopt_muscle.sharing.statement.cost import Cost
-
-Vector = NDArray[np.float64]
 
 
 def first_multipliers(batch: Batch) -> Vector:

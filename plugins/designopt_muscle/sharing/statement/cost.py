@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from designopt.arrays import Vector
 
 #: Newton steps that invert the slope of a sum of a power and a square; the iteration is monotone and quadratic.
 _STEPS = 60

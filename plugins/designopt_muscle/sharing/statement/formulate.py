@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.statement.cost import Cost
 from designopt_muscle.sharing.statement.criteria import MinMax, Power, QuadraticLinear, Reserves, SoftSaturation
 from designopt_muscle.sharing.statement.formulation import Formulation, Terms
 from designopt_muscle.sharing.statement.limits import AllLimits, LinearLimits, NormLimit
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.solvers.interior import ConvexProblem
 from designopt_muscle.sharing.statement.cost import Cost
 from designopt_muscle.sharing.statement.criteria import Criterion, JointReaction, Power, Tracking
 from designopt_muscle.sharing.statement.limits import AllLimits
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

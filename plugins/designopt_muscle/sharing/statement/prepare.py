@@ -8,12 +8,11 @@ import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.criteria import MinMax, Reserves
 from designopt_muscle.sharing.statement.formulate import Balance
 from designopt_muscle.sharing.statement.formulation import Terms
-
-Vector = NDArray[np.float64]
 
 #: Least force per cross-section at activation 1, relative to the isometric one, that a criterion of stresses counts
 #: with: a muscle without force would cost nothing.

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.lazy import scipy
-
-Vector = NDArray[np.float64]
 
 #: Alternations, and the relative change of the error at which they end.
 _ROUNDS, _STILL = 500, 1e-9

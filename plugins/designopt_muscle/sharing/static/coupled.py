@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt.lazy import casadi as ca
 from designopt_muscle.sharing.solvers.solve import FrameSolutions
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.statement.limits import LinearLimits, NormLimit
 from designopt_muscle.sharing.static.diagnose import Diagnosis
 from designopt_muscle.sharing.status import SharingStatus
-
-Vector = NDArray[np.float64]
 
 #: A row whose least-squares shortfall is more than this, relative to its size, is not balanced within the rate.
 _SHORT = 1e-8

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.solvers.solve import FrameSolutions
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.static.shortfall import closest, shortfall, strength_factors
 from designopt_muscle.sharing.status import SharingStatus
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_muscle.sharing.static.shortfall import strength_factors
-
-Vector = NDArray[np.float64]
 
 #: Least share of the strength that is looked for: frames that need less need next to nothing.
 _MIN_STRENGTH = 1e-3

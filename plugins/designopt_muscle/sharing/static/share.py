@@ -10,6 +10,7 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import FrameStatus
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.solvers.solve import FrameSolutions, solve
 from designopt_muscle.sharing.statement.criteria import MinMax, Reserves
@@ -21,8 +22,6 @@ from designopt_muscle.sharing.static.diagnose import Diagnosis, diagnose
 from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_muscle.sharing.static.tracking import fitted_scales
 from designopt_muscle.sharing.status import SharingStatus
-
-Vector = NDArray[np.float64]
 
 #: Squares in the stages of a strict smallest maximum only make each stage unique.
 _STAGE = 1e-6

@@ -9,11 +9,10 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import counted
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.status import SharingStatus
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

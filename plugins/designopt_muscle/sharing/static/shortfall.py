@@ -12,11 +12,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.solvers.interior import ConvexProblem, solve_interior
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.statement.limits import AllLimits
-
-Vector = NDArray[np.float64]
 
 #: A proof is one when it holds by more than this share of what is compared.
 _MARGIN = 1e-9

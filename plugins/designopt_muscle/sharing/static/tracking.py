@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Vector
 from designopt_muscle.sharing.solvers.solve import solve
 from designopt_muscle.sharing.statement.criteria import Reserves
 from designopt_muscle.sharing.statement.formulate import Balance, formulate
 from designopt_muscle.sharing.statement.formulation import Terms
-
-Vector = NDArray[np.float64]
 
 
 def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Vector:
