@@ -134,7 +134,7 @@ def test_the_tables_of_sections_list_every_key() -> None:
     from designopt.study.sections.scenarios.sample import SampleSection
     from designopt.study.sections.schema import BudgetSection, ExecutionSection, ReportSection
 
-    execution = listed(PAGE, "## `execution`", "What an evaluation can end in")
+    execution = listed(PAGE, "## `execution`", "An evaluation ends in one of these classes")
     assert {name for name in execution if name in ExecutionSection.__annotations__} == set(
         ExecutionSection.__annotations__
     )
@@ -148,7 +148,7 @@ def test_the_tables_of_sections_list_every_key() -> None:
 def test_the_table_of_failure_classes_lists_all_of_them_in_their_order() -> None:
     from designopt.problem import STATUSES
 
-    assert tuple(listed(PAGE, "What an evaluation can end in", "## `report`")) == STATUSES
+    assert tuple(listed(PAGE, "An evaluation ends in one of these classes", "## `report`")) == STATUSES
 
 
 # ---------------------------------------------------------------------------------------------------------- solvers
