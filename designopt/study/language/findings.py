@@ -21,7 +21,7 @@ class Finding:
 
     `key` names a wrong key in the mapping at `path` ("" for the key that
     leads to `path` itself); `part` is the offset and length of the wrong piece of a text; `at` names the
-    member of `path` to point at, where the sentence is about the whole.
+    member of `path` to point at, where the sentence is about the whole; `other` is the place of what it contradicts.
     """
 
     path: Path
@@ -29,6 +29,7 @@ class Finding:
     key: str | None = None
     part: tuple[int, int] | None = None
     at: str | None = None
+    other: Path | None = None
 
     def below(self, path: Path) -> Finding:
         """The same finding seen from outside, `path` leading to it."""
@@ -57,8 +58,9 @@ def _place(finding: Finding, root: Node) -> Issue:
     path = ".".join(short(str(step), 80) for step in finding.path)
     span, column = _span(finding, root)
     lines = span.source.lines
+    message = short(finding.message) + (_elsewhere(finding.other, root) if finding.other is not None else "")
     if not lines:
-        return Issue(span.source.name, None, None, None, path, short(finding.message))
+        return Issue(span.source.name, None, None, None, path, message)
     line = span.line
     text = lines[line] if line < len(lines) else ""
     start = span.column
@@ -66,9 +68,15 @@ def _place(finding: Finding, root: Node) -> Issue:
     if column is not None:
         line, start, end = column
         text = lines[line]
-    return Issue(
-        span.source.name, line + 1, start + 1, max(end, start + 1) + 1, path, short(finding.message), shown_line(text)
-    )
+    return Issue(span.source.name, line + 1, start + 1, max(end, start + 1) + 1, path, message, shown_line(text))
+
+
+def _elsewhere(path: Path, root: Node) -> str:
+    """The position of what is at `path` in brackets; its path where it is in no file."""
+    span, _ = _span(Finding(path, ""), root)
+    if not span.source.lines:
+        return f" ({'.'.join(map(str, path))})"
+    return f" ({span.source.name}:{span.line + 1}:{span.column + 1})"
 
 
 def _span(finding: Finding, root: Node) -> tuple[Span, tuple[int, int, int] | None]:

@@ -63,9 +63,10 @@ class Context:
         key: str | None = None,
         part: tuple[int, int] | None = None,
         at: str | None = None,
+        other: Path | None = None,
     ) -> None:
         """Note a mistake."""
-        self.findings.append(Finding(path, message, key, part, at))
+        self.findings.append(Finding(path, message, key, part, at, other))
 
     @property
     def full(self) -> bool:

@@ -14,6 +14,7 @@ from designopt.study.language.expressions.grammar import ExpressionError
 from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.language.units import UnitError
 from designopt.study.sections.context import Context, unit_of
+from designopt.study.sections.contradictions import Placed, contradictions
 from designopt.study.study import Objective, StudyConstraint
 
 
@@ -205,7 +206,7 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
 
 def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[StudyConstraint]:
     """The constraints that can be made of the valid sections."""
-    made: list[StudyConstraint] = []
+    made: list[Placed] = []
     seen: set[str] = set()
     for position, section in enumerate(sections):
         path: Path = ("constraints", position)
@@ -226,12 +227,14 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             continue
         low, high, equals = limits.get("min"), limits.get("max"), limits.get("equals")
         if low is not None and high is not None and low > high:
-            ctx.add(path, f"min ({low!r}) must not be above max ({high!r})")
+            name, of = section["name"], _space(unit)
+            ctx.add(path, f"'{name}': min ({low:g}{of}) must not be above max ({high:g}{of})")
             continue
         _reachable(ctx, space, expression, limits, path)
         stated = given or next((section[key].unit for key in limits if section[key].unit), "")
-        made.append(StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated))
-    return made
+        made.append((StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated), path))
+    contradictions(ctx, made, scenarios)
+    return [constraint for constraint, _ in made]
 
 
 def _limits_given(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:

@@ -142,7 +142,7 @@ CASES = [
         "{name: clearance, of: toe_clearance, min: 5 mm}",
         "«{name: c, of: toe_clearance, min: 5, max: 3}»",
         "constraints.0",
-        "min (5.0) must not be above max (3.0)",
+        "'c': min (5 m) must not be above max (3 m)",
     ),
     (
         "{name: clearance, of: toe_clearance, min: 5 mm}",
