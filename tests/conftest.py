@@ -1,4 +1,4 @@
-"""What tests of all packages share; `command` beside this file is importable by its name."""
+"""What tests of all packages share; the helpers beside this file, in run/ and in workers/ are importable by name."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def pytest_collection_finish() -> None:
 LONG = (
     "test_tutorial.py",
     "solvers/test_conformance.py",
-    "run/test_dask_run.py",
+    "workers/test_dask_run.py",
     "designopt_regulator/test_studies.py",
     "designopt_muscle/dynamic/test_dynamic_studies.py",
     "test_site.py",
     "run/test_stopped_runs.py",
-    "run/test_existing_scheduler.py",
+    "workers/test_existing_scheduler.py",
     "designopt_regulator/linear_loop/test_model.py",
-    "run/test_unruly_models.py",
+    "workers/test_unruly_models.py",
     "designopt_mechanics/test_shoulder.py",
     "designopt_mechanics/test_exoskeleton.py",
     "designopt_regulator/export/test_controller.py",
     "solvers/test_collocation.py",
-    "run/test_batch_systems.py",
+    "workers/test_batch_systems.py",
     "desk/test_server.py",
     "desk/test_browser.py",
     "solvers/surrogate/test_search.py",
@@ -62,8 +62,8 @@ LONG = (
     "designopt_muscle/models/test_static_sharing.py",
     "designopt_muscle/models/test_wire_sharing.py",
     "designopt_knee/test_branch.py",
-    "run/test_forked_workers.py",
-    "run/test_validate_faults.py",
+    "workers/test_forked_workers.py",
+    "workers/test_validate_faults.py",
     "run/test_ask_ahead.py",
     "store/test_bit_flips.py",
     "study/mistakes/test_hostile.py",
@@ -82,4 +82,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent / name) for name in ("", "run", "workers")]

@@ -1,4 +1,4 @@
-"""Everything in this folder is run by ``pytest -m faults``; the helpers of tests/run can be imported by name."""
+"""Everything in this folder is run by ``pytest -m faults``."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "run")]
+sys.path.insert(0, str(HERE))
 
 
 def pytest_collection_modifyitems(items):

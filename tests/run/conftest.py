@@ -1,14 +1,11 @@
-"""The helpers of these tests (run_cases.py) can be imported by name."""
+"""A clock that only models move."""
 
 import functools
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture

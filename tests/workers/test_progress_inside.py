@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from run_cases import Recorder
+from run_cases import PLUGINS, Recorder
 from test_unruly_models import unruly
 
 import designopt
@@ -65,14 +65,14 @@ def test_a_note_that_is_damaged_or_too_long_is_no_note(tmp_path):
 def test_show_follow_tells_how_far_an_evaluation_is(tmp_path):
     folder, enough, said = Path(__file__).parent, tmp_path / "enough", tmp_path / "said"
     script = (
-        f"import sys; sys.path.insert(0, {str(folder)!r})\n"
+        f"import sys; sys.path[:0] = [{str(folder)!r}, {str(PLUGINS.parent)!r}]\n"
         "from pathlib import Path\nfrom test_unruly_models import unruly\n"
         "from designopt.run.runner import run_study\n"
         f"settings = {{'at': 0.0, 'log': {str(enough)!r}}}\n"
         "study = unruly('tells', count=1, settings=settings, executor='serial')\n"
         f"run_study(study, Path({str(tmp_path / 's')!r}))\n"
     )
-    plugins = ["--plugin", str(folder / "plugins_faults.py"), "--plugin", str(folder / "plugins.py")]
+    plugins = ["--plugin", str(folder / "plugins_faults.py"), "--plugin", str(PLUGINS)]
     command = [sys.executable, "-m", "designopt", "show", str(tmp_path / "s"), "--follow", "--every", "0.2", *plugins]
     end = time.monotonic() + 300.0
     processes = [subprocess.Popen([sys.executable, "-c", script])]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import Recorder, listed, make_study
+from run_cases import PLUGINS, Recorder, listed, make_study
 
 from designopt.plugin import Use, find, load_file
 from designopt.run.runner import run_study
@@ -227,7 +227,7 @@ def test_what_a_model_starts_ends_when_the_run_is_killed(tmp_path):
     log = tmp_path / "pids"
     script = f"""if True:
         import sys
-        sys.path.insert(0, {str(MODELS.parent)!r})
+        sys.path[:0] = [{str(MODELS.parent)!r}, {str(PLUGINS.parent)!r}]
         from test_unruly_models import unruly
         from designopt.run.runner import run_study
         run_study(unruly("forks", settings={{"log": {str(log)!r}, "at": 0.0, "pause": 0.2}}), {str(tmp_path / "s")!r})

@@ -16,7 +16,7 @@ from designopt.run.runner import run_study
 from designopt.store.errors import WorkersError
 from designopt.workers.pools import local
 
-SCRIPT = Path(__file__).with_name("run_script.py")
+SCRIPT = Path(__file__).parents[1] / "run/run_script.py"
 
 
 def study(**execution):
