@@ -2,29 +2,116 @@
 
 from __future__ import annotations
 
-from designopt.study.language.checking.values import check
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from designopt.plugin import Field, Quantity
+from designopt.study.language.checking.values import check, members_of
 from designopt.study.language.files import NO_FILES
+from designopt.study.language.units import Amount, UnitError, parse_amount
 from designopt.study.language.yaml import parse
 from designopt.study.sections.context import unit_of
 from designopt.study.sections.schema import section_type
 from designopt.study.sections.space import is_given_a_unit
 from designopt.study.study import StudyDefinition
 
+#: So many quantities are named in a note.
+NAMED = 12
+
+#: What a number stands for, in words, and the unit in which it is taken.
+Taken = tuple[str, str]
+
 
 def units_taken(study: StudyDefinition) -> dict[str, str]:
-    """The parameters of the space that are written without a unit, each with the model's, in which they are taken."""
-    inputs = study.model.plugin.inputs or {}
-    declared = {p.name: unit_of(inputs[p.name]) for p in study.space if p.name in inputs and p.unit}
-    if not any(declared.values()):
-        return {}
-    sections = parse(study.text, "").data().get("space")
-    given = {name: check(section_type("space"), section, NO_FILES)[0] for name, section in (sections or {}).items()}
-    return {
-        name: unit for name, unit in declared.items() if unit and given.get(name) and not is_given_a_unit(given[name])
-    }
+    """The quantities that are written without a unit, each with the model's, in which they are taken: parameters of the
+    space, their tolerances, limits, settings of the model and conditions of scenarios."""
+    data = parse(study.text, "").data()
+    given = data if isinstance(data, Mapping) else {}
+    return dict([*_settings(study, given), *_space(study, given), *_conditions(study, given), *_limits(study, given)])
 
 
 def remark(study: StudyDefinition) -> str:
     """A note of them in one line; "" where there are none."""
-    taken = ", ".join(f"{name} in {unit}" for name, unit in units_taken(study).items())
-    return f"note: without a unit in the file, taken as the model's: {taken}" if taken else ""
+    taken = [f"{name} in {unit}" for name, unit in units_taken(study).items()]
+    more = [f"{len(taken) - NAMED} more"] if len(taken) > NAMED else []
+    words = ", ".join([*taken[:NAMED], *more])
+    return f"note: without a unit in the file, taken as the model's: {words}" if taken else ""
+
+
+def _settings(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
+    section = data.get("model")
+    if isinstance(section, Mapping):
+        for field in study.model.plugin.settings.values():
+            for name, unit in _bare(section.get(field.name), field.annotation, field.quantity, field.name):
+                yield f"setting {name}", unit
+
+
+def _bare(value: Any, annotation: Any, quantity: Quantity | None, name: str) -> Iterator[Taken]:
+    """The name of each number of a setting that has no unit in the file, but one in the model."""
+    if isinstance(value, Mapping) and (members := members_of(annotation)):
+        for key, member in members.items():
+            yield from _bare(value.get(key), member.annotation, member.quantity, f"{name}.{key}")
+    elif quantity is not None and quantity.unit and _has_bare(value):
+        yield name, quantity.unit
+
+
+def _has_bare(value: Any) -> bool:
+    """Whether a value, or one in it, is a number without a unit that could be in several."""
+    if isinstance(value, str):
+        try:
+            return not parse_amount(value).unit
+        except UnitError:
+            return False
+    if isinstance(value, Amount):
+        return not value.unit and value.value != 0
+    if isinstance(value, Mapping):
+        return any(_has_bare(item) for key, item in value.items() if key not in ("type", "scale"))
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_bare, value))
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value != 0
+
+
+def _space(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
+    inputs = study.model.plugin.inputs or {}
+    declared = {p.name: unit_of(inputs[p.name]) for p in study.space if p.name in inputs and p.unit}
+    sections = data.get("space")
+    if not any(declared.values()) or not isinstance(sections, Mapping):
+        return
+    given = {name: check(section_type("space"), section, NO_FILES)[0] for name, section in sections.items()}
+    for name, unit in declared.items():
+        if unit and given.get(name) and not is_given_a_unit(given[name]):
+            yield name, unit
+    elsewhere = ((data.get("report") or {}).get("tolerances") or {}).get("of") or {}
+    for p in study.space:
+        section = given.get(p.name) or {}
+        if p.unit and "unit" not in section and _has_bare(elsewhere.get(p.name, section.get("tolerance"))):
+            yield f"tolerance of {p.name}", p.unit
+
+
+def _conditions(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
+    fields = study.model.plugin.conditions or {}
+    validated = ((data.get("report") or {}).get("validate") or {}).get("scenarios")
+    for scenarios in (data.get("scenarios"), validated):
+        for section in scenarios if isinstance(scenarios, list) else [scenarios]:
+            if not isinstance(section, Mapping):
+                continue
+            own = [section] if "use" not in section else [section.get("vary") or {}, section.get("with") or {}]
+            for conditions in own:
+                yield from _of_conditions(conditions, fields)
+
+
+def _of_conditions(conditions: Mapping[str, Any], fields: Mapping[str, Field]) -> Iterator[Taken]:
+    for name, value in conditions.items():
+        field = fields.get(name)
+        if field is not None and (unit := unit_of(field)) and _has_bare(value):
+            yield f"condition {name}", unit
+
+
+def _limits(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
+    for section in data.get("constraints") or ():
+        given = check(section_type("constraints"), section, NO_FILES)[0]
+        if not given or "unit" in given:
+            continue
+        unit = next((c.unit for c in study.constraints if c.name == given.get("name")), "")
+        if unit and any(_has_bare(given.get(key)) for key in ("min", "max", "equals")):
+            yield f"limit {given['name']}", unit

@@ -14,7 +14,7 @@ from designopt.study.load import load_text
 COURSE = (Path(__file__).parents[2] / "studies" / "course_pid_2obj.yaml").read_text(encoding="utf-8")
 COURSE = re.sub(r', why: "[^"]*"', "", COURSE.replace(", tolerance: 1 %", "").replace(", tolerance: 0.01", ""))
 MODEL = "  loop: course "
-TURF = "{name: turf_5, terrain: turf, speed: 5}"
+TURF = "{name: turf_5, terrain: turf, speed: 5 m/s}"
 IAE = "- {name: iae, minimize: iae, over: worst}\n"
 
 
@@ -61,7 +61,7 @@ CASES = [
     # 98.07 kN of weight: 0.09 of it against a traction of 0.05, and the drag of 2.2 * 5^2 N
     (TURF, "{name: turf_5, terrain: turf, speed: 5, adhesion: 0.05}", "scenarios.6.speed",
      "in scenario 'turf_5': 5 m/s cannot be held on turf with grade 0: 3.98 kN of traction are missing"),
-    ("speed: [2, 5]", "speed: [2, 60]", "report.validate.scenarios", "kN of traction are missing"),
+    ("speed: [2 m/s, 5 m/s]", "speed: [2, 60]", "report.validate.scenarios", "kN of traction are missing"),
     # space and regulator
     ("b: {low: 0, high: 1}", "b: {low: 1, high: 1}", "space.b", "low (1.0) must be below high (1.0)"),
     ("kp: {low: 0.1,", "kp: {low: 0,", "space.kp.low", "log scale needs low above 0"),

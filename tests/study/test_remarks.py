@@ -1,0 +1,124 @@
+"""What is written without a unit is noted with the unit in which it is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, TypedDict
+
+import pytest
+
+import designopt
+from designopt import Quantity as Q
+from designopt.study.remarks import remark, units_taken
+
+STUDIES = Path(__file__).parents[2] / "studies"
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A part of a model's settings."""
+
+    radius: Annotated[float, Q("m")] = 0.3
+    grip: Annotated[float, Q("")] = 0.8
+
+
+class Spring(TypedDict):
+    """What a study varies."""
+
+    stiffness: Annotated[float, Q("N/m")]
+    share: Annotated[float, Q("")]
+
+
+class Road(TypedDict, total=False):
+    """What is given."""
+
+    speed: Annotated[float, Q("m/s")]
+    slope: Annotated[float, Q("")]
+    terrain: str
+
+
+class Ride(TypedDict):
+    """What comes out."""
+
+    travel: Annotated[float, Q("m")]
+    loss: Annotated[float, Q("")]
+
+
+@designopt.model("noted_ride", version=1)
+class NotedRide:
+    """A wheel on a spring."""
+
+    mass: Annotated[float, Q("kg")] = 10.0
+    counts: Annotated[int, Q("")] = 3
+    masses: Annotated[list[float], Q("kg")] | None = None
+    wheel: Wheel | None = None
+
+    def evaluate(self, design: Spring, scenario: Road) -> Ride:
+        """Never asked."""
+        raise AssertionError
+
+
+SOUND = {
+    "study": "noted",
+    "model": {"use": "noted_ride", "mass": "3 kg", "counts": 4},
+    "space": {"stiffness": {"low": "1 kN/m", "high": "2 kN/m"}, "share": [0.1, 0.2]},
+    "scenarios": [{"name": "slow", "speed": "1 m/s", "slope": 0.1, "terrain": "sand"}],
+    "objectives": [{"name": "travel", "minimize": "travel"}],
+    "constraints": [{"name": "room", "of": "travel", "max": "38 mm"}, {"name": "loss", "of": "loss", "max": 0.2}],
+    "solver": {"use": "sobol", "samples": 8},
+}
+
+
+def taken(**changes: object) -> dict[str, str]:
+    return units_taken(designopt.define(**{**SOUND, **changes}).definition)
+
+
+def test_a_study_with_its_units_and_dimensionless_numbers_is_free_of_notes() -> None:
+    assert taken() == {}
+    assert remark(designopt.define(**SOUND).definition) == ""
+
+
+@pytest.mark.parametrize(
+    ("section", "given", "expected"),
+    [
+        ("model", {"use": "noted_ride", "mass": 3}, {"setting mass": "kg"}),
+        ("model", {"use": "noted_ride", "masses": ["1 kg", 2]}, {"setting masses": "kg"}),
+        ("model", {"use": "noted_ride", "wheel": {"radius": 0.2, "grip": 1}}, {"setting wheel.radius": "m"}),
+        ("model", {"use": "noted_ride", "mass": "3"}, {"setting mass": "kg"}),
+        ("scenarios", [{"name": "a", "speed": 2}, {"name": "b", "speed": "3 m/s"}], {"condition speed": "m/s"}),
+        ("scenarios", {"use": "sobol", "count": 2, "vary": {"speed": [1, 2]}}, {"condition speed": "m/s"}),
+        ("scenarios", {"use": "sobol", "count": 2, "vary": {"slope": [0, 1]}, "with": {"speed": 1}},
+         {"condition speed": "m/s"}),
+        ("scenarios", [{"name": "still", "speed": 0}], {}),  # 0 is the same in every unit
+        ("constraints", [{"name": "room", "of": "travel", "max": 38}], {"limit room": "m"}),
+        ("constraints", [{"name": "room", "of": "travel", "min": "1 mm", "max": 38}], {"limit room": "m"}),
+        ("constraints", [{"name": "room", "of": "travel", "max": 38, "unit": "mm"}], {}),
+        ("constraints", [{"of": "loss", "max": 38}], {}),
+        ("space", {"stiffness": [1e3, 2e3], "share": 1}, {"stiffness": "N/m"}),
+        ("space", {"stiffness": {"low": "1 kN/m", "high": "2 kN/m", "tolerance": 5}, "share": 1},
+         {"tolerance of stiffness": "N/m"}),
+        ("space", {"stiffness": {"low": "1 kN/m", "high": "2 kN/m", "tolerance": "5 %"}, "share": 1}, {}),
+        ("space", {"stiffness": {"low": 1, "high": 2, "unit": "kN/m", "tolerance": 0.1}, "share": 1}, {}),
+        ("report", {"tolerances": {"of": {"stiffness": 5}}}, {"tolerance of stiffness": "N/m"}),
+        ("report", {"validate": {"scenarios": [{"name": "a", "speed": 2}]}}, {"condition speed": "m/s"}),
+    ],
+)  # fmt: skip
+def test_each_place_of_a_forgotten_unit_is_found(section: str, given: object, expected: dict[str, str]) -> None:
+    assert taken(**{section: given}) == expected
+
+
+def test_the_note_is_one_line_in_the_order_of_the_file() -> None:
+    study = designopt.define(
+        **{**SOUND, "model": {"use": "noted_ride", "mass": 3}, "constraints": [{"of": "travel", "max": 38}]}
+    )
+    assert remark(study.definition) == (
+        "note: without a unit in the file, taken as the model's: setting mass in kg, limit travel in m"
+    )
+
+
+@pytest.mark.parametrize("path", sorted(STUDIES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_bundled_studies_name_their_units(path: Path) -> None:
+    if "opensim:" in path.read_text():
+        pytest.skip("its files lie below a data root")
+    assert remark(designopt.load(path).definition) == ""
