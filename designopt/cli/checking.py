@@ -36,7 +36,7 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
     """Check study files: every mistake, with its place and a suggested fix."""
     from designopt.api import load
     from designopt.study.language.errors import StudyError, render_json, render_text
-    from designopt.study.remarks import remark
+    from designopt.study.remarks import remarks
 
     def check(tell: Tell) -> None:
         issues: list[Issue] = []
@@ -55,7 +55,7 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
                 issues += unwritable
                 if form == "text" and not unwritable:
                     click.echo(f"{file}: a valid study")
-                    if note := remark(study.definition):
+                    for note in remarks(study.definition):
                         click.echo(f"  {note}")
                     _show_choices(study)
                 if count:

@@ -111,14 +111,15 @@ def run(
 ) -> int:
     """Run the study in FILE; everything computed is durable at once and a stopped run can be resumed."""
     from designopt.run.progress import progress
-    from designopt.study.remarks import remark
+    from designopt.study.remarks import remarks
 
     budgets = _budgets(budget)
     tell(file)
     study = load_study(file, overrides, plugin_files, data)
     store = Path(output) if output else study.default_store
-    if progress_mode in ("auto", "line") and (note := remark(study.definition)):
-        click.echo(note, err=True)
+    if progress_mode in ("auto", "line"):
+        for note in remarks(study.definition):
+            click.echo(note, err=True)
     if dry_run:
         from designopt.run.given_budgets import with_budgets
         from designopt.run.plan import plan

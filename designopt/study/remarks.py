@@ -1,4 +1,4 @@
-"""What a sound study leaves to the reader to know: numbers that are taken in a unit which its file does not name."""
+"""What a sound study leaves to the reader to know: numbers in units that it does not name, texts among numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from designopt.plugin import Field, Quantity
+from designopt.study.language.checking.refusals import is_number
 from designopt.study.language.checking.values import check, members_of
 from designopt.study.language.files import NO_FILES
 from designopt.study.language.units import Amount, UnitError, parse_amount
@@ -30,12 +31,24 @@ def units_taken(study: StudyDefinition) -> dict[str, str]:
     return dict([*_settings(study, given), *_space(study, given), *_conditions(study, given), *_limits(study, given)])
 
 
-def remark(study: StudyDefinition) -> str:
-    """A note of them in one line; "" where there are none."""
+def remarks(study: StudyDefinition) -> list[str]:
+    """A note of them in one line, and one for each condition of a model that declares none which is a text in one
+    scenario and a number in another."""
     taken = [f"{name} in {unit}" for name, unit in units_taken(study).items()]
     more = [f"{len(taken) - NAMED} more"] if len(taken) > NAMED else []
     words = ", ".join([*taken[:NAMED], *more])
-    return f"note: without a unit in the file, taken as the model's: {words}" if taken else ""
+    notes = [f"note: without a unit in the file, taken as the model's: {words}"] if taken else []
+    return [*notes, *_mixed(study)]
+
+
+def _mixed(study: StudyDefinition) -> Iterator[str]:
+    scenarios = study.scenarios if study.model.plugin.conditions is None else ()
+    for name in dict.fromkeys(name for scenario in scenarios for name in scenario.values):
+        given = {scenario.name: scenario.values[name] for scenario in scenarios if name in scenario.values}
+        texts = [(where, value) for where, value in given.items() if isinstance(value, str)]
+        if texts and any(is_number(value) for value in given.values()):
+            where, value = texts[0]
+            yield f"note: condition {name} is the text '{value}' in scenario {where}, but a number in others"
 
 
 def _settings(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
 import designopt
 from designopt import Quantity as Q
-from designopt.study.remarks import remark, units_taken
+from designopt.study.remarks import remarks, units_taken
 
 STUDIES = Path(__file__).parents[2] / "studies"
 
@@ -76,7 +77,7 @@ def taken(**changes: object) -> dict[str, str]:
 
 def test_a_study_with_its_units_and_dimensionless_numbers_is_free_of_notes() -> None:
     assert taken() == {}
-    assert remark(designopt.define(**SOUND).definition) == ""
+    assert remarks(designopt.define(**SOUND).definition) == []
 
 
 @pytest.mark.parametrize(
@@ -112,13 +113,29 @@ def test_the_note_is_one_line_in_the_order_of_the_file() -> None:
     study = designopt.define(
         **{**SOUND, "model": {"use": "noted_ride", "mass": 3}, "constraints": [{"of": "travel", "max": 38}]}
     )
-    assert remark(study.definition) == (
+    assert remarks(study.definition) == [
         "note: without a unit in the file, taken as the model's: setting mass in kg, limit travel in m"
-    )
+    ]
+
+
+@designopt.model("noted_any", version=1)
+def noted_any(design: Mapping[str, float], scenario: Mapping[str, Any]) -> Ride:
+    """A model that declares no conditions."""
+    raise AssertionError
+
+
+def test_a_text_among_the_numbers_of_an_undeclared_condition_is_noted() -> None:
+    either = {**SOUND, "model": {"use": "noted_any"}, "space": {"side": [1, 2]}}
+    mixed = [{"name": "slow", "speed": 2}, {"name": "fast", "speed": "5 quick"}, {"name": "soil", "soil": "sand"}]
+    assert remarks(designopt.define(**{**either, "scenarios": mixed}).definition) == [
+        "note: condition speed is the text '5 quick' in scenario fast, but a number in others"
+    ]
+    words = [{"name": "a", "soil": "sand"}, {"name": "b", "soil": "snow"}]
+    assert remarks(designopt.define(**{**either, "scenarios": words}).definition) == []
 
 
 @pytest.mark.parametrize("path", sorted(STUDIES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_bundled_studies_name_their_units(path: Path) -> None:
     if "opensim:" in path.read_text():
         pytest.skip("its files lie below a data root")
-    assert remark(designopt.load(path).definition) == ""
+    assert remarks(designopt.load(path).definition) == []

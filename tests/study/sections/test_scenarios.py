@@ -296,6 +296,22 @@ def test_a_unit_of_an_undeclared_condition_is_refused(refused_once) -> None:
     )
     for given, key in (("[«1 m», 2]", "low"), ("{mean: 1, deviation: «2 m»}", "deviation")):
         refused_once(base, "RANGE", given, f"scenarios.vary.a.{key}", "does not declare")
+    refused_once(
+        base, "RANGE", "{values: [1, «2 m»]}", "scenarios.vary.a.values.1", "write a plain number, or annotate"
+    )
+    given = "vary: {a: [1, 2]}, with: {b: «5 m/s»}"
+    refused_once(base, "vary: {a: RANGE}", given, "scenarios.with.b", "does not declare its conditions")
+    sample = "{use: test_sampler, count: 2, vary: {a: RANGE}}"
+    for given, key in (("a: «5 m/s»", "a"), ("a: [1, «2 kg»]", "a.1")):
+        refused_once(base, sample, f"[{{name: one, {given}}}]", f"scenarios.0.{key}", "a unit cannot be converted")
+
+
+def test_words_of_an_undeclared_condition_are_taken(load) -> None:
+    text = (
+        "study: s\nmodel: {use: test_open}\nspace: {x: [0, 1]}\nobjectives: [{name: f, minimize: f}]\n"
+        "scenarios: [{name: a, soil: sand, grade: 3, made: 2024-11-05}]\nsolver: {use: test_grid}\n"
+    )
+    assert load(text).scenarios[0].values == {"soil": "sand", "grade": 3, "made": "2024-11-05"}
 
 
 def test_the_default_aggregation_of_a_sample_is_the_worst(load) -> None:

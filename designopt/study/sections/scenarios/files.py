@@ -19,6 +19,7 @@ from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.sections import rows
 from designopt.study.sections.context import Context
 from designopt.study.sections.rows import Row
+from designopt.study.sections.scenarios.undeclared import refuse_units
 from designopt.study.study import Scenario
 
 FilesSection = TypedDict(
@@ -182,6 +183,8 @@ def _of_table(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: 
             if against is not None:
                 values, wrong = check(against, values, ctx.read)
                 ctx.findings.extend(finding.below(here) for finding in wrong)
+            else:
+                refuse_units(ctx, values, here)
         if len(ctx.findings) == before:
             made.append(_Made(Scenario(name, {**common, **values}), row))
     return made
@@ -193,6 +196,7 @@ def _common(
     """The conditions that all scenarios share; None when they are wrong. Those of `others` come from elsewhere."""
     values = dict(given.get("with") or {})
     if model.conditions is None:
+        refuse_units(ctx, values, (*path, "with"))
         return values
     mine = [n for n in model.conditions if n in values]
     unknown = [n for n in values if n not in model.conditions]

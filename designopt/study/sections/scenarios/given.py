@@ -17,6 +17,7 @@ from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
 from designopt.study.sections.scenarios import files as trials
 from designopt.study.sections.scenarios import sample
+from designopt.study.sections.scenarios.undeclared import refuse_units
 from designopt.study.study import Scenario
 
 #: More scenarios than this are refused: each one is an evaluation of every design.
@@ -121,6 +122,8 @@ def _single(ctx: Context, made: _Made, section: Mapping[str, Any], path: Path) -
     if made.against is not None:
         values, wrong = check(made.against, values, ctx.read)
         ctx.findings.extend(finding.below(path) for finding in wrong)
+    else:
+        refuse_units(ctx, values, path)
     if not found:
         made.add(ctx, Scenario(named["name"], values or {}), (*path, "name"))
 

@@ -20,6 +20,7 @@ from designopt.study.language.checking.words import Label, spelt_out
 from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt.study.sections.context import Context
 from designopt.study.sections.scenarios.spread import SPREAD_SCHEMA, ConditionSpread, SpreadSection, declared, spread
+from designopt.study.sections.scenarios.undeclared import refuse_units
 from designopt.study.study import Scenario
 
 #: Conditions that one sample may vary.
@@ -196,6 +197,7 @@ def _common(
         ctx.add((*path, "with", name), f"'{name}' is in 'vary' too; leave one of them out", key="")
         del values[name]
     if model is None or model.conditions is None:
+        refuse_units(ctx, values if model is not None else {}, (*path, "with"))
         return values
     rest = [n for n in model.conditions if n not in varied and n not in vary]
     whole = None not in (given.get("vary", {}), given.get("with", {})) and not ctx.unknown_key(path)

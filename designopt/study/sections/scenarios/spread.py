@@ -20,6 +20,7 @@ from designopt.study.language.checking.words import Something
 from designopt.study.language.findings import Path
 from designopt.study.language.units import Amount, UnitError
 from designopt.study.sections.context import Context, unit_of
+from designopt.study.sections.scenarios.undeclared import UNIT, refuse_unit
 
 Numbers = NDArray[np.float64]
 
@@ -187,8 +188,7 @@ def _number(ctx: Context, value: Any, item: Field | None, path: Path) -> float |
     if findings:
         return None
     if found.unit:
-        message = "the model does not declare its conditions, so a unit cannot be converted; write plain numbers"
-        ctx.add(path, message)
+        ctx.add(path, UNIT)
         return None
     return float(found.value)
 
@@ -201,6 +201,8 @@ def _one_of(ctx: Context, given: list[Any], item: Field | None, path: Path) -> C
         ctx.add((*path, "values"), f"at most {MOST_VALUES} values are possible, these are {len(given)}")
         return None
     before = len(ctx.findings)
+    if item is None:
+        refuse_unit(ctx, given, (*path, "values"))
     members = [ctx.checked(value, item, (*path, "values", i)) for i, value in enumerate(given) if not ctx.full]
     return OneOf(tuple(members)) if len(ctx.findings) == before and len(members) == len(given) else None
 
