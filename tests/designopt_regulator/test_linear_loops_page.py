@@ -42,7 +42,7 @@ def test_the_table_of_plants_lists_every_type_with_its_numbers() -> None:
 
 
 def test_the_table_of_kinds_lists_what_each_has() -> None:
-    table = {kind: names(text.split(" | ")[0]) for kind, text in rows("The regulator").items()}
+    table = {kind: names(text.split(" | ")[0]) for kind, text in rows("The controller").items()}
     assert table == PARAMETERS
 
 
