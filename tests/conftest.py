@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,23 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 sys.path[:0] = [str(Path(__file__).parent / name) for name in ("", "run", "workers")]
+
+
+@pytest.fixture(scope="module")
+def one_origin() -> Iterator[None]:
+    """The workers of all runs of a file are forked from one process, which else every run starts for itself: that takes
+    longer than the run."""
+    from designopt.workers.pools import local
+
+    with local._together:
+        yield
+
+
+@pytest.fixture
+def own_origin(one_origin: None) -> Iterator[None]:
+    """All but this run, whose subject is what a run changes in this process and takes back."""
+    from designopt.workers.pools import local
+
+    local._together.__exit__(None, None, None)
+    yield
+    local._together.__enter__()

@@ -216,14 +216,17 @@ def _text(file: Path) -> str:
 
 @contextlib.contextmanager
 def _with_its_environment() -> Iterator[None]:
-    """Dask sets the thread limits of its children here."""
-    before = dict(os.environ)
+    """What Dask sets here for its children is taken back: their thread limits and the order of their sets. What anybody
+    else changes meanwhile stays."""
+    names = ["PYTHONHASHSEED", *dask.config.get("distributed.nanny.pre-spawn-environ")]
+    before = {name: os.environ.get(name) for name in names}
     try:
         yield
     finally:
-        for name in os.environ.keys() - before.keys():
-            del os.environ[name]
-        os.environ.update(before)
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,8 @@ class DeliveredProblem(WorkerPlugin):
         self.run = run
         self.delivery = delivery
         self.local = local
+        #: Local workers keep their notes where their nannies, which live in this process, look for them.
+        self.notes = Path(tempfile.gettempdir()) if local else None
 
     async def setup(self, worker: Any) -> None:
         """Start the notes of this process; the model is built when the first chunk comes."""
@@ -80,11 +83,11 @@ class DeliveredProblem(WorkerPlugin):
             children.lead_group()
             children.keep_files()
             keep_freed_memory()
-        death = read_death(self.run, identity)
-        self.watch = Watch(self.run, identity, worker.address)
-        place = folder(self.run, identity) / "inbox"
+        place = folder(self.run, identity, self.notes)
+        death = read_death(place)
+        self.watch = Watch(self.run, identity, worker.address, self.notes)
         self.inbox = Inbox(
-            place, lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address})
+            place / "inbox", lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address})
         )
         self.warned = Warned(lambda text: worker.log_event(self.name, {"warned": text}))
         if self.local:

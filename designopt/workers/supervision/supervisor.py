@@ -72,7 +72,7 @@ class Supervisor(NannyPlugin):
                     os.kill(pid, 0)  # it lives: the process has died that it was forked from, and it is ended for that
                     code = -getattr(signal, "SIGKILL", signal.SIGTERM)
                 end_group(pid)
-            write_exit_code(self.run, nanny.address, code)
+            write_exit_code(self._place, code)
             end_marked(self.run, nanny.address)
             self._report(nanny)
             return await handler(code)
@@ -81,7 +81,7 @@ class Supervisor(NannyPlugin):
 
     def _report(self, nanny: Any) -> None:
         """Tell of the death of the worker now: the one that takes its place may take long to start, or never come."""
-        death = read_death(self.run, nanny.address)
+        death = read_death(self._place)
         if death is not None:
             nanny.log_event(f"designopt-{self.run}", {"death": dataclasses.asdict(death)})
 

@@ -38,9 +38,10 @@ _WORDS = 160
 _SIZE = _NOTE.size + _ADVANCE.size + _WORDS
 
 
-def folder(run: str, worker: str) -> Path:
-    """Where the worker with this name keeps its notes of this run."""
-    return Path(tempfile.gettempdir()) / notes(run, worker)
+def folder(run: str, worker: str, root: Path | None = None) -> Path:
+    """Where the worker with this name keeps its notes of this run; below `root` where a nanny in another process said
+    so, which need not have this one's folder of temporary files."""
+    return (root or Path(tempfile.gettempdir())) / notes(run, worker)
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,10 @@ class Note:
 
 
 class Watch:
-    """Keeps the notes of this worker process. `fresh` tells that it has not done a chunk yet."""
+    """Keeps the notes of this worker process, below `root`. `fresh` tells that it has not done a chunk yet."""
 
-    def __init__(self, run: str, worker: str, address: str) -> None:
-        place = folder(run, worker)
+    def __init__(self, run: str, worker: str, address: str, root: Path | None = None) -> None:
+        place = folder(run, worker, root)
         self._place = place
         self._name = run, worker
         self._address = address
@@ -230,9 +231,8 @@ def judge(place: Path, cause: str, why: str) -> None:
     (place / "verdict").write_text(f"{cause}\n{why}")
 
 
-def read_death(run: str, worker: str) -> Death | None:
-    """The notes of the process that had this worker's name before; None when there was none. Removes them."""
-    place = folder(run, worker)
+def read_death(place: Path) -> Death | None:
+    """What the process noted in `place` that had the worker's name before; None when there was none. Removes it."""
     note = read_note(place)
     try:
         address = (place / "address").read_text()
@@ -252,10 +252,10 @@ def read_death(run: str, worker: str) -> Death | None:
     return Death(address, note.chunk, note.position, note.before, trace, prints, code, cause, why)
 
 
-def write_exit_code(run: str, worker: str, code: int) -> None:
+def write_exit_code(place: Path, code: int) -> None:
     """Called where the worker's parent process lives, before a new worker is started."""
     with contextlib.suppress(OSError):
-        (folder(run, worker) / "exit").write_text(str(code))
+        (place / "exit").write_text(str(code))
 
 
 def remaining(run: str) -> Iterator[Path]:
