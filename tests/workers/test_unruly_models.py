@@ -15,7 +15,10 @@ from designopt.run.runner import run_study
 from designopt.store.journal.writer import Journal
 
 MODELS = Path(__file__).with_name("plugins_faults.py")
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="process groups and /proc")
+pytestmark = [
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="process groups and /proc"),
+    pytest.mark.usefixtures("one_origin"),
+]
 
 
 def unruly(kind, count=101, settings=None, **execution):
@@ -195,7 +198,7 @@ def _left_of(group):
     return members
 
 
-def test_what_a_model_starts_ends_with_the_run(tmp_path):
+def test_what_a_model_starts_ends_with_the_run(own_origin, tmp_path):
     groups = set()
 
     class Looking(Recorder):
@@ -246,7 +249,7 @@ def test_what_a_model_starts_ends_when_the_run_is_killed(tmp_path):
         time.sleep(0.05)
 
 
-def test_no_notes_are_left_after_a_time_out_at_the_end_of_a_run(tmp_path, monkeypatch):
+def test_no_notes_are_left_after_a_time_out_at_the_end_of_a_run(own_origin, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = run_study(unruly("stops itself", count=1, settings={"at": 0.0}, timeout=0.5), tmp_path / "s")
