@@ -190,7 +190,7 @@ def _finish(result: Result) -> int:
     """The short table, the report, the exports and the next commands, after a run."""
     from designopt.report import summary_table
     from designopt.report.parts.answer.best import most_frequent_end
-    from designopt.report.tables import broken_limits
+    from designopt.report.tables import broken_limits, most_frequent_failure
     from designopt.store.errors import resume_command
 
     feasible = bool(result.outcomes.feasible.any())
@@ -209,7 +209,7 @@ def _finish(result: Result) -> int:
         nothing = "No feasible design was found" if result.problem.objectives else "No design gave a feasible result"
         click.echo(f"\n{nothing}: the report's failures and limits say why.", err=True)
         limits = broken_limits(result) if result.problem.objectives else []  # an analysis has told of them
-        for line in (*limits, _most_frequent_failure(result), most_frequent_end(result)):
+        for line in (*limits, most_frequent_failure(result), most_frequent_end(result)):
             if line:
                 click.echo(line, err=True)
         return NOTHING_FEASIBLE
@@ -218,16 +218,3 @@ def _finish(result: Result) -> int:
         click.echo(f"\nThe results are kept. When the cause is removed, the exports are written by: {again}", err=True)
         return STORE
     return DONE
-
-
-def _most_frequent_failure(result: Result) -> str:
-    """Class, reason, number and what was said first, in one line; "" when every evaluation gave a result."""
-    for (status, reason), number in result.failures().items():
-        rows, scenarios = ((result.status == status) & (result.reason == reason)).nonzero()
-        lines = result.message(int(rows[0]), int(scenarios[0])).strip().splitlines()
-        said = (
-            f", the first: {lines[-1 if status == 'error' else 0]}" if lines else ""
-        )  # a traceback ends with its error
-        share = f"{number} of {result.status.size}"
-        return f"Most frequent failure: {status}{f' ({reason})' if reason else ''}, {share}{said}"
-    return ""

@@ -57,6 +57,7 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
 
     evaluate.__module__, evaluate.__doc__ = function.__module__, function.__doc__
     model(name, version=code_number(function), unchecked=True)(evaluate)
+    evaluate.__wrapped__ = function  # type: ignore[attr-defined]  # messages name the file of the function
     hints = typing.get_type_hints(function, include_extras=True)
     plugin: ModelPlugin = evaluate.__designopt__  # type: ignore[attr-defined]
     by_name = None if anything else _by_name(asked, hints)

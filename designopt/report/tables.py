@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 #: Of a study without objectives the terminal shows so many lines and figures.
 LINES, FIGURES = 20, 6
+#: So many classes of failures are named in a note.
+CLASSES = 4
 
 
 def summary_table(result: Result) -> str:
@@ -47,7 +49,8 @@ def summary_table(result: Result) -> str:
         return analysis_table(result)
     chosen = chosen_once(result)
     if not chosen:
-        return "\n".join([without_feasible(result), *broken_limits(result)])
+        why = [without_feasible(result), *broken_limits(result), most_frequent_failure(result)]
+        return "\n".join(filter(None, why))
     problem = result.problem
     head = ["design"]
     head += [with_unit(p.name, p.unit) for p in problem.space.free]
@@ -91,12 +94,13 @@ def _failed(result: Result) -> list[str]:
     failures = {key: n for key, n in result.failures().items() if key[0] != "invalid"}
     notes = []
     if failures:
-        classes = Counter[str]()
-        for (status, _), n in failures.items():
-            classes[status] += n
-        lost, of = classes.total(), result.counts["evaluations"]
-        how = ", ".join(f"{status} {count(n)}" for status, n in classes.most_common())
-        notes.append(f"note: {number(100 * lost / of, 3)} % of {count(of)} evaluations failed: {how}")
+        lost, of = sum(failures.values()), result.counts["evaluations"]
+        how = ", ".join(f"{failure_class(*key)} {count(n)}" for key, n in list(failures.items())[:CLASSES])
+        more = ", ..." if len(failures) > CLASSES else ""
+        notes.append(
+            f"note: {number(100 * lost / of, 3)} % of {count(of)} evaluations failed: {how}{more}"
+            f"{first_said(result, *next(iter(failures)))}"
+        )
     stage = result.study.baseline
     for name in given_names(stage.solver) if stage is not None else ():
         row = result.named.get(name)
@@ -104,6 +108,26 @@ def _failed(result: Result) -> list[str]:
             status = next(str(s) for s in result.status[row] if s != "ok")
             notes.append(f"note: {name}, of the baseline, gave no result: {status}")
     return notes
+
+
+def failure_class(status: str, reason: str) -> str:
+    """``nonfinite (travel)``."""
+    return f"{status} ({reason})" if reason else status
+
+
+def first_said(result: Result, status: str, reason: str) -> str:
+    """``, the first: travel is nan``: what was said first of failures of this class; "" where nothing was."""
+    rows, scenarios = ((result.status == status) & (result.reason == reason)).nonzero()
+    lines = result.message(int(rows[0]), int(scenarios[0])).strip().splitlines() if len(rows) else []
+    return f", the first: {lines[-1 if status == 'error' else 0]}" if lines else ""  # a traceback ends with its error
+
+
+def most_frequent_failure(result: Result) -> str:
+    """Class, reason, number and what was said first, in one line; "" when every evaluation gave a result."""
+    for (status, reason), n in result.failures().items():
+        said = first_said(result, status, reason)
+        return f"Most frequent failure: {failure_class(status, reason)}, {n} of {result.status.size}{said}"
+    return ""
 
 
 def _notable(result: Result) -> list[str]:
@@ -178,7 +202,7 @@ def state(result: Result) -> str:
     counts = result.counts
     designs = f"{plural(counts['designs'], 'design')}, {count(counts['feasible'])} of them feasible"
     failed = [
-        f"{status}{f' ({reason})' if reason else ''} {count(n)}"
+        f"{failure_class(status, reason)} {count(n)}"
         for (status, reason), n in result.failures().items()
         if status != "invalid"
     ]

@@ -23,12 +23,12 @@ from designopt.plugin import (
     ObjectivePlugin,
     PluginError,
     Use,
-    closest,
     find,
 )
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed, figure_unit
 from designopt.space import Space
 from designopt.study.study import Scenario, StudyDefinition
+from designopt.workers.evaluation import answers
 from designopt.workers.evaluation.arrays import taken
 from designopt.workers.evaluation.prepared import PreparedScenarios
 from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
@@ -79,6 +79,7 @@ class Evaluator:
     prepared: PreparedScenarios | None = None
     asked: tuple[str, ...] = ()
     cheap: Evaluator | None = None
+    code: str = "the model"
 
     @classmethod
     def build(
@@ -123,6 +124,7 @@ class Evaluator:
             prepared=PreparedScenarios(built.prepare_scenario, scenarios) if model.plugin.takes_prepared else None,
             asked=asked,
             cheap=None if cheap is None else cls.build(cheap, figures, space, scenarios, asked=asked),
+            code=answers.code_of(model.plugin),
         )
 
     @classmethod
@@ -196,6 +198,8 @@ class Evaluator:
                 status, reason, message = ERROR, name_of(wrong_array), f"{text_of(error)}; {text_of(wrong_array)}"
         except InvalidDesign as error:
             status, reason, message, place = INVALID, "refused", text_of(error), ""
+        except answers.WrongAnswer as error:
+            status, reason, message, place = ERROR, "WrongAnswer", text_of(error), ""
         except Break:
             raise
         except BaseException as error:  # a model that calls sys.exit or raises KeyboardInterrupt must not end the run
@@ -214,29 +218,9 @@ class Evaluator:
         self, answer: Any, arrays: Sequence[str]
     ) -> tuple[dict[str, float], Mapping[str, NDArray[Any]], list[str]]:
         """Figures, wanted arrays, and the names of figures that are not finite although they are required."""
-        have: Mapping[str, Any] = {}
-        if self.takes_arrays:
-            returned, have = answer
-        else:
-            returned = answer
-        outputs: dict[str, float] = {}
-        wrong = []
-        for name, required in self.outputs.items():
-            value = returned.get(name)
-            if value is None:
-                if required:
-                    raise KeyError(f"the model did not return its output '{name}'")
-                continue
-            outputs[name] = value = float(value)
-            if required and not math.isfinite(value):
-                wrong.append(name)
-        if not self.outputs:
-            outputs = {str(name): float(value) for name, value in returned.items()}
-            if missing := [name for name in self.asked if name not in outputs]:
-                near = closest(missing[0], outputs)
-                hint = f"did you mean '{near}'?" if near else f"it returned {', '.join(outputs) or 'nothing'}"
-                raise KeyError(f"the model returned no '{missing[0]}', which the study asks for; {hint}")
-            wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
+        returned, have = answers.parts(answer, self.code) if self.takes_arrays else (answer, {})
+        outputs = answers.numbers(returned, self.outputs, self.asked, self.code)
+        wrong = [name for name, value in outputs.items() if self.outputs.get(name, True) and not math.isfinite(value)]
         if not wrong:
             for name, plugin, figure in self.figures:
                 outputs[name] = value = float(figure(*(_needed(need, outputs, have) for need in plugin.needs)))
@@ -321,15 +305,15 @@ class Evaluator:
             ready = self.prepared
             special = {} if ready is None else {"prepared": [ready.of(s) for s in scenarios]}
             conditions = [self.scenarios[s].values for s in scenarios]
-            answers = list(self.model.batch(designs, conditions, *wanted, **special))
+            given = list(self.model.batch(designs, conditions, *wanted, **special))
         except Break:
             raise
         except BaseException:
             return None
-        if len(answers) != len(designs):
+        if len(given) != len(designs):
             return None
-        wall, cpu = (time.perf_counter() - wall) / len(answers), (time.process_time() - cpu) / len(answers)
-        rows = zip(answers, designs, scenarios, strict=True)
+        wall, cpu = (time.perf_counter() - wall) / len(given), (time.process_time() - cpu) / len(given)
+        rows = zip(given, designs, scenarios, strict=True)
         done = [self._evaluation(_given(a), design, s, arrays, None, True) for a, design, s in rows]
         return [dataclasses.replace(one, wall=one.wall + wall, cpu=one.cpu + cpu) for one in done]
 

@@ -1,0 +1,71 @@
+"""What a model returned, compared with what it declares."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from designopt.plugin import ModelPlugin, closest
+
+
+class WrongAnswer(Exception):
+    """A model returned something else than it declares; the text begins with the place of its code."""
+
+
+def code_of(plugin: ModelPlugin) -> str:
+    """``road.py:12: model 'road'``: where the code of a model begins that evaluates, and its name."""
+    function = getattr(plugin.target, "evaluate", plugin.target)
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    where = f"{Path(code.co_filename).name}:{code.co_firstlineno}: " if code is not None else ""
+    return f"{where}model '{plugin.name}'"
+
+
+def parts(answer: Any, model: str) -> tuple[Any, Mapping[str, Any]]:
+    """The outputs and the arrays of an answer that has both."""
+    if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not isinstance(answer[1], Mapping):
+        raise WrongAnswer(f"{model} declares arrays, so it has to return (outputs, arrays); {_returned(answer)}")
+    return answer[0], answer[1]
+
+
+def numbers(returned: Any, declared: Mapping[str, bool], asked: Sequence[str], model: str) -> dict[str, float]:
+    """The outputs in a model's answer: those `declared`, by name and whether they are required, or all of them where
+    none is declared, among which those `asked` must be.
+
+    Raises `WrongAnswer` when one is missing or is no number.
+    """
+    if not isinstance(returned, Mapping):
+        raise WrongAnswer(f"{model} has to return its outputs by name, as a mapping; {_returned(returned)}")
+    missing = [name for name, required in declared.items() if required and returned.get(name) is None]
+    if missing:
+        raise WrongAnswer(
+            f"{model} did not return {_listed(missing)}; it returned {_listed(returned)} and declares "
+            f"{_listed(declared)}"
+        )
+    given = {name: returned[name] for name in declared if returned.get(name) is not None} if declared else returned
+    outputs = {str(name): _number(name, value, model) for name, value in given.items()}
+    if lacking := [name for name in asked if not declared and name not in outputs]:
+        near = closest(lacking[0], outputs)
+        hint = f"did you mean '{near}'?" if near else f"it returned {', '.join(outputs) or 'nothing'}"
+        raise WrongAnswer(f"{model} returned no '{lacking[0]}', which the study asks for; {hint}")
+    return outputs
+
+
+def _number(name: object, value: Any, model: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise WrongAnswer(f"{model} returned no number as '{name}', but {_short(value)}") from None
+
+
+def _listed(names: Mapping[Any, Any] | Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names) or "nothing"
+
+
+def _returned(answer: Any) -> str:
+    return f"it returned {_short(answer)}"
+
+
+def _short(value: Any) -> str:
+    return f"{value!r:.60}" if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
