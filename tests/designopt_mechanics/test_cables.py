@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from designopt_mechanics.cables.model import CableRobot
-from designopt_mechanics.cables.workspace import margins, stiffness
+from designopt_mechanics.cables.robot import margins, stiffness
 from designopt_mechanics.report.scene import mechanism_scene
 from scipy.optimize import linprog
 

@@ -15,7 +15,7 @@ import pytest
 from designopt.dynamics import Simulator
 from designopt.dynamics import compile as compiling
 from designopt.dynamics.compile import CompilerError, cache_dir, load_library
-from designopt.dynamics.simulation.codegen import c_source
+from designopt.dynamics.simulation.rosenbrock import c_source
 
 LIBRARY = f"*{compiling._SUFFIX}"
 

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from designopt.dynamics import compile as compiling
-from designopt.dynamics.compile import load_library
-from designopt.dynamics.parts import PART, in_parts
+from designopt.dynamics.compile import PART, in_parts, load_library
 
 
 def chain(length):

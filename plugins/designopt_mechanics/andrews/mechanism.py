@@ -7,14 +7,18 @@ Problem Solvers (Mazzia and Magherini, University of Bari), problem "andrews". B
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
+from designopt.arrays import Vector
 from designopt.lazy import casadi as ca
+from designopt_mechanics import scene
 from designopt_mechanics.body import Body
 from designopt_mechanics.functions.dyad import dyad
 from designopt_mechanics.motions import Rotate, Value
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.tree import Coordinate, Frame, Point, Tree
+from designopt_mechanics.tree_rows import TreeRows
 from designopt_mechanics.wires import Wire
 
 #: Lengths (m), masses (kg), moments of inertia about the centres of mass (kg m^2), spring (N/m, m) and torque (N m).
@@ -127,3 +131,25 @@ def _tree(coordinates: tuple[Coordinate, ...], value: Any) -> Tree:
         angle: Value = value(variable)
         frames.append(Frame(name, parent, (Rotate(_Z, angle),), body, place=(*joint, 0.0)))
     return Tree(coordinates, tuple(frames))
+
+
+_LINES = (
+    (Point("k1"), Point("k1", (RR, 0.0, 0.0))),
+    (Point("k2"), Point("k2", (-D, 0.0, 0.0))),
+    (Point("k3"), Point("k3", (0.0, -SS, 0.0)), Point("k3", (SD, -SC, 0.0)), Point("k3")),
+    (Point("k5"), Point("k5", (ZT, 0.0, 0.0))),
+    (Point("k4"), Point("k4", (0.0, -(E - EA), 0.0)), Point("k4", (0.0, -E, 0.0))),
+    (Point("k7"), Point("k7", (0.0, -U, 0.0))),
+    (Point("k6"), Point("k6", (ZF, 0.0, 0.0))),
+    (Point("ground", (XC, YC, 0.0)), Point("k3", (SD, -SC, 0.0))),
+)
+
+
+def drawing(angles: Vector) -> Vector:
+    """(n, vertices, 2) m for all angles (n, 7) in the order of `mechanism.ANGLES`."""
+    return scene.drawing(_rows(), _LINES, angles, axes=(0, 1))
+
+
+@cache
+def _rows() -> TreeRows:
+    return TreeRows(open_tree(), compiled=False)

@@ -15,8 +15,7 @@ from designopt.dynamics.simulation.simulator import Simulator
 from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory
 from designopt.plugin import Array, Diverged, model
 from designopt.plugin import Quantity as Q
-from designopt_mechanics.andrews.mechanism import ANGLES, START, STIFFNESS, TORQUE
-from designopt_mechanics.andrews.scene import drawing
+from designopt_mechanics.andrews.mechanism import ANGLES, START, STIFFNESS, TORQUE, drawing
 from designopt_mechanics.andrews.systems import Formulation, system
 
 

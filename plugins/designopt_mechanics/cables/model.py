@@ -15,8 +15,7 @@ from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, model
 from designopt.plugin import Quantity as Q
-from designopt_mechanics.cables.robot import DEPTH, HALF, HEIGHT, MASS, WIDTH, robot
-from designopt_mechanics.cables.workspace import margins, stiffness
+from designopt_mechanics.cables.robot import DEPTH, HALF, HEIGHT, MASS, WIDTH, margins, robot, stiffness
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import moment_arms

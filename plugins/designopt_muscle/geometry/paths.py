@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
+from designopt_muscle.geometry.circle import around_cylinder, around_sphere
+from designopt_muscle.geometry.ellipsoid import around_ellipsoid
 from designopt_muscle.geometry.kinematics import Kinematics, turned
-from designopt_muscle.geometry.wraps import touch
+from designopt_muscle.geometry.torus import around_torus
+from designopt_muscle.geometry.touch import Touch
 from designopt_muscle.osim.model import OsimMuscle, PathPoint, WrapObject
 
 Frames = NDArray[np.int64]
@@ -183,3 +186,14 @@ def _find(
             contact.arc[where] = found.arc[better]
     after = np.where(np.isnan(contact.key)[:, None], 0.0, np.column_stack([contact.first, contact.last]))
     return float(np.abs(after - before).max(initial=0.0))
+
+
+def touch(surface: WrapObject, a: Vector, b: Vector) -> Touch:
+    """The path from `a` to `b` (n, 3), in the frame of `surface`, around it."""
+    if surface.kind == "cylinder":
+        return around_cylinder(a, b, surface.sizes[0], surface.sizes[1], surface.quadrant)
+    if surface.kind == "sphere":
+        return around_sphere(a, b, surface.sizes[0], surface.quadrant)
+    if surface.kind == "torus":
+        return around_torus(a, b, surface.sizes[0], surface.sizes[1], surface.quadrant)
+    return around_ellipsoid(a, b, np.array(surface.sizes), surface.quadrant)

@@ -1,12 +1,13 @@
-"""What a design and a scenario of muscle sharing may say."""
+"""What a design and a scenario of muscle sharing may say, and the criterion that a design says."""
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypedDict
 
 from designopt.plugin import InputFile
 from designopt.plugin import Quantity as Q
-from designopt_muscle.models.criterion import CriterionName
+from designopt_muscle.sharing.statement.criteria import Criterion, MinMax, Power, QuadraticLinear, SoftSaturation
 
 
 class SharingDesign(TypedDict, total=False):
@@ -37,3 +38,20 @@ class StaticScenario(SharingScenario, total=False):
 
 #: The design where a study says nothing else.
 USUAL = {"strength": 1.0, "criterion": "power", "exponent": 2.0, "stiffness": 0.0, "rest": 0.0, "assistance": 0.0}
+
+
+CriterionName = Literal["power", "minmax", "strict_minmax", "quadratic_linear", "soft_saturation"]
+
+
+def criterion_of(values: Mapping[str, Any], linear: float, tie_break: float) -> Criterion:
+    """Of the `values` ``criterion`` and ``exponent``, with the settings of two of them."""
+    match values["criterion"]:
+        case "minmax":
+            return MinMax(tie_break)
+        case "strict_minmax":
+            return MinMax(tie_break, strict=True)
+        case "quadratic_linear":
+            return QuadraticLinear(linear)
+        case "soft_saturation":
+            return SoftSaturation()
+    return Power(float(values["exponent"]))

@@ -15,14 +15,13 @@ from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting,
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.drawing import drawing
-from designopt_muscle.models.criterion import criterion_of
 from designopt_muscle.models.device import design_slopes, device_moment, device_rate
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
 from designopt_muscle.models.given import Files, SharingData, files_of, refuse
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
-from designopt_muscle.models.static_inputs import USUAL, SharingDesign, StaticScenario
+from designopt_muscle.models.static_inputs import USUAL, SharingDesign, StaticScenario, criterion_of
 from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
@@ -31,7 +30,7 @@ from designopt_muscle.sharing.statement.criteria import Reserves, Tracking
 from designopt_muscle.sharing.statement.formulation import Terms
 from designopt_muscle.sharing.statement.synergies import command_matrix
 from designopt_muscle.sharing.static.derivatives import activation_slopes, cost_slopes
-from designopt_muscle.sharing.static.margin import margins
+from designopt_muscle.sharing.static.diagnose import margins
 from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.static.sharing import Sharing
 

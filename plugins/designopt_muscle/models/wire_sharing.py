@@ -20,11 +20,10 @@ from designopt.arrays import Vector
 from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
-from designopt_muscle.models.criterion import CriterionName, criterion_of
+from designopt_muscle.models.static_inputs import CriterionName, criterion_of
 from designopt_muscle.models.trial import bundled
 from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.wires.drawing import drawn
-from designopt_muscle.wires.share import WireSharing, share_wires
+from designopt_muscle.wires.share import WireSharing, drawn, share_wires
 
 #: Order of the zero-phase low-pass filter of coordinates.
 _ORDER = 3

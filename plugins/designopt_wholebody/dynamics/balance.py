@@ -9,7 +9,7 @@ from designopt_recordings.frames import FrameStatus
 from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
-from designopt_wholebody.dynamics.joint_loads import JointLoads
+from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.model.schema import GROUND, Angles
 
 

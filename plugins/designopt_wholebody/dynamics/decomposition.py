@@ -8,7 +8,7 @@ import numpy as np
 
 from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
-from designopt_wholebody.dynamics.joint_loads import JointLoads
+from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.model.schema import GROUND
 
 

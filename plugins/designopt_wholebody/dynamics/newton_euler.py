@@ -7,8 +7,7 @@ import numpy as np
 from designopt.arrays import Array
 from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
-from designopt_wholebody.dynamics.joint_loads import JointLoads
-from designopt_wholebody.dynamics.loads import GRAVITY, Loads
+from designopt_wholebody.dynamics.loads import GRAVITY, JointLoads, Loads
 from designopt_wholebody.dynamics.rotation import angular_velocity
 from designopt_wholebody.kinematics.tree import tree
 from designopt_wholebody.model.schema import GROUND

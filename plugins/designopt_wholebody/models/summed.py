@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Array
 from designopt_wholebody.dynamics.balance import moment_balance
-from designopt_wholebody.dynamics.joint_loads import JointLoads
+from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.forward.replay import replay
 from designopt_wholebody.models.declared import KINDS, TrialOutputs
 from designopt_wholebody.trial.agreement import agreement

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
@@ -18,11 +18,11 @@ from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting,
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
-from designopt_wholebody.dynamics.joint_loads import JointLoads
+from designopt_wholebody.dynamics.loads import JointLoads
+from designopt_wholebody.model.library import bundled, load_model
 from designopt_wholebody.model.schema import BodyModel
 from designopt_wholebody.models.declared import ARRAYS, Preparing, TrialOf, TrialOutputs
 from designopt_wholebody.models.summed import ENDS, Summed
-from designopt_wholebody.models.varied import chosen, varied
 from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.synthetic.walk import walk
 from designopt_wholebody.trial.analysis import Settings, analyse
@@ -149,3 +149,48 @@ def _read_content(name: str, digest: str, file: InputFile) -> Recording:
 def _read(file: InputFile) -> Recording:
     """A recording, read once per content."""
     return _read_content(file.name, file.digest, file)
+
+
+#: Segments by the beginning of their names, whose masses a design may scale together.
+_GROUPS = {
+    "trunk_mass": ("head", "thorax", "pelvis", "clavicle", "scapula"),
+    "arm_mass": ("humerus", "ulna", "radius", "hand"),
+    "leg_mass": ("thigh", "shank", "foot"),
+}
+
+
+def chosen(name: str) -> BodyModel:
+    """The bundled model of this name; raises `InvalidDesign` where there is none."""
+    if name not in bundled():
+        raise InvalidDesign(f"there is no model '{name}'; there are {', '.join(bundled())}")
+    return load_model(name)
+
+
+def varied(body: BodyModel, design: Mapping[str, Any]) -> BodyModel:
+    """The model with the masses of groups of segments and the radii of surfaces scaled by factors of a design.
+
+    Tensors that are given scale with the mass.
+    """
+    segments = dict(body.segments)
+    for group, beginnings in _GROUPS.items():
+        factor = float(design.get(group, 1.0))
+        for name, segment in segments.items():
+            if factor != 1.0 and name.startswith(beginnings):
+                i = segment.inertia
+                changed = replace(
+                    i,
+                    mass=None if i.mass is None else factor * i.mass,
+                    mass_percent=None if i.mass_percent is None else factor * i.mass_percent,
+                    mass_less=factor * i.mass_less,
+                    tensor=None if i.tensor is None else tuple(factor * value for value in i.tensor),  # type: ignore[arg-type]
+                )
+                segments[name] = replace(segment, inertia=changed)
+    joints = dict(body.joints)
+    factor = float(design.get("ellipsoid", 1.0))
+    for name, joint in joints.items():
+        if factor != 1.0 and joint.radii is not None:
+            x, y, z = joint.radii
+            joints[name] = replace(joint, radii=(factor * x, factor * y, factor * z))
+    made = replace(body, segments=segments, joints=joints)
+    object.__setattr__(made, "mirrored", body.mirrored)
+    return made

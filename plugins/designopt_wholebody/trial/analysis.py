@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from designopt_recordings.frames import worst
+from designopt_recordings.frames import FrameStatus, worst
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.filters import lowpass
 from numpy.typing import NDArray
@@ -18,12 +19,11 @@ from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import ConsistentPositions, Method, consistent_positions
 from designopt_wholebody.consistency.rates import Motion, motion
 from designopt_wholebody.dynamics.inverse import InverseMethod, inverse_dynamics
-from designopt_wholebody.dynamics.joint_loads import JointLoads
+from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.kinematics.angles import JointAngles, joint_angles
 from designopt_wholebody.trial.contacts import PlateLoads, plate_loads
 from designopt_wholebody.trial.landmarks import Landmarks, find_landmarks, raw_coordinates
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet
-from designopt_wholebody.trial.neighbours import neighbour_status, reach
 
 #: What is done to the coordinates, in order (Nunes 2017, section 5.1.4).
 Preparation = Literal[
@@ -198,3 +198,25 @@ def _held(subject: Subject, raw: Array, plates: PlateLoads) -> Contacts | None:
         local[:, k] = np.einsum("fji,fj->fi", axes, target[:, k] - origin)
         target[:, k] = body.triples_of(raw)[:, 0] + np.einsum("fij,fj->fi", axes, local[:, k] - body.first)
     return Contacts(names, local, target, active & np.isfinite(target).all(axis=2))
+
+
+#: Accelerations are differences over two frames to each side.
+_DIFFERENCES = 2
+#: Periods of its cut-off after which the response of a double-pass Butterworth filter of the second order to a single
+#: sample has fallen to a tenth: exp(-x) (cos x + sin x) = 0.1 at x = 1.875, x = 2π f_d t / √2, f_d = f_c / 0.802.
+_RESPONSE = 1.875 * 0.802 / (math.sqrt(2.0) * math.pi)
+
+
+def reach(rate: float, cutoff: float | None) -> int:
+    """Frames to each side that the loads of a frame are taken from: those of its differences and, where a filter with
+    `cutoff` Hz smooths coordinates, those in which the filter's response is above a tenth of its peak."""
+    return _DIFFERENCES + (0 if cutoff is None else round(_RESPONSE * rate / cutoff))
+
+
+def neighbour_status(doubtful: NDArray[np.bool_], frames: int) -> NDArray[np.int64]:
+    """(n,) `BESIDE` within `frames` of a doubtful frame (n,), `EDGE` within as many of an end, `OK` elsewhere."""
+    count = np.arange(len(doubtful))
+    status = np.where(np.minimum(count, count[::-1]) < frames, FrameStatus.EDGE, FrameStatus.OK).astype(np.int64)
+    near = np.convolve(doubtful, np.ones(2 * frames + 1), "full")[frames : frames + len(doubtful)] > 0.5
+    status[near & ~doubtful] = FrameStatus.BESIDE
+    return status

@@ -11,7 +11,7 @@ from designopt_muscle.models.static_sharing import StaticSharing
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.criteria import MinMax, Power, Reserves
 from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.sharing.static.margin import margins
+from designopt_muscle.sharing.static.diagnose import margins
 from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.status import SharingStatus
 from opensim_cases import case

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Indices, Matrix, Vector
 from designopt.collocation.solution.solution import PhaseSolution, Solution
-from designopt.collocation.solution.verification.dormand_prince import stage_places, step_functions
 from designopt.collocation.solution.verification.equations import EquationsAlong, explicit_rates
-from designopt.collocation.solution.verification.integrate import integrate
+from designopt.collocation.solution.verification.integrate import integrate, stage_places, step_functions
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 
 #: Steps in the order of time: segments, places where they begin, widths.

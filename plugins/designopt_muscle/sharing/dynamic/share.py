@@ -1,16 +1,26 @@
-"""Share the moments of a motion with activation and tendon dynamics, over all its frames at once."""
+"""Share the moments of a motion with activation and tendon dynamics, over all its frames at once.
+
+The search begins at static sharing with rigid tendons, which is also what is left when it fails.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from designopt.collocation import Guess, Options, Program
+import numpy as np
+
+from designopt.collocation import Guess, Options, Program, Sampled, sampled
 from designopt.collocation.statement.given import Box
 from designopt.collocation.statement.scheme import SchemeName
-from designopt_muscle.sharing.dynamic.equations import DynamicTrial
-from designopt_muscle.sharing.dynamic.first import guess_of, static_sharing
+from designopt_muscle.sharing.dynamic.equations import FASTEST_RATE, DynamicTrial
 from designopt_muscle.sharing.dynamic.problem import first_values, mesh_of, problem
 from designopt_muscle.sharing.dynamic.sharing import DynamicSharing, read
+from designopt_muscle.sharing.muscles import Muscles
+from designopt_muscle.sharing.statement.criteria import Power, Reserves
+from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.sharing.static.share import share
+from designopt_muscle.sharing.static.sharing import Sharing
 
 
 def share_dynamic(
@@ -56,3 +66,49 @@ def share_trials(
     program = Program(stated, options, first, meshes=meshes)
     solution = program.solve(guess=first)
     return tuple(read(trial, program, solution, static, name) for name, trial, static in each)
+
+
+def static_sharing(trial: DynamicTrial, parameters: Mapping[str, float]) -> Sharing:
+    """The frames of a trial, each by itself: least squares of activations of muscles with rigid tendons.
+
+    `parameters` by name; factors on lengths and strains count for the dynamic solution alone.
+    """
+    muscles, balance = trial.muscles, trial.balance
+    active, resting = np.empty(muscles.lengths.shape), np.empty(muscles.lengths.shape)
+    for j in range(len(muscles.names)):
+        fibre = muscles.fibre(j, (muscles.slack[j], 0.0), (muscles.lengths[:, j], muscles.speeds[:, j]))
+        taut = fibre.length * fibre.cosine > 0.0
+        for made, part in zip((active, resting), muscles.forces(j, fibre), strict=True):
+            made[:, j] = np.where(taut, np.maximum(part, 0.0), 0.0)
+    force = trial.isometric(parameters)
+    if trial.device is not None:
+        row = balance.rows.index(trial.device.row)
+        moments = np.array(balance.moments)
+        moments[:, row] -= trial.device.moment(moments[:, row], parameters)
+        balance = replace(balance, moments=moments)
+    return share(
+        balance,
+        Muscles(muscles.names, active * force, resting * force, lower=muscles.min_activation),
+        Terms(Power(2.0), trial.terms.weights),
+        Reserves(trial.reserves.optimal, trial.reserves.weight),
+    )
+
+
+def guess_of(trial: DynamicTrial, sharing: Sharing, parameters: Mapping[str, float]) -> Sampled:
+    """Its activations as those of the motion, excited by as much, and its forces as those of the tendons."""
+    time, muscles = trial.balance.time, trial.muscles
+    a = np.clip(np.nan_to_num(sharing.activations, nan=0.1), muscles.min_activation, 1.0)
+    f = np.clip(np.nan_to_num(sharing.forces / trial.isometric(parameters), nan=0.1), 1e-3, 2.0)
+    u = np.clip(np.gradient(f, time, axis=0), -FASTEST_RATE, FASTEST_RATE)
+    values = {f"activation_{n}": a[:, j] for j, n in enumerate(trial.names)}
+    if not trial.commands:
+        values |= {f"excitation_{n}": a[:, j] for j, n in enumerate(trial.names)}
+    for j in trial.compliant:
+        values[f"tendon_force_{trial.names[j]}"], values[f"force_rate_{trial.names[j]}"] = f[:, j], u[:, j]
+    for i in trial.helped:
+        row = trial.balance.rows[i]
+        if row in sharing.balance.rows:
+            control = sharing.reserves[:, sharing.balance.rows.index(row)] / trial.reserves.optimal[i]
+            limit = trial.reserves.limit
+            values[f"reserve_{trial.rows[i]}"] = np.clip(np.nan_to_num(control), -limit, limit)
+    return sampled(time, values)

@@ -1,8 +1,8 @@
-"""What became of every frame after solving, and what those without a solution lack."""
+"""What became of every frame after solving: what those without a solution lack, how near the others are to it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Vector
 from designopt_muscle.sharing.solvers.solve import FrameSolutions
 from designopt_muscle.sharing.statement.formulation import Formulation
+from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_muscle.sharing.static.shortfall import closest, shortfall, strength_factors
 from designopt_muscle.sharing.status import SharingStatus
 
@@ -52,3 +53,28 @@ def diagnose(formulation: Formulation, found: FrameSolutions, passive_moments: V
         diagnosis.deficit[short] = lack.deficit
         diagnosis.factor[short] = strength_factors(part, passive_moments[short])
     return diagnosis
+
+
+#: Least share of the strength that is looked for: frames that need less need next to nothing.
+_MIN_STRENGTH = 1e-3
+
+
+def margins(sharing: Sharing) -> Vector:
+    """(n,) the share of the strength that muscles could lose and still balance the frame by themselves.
+
+    It is 1 - f with the least factor f on the forces of all muscles, from 0.001 on, that leaves activations for the
+    moments, by a linear program for each frame. Negative margins are frames beyond the muscles: -0.5 says that half as
+    much strength again is needed, minus infinity that none is enough. Reserves help only in rows that no muscle
+    crosses. NaN in frames with bad input; frames beyond a rate limit count as if they were alone.
+    """
+    formulation, frames = sharing.formulation, sharing.frames
+    helped = formulation.to_reserve != 0
+    crossed = ((formulation.matrix != 0) & ~helped.any(axis=0)).any(axis=(0, 2))
+    idle = helped[crossed].any(axis=0)
+    alone = replace(
+        formulation, lower=np.where(idle, 0.0, formulation.lower), upper=np.where(idle, 0.0, formulation.upper)
+    )
+    passive = np.einsum("nmk,nk->nm", sharing.balance.arms[frames], sharing.muscles.passive[frames])
+    found = np.full(len(sharing.status), np.nan)
+    found[frames] = 1.0 - strength_factors(alone, passive, _MIN_STRENGTH)
+    return found
