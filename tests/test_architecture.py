@@ -158,6 +158,26 @@ def test_a_circle_of_imports_would_be_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [["b", "c"]]
 
 
+def test_no_folders_of_a_package_import_each_other_in_a_circle() -> None:
+    graph = edges(modules(ROOT / "designopt", *(p for p in (ROOT / "plugins").iterdir() if p.is_dir())))
+    found = {}
+    for package in {name.rpartition(".")[0] for name in graph}:
+        deep = package.count(".") + 1
+
+        def folder(module: str, package: str = package, deep: int = deep) -> str | None:
+            """The folder of `package` that a module is in; None for those beside the folders and elsewhere."""
+            parts = module.split(".")
+            return parts[deep] if module.startswith(f"{package}.") and len(parts) > deep + 1 else None
+
+        between: dict[str, set[str]] = {}
+        for module, imported in graph.items():
+            if here := folder(module):
+                between.setdefault(here, set()).update({there for m in imported if (there := folder(m))} - {here})
+        if circles(between):
+            found[package] = circles(between)
+    assert found == {}
+
+
 #: Names that several classes have because they mean the same: inputs of models, joints of two kinds of model files, and
 #: figures over a motion, declared for a model or stated for a program.
 SAME_MEANING = {"Conditions", "Task", "Joint", "Integral", "Peak"}

@@ -189,7 +189,7 @@ def _budget(text: str) -> tuple[str, int | timedelta]:
 def _finish(result: Result) -> int:
     """The short table, the report, the exports and the next commands, after a run."""
     from designopt.report import summary_table
-    from designopt.report.parts.answer.best import most_frequent_end
+    from designopt.report.no_design import most_frequent_end
     from designopt.report.tables import broken_limits, most_frequent_failure
     from designopt.store.errors import resume_command
 

@@ -20,8 +20,8 @@ from designopt.report.labels import (
     plural,
     with_unit,
 )
+from designopt.report.no_design import without_feasible
 from designopt.report.parts.answer import broken, summary
-from designopt.report.parts.answer.best import without_feasible
 from designopt.report.parts.answer.limits import WARNED, recommended_bounds, warnings
 from designopt.report.parts.answer.tolerances import fragile_in_short
 from designopt.report.parts.failures import invalid_designs

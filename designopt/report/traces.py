@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 Trace = dict[str, Any]
 
+_NO_BOX = "<extra></extra>"
+
 
 def trace(
     x: Any, y: Any, name: str = "", *, mode: str = "lines", colour: str = "", width: float = 0.0, dash: str = "",
@@ -22,7 +24,8 @@ def trace(
 ) -> Trace:  # fmt: skip
     """A Plotly trace of points; without a `name` it stays out of the legend, without `hover` the pointer shows nothing.
 
-    `colour`, `width` and `dash` are those of its line; `hover` is the text of a ``hovertemplate``.
+    `colour`, `width` and `dash` are those of its line; `hover` is the text of a ``hovertemplate``, which may say what
+    stands in its second box (``<extra>``).
     """
     line = {key: value for key, value in (("color", colour), ("width", width), ("dash", dash)) if value}
     return {
@@ -32,7 +35,7 @@ def trace(
         "y": y,
         **({"name": name} if name else {"showlegend": False}),
         **({"line": line} if line else {}),
-        **({"hovertemplate": f"{hover}<extra></extra>"} if hover else {"hoverinfo": "skip"}),
+        **({"hovertemplate": f"{hover}{'' if '<extra>' in hover else _NO_BOX}"} if hover else {"hoverinfo": "skip"}),
         **more,
     }
 

@@ -1,9 +1,9 @@
 """Random postures of a subject for tests, consistent and with measurement errors."""
 
 import numpy as np
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.positions import consistent_positions
 from designopt_wholebody.kinematics.posture import posture
+from designopt_wholebody.subject import Subject
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 

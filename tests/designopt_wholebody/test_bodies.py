@@ -5,11 +5,11 @@ import pytest
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
 from designopt_wholebody.body.inertia import MassProperties
-from designopt_wholebody.body.subject import SubjectError, make_subject
 from designopt_wholebody.dynamics.rotation import angular_matrix, angular_velocity
 from designopt_wholebody.kinematics.posture import posture
 from designopt_wholebody.model.library import bundled, content_of, load_model
 from designopt_wholebody.model.reading import read_model
+from designopt_wholebody.subject import SubjectError, make_subject
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from body_postures import random_postures, with_errors
-from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import ConsistencyStatus, Method, consistent_positions
 from designopt_wholebody.model.library import load_model
 from designopt_wholebody.model.schema import Joint
+from designopt_wholebody.subject import Subject, make_subject
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]

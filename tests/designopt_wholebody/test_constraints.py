@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.constraints.stating import ellipsoid_form
 from designopt_wholebody.model.library import bundled, load_model
+from designopt_wholebody.subject import Subject, make_subject
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]

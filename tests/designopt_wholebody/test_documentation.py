@@ -13,12 +13,12 @@ from designopt_recordings.files.write import motion_text, trc_text
 from designopt_recordings.loads.frames import load_at
 from designopt_recordings.loads.tables import reaction_table
 from designopt_recordings.recording import Recording
-from designopt_wholebody.body.subject import make_subject
 from designopt_wholebody.consistency.positions import ConsistencyStatus
 from designopt_wholebody.dynamics.balance import moment_balance
 from designopt_wholebody.kinematics.angles import joint_angles
 from designopt_wholebody.model.library import bundled, content_of
 from designopt_wholebody.model.reading import read_model
+from designopt_wholebody.subject import make_subject
 from designopt_wholebody.synthetic.walk import walk
 from designopt_wholebody.trial.marker_set import bundled_marker_sets, read_marker_set
 

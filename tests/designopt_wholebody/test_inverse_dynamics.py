@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from body_postures import random_postures
-from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.consistency.rates import Motion, Projection
 from designopt_wholebody.dynamics.balance import angle_axes, moment_balance
 from designopt_wholebody.dynamics.decomposition import force_parts
@@ -19,6 +18,7 @@ from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.kinematics.tree import tree
 from designopt_wholebody.model.library import content_of, load_model
 from designopt_wholebody.model.reading import read_model
+from designopt_wholebody.subject import Subject, make_subject
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from body_postures import random_postures, turns_of, with_errors
-from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.consistency.rates import Projection, derivative, motion
 from designopt_wholebody.kinematics.angles import joint_angles
 from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.kinematics.tree import NoTree, tree
 from designopt_wholebody.model.library import load_model
+from designopt_wholebody.subject import Subject, make_subject
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 

@@ -73,10 +73,10 @@ def test_sobol_indices_are_shown_with_intervals_and_put_in_words() -> None:
     assert "c has no influence (total below 1 %)" in governed
     assert constant.startswith("sag: it has the same value in every design")
     (figure,) = section.figures
-    bars = figure.variants[()]["data"]
-    assert bars["0"]["y"] == ["c", "b", "a"]
-    np.testing.assert_allclose(bars["0"]["x"], [0, 0.1, 0.9], atol=0.02)
-    assert (bars["0"]["error_x"]["array"] >= 0).all()
+    total, _ = figure.plot["data"]
+    assert total["y"] == ["c", "b", "a"]
+    np.testing.assert_allclose(total["x"], [0, 0.1, 0.9], atol=0.02)
+    assert (total["error_x"]["array"] >= 0).all()
     (table,) = section.tables
     assert [row[:2] for row in table.rows] == [("mass [kg]", "a"), ("mass [kg]", "b"), ("mass [kg]", "c")]
     assert section.notes == ("Stage screening: 1\u202f280 designs in blocks of 5.",)
@@ -85,7 +85,7 @@ def test_sobol_indices_are_shown_with_intervals_and_put_in_words() -> None:
 def test_pairs_are_mapped_when_the_second_order_was_asked_for() -> None:
     section = influence(sampled("sobol_indices", {"base": 64, "second_order": True}))
     assert section is not None
-    cells = section.figures[1].variants[()]["data"]["0"]
+    (cells,) = section.figures[1].plot["data"]
     assert cells["z"].shape == (2, 2)
     assert np.isnan(cells["z"][0, 1])  # a pair stands once
     assert cells["zmin"] == 0.0
@@ -103,8 +103,8 @@ def test_morris_effects_are_shown_with_their_spread() -> None:
     assert section is not None
     assert section.findings[0] == "mass changes most with a (3 kg), b (1 kg) and c (0 kg), over their whole ranges."
     bars, spread = section.figures
-    np.testing.assert_allclose(bars.variants[()]["data"]["0"]["x"], [0, 1, 3], atol=1e-9)
-    np.testing.assert_allclose(spread.variants[()]["data"]["0"]["y"], 0, atol=1e-9)
+    np.testing.assert_allclose(bars.plot["data"][0]["x"], [0, 1, 3], atol=1e-9)
+    np.testing.assert_allclose(spread.plot["data"][0]["y"], 0, atol=1e-9)
 
 
 def test_designs_asked_for_again_and_dropped_blocks_are_reported() -> None:

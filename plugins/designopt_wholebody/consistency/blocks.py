@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.contacts import Contacts
+from designopt_wholebody.subject import Subject
 
 #: Coordinates and rows of rigidity that a block has room for.
 _SIZE, _RIGID = 12, 6

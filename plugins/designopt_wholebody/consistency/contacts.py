@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
+from designopt_wholebody.subject import Subject
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.poses import Poses
 from designopt_wholebody.consistency.stacked import cross, dot, product
 from designopt_wholebody.constraints.stating import ellipsoid_form
+from designopt_wholebody.subject import Subject
 
 
 class LoopClosures:

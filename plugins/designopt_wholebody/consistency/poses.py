@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Array, Integers
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.stacked import cross, product, turned
+from designopt_wholebody.subject import Subject
 
 
 @dataclass(frozen=True, eq=False)

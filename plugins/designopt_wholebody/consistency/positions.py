@@ -16,12 +16,12 @@ from designopt_recordings.frames import StatusEnum
 from numpy.typing import ArrayLike, NDArray
 
 from designopt.arrays import Array, Integers
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.blocks import Blocks
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.multipliers import MultiplierSearch
 from designopt_wholebody.consistency.recursion import Recursion, RecursiveSearch
 from designopt_wholebody.kinematics.tree import NoTree
+from designopt_wholebody.subject import Subject
 
 Method = Literal["recursion", "schur", "augmented_lagrangian"]
 

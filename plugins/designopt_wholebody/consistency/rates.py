@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.blocks import Blocks, Factored
 from designopt_wholebody.consistency.projection import RecursiveProjection
 from designopt_wholebody.consistency.recursion import Recursion
 from designopt_wholebody.kinematics.tree import NoTree
+from designopt_wholebody.subject import Subject
 
 #: Frames at once, by blocks and by recursion.
 _CHUNK, _LARGE_CHUNK = 16, 256

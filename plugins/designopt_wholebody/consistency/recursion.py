@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from designopt.arrays import Array, Integers
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.contacts import Contacts, open_rows
 from designopt_wholebody.consistency.links import JointGroup, links_of
 from designopt_wholebody.consistency.loops import LoopClosures
@@ -24,6 +23,7 @@ from designopt_wholebody.consistency.poses import Poses, Shapes
 from designopt_wholebody.consistency.relaxation import NEAR, relaxation
 from designopt_wholebody.consistency.stacked import product, solved, transposed
 from designopt_wholebody.kinematics.tree import NoTree
+from designopt_wholebody.subject import Subject
 
 #: ε of the rows of loops relative to the largest of them: contacts of several points of one body depend on one another.
 _PROXIMAL = 1e-9

@@ -7,10 +7,10 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import FrameStatus
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.model.schema import GROUND, Angles
+from designopt_wholebody.subject import Subject
 
 
 def moment_balance(subject: Subject, motion: Motion, loads: JointLoads) -> MomentBalance:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.model.schema import GROUND
+from designopt_wholebody.subject import Subject
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,12 +16,12 @@ from typing import Literal
 import numpy as np
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import GRAVITY, JointLoads, Loads, generalised
 from designopt_wholebody.dynamics.rotation import angular_matrix
 from designopt_wholebody.kinematics.tree import Link, tree
 from designopt_wholebody.model.schema import GROUND
+from designopt_wholebody.subject import Subject
 
 InverseMethod = Literal["newton", "lagrange", "velocity_transformation"]
 

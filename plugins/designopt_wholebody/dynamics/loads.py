@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.dynamics.rotation import angular_matrix
+from designopt_wholebody.subject import Subject
 
 #: m/s^2, Y up.
 GRAVITY = np.array([0.0, -9.81, 0.0])

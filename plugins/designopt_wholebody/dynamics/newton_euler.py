@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import GRAVITY, JointLoads, Loads
 from designopt_wholebody.dynamics.rotation import angular_velocity
 from designopt_wholebody.kinematics.tree import tree
 from designopt_wholebody.model.schema import GROUND
+from designopt_wholebody.subject import Subject
 
 
 def newton_euler(subject: Subject, motion: Motion, loads: Loads | None = None, gravity: Array = GRAVITY) -> JointLoads:

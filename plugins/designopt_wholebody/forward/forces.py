@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.dynamics.loads import GRAVITY
 from designopt_wholebody.forward.turning import Turning
 from designopt_wholebody.model.schema import GROUND
+from designopt_wholebody.subject import Subject
 
 #: Below this distance of its ends the direction of a spring is not defined.
 _SHORTEST = 1e-9

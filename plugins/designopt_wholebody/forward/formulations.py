@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.blocks import Blocks
 from designopt_wholebody.forward.forces import Forces
+from designopt_wholebody.subject import Subject
 
 Formulation = Literal["LC", "LE", "LP", "LA", "LAP"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.loads import GRAVITY, Loads, generalised
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.forward.simulation import simulate
+from designopt_wholebody.subject import Subject
 
 #: s: steps are not longer.
 _STEP = 0.01

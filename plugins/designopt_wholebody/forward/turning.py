@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.model.schema import GROUND, Joint, TurningSpring
+from designopt_wholebody.subject import Subject
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.model.schema import GROUND
+from designopt_wholebody.subject import Subject
 
 #: Below this |cos| (or |sin| for an axis that appears twice) of the second angle the other two are not determined.
 _GIMBAL = 0.05

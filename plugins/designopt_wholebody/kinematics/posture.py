@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.kinematics.tree import tree
+from designopt_wholebody.subject import Subject
 
 
 def rotation(axis: ArrayLike, angle: ArrayLike) -> Array:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.model.schema import GROUND
+from designopt_wholebody.subject import Subject
 
 
 @dataclass(frozen=True)

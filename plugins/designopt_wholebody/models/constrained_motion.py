@@ -13,7 +13,6 @@ from designopt.plugin import Array as ArrayOf
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
-from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.forward.forces import Forces, SpringActuator, model_springs
 from designopt_wholebody.forward.formulations import Accelerations
 from designopt_wholebody.forward.simulation import measures, simulate
@@ -21,6 +20,7 @@ from designopt_wholebody.forward.turning import turning_springs
 from designopt_wholebody.model.library import content_of
 from designopt_wholebody.model.reading import read_model
 from designopt_wholebody.model.schema import GROUND, PointSpring
+from designopt_wholebody.subject import Subject, SubjectError, make_subject
 
 
 class Method(TypedDict):

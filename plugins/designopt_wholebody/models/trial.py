@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
-from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.model.library import bundled, load_model
 from designopt_wholebody.model.schema import BodyModel
 from designopt_wholebody.models.declared import ARRAYS, Preparing, TrialOf, TrialOutputs
 from designopt_wholebody.models.summed import ENDS, Summed
+from designopt_wholebody.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.synthetic.walk import walk
 from designopt_wholebody.trial.analysis import Settings, analyse

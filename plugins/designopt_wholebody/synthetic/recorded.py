@@ -11,10 +11,10 @@ from designopt_recordings.recording import Recording
 
 from designopt.arrays import Array
 from designopt_wholebody.body.body import BodySegment
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.rates import Motion
 from designopt_wholebody.dynamics.inverse import inverse_dynamics
 from designopt_wholebody.dynamics.loads import JointLoads, Loads
+from designopt_wholebody.subject import Subject
 
 #: Landmarks inside the body, which no marker gives.
 INTERNAL = ("CAC", "CAL", "GU_R", "GU_L", "CAQ_R", "CAQ_L", "PES_R", "PES_L", "PEI_R", "PEI_L")

@@ -13,7 +13,6 @@ import numpy as np
 from designopt_recordings.plate import ForcePlate
 
 from designopt.arrays import Array
-from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import consistent_positions
 from designopt_wholebody.consistency.rates import Motion, motion
@@ -21,6 +20,7 @@ from designopt_wholebody.dynamics.inverse import inverse_dynamics
 from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.model.library import load_model
+from designopt_wholebody.subject import Subject, make_subject
 from designopt_wholebody.synthetic.recorded import Errors, SyntheticTrial, plate, recorded
 
 STRIDE = 1.05  # m in a cycle

@@ -14,13 +14,13 @@ from designopt_recordings.signals.filters import lowpass
 from numpy.typing import NDArray
 
 from designopt.arrays import Array, Integers
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import ConsistentPositions, Method, consistent_positions
 from designopt_wholebody.consistency.rates import Motion, motion
 from designopt_wholebody.dynamics.inverse import InverseMethod, inverse_dynamics
 from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.kinematics.angles import JointAngles, joint_angles
+from designopt_wholebody.subject import Subject
 from designopt_wholebody.trial.contacts import PlateLoads, plate_loads
 from designopt_wholebody.trial.landmarks import Landmarks, find_landmarks, raw_coordinates
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet

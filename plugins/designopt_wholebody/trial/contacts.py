@@ -10,8 +10,8 @@ from designopt_recordings.loads.segments import Bearing, bearing_segment
 from designopt_recordings.recording import Recording
 
 from designopt.arrays import Integers
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.dynamics.loads import Loads
+from designopt_wholebody.subject import Subject
 from designopt_wholebody.trial.landmarks import Landmarks
 
 

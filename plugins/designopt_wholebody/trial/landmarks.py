@@ -14,8 +14,8 @@ from designopt_recordings.recording import Recording
 from designopt.arrays import Array, Integers
 from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
-from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.model.schema import BodyModel
+from designopt_wholebody.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.trial.marker_set import MarkerSet
 
 #: Rounds in which segments complete each other: a joint centre that one places helps the next.

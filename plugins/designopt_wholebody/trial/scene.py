@@ -6,10 +6,10 @@ import numpy as np
 
 from designopt.arrays import Array
 from designopt_wholebody.body.body import BodySegment
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.constraints.stating import ellipsoid_form
 from designopt_wholebody.dynamics.loads import Loads
 from designopt_wholebody.kinematics.tree import tree
+from designopt_wholebody.subject import Subject
 
 #: Points of each outline of a surface.
 _OUTLINE = 24

@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from designopt_recordings.files.write import trc_text
-from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.consistency.positions import consistent_positions
 from designopt_wholebody.consistency.rates import Motion, Projection
 from designopt_wholebody.dynamics.inverse import inverse_dynamics
 from designopt_wholebody.model.library import load_model
+from designopt_wholebody.subject import Subject, make_subject
 from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.synthetic.walk import walk
 from designopt_wholebody.trial.analysis import coordinate_weights

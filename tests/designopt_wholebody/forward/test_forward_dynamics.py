@@ -4,12 +4,12 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.forward.forces import Forces, SpringActuator
 from designopt_wholebody.forward.formulations import Accelerations, Formulation, independent_rows
 from designopt_wholebody.forward.integrators import Integrator
 from designopt_wholebody.forward.simulation import measures, simulate
 from designopt_wholebody.model.library import load_model
+from designopt_wholebody.subject import Subject, make_subject
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from designopt_wholebody.body.subject import Subject, make_subject
 from designopt_wholebody.forward.forces import Forces, model_springs
 from designopt_wholebody.forward.simulation import measures, simulate
 from designopt_wholebody.forward.turning import turning_springs
 from designopt_wholebody.model.library import content_of
 from designopt_wholebody.model.reading import read_model
+from designopt_wholebody.subject import Subject, make_subject
 
 from designopt.study.language.errors import StudyError
 

@@ -10,9 +10,9 @@ import pytest
 from designopt_recordings.files.read import read_recording
 from designopt_recordings.files.text import input_file
 from designopt_recordings.recording import Recording
-from designopt_wholebody.body.subject import Subject
 from designopt_wholebody.kinematics.posture import rotation
 from designopt_wholebody.model.library import load_model
+from designopt_wholebody.subject import Subject
 from designopt_wholebody.trial.analysis import Analysis, Settings, analyse
 from designopt_wholebody.trial.landmarks import static_subject
 from designopt_wholebody.trial.marker_set import MarkerSet, bundled_marker_set, read_marker_set

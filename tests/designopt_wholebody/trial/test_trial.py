@@ -9,10 +9,10 @@ from designopt_recordings.files.write import trc_text
 from designopt_recordings.frames import FrameStatus
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.filters import lowpass
-from designopt_wholebody.body.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.consistency.positions import Method
 from designopt_wholebody.dynamics.newton_euler import newton_euler
 from designopt_wholebody.model.library import load_model
+from designopt_wholebody.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.synthetic.recorded import INTERNAL, SyntheticTrial
 from designopt_wholebody.trial.analysis import Analysis, Settings, analyse, neighbour_status, reach

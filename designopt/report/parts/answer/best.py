@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections import Counter
-
 from designopt.plugin import report
 from designopt.report.labels import chosen_once, count, design_rows, listed, number, objective_values, recompute
+from designopt.report.no_design import without_feasible
 from designopt.report.parts.answer.limits import sentence, warnings
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
@@ -14,8 +12,6 @@ from designopt.store.views.choices import ROBUST
 
 #: With more parameters than this a design is not put into words.
 MAX_LISTED = 8
-#: Of the message of a program so many characters are shown in a line.
-LONGEST = 240
 
 
 @report("best", version=1)
@@ -71,30 +67,6 @@ def _compared(result: Result, name: str, row: int) -> str:
     better = outcomes.feasible & (F[row] >= F).all(axis=1) & (F[row] > F).any(axis=1)
     place = "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
     return f"{name}, of the baseline, {place}: {describe(result, row)}."
-
-
-def without_feasible(result: Result) -> str:
-    """Why there is nothing to choose from."""
-    outcomes = result.outcomes
-    if not len(outcomes) and (ended := most_frequent_end(result)):
-        return f"No program has led to a design yet, so there is no design to choose. {ended}"
-    if not len(outcomes):
-        return "Nothing has been evaluated yet, so there is no design to choose."
-    if outcomes.failed.all():
-        return "No evaluation gave a result, so there is no design to choose; the failures say why."
-    return "No design keeps all limits, so there is no design to choose."
-
-
-def most_frequent_end(result: Result) -> str:
-    """How most programs without a result ended, and what was said first, in a line; "" where all have one."""
-    failed = [record for record in result.programs() if not record.ok]
-    if not failed:
-        return ""
-    ((status, number),) = Counter(record.status for record in failed).most_common(1)
-    said = next((record.message for record in failed if record.status == status), "")
-    first = textwrap.shorten(said, LONGEST, placeholder=" ...")
-    share = f"{number} of {len(result.programs())}"
-    return f"Most frequent end of a program: {status}, {share}" + (f", the first: {first}" if first else "")
 
 
 def describe(result: Result, row: int) -> str:

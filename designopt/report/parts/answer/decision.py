@@ -25,7 +25,8 @@ from designopt.report.labels import (
 )
 from designopt.report.parts.answer.best import describe
 from designopt.report.parts.designs.convergence import OBJECTIVES, reference_words
-from designopt.report.section import Figure, Section, Selector, Table
+from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import selected
 from designopt.store.result import Result
 from designopt.study.study import Choice
 
@@ -157,7 +158,7 @@ def _weights(
     order = order[whole[order] > 0.0]
     drawn = np.sort(order[:DRAWN])  # in the order of the front
     rows = front[kept[drawn]]
-    trace = {
+    bars = {
         "type": "bar",
         "x": [f"design {row}" for row in rows.tolist()],
         "hovertemplate": "picked for <b>%{y:.1%}</b> of all weights<br>" + hover(result),
@@ -167,15 +168,15 @@ def _weights(
         "xaxis": axis("", type="category", showgrid=False),
         "yaxis": axis("share of all weights", tickformat=".0%", rangemode="tozero"),
     }
-    figure = Figure(
+    figure = selected(
         "How much the choice depends on the weights",
-        {"data": [trace], "layout": bare_layout(**axes)},
+        {"Rule": list(shares)},
+        lambda k: [{**bars, "y": list(shares.values())[k][drawn]}],
+        bare_layout(**axes),
         note="Two thousand weights, drawn evenly from all that sum to 1; bars in the order of the front."
         + (f" The {DRAWN} designs that are picked most are drawn." if len(order) > DRAWN else ""),
         height=320,
-        choices=(Selector("Rule", tuple(shares)),),
         designs={0: rows},
-        variants={(k,): {"data": {"0": {"y": share[drawn]}}} for k, share in enumerate(shares.values())},
     )
     values = objective_values(result)
     lines = tuple(

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import count, listed, number, objective_labels, objective_values, plain, plural
-from designopt.report.section import Figure, Section, Selector, Table
+from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
 
 #: At most so many scenarios of a design are drawn; quantiles are of all.
@@ -101,46 +102,27 @@ def _boxes(result: Result, done: Any) -> Figure:
     labels_of = objective_labels(result.problem)
     known = objective_values(result)[np.asarray(done.rows)]
     step = max(1, -(-done.objectives.shape[2] // DRAWN))
-    data: list[dict[str, Any]] = [
-        {
-            "type": "box",
-            "name": label,
-            "boxpoints": "outliers",
-            "marker": {"color": category(i), "size": 3},
-            "line": {"width": 1.5},
-            "hoverinfo": "x",
-        }
-        for i, label in enumerate(labels)
-    ]
-    data.append(
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": "in the study's scenarios",
-            "y": labels,
-            "marker": {"symbol": "diamond", "size": 10, "color": "@ink", "line": {"color": "@surface", "width": 1}},
-            "hovertemplate": "in the study's scenarios: <b>%{x:.5~g}</b><extra></extra>",
-        }
-    )
-    variants: dict[tuple[int, ...], Any] = {}
-    for j, label in enumerate(labels_of):
-        update: dict[str, Any] = {}
-        for i, name in enumerate(labels):
-            x = done.objectives[i, j, ::step]
-            x = x[np.isfinite(x)]
-            update[str(i)] = {"x": x, "y": [name] * len(x), "orientation": "h"}
-        update[str(len(labels))] = {"x": known[:, j]}
-        variants[(j,) if len(labels_of) > 1 else ()] = {
-            "data": update,
-            "layout": {"xaxis": axis(plain(label), **{"type": "linear", **scale_for(done.objectives[:, j])})},
-        }
-    axes = {"xaxis": axis(plain(labels_of[0])), "yaxis": axis("", type="category", autorange="reversed")}
-    return Figure(
+    diamond = {"symbol": "diamond", "size": 10, "color": "@ink", "line": {"color": "@surface", "width": 1}}
+    in_study = "in the study's scenarios"
+
+    def draw(j: int) -> list[Trace]:
+        drawn = [x[np.isfinite(x)] for x in done.objectives[:, j, ::step]]
+        return [
+            *(
+                {"type": "box", "orientation": "h", "name": label, "x": x, "y": [label] * len(x), "hoverinfo": "x",
+                 "boxpoints": "outliers", "marker": {"color": category(i), "size": 3}, "line": {"width": 1.5}}
+                for i, (label, x) in enumerate(zip(labels, drawn, strict=True))
+            ),
+            trace(known[:, j], labels, in_study, mode="markers", marker=diamond, hover=in_study + ": <b>%{x:.5~g}</b>"),
+        ]  # fmt: skip
+
+    return selected(
         "Spread over the validation scenarios",
-        {"data": data, "layout": bare_layout(**axes, boxgap=0.35)},
+        {"Objective": labels_of},
+        draw,
+        bare_layout(yaxis=axis("", type="category", autorange="reversed"), boxgap=0.35),
+        view=lambda j: {"xaxis": axis(plain(labels_of[j]), **{"type": "linear", **scale_for(done.objectives[:, j])})},
         height=52 * len(labels) + 130,
-        choices=(Selector("Objective", tuple(labels_of)),) if len(labels_of) > 1 else (),
-        variants=variants,
         note=f"Every {step}th scenario is drawn." if step > 1 else "",
     )
 

@@ -28,9 +28,9 @@ from designopt.report.labels import (
     titled,
     with_unit,
 )
-from designopt.report.parts.answer.best import without_feasible
+from designopt.report.no_design import without_feasible
 from designopt.report.section import Figure, Section, Table
-from designopt.report.traces import above, beside
+from designopt.report.traces import Trace, above, beside, trace
 from designopt.store.result import Result
 
 Rows = NDArray[np.intp]
@@ -181,20 +181,11 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     for k, (x, y) in enumerate(pairs, start=1):
         column, line = x, y - 1
         suffix = "" if k == 1 else str(k)
-        axes[f"xaxis{suffix}"] = axis(
-            labels[x] if line == m - 2 else "",
-            domain=across[column],
-            anchor=f"y{suffix}",
-            range=ranges[x],
-            **scales[x],
-        )
-        axes[f"yaxis{suffix}"] = axis(
-            labels[y] if column == 0 else "",
-            domain=down[line],
-            anchor=f"x{suffix}",
-            range=ranges[y],
-            **scales[y],
-        )
+        on: Trace = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+        horizontal = {"domain": across[column], "anchor": on["yaxis"], "range": ranges[x], **scales[x]}
+        vertical = {"domain": down[line], "anchor": on["xaxis"], "range": ranges[y], **scales[y]}
+        axes[f"xaxis{suffix}"] = axis(labels[x] if line == m - 2 else "", **horizontal)
+        axes[f"yaxis{suffix}"] = axis(labels[y] if column == 0 else "", **vertical)
         sides = (_extent(ranges[x], places[:, x]), _extent(ranges[y], places[:, y]))
         frames[f"x{suffix}"] = (*sides, size * PLOT_WIDTH, size * (height - 120.0))
         for name, rows in drawn.items():
@@ -203,30 +194,24 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
             # Steps, not straight lines: they bound what the front dominates, whichever way the objectives go.
             line_up = m == 2 and name == "Pareto front"
             designs[len(data)] = rows
+            steps: Trace = {"line": {"color": "@accent", "width": 1, "shape": "hv"}} if line_up else {}
             data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines+markers" if line_up else "markers",
-                    "line": {"color": "@accent", "width": 1, "shape": "hv"} if line_up else {},
-                    "name": name,
-                    "legendgroup": name,
-                    "showlegend": k == 1,
-                    "x": values[rows, x],
-                    "y": values[rows, y],
-                    "xaxis": f"x{suffix}",
-                    "yaxis": f"y{suffix}",
-                    "marker": _styles()[name],
-                    "hovertemplate": hover(result, figures=name == "Pareto front"),
-                }
-            )
+                trace(values[rows, x], values[rows, y], name, mode="lines+markers" if line_up else "markers",
+                      marker=_styles()[name], hover=hover(result, figures=name == "Pareto front"), legendgroup=name,
+                      showlegend=k == 1, **on, **steps)
+            )  # fmt: skip
         for place, (label, row) in enumerate(chosen.items()):
             mark = label in rules
             own = label in result.baseline
             first = label == rules[0] if mark else label == next(iter(result.baseline)) if own else place == 0
             designs[len(data)] = np.array([row])
-            data.append(_marked(result, label, row, (x, y), suffix, star=mark, shown=k == 1 and first))
-            if own:
-                data[-1] |= _own()
+            kind = _CHOSEN["own" if own else "star" if mark else "ring"]
+            name = kind["name"] or ("compromise" if label == "compromise" else "picked by a rule")
+            data.append(
+                trace(values[[row], x], values[[row], y], name, mode="markers", marker=kind["marker"], **on,
+                      hover=f"<b>{plain(label)}</b><br>{hover(result)}", legendgroup=kind["legendgroup"],
+                      showlegend=k == 1 and first)
+            )  # fmt: skip
             if mark or own or m == 2:
                 annotations.append(_annotation(label, places[row, x], places[row, y], suffix, mark))
     return Figure(
@@ -238,57 +223,23 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     )
 
 
-def _own() -> dict[str, Any]:
-    """How a design of the baseline differs from other marks."""
-    return {
-        "name": "baseline",
-        "legendgroup": "baseline",
-        "marker": {"symbol": "diamond", "size": 13, "color": "@good", "line": {"color": "@surface", "width": 1}},
-    }
-
-
-def _marked(
-    result: Result, label: str, row: int, pair: tuple[int, int], suffix: str, *, star: bool, shown: bool
-) -> dict[str, Any]:
-    values = objective_values(result)[row]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": ("compromise" if label == "compromise" else "picked by a rule") if star else "best of an objective",
-        "legendgroup": "chosen star" if star else "chosen ring",
-        "showlegend": shown,
-        "x": [values[pair[0]]],
-        "y": [values[pair[1]]],
-        "xaxis": f"x{suffix}",
-        "yaxis": f"y{suffix}",
-        "marker": {
-            "symbol": "star" if star else "circle-open",
-            "size": 17 if star else 14,
-            "color": "@mark" if star else "@ink",
-            "line": {"width": 1 if star else 1.5, "color": "@surface" if star else "@ink"},
-        },
-        "hovertemplate": f"<b>{plain(label)}</b><br>" + hover(result),
-    }
+#: How designs are set off: of the baseline, picked by a rule (its name is that of the rule), best of an objective.
+_CHOSEN: Mapping[str, Trace] = {
+    "own": {"name": "baseline", "legendgroup": "baseline", "marker":
+            {"symbol": "diamond", "size": 13, "color": "@good", "line": {"color": "@surface", "width": 1}}},
+    "star": {"name": "", "legendgroup": "chosen star", "marker":
+             {"symbol": "star", "size": 17, "color": "@mark", "line": {"color": "@surface", "width": 1}}},
+    "ring": {"name": "best of an objective", "legendgroup": "chosen ring", "marker":
+             {"symbol": "circle-open", "size": 14, "color": "@ink", "line": {"color": "@ink", "width": 1.5}}},
+}  # fmt: skip
 
 
 def _annotation(label: str, x: float, y: float, suffix: str, star: bool) -> dict[str, Any]:
     return {
-        "text": plain(label),
-        "x": x,
-        "y": y,
-        "xref": f"x{suffix}",
-        "yref": f"y{suffix}",
-        "showarrow": True,
-        "arrowhead": 0,
-        "arrowwidth": 1,
-        "arrowcolor": "@muted",
-        "ax": 36,
-        "ay": -30,
-        "xanchor": "left",
-        "standoff": 8,
-        "bgcolor": "@veil",
-        "font": {"color": "@mark" if star else "@ink", "size": 12},
-    }
+        "text": plain(label), "x": x, "y": y, "xref": f"x{suffix}", "yref": f"y{suffix}", "ax": 36, "ay": -30,
+        "showarrow": True, "arrowhead": 0, "arrowwidth": 1, "arrowcolor": "@muted", "standoff": 8, "xanchor": "left",
+        "bgcolor": "@veil", "font": {"color": "@mark" if star else "@ink", "size": 12},
+    }  # fmt: skip
 
 
 def _spread(annotations: list[dict[str, Any]], frames: Mapping[str, Frame]) -> list[dict[str, Any]]:
@@ -358,18 +309,10 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
             continue
         designs[len(data)] = rows
         style = styles[name]
-        data.append(
-            {
-                "type": "scatter3d",
-                "mode": "markers",
-                "name": name,
-                "x": values[rows, 0],
-                "y": values[rows, 1],
-                "z": values[rows, 2],
-                "marker": style | {"size": max(2, style["size"] // 2 + 1), "line": {"width": 0}},
-                "hovertemplate": hover(result, figures=False),
-            }
-        )
+        x, y, z = values[rows].T
+        marker = style | {"size": max(2, style["size"] // 2 + 1), "line": {"width": 0}}
+        own = trace(x, y, name, mode="markers", marker=marker, hover=hover(result, figures=False))
+        data.append({**own, "type": "scatter3d", "z": z})
     ranges = _ranges(result, drawn)
     short = [titled(with_unit(o.name, o.unit), 30) for o in result.problem.objectives]
     scene = {

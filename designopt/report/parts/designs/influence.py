@@ -13,7 +13,8 @@ from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar, layout
 from designopt.report.labels import count, listed, number, plain, plural, with_unit
-from designopt.report.section import Figure, Section, Selector, Table
+from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
@@ -134,59 +135,49 @@ def _figures(indices: Indices, title: str) -> list[Figure]:
     known = [i for i in indices.influences if not i.undefined]
     if not known:
         return []
-    choices = (Selector("Output", tuple(i.output for i in known)),) if len(known) > 1 else ()
-    figures = [_bars(indices, known, title, choices)]
+    figures = [_bars(indices, known, title)]
     if indices.method == "morris":
-        figures.append(_scatter(indices, known, title, choices))
+        figures.append(_scatter(indices, known, title))
     elif "second" in known[0].measures and len(indices.parameters) > 1:
-        figures.append(_pairs(indices, known, title, choices))
+        figures.append(_pairs(indices, known, title))
     return figures
 
 
-def _bars(indices: Indices, known: list[Influence], title: str, choices: tuple[Selector, ...]) -> Figure:
+def _outputs(known: list[Influence]) -> dict[str, list[str]]:
+    """What a reader selects."""
+    return {"Output": [i.output for i in known]}
+
+
+def _bars(indices: Indices, known: list[Influence], title: str) -> Figure:
     """Horizontal bars with whiskers, the largest on top."""
-    d = len(indices.parameters)
     sobol = indices.method == "sobol"
     names = [("total", "with others (total)", "@accent"), ("first", "alone (first order)", "@mark")] if sobol else []
     names = names or [("mu_star", "mean size of the effect (μ*)", "@accent")]
-    data: list[dict[str, Any]] = [
-        {
-            "type": "bar",
-            "orientation": "h",
-            "name": label,
-            "marker": {"color": colour},
-            "error_x": {"type": "data", "color": "@ink", "thickness": 1.2, "width": 3},
-            "hovertemplate": "%{y}: <b>%{x:.3~g}</b> ± %{error_x.array:.2~g}<extra>" + label + "</extra>",
-        }
-        for _, label, colour in names
-    ]
-    variants: dict[tuple[int, ...], Any] = {}
-    for k, i in enumerate(known):
-        order = np.argsort(i.measures[_main(indices)], kind="stable")
-        labels = [plain(_short(indices.parameters[j])) for j in order]
-        update = {
-            str(t): {
-                "y": labels,
-                "x": i.measures[name][order],
-                "error_x": {"array": i.measures[f"{name}_confidence"][order]},
-            }
-            for t, (name, _, _) in enumerate(names)
-        }
-        variants[(k,) if choices else ()] = {
-            "data": update,
-            "layout": {"xaxis": {"title": {"text": _scale_title(indices, i)}}},
-        }
+
+    def draw(k: int) -> list[Trace]:
+        measures = known[k].measures
+        order = np.argsort(measures[_main(indices)], kind="stable")
+        whiskers = {"type": "data", "color": "@ink", "thickness": 1.2, "width": 3}
+        return [
+            {"type": "bar", "orientation": "h", "name": label, "marker": {"color": colour},
+             "x": measures[name][order], "y": [plain(_short(indices.parameters[j])) for j in order],
+             "error_x": {**whiskers, "array": measures[f"{name}_confidence"][order]},
+             "hovertemplate": "%{y}: <b>%{x:.3~g}</b> ± %{error_x.array:.2~g}<extra>" + label + "</extra>"}
+            for name, label, colour in names
+        ]  # fmt: skip
+
     axes = {
-        "xaxis": axis(_scale_title(indices, known[0]), rangemode="tozero", zeroline=True),
+        "xaxis": axis("", rangemode="tozero", zeroline=True),
         "yaxis": axis("", type="category", tickmode="linear", dtick=1, showgrid=False),
     }
-    return Figure(
+    return selected(
         f"{'Sobol’ indices' if sobol else 'Mean effects'}{title}",
-        {"data": data, "layout": layout(**axes, barmode="group", bargap=0.3, legend=_ABOVE)},
+        _outputs(known),
+        draw,
+        layout(**axes, barmode="group", bargap=0.3, legend=_ABOVE),
+        view=lambda k: {"xaxis": {"title": {"text": _scale_title(indices, known[k])}}},
         note=f"Whiskers: {_percent(indices.confidence)} confidence, by bootstrap.",
-        height=(30 if sobol else 22) * d + 150,
-        choices=choices,
-        variants=variants,
+        height=(30 if sobol else 22) * len(indices.parameters) + 150,
     )
 
 
@@ -203,65 +194,42 @@ def _short(name: str) -> str:
     return name if len(name) <= 28 else name[:27] + "…"
 
 
-def _scatter(indices: Indices, known: list[Influence], title: str, choices: tuple[Selector, ...]) -> Figure:
+def _scatter(indices: Indices, known: list[Influence], title: str) -> Figure:
     """Morris' own diagram: spread over mean size."""
     labels = [plain(_short(n)) for n in indices.parameters]
-    trace = {
-        "type": "scatter",
-        "mode": "markers+text",
-        "text": labels,
-        "textposition": "top center",
-        "textfont": {"size": 11},
-        "cliponaxis": False,
-        "marker": {"size": 9, "color": "@accent"},
-        "hovertemplate": "<b>%{text}</b><br>μ* %{x:.4~g}<br>σ %{y:.4~g}<extra></extra>",
-    }
-    variants: dict[tuple[int, ...], Any] = {
-        (k,) if choices else (): {
-            "data": {"0": {"x": i.measures["mu_star"], "y": i.measures["sigma"]}},
-            "layout": {"xaxis": {"title": {"text": f"μ* of {plain(with_unit(i.output, i.unit))}"}}},
-        }
-        for k, i in enumerate(known)
-    }
-    axes = {
-        "xaxis": axis("μ*", rangemode="tozero"),
-        "yaxis": axis("σ", rangemode="tozero"),
-    }
-    return Figure(
+    drawn = [
+        trace(i.measures["mu_star"], i.measures["sigma"], mode="markers+text", text=labels, textposition="top center",
+              textfont={"size": 11}, cliponaxis=False, marker={"size": 9, "color": "@accent"},
+              hover="<b>%{text}</b><br>μ* %{x:.4~g}<br>σ %{y:.4~g}")
+        for i in known
+    ]  # fmt: skip
+    titles = [f"μ* of {plain(with_unit(i.output, i.unit))}" for i in known]
+    return selected(
         f"Spread of the effects over their size{title}",
-        {"data": [trace], "layout": bare_layout(**axes)},
+        _outputs(known),
+        lambda k: [drawn[k]],
+        bare_layout(xaxis=axis("", rangemode="tozero"), yaxis=axis("σ", rangemode="tozero")),
+        view=lambda k: {"xaxis": {"title": {"text": titles[k]}}},
         note="Right: strong. High above the ground: curved, or dependent on other parameters.",
         height=400,
-        choices=choices,
-        variants=variants,
     )
 
 
-def _pairs(indices: Indices, known: list[Influence], title: str, choices: tuple[Selector, ...]) -> Figure:
+def _pairs(indices: Indices, known: list[Influence], title: str) -> Figure:
     """Second-order indices as a heat map below the diagonal."""
     labels = [plain(_short(n)) for n in indices.parameters]
-    trace = {
-        "type": "heatmap",
-        "x": labels[:-1],
-        "y": labels[1:],
-        "colorscale": ORDERED,
+    shared: Trace = {
+        "type": "heatmap", "x": labels[:-1], "y": labels[1:], "colorscale": ORDERED, "hoverongaps": False,
         "colorbar": colour_bar("share of the variance"),
-        "hoverongaps": False,
         "hovertemplate": "%{x} with %{y}: <b>%{z:.3~g}</b><extra></extra>",
-    }
-    variants: dict[tuple[int, ...], Any] = {
-        (k,) if choices else (): {"data": {"0": _cells(i.measures["second"].T[1:, :-1])}} for k, i in enumerate(known)
-    }
-    axes = {
-        "xaxis": axis("", type="category", showgrid=False),
-        "yaxis": axis("", type="category", autorange="reversed", showgrid=False),
-    }
-    return Figure(
+    }  # fmt: skip
+    across, up = (axis("", type="category", showgrid=False, **more) for more in ({}, {"autorange": "reversed"}))
+    return selected(
         f"What pairs cause together (second order){title}",
-        {"data": [trace], "layout": bare_layout(**axes)},
+        _outputs(known),
+        lambda k: [shared | _cells(known[k].measures["second"].T[1:, :-1])],
+        bare_layout(xaxis=across, yaxis=up),
         height=max(300, 26 * len(labels) + 160),
-        choices=choices,
-        variants=variants,
     )
 
 

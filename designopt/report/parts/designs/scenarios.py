@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +10,8 @@ from designopt.plugin import report
 from designopt.report import by_scenario
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
 from designopt.report.labels import chosen_once, figures_shown, number, objective_labels, plain, titled, with_unit
-from designopt.report.section import Figure, Section, Selector, Table
+from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import Trace, selected
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
 
@@ -92,7 +91,7 @@ def _heat_map(names: list[str], designs: list[str], layers: dict[str, Matrix]) -
     layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
     short = [plain(n if len(n) <= 24 else n[:23] + "…") for n in names]
     lines = [plain(d if len(d) <= 40 else d[:39] + "…") for d in designs]
-    trace: dict[str, Any] = {
+    shared: Trace = {
         "type": "heatmap",
         "x": list(range(len(names))),
         "y": list(range(len(designs))),
@@ -102,23 +101,22 @@ def _heat_map(names: list[str], designs: list[str], layers: dict[str, Matrix]) -
         "ygap": 1,
         "hovertemplate": "%{customdata[0]}<br>%{customdata[1]}: <b>%{z:.5~g}</b><extra></extra>",
     }
-    variants: dict[tuple[int, ...], Any] = {}
-    for k, (label, v) in enumerate(layers.items()):
-        written = [[number(float(z), 3) for z in line] for line in v] if len(names) <= 12 else []
-        text = {"text": written, "texttemplate": "%{text}"} if written else {}
-        variants[(k,)] = {"data": {"0": {"z": v, "colorbar": colour_bar(titled(label, 26)), **text}}}
+    maps = []
+    for label, v in layers.items():
+        maps.append({**shared, "z": v, "colorbar": colour_bar(titled(label, 26))})
+        if len(names) <= 12:
+            maps[-1] |= {"text": [[number(float(z), 3) for z in line] for line in v], "texttemplate": "%{text}"}
+    turned = {"tickangle": -40} if len(names) > 5 else {}
     axes = {
-        "xaxis": axis(
-            "", tickvals=trace["x"], ticktext=short, showgrid=False, **({"tickangle": -40} if len(names) > 5 else {})
-        ),
-        "yaxis": axis("", tickvals=trace["y"], ticktext=lines, autorange="reversed", showgrid=False),
+        "xaxis": axis("", tickvals=shared["x"], ticktext=short, showgrid=False, **turned),
+        "yaxis": axis("", tickvals=shared["y"], ticktext=lines, autorange="reversed", showgrid=False),
     }
-    return Figure(
+    return selected(
         "Chosen designs in each scenario",
-        {"data": [trace], "layout": bare_layout(**axes)},
+        {"Figure": list(layers)},
+        lambda k: [maps[k]],
+        bare_layout(**axes),
         height=44 * len(designs) + 200,
-        choices=(Selector("Figure", tuple(layers)),),
-        variants=variants,
     )
 
 

@@ -12,7 +12,8 @@ from designopt.plugin import SolverPlugin, Use, report
 from designopt.problem import Problem
 from designopt.report.colours import axis, layout, scale_for
 from designopt.report.labels import listed, number, parameter_label, plain, plural, with_unit
-from designopt.report.section import Figure, Section, Selector, Table
+from designopt.report.section import Figure, Section, Table
+from designopt.report.traces import Trace, selected
 from designopt.solvers.auto import Auto
 from designopt.solvers.surrogate.candidates import candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
@@ -126,45 +127,49 @@ def _accuracy(result: Result, processes: Processes) -> tuple[Table, list[str]]:
 
 def _slices(result: Result, coordinates: Coordinates, processes: Processes, centre: Matrix) -> Figure:
     """One small plot for each parameter; a selector for the output."""
-    free = result.problem.space.free
-    outputs = _outputs(result, processes)
+    free, outputs = result.problem.space.free, _outputs(result, processes)
     columns = min(COLUMNS, len(free))
     rows = -(-len(free) // columns)
-    data: list[dict[str, Any]] = []
+    width, height = 1.0 / columns, 1.0 / rows
     axes: dict[str, Any] = {}
-    variants: dict[tuple[int, ...], Any] = {(k,): {"data": {}} for k in range(len(outputs))}
+    shown: list[tuple[tuple[Trace, ...], Matrix, str, list[tuple[Matrix, Matrix, Matrix]]]] = []
     for j, p in enumerate(free):
         X, places, ticks = _along(coordinates, centre, j)
         suffix = "" if j == 0 else str(j + 1)
-        column, row = j % columns, j // columns
-        width, height = 1.0 / columns, 1.0 / rows
-        left, top = column * width, 1.0 - row * height
-        more = {"type": "log"} if p.kind == "real" and p.scale == "log" else ticks
-        axes[f"xaxis{suffix}"] = axis(
-            plain(parameter_label(p)), domain=[left + 0.15 * width, left + 0.97 * width], anchor=f"y{suffix}", **more
-        )
-        axes[f"yaxis{suffix}"] = axis(
-            "", domain=[top - 0.72 * height, top - 0.04 * height], anchor=f"x{suffix}", nticks=4
-        )
-        ref = {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+        left, top = j % columns * width, 1.0 - j // columns * height
+        across = {"domain": [left + 0.15 * width, left + 0.97 * width], "anchor": f"y{suffix}"}
+        across |= {"type": "log"} if p.kind == "real" and p.scale == "log" else ticks
+        axes[f"xaxis{suffix}"] = axis(plain(parameter_label(p)), **across)
+        up = {"domain": [top - 0.72 * height, top - 0.04 * height], "anchor": f"x{suffix}", "nticks": 4}
+        axes[f"yaxis{suffix}"] = axis("", **up)
         at = places[np.argmin(np.abs(places - centre[j]))] if p.kind != "choice" else centre[j]
-        for trace in _BETWEEN if p.kind == "real" else _AT_VALUES:
-            data.append({"type": "scatter", "showlegend": False, "x": places, **ref, **trace})
-        data.append({"type": "scatter", "showlegend": False, "x": [at], **ref, **_CENTRE})
         features = coordinates.features(np.vstack([X, centre[None]]))
-        for k, (_, _, process) in enumerate(outputs):
-            low, middle, high = _band(result, processes, k, process, features)
-            traces = variants[(k,)]["data"]
-            scale = scale_for(np.concatenate([low, high])) or {"type": "linear"}
-            variants[(k,)].setdefault("layout", {})[f"yaxis{suffix}"] = scale
-            for i, values in enumerate((low[:-1], high[:-1], middle[:-1], middle[-1:])):
-                traces[str(4 * j + i)] = {"y": values}
-    return Figure(
+        bands = [_band(result, processes, k, process, features) for k, (_, _, process) in enumerate(outputs)]
+        shown.append((_BETWEEN if p.kind == "real" else _AT_VALUES, np.append(places, at), suffix, bands))
+
+    def draw(k: int) -> list[Trace]:
+        data: list[Trace] = []
+        for styles, x, suffix, bands in shown:
+            low, middle, high = bands[k]
+            each: Trace = {"type": "scatter", "showlegend": False, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+            for style, y in zip(styles, (low, high, middle), strict=True):
+                data.append({**each, "x": x[:-1], "y": y[:-1], **style})
+            data.append({**each, "x": x[-1:], "y": middle[-1:], **_CENTRE})
+        return data
+
+    def view(k: int) -> Trace:
+        return {
+            f"yaxis{suffix}": scale_for(np.concatenate(bands[k][::2])) or {"type": "linear"}
+            for _, _, suffix, bands in shown
+        }
+
+    return selected(
         "Predictions along each parameter",
-        {"data": data, "layout": layout(**axes, margin={"l": 30, "r": 10, "t": 10, "b": 30})},
+        {"Output": [with_unit(name, unit) for name, unit, _ in outputs]},
+        draw,
+        layout(**axes, margin={"l": 30, "r": 10, "t": 10, "b": 30}),
+        view=view,
         height=220 * rows + 40,
-        choices=(Selector("Output", tuple(with_unit(name, unit) for name, unit, _ in outputs)),),
-        variants=variants,
         note="The dot is the design through which all slices go. Limits are relative to their size: what is above 0 "
         "breaks them.",
     )

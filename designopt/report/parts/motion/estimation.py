@@ -22,6 +22,7 @@ from designopt.report.parts.motion.trajectories import (
     stacked,
 )
 from designopt.report.section import Section, Table
+from designopt.report.traces import trace
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
@@ -161,11 +162,12 @@ def _fit(phase: PhaseSolution, fit: Fit) -> dict[str, Any]:
         else:
             order = np.argsort(fit.times, kind="stable")
             traces.append(line(fit.times[order], fit.fitted[name][order], category(j)))
-        traces.append({
-            "type": "scatter", "mode": "markers", "x": fit.times, "y": fit.measured[name],
-            "error_y": {"array": BAND * fit.sigma[name], "color": "@dim", "thickness": 1, "width": 0},
-            "marker": {"size": 4, "color": "@ink"}, "hovertemplate": "%{x:.4~g} s: <b>%{y:.5~g}</b><extra></extra>",
-        })  # fmt: skip
+        bars = {"array": BAND * fit.sigma[name], "color": "@dim", "thickness": 1, "width": 0}
+        marker = {"size": 4, "color": "@ink"}
+        traces.append(
+            trace(fit.times, fit.measured[name], mode="markers", marker=marker, error_y=bars,
+                  hover="%{x:.4~g} s: <b>%{y:.5~g}</b>")
+        )  # fmt: skip
         rows.append((name, phase.units.get(name, ""), traces))
     return stacked(rows, "time [s]")
 
@@ -176,10 +178,7 @@ def _residuals(phase: PhaseSolution, fit: Fit) -> dict[str, Any]:
     for j, (name, values) in enumerate(fit.residuals.items()):
         dashed = {"color": "@mark", "width": 1, "dash": "dash"}
         traces = [line(ends, np.full(2, y), "@mark", line=dashed, hoverinfo="skip") for y in (-1.96, 1.96)]
-        traces.append({
-            "type": "scatter", "mode": "markers", "x": fit.times, "y": values,
-            "marker": {"size": 4, "color": category(j)},
-            "hovertemplate": "%{x:.4~g} s: <b>%{y:.3~g}</b><extra></extra>",
-        })  # fmt: skip
+        marker = {"size": 4, "color": category(j)}
+        traces.append(trace(fit.times, values, mode="markers", marker=marker, hover="%{x:.4~g} s: <b>%{y:.3~g}</b>"))
         rows.append((f"residual of {name}", "", traces))
     return stacked(rows, "time [s]")

@@ -22,6 +22,7 @@ from designopt.report.parts.motion.trajectories import (
     program_words,
 )
 from designopt.report.section import Section, Table
+from designopt.report.traces import trace
 from designopt.store.result import Result
 
 if TYPE_CHECKING:
@@ -219,11 +220,10 @@ def _errors(solution: Solution) -> dict[str, Any]:
             "hovertemplate": "%{x:.4~g} s, %{customdata}: <b>%{y:.2e}</b><extra></extra>",
         })  # fmt: skip
         if len(phase.segment_errors) == len(middles):
-            data.append({
-                "type": "scatter", "mode": "markers", "name": plain(f"{name}: simulated"), "x": middles,
-                "y": np.maximum(phase.segment_errors, 1e-16), "marker": {"symbol": "x", "size": 5, "color": "@ink"},
-                "hovertemplate": "%{x:.4~g} s: <b>%{y:.2e}</b><extra></extra>",
-            })  # fmt: skip
+            data.append(
+                trace(middles, np.maximum(phase.segment_errors, 1e-16), plain(f"{name}: simulated"), mode="markers",
+                      marker={"symbol": "x", "size": 5, "color": "@ink"}, hover="%{x:.4~g} s: <b>%{y:.2e}</b>")
+            )  # fmt: skip
     axes = {"xaxis": axis("time [s]"), "yaxis": axis("relative error", type="log", exponentformat="power")}
     return {"data": data, "layout": layout(**axes, barmode="overlay")}
 
@@ -238,10 +238,9 @@ def _history(solution: Solution) -> dict[str, Any]:
         values = solution.history.get(name)
         if values is None or not len(values):
             continue
-        data.append({
-            "type": "scatter", "mode": "lines+markers", "name": words, "x": np.arange(len(values)),
-            "y": np.maximum(values, 1e-16), "marker": {"size": 4}, "line": {"color": category(j), "width": 2},
-            "hovertemplate": "iteration %{x}: <b>%{y:.2e}</b><extra></extra>",
-        })  # fmt: skip
+        data.append(
+            trace(np.arange(len(values)), np.maximum(values, 1e-16), words, mode="lines+markers", marker={"size": 4},
+                  colour=category(j), width=2, hover="iteration %{x}: <b>%{y:.2e}</b>")
+        )  # fmt: skip
     axes = {"xaxis": axis("iteration"), "yaxis": axis("scaled", type="log", exponentformat="power")}
     return {"data": data, "layout": layout(**axes)}

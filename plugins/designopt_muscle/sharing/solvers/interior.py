@@ -8,7 +8,6 @@ the centring; the bounds of variables stay out of the linear systems. Frames com
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Vector
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
 from designopt_muscle.sharing.solvers.newton import Arrow, Dense, dense, times, transposed_times
+from designopt_muscle.sharing.statement.convex import ConvexProblem
 
 _ITERATIONS = 100
 #: Of stationarity, rows and limits, and of products of multipliers and distances from bounds: aimed at, accepted.
@@ -30,51 +30,6 @@ _REFINED = 2
 _NOISE = 4e-9
 #: What Newton's matrix has more on its diagonal: a reserve near 0 with a power above 2 has no curvature.
 _MIN_CURVATURE = 1e-10
-
-
-class ConvexCost(Protocol):
-    """A convex function of the variables of each frame."""
-
-    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
-        """Gradient (n, v) and Hessian, (n, v) if diagonal or (n, v, v), at `x` (n, v) of these frames."""
-
-
-class ConvexLimits(Protocol):
-    """Convex functions of the variables that may not be positive.
-
-    `arrow` tells that each is of one variable, which no other has, and of the last one: then systems are solved by
-    elimination.
-    """
-
-    @property
-    def count(self) -> int:
-        """How many."""
-
-    @property
-    def arrow(self) -> bool:
-        """See above."""
-
-    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
-        """Values (n, c) and gradients (n, c, v) at `x` (n, v) of these frames."""
-
-    def bend(self, multipliers: Vector, frames: NDArray[np.int64]) -> Vector | None:
-        """(n, v, v) the sum of their Hessians times `multipliers` (n, c), which they do not depend on x; or None."""
-
-
-@dataclass(frozen=True, eq=False)
-class ConvexProblem:
-    """``min f(x)  subject to  matrix x = needed, lower <= x <= upper, limits(x) <= 0`` in each of n frames.
-
-    `matrix` (n, m, v), `needed` (n, m), `lower` and `upper` (n, v), infinite where there is no bound. Where both are
-    equal the variable is fixed.
-    """
-
-    objective: ConvexCost
-    matrix: Vector
-    needed: Vector
-    lower: Vector
-    upper: Vector
-    limits: ConvexLimits | None = None
 
 
 @dataclass(frozen=True, eq=False)

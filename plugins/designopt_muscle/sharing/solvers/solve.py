@@ -12,8 +12,9 @@ from designopt_muscle.sharing.solvers.batch import Batch, Variables
 from designopt_muscle.sharing.solvers.blocks import blocks
 from designopt_muscle.sharing.solvers.dual import solve_dual
 from designopt_muscle.sharing.solvers.full import FullMatrices, is_full
-from designopt_muscle.sharing.solvers.interior import ConvexProblem, solve_interior
+from designopt_muscle.sharing.solvers.interior import solve_interior
 from designopt_muscle.sharing.solvers.pattern import EntryPattern, Matrices
+from designopt_muscle.sharing.statement.convex import ConvexProblem
 from designopt_muscle.sharing.statement.cost import Cost
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.statement.limits import AllLimits, LinearLimits

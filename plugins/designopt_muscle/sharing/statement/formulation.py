@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
-from designopt_muscle.sharing.solvers.interior import ConvexProblem
+from designopt_muscle.sharing.statement.convex import ConvexProblem
 from designopt_muscle.sharing.statement.cost import Cost
 from designopt_muscle.sharing.statement.criteria import Criterion, JointReaction, Power, Tracking
 from designopt_muscle.sharing.statement.limits import AllLimits

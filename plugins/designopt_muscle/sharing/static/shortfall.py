@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
-from designopt_muscle.sharing.solvers.interior import ConvexProblem, solve_interior
+from designopt_muscle.sharing.solvers.interior import solve_interior
+from designopt_muscle.sharing.statement.convex import ConvexProblem
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.statement.limits import AllLimits
 
