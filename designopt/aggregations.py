@@ -9,48 +9,47 @@ from __future__ import annotations
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.plugin import Quantity, aggregation
 
-Values = NDArray[np.float64]
 #: How many standard deviations are added to a mean, unless a study says it.
 TIMES = 1.0
 Times = Annotated[float, Quantity("", "standard deviations that are added", ge=0.0)]
 Level = Annotated[float, Quantity("", "share of scenarios that are better", ge=0.0, le=1.0)]
 
 
-def _nominal_weights(values: Values) -> Values:
+def _nominal_weights(values: Array) -> Array:
     weights = np.zeros_like(values)
     weights[:, 0] = 1.0
     return weights
 
 
-def _worst_weights(values: Values) -> Values:
+def _worst_weights(values: Array) -> Array:
     return _ordered(values, np.eye(1, values.shape[1])[0])
 
 
-def _mean_weights(values: Values) -> Values:
+def _mean_weights(values: Array) -> Array:
     return np.full_like(values, 1.0 / values.shape[1])
 
 
-def _quantile_weights(values: Values, *, level: Level = 0.9) -> Values:
+def _quantile_weights(values: Array, *, level: Level = 0.9) -> Array:
     place = (1.0 - level) * (values.shape[1] - 1)  # 0 is the worst
     return _ordered(values, np.maximum(0.0, 1.0 - np.abs(np.arange(values.shape[1]) - place)))
 
 
-def _cvar_weights(values: Values, *, level: Level = 0.9) -> Values:
+def _cvar_weights(values: Array, *, level: Level = 0.9) -> Array:
     return _ordered(values, _tail(values.shape[1], level))
 
 
-def _mean_plus_deviation_weights(values: Values, *, times: Times = TIMES) -> Values:
+def _mean_plus_deviation_weights(values: Array, *, times: Times = TIMES) -> Array:
     apart = values - values.mean(axis=1, keepdims=True)
     deviations = values.std(axis=1, keepdims=True)
     slopes = np.divide(apart, deviations, out=np.zeros_like(apart), where=deviations > 0.0)
     return np.asarray((1.0 + times * slopes) / values.shape[1])
 
 
-def _ordered(values: Values, weights: Values) -> Values:
+def _ordered(values: Array, weights: Array) -> Array:
     """`weights` (scenarios,) are for the worst scenario, the second worst, ...; here for each in its place."""
     placed = np.empty_like(values)
     np.put_along_axis(placed, np.argsort(-values, axis=1, kind="stable"), weights[None], axis=1)
@@ -58,31 +57,31 @@ def _ordered(values: Values, weights: Values) -> Values:
 
 
 @aggregation("nominal", version=1, weights=_nominal_weights)
-def nominal(values: Values) -> Values:
+def nominal(values: Array) -> Array:
     """The first scenario alone."""
     return values[:, 0]
 
 
 @aggregation("worst", version=1, weights=_worst_weights)
-def worst(values: Values) -> Values:
+def worst(values: Array) -> Array:
     """The worst scenario."""
     return np.asarray(values.max(axis=1))
 
 
 @aggregation("mean", version=1, weights=_mean_weights)
-def mean(values: Values) -> Values:
+def mean(values: Array) -> Array:
     """The average over scenarios."""
     return np.asarray(values.mean(axis=1))
 
 
 @aggregation("quantile", version=1, weights=_quantile_weights)
-def quantile(values: Values, *, level: Level = 0.9) -> Values:
+def quantile(values: Array, *, level: Level = 0.9) -> Array:
     """The value that a share `level` of the scenarios does not exceed (linear interpolation)."""
     return np.asarray(np.quantile(values, level, axis=1))
 
 
 @aggregation("cvar", version=1, weights=_cvar_weights)
-def cvar(values: Values, *, level: Level = 0.9) -> Values:
+def cvar(values: Array, *, level: Level = 0.9) -> Array:
     """Conditional value at risk: the average of the worst share ``1 - level`` of the scenarios.
 
     A scenario that lies partly in that share counts with its part, as in Rockafellar & Uryasev (2002), proposition 8,
@@ -92,7 +91,7 @@ def cvar(values: Values, *, level: Level = 0.9) -> Values:
 
 
 @aggregation("mean_plus_deviation", version=1, weights=_mean_plus_deviation_weights)
-def mean_plus_deviation(values: Values, *, times: Times = TIMES) -> Values:
+def mean_plus_deviation(values: Array, *, times: Times = TIMES) -> Array:
     """The average over scenarios and so many standard deviations more (of the scenarios as they are, divided by n).
 
     Where they are spread normally, a limit on it with ``times: 2`` is kept with a probability of 0.977.
@@ -100,7 +99,7 @@ def mean_plus_deviation(values: Values, *, times: Times = TIMES) -> Values:
     return np.asarray(values.mean(axis=1) + times * values.std(axis=1))
 
 
-def _tail(scenarios: int, level: float) -> Values:
+def _tail(scenarios: int, level: float) -> Array:
     """The part with which the worst, second worst, ... scenario counts in the tail."""
     share = max(1.0, round((1.0 - level) * scenarios, 9))  # in scenarios, without the noise of 1 - 0.9
     return np.asarray(np.clip(share - np.arange(scenarios), 0.0, 1.0) / share)

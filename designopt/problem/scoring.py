@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Mask, Matrix
 from designopt.problem.limit import unequal
 from designopt.problem.outcomes import Outcomes
 from designopt.problem.statement import Statement
@@ -19,9 +18,9 @@ def judge(
     problem: Statement,
     X: Matrix,
     figures: Mapping[str, Matrix],
-    failed: NDArray[np.bool_],
+    failed: Mask,
     relation_violation: Matrix | None = None,
-    refused: NDArray[np.bool_] | None = None,
+    refused: Mask | None = None,
 ) -> Outcomes:
     """Outcomes of designs `X` from raw `figures` (name -> (n, scenarios)).
 
@@ -53,7 +52,7 @@ def judge(
     return Outcomes(X, objectives, violation, lost, invalid, figures)
 
 
-def _lacks_too_many(problem: Statement, failed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _lacks_too_many(problem: Statement, failed: Mask) -> Mask:
     """Whether more scenarios have no result than are allowed (n,)."""
     if not problem.missing:
         return np.asarray(failed.any(axis=1))
@@ -66,7 +65,7 @@ def aggregate(
     figures: Mapping[str, Matrix],
     n: int,
     sign: float,
-    failed: NDArray[np.bool_] | None = None,
+    failed: Mask | None = None,
 ) -> Matrix:
     """An expression over the scenarios (n,), of which those that `failed` are left out as far as that is allowed;
     without `failed` they are those without a number."""
@@ -79,9 +78,7 @@ def aggregate(
     return sign * np.asarray(item.over.build()(sign * raw), dtype=float)
 
 
-def _known(
-    problem: Statement, item: Objective | StudyConstraint, raw: Matrix, sign: float, gaps: NDArray[np.bool_]
-) -> Matrix:
+def _known(problem: Statement, item: Objective | StudyConstraint, raw: Matrix, sign: float, gaps: Mask) -> Matrix:
     """`raw` (n, scenarios) over what is not in `gaps`; NaN where too many are, or the one that counts."""
     values = np.full(len(raw), np.nan)
     first_counts = item.over.plugin.name == "nominal"
@@ -101,9 +98,7 @@ def limited(problem: Statement, c: StudyConstraint, figures: Mapping[str, Matrix
         return aggregate(problem, c, figures, n, -1.0), aggregate(problem, c, figures, n, 1.0)
 
 
-def _violation(
-    problem: Statement, c: StudyConstraint, figures: Mapping[str, Matrix], n: int, failed: NDArray[np.bool_]
-) -> Matrix:
+def _violation(problem: Statement, c: StudyConstraint, figures: Mapping[str, Matrix], n: int, failed: Mask) -> Matrix:
     """How far a limit is passed, relative to the limit's size (absolute for a limit of 0); NaN if not known."""
     low, high = (aggregate(problem, c, figures, n, sign, failed) for sign in (-1.0, 1.0))
     total = np.zeros(n)

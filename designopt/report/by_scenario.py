@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Mask, Matrix
 from designopt.problem import unequal
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ def values(item: Objective | StudyConstraint, figures: Mapping[str, Matrix], sha
     return np.where(np.isfinite(found), found, np.nan)
 
 
-def holding(problem: Problem, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> dict[str, NDArray[np.bool_]]:
+def holding(problem: Problem, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> dict[str, Mask]:
     """By constraint, whether its limits hold in each scenario (n, s); an unknown value does not hold."""
     found = {}
     for c in problem.constraints:

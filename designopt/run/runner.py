@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Integers
 from designopt.interrupts import Kept
 from designopt.plugin import Plugin, load_file, refuse_while_loading
 from designopt.problem import Outcomes, Problem, StageEnded
@@ -317,7 +317,7 @@ def _note_end(dispatcher: Dispatcher, stage: Stage, reason: str | None) -> None:
 
 
 def _run_stages(study: StudyDefinition, dispatcher: Dispatcher, taken: Mapping[str, start_from.Taken]) -> None:
-    asked: dict[str, NDArray[np.int64]] = {}
+    asked: dict[str, Integers] = {}
     for number, stage in enumerate(study.stages, 1):
         logger.info("stage '%s' begins: %s", stage.name, stage.solver.plugin.name)
         run = StageRun(stage, number, len(study.stages), dispatcher)
@@ -347,7 +347,7 @@ def _evaluated(run: StageRun, taken: start_from.Taken) -> Outcomes:
     return outcomes.take(~outcomes.failed)
 
 
-def _start(ledger: Ledger, stage: Stage, asked: Mapping[str, NDArray[np.int64]]) -> Outcomes:
+def _start(ledger: Ledger, stage: Stage, asked: Mapping[str, Integers]) -> Outcomes:
     """Outcomes of the designs that the stage starts from; none when it starts from nothing."""
     origin = stage.start_from
     rows = asked[origin.stage] if origin and origin.stage else np.empty(0, np.int64)
@@ -355,7 +355,7 @@ def _start(ledger: Ledger, stage: Stage, asked: Mapping[str, NDArray[np.int64]])
     return start_from.select(outcomes, origin) if origin else outcomes
 
 
-def _outcomes(ledger: Ledger, designs: NDArray[np.int64]) -> Outcomes:
+def _outcomes(ledger: Ledger, designs: Integers) -> Outcomes:
     """What is known of designs by number; those that were never evaluated count as failed."""
     X = ledger.designs[designs]
     relation_violation = ledger.violation[designs]

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Integers, Mask, Matrix
 from designopt.problem import Outcomes, Problem, SolvedPrograms, StageEnded
 from designopt.run.budget import StageBudget
 from designopt.run.evaluations.ahead import Ahead
@@ -147,7 +146,7 @@ class StageRun:
             raise ValueError(f"designs have {len(self.problem.space.free)} values, not {X.shape[1]}")
         return self.problem.space.impute(X)
 
-    def _evaluate(self, X: Matrix, relation_violation: Matrix, slots: NDArray[np.int64]) -> Outcomes:
+    def _evaluate(self, X: Matrix, relation_violation: Matrix, slots: Integers) -> Outcomes:
         """Outcomes of a batch within the budget; fills `slots`."""
         if self._ending is not None and self.asked + len(X) > self._ending.told:
             self.told = self._ending.told
@@ -231,7 +230,7 @@ class StageRun:
 
     # ----------------------------------------------------------------------------------------------- progress
 
-    def designs(self) -> NDArray[np.int64]:
+    def designs(self) -> Integers:
         """Numbers of the distinct designs that the stage asked for, in ask order."""
         return self.points.designs()
 
@@ -285,7 +284,7 @@ class StageRun:
 class _Batch:
     """A pending batch: registers its rows block by block, and follows how many of them are done."""
 
-    def __init__(self, run: StageRun, X: Matrix, relation_violation: Matrix, slots: NDArray[np.int64]) -> None:
+    def __init__(self, run: StageRun, X: Matrix, relation_violation: Matrix, slots: Integers) -> None:
         self._run = run
         self._X, self._violation, self._slots = X, relation_violation, slots
         self._registered = 0
@@ -302,7 +301,7 @@ class _Batch:
             self._registered = min(begin + BLOCK, len(self._X))
             yield work
 
-    def _done(self) -> NDArray[np.bool_]:
+    def _done(self) -> Mask:
         """Which of the registered rows that are not ready yet are complete."""
         slots = self._slots[self._ready : self._registered]
         status = self._run.ledger.status

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt import decision
-from designopt.arrays import Matrix
+from designopt.arrays import Integers, Mask, Matrix
 from designopt.lazy import moocore
 from designopt.problem import Outcomes, Problem
 from designopt.space import Space, shown_value
@@ -71,7 +70,7 @@ def select(outcomes: Outcomes, start: StartFrom) -> Outcomes:
     return outcomes.take(front)
 
 
-def _order(outcomes: Outcomes) -> NDArray[np.int64]:
+def _order(outcomes: Outcomes) -> Integers:
     """Rows from the best to the worst."""
     F = outcomes.objectives
     if F.shape[1] == 1:
@@ -178,7 +177,7 @@ def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
     active = theirs.active(X)
     translated = np.zeros((len(X), len(ours.free)))
     inside = np.ones(len(X), bool)
-    inactive: dict[str, NDArray[np.bool_]] = {}
+    inactive: dict[str, Mask] = {}
     for p in ours.parameters:
         there = source.get(p.name)
         if there is None:  # fixed here, and unknown there

@@ -18,9 +18,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Indices, Matrix, Vector
+from designopt.arrays import Indices, Mask, Matrix, Vector
 from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
@@ -43,8 +42,8 @@ class ActiveSet:
     `weak_variables` and `weak_rows` are touched with a multiplier that is next to zero.
     """
 
-    free: NDArray[np.bool_]
-    rows: NDArray[np.bool_]
+    free: Mask
+    rows: Mask
     weak_variables: Indices
     weak_rows: Indices
 
@@ -74,9 +73,7 @@ def active_set(made: Transcription, given: ProgramBounds, iterate: Iterate, rows
     )
 
 
-def _active(
-    values: Vector, multipliers: Vector, low: Vector, high: Vector
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _active(values: Vector, multipliers: Vector, low: Vector, high: Vector) -> tuple[Mask, Mask]:
     """Where `values` (n,) are held by a limit: the multiplier is larger than the distance; and where that is in
     question."""
     with np.errstate(invalid="ignore"):

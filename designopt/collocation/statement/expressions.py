@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.lazy import casadi as ca
 
 #: An expression is quoted up to this length.
@@ -51,7 +51,7 @@ def quoted(node: Any) -> str:
     return text if len(text) <= QUOTED and "@" not in text else ""
 
 
-def first_invalid(expression: Any, arguments: Sequence[Any], numbers: Sequence[NDArray[np.float64]]) -> str:
+def first_invalid(expression: Any, arguments: Sequence[Any], numbers: Sequence[Array]) -> str:
     """Which operation of a scalar `expression` of symbols `arguments` gives the first number that is not finite.
 
     With its operands, as text: "log(x - 2): log of -0.5"; empty if all are finite.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Vector
 from designopt.collocation.statement.checks import check_known
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
@@ -51,7 +50,7 @@ def scales(
 
 
 def _set(
-    scale: Vector, shift: Vector, where: NDArray[np.int64], low: float, high: float, guess: Vector, given: float | None
+    scale: Vector, shift: Vector, where: Integers, low: float, high: float, guess: Vector, given: float | None
 ) -> None:
     if given is not None:
         scale[where] = given

@@ -15,7 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from designopt.arrays import Array, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,14 +30,14 @@ class RosenbrockMethod:
     order: int
     dense_order: int
     gamma: float
-    alpha: NDArray[np.float64]
-    gamma_sum: NDArray[np.float64]
-    a: NDArray[np.float64]
-    c: NDArray[np.float64]
-    m: NDArray[np.float64]
-    e: NDArray[np.float64]
-    d2: NDArray[np.float64]
-    d3: NDArray[np.float64]
+    alpha: Array
+    gamma_sum: Array
+    a: Array
+    c: Array
+    m: Array
+    e: Array
+    d2: Array
+    d3: Array
 
     @property
     def stages(self) -> int:
@@ -44,7 +45,7 @@ class RosenbrockMethod:
         return len(self.m)
 
     @property
-    def new_f(self) -> NDArray[np.int64]:
+    def new_f(self) -> Integers:
         """(s,) 1 where a stage evaluates f at a place of its own, 0 where it takes the value of the stage before."""
         same = [
             i > 0 and self.alpha[i] == self.alpha[i - 1] and (self.a[i] == self.a[i - 1]).all()
@@ -53,7 +54,7 @@ class RosenbrockMethod:
         return np.array([0 if s else 1 for s in same], dtype=np.int64)
 
 
-def _lower(*rows: tuple[float, ...]) -> NDArray[np.float64]:
+def _lower(*rows: tuple[float, ...]) -> Array:
     """Strictly lower triangular (s, s) matrix from its rows below the first."""
     matrix = np.zeros((len(rows) + 1, len(rows) + 1))
     for i, row in enumerate(rows, 1):
@@ -61,7 +62,7 @@ def _lower(*rows: tuple[float, ...]) -> NDArray[np.float64]:
     return matrix
 
 
-def _zeros(*values: float, stages: int) -> NDArray[np.float64]:
+def _zeros(*values: float, stages: int) -> Array:
     """`values`, then zeros up to `stages`."""
     return np.array(values + (0.0,) * (stages - len(values)))
 

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-import numpy as np
-from numpy.typing import NDArray
-
+from designopt.arrays import Array
 from designopt.dynamics.variable import Variable
 
 
@@ -44,15 +42,15 @@ class Trajectory:
 
     status: SimulationStatus
     message: str
-    t: NDArray[np.float64]
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
+    t: Array
+    x: Array
+    y: Array
     steps: int
     rejected: int
     evaluations: int
     last_step: float
     guard: str | None = None
-    transition: NDArray[np.float64] | None = None
+    transition: Array | None = None
     states: tuple[Variable, ...] = ()
     outputs: tuple[Variable, ...] = ()
 
@@ -66,7 +64,7 @@ class Trajectory:
         """By the names of states and outputs."""
         return {v.name: v.unit for v in (*self.states, *self.outputs)}
 
-    def __getitem__(self, name: str) -> NDArray[np.float64]:
+    def __getitem__(self, name: str) -> Array:
         for table, values in ((self.states, self.x), (self.outputs, self.y)):
             for i, variable in enumerate(table):
                 if variable.name == name:
@@ -74,9 +72,7 @@ class Trajectory:
         raise KeyError(f"there is no state and no output '{name}'; there are {', '.join(self.names)}")
 
 
-def describe(
-    status: SimulationStatus, names: Sequence[str], t: float, x: NDArray[np.float64], guard: str | None
-) -> str:
+def describe(status: SimulationStatus, names: Sequence[str], t: float, x: Array, guard: str | None) -> str:
     """The message of a trajectory that ended with `status` at time `t` in the state `x`."""
     if status is SimulationStatus.DONE:
         return str(status.value)

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Integers, Matrix
 from designopt.problem import Outcomes, Problem
 from designopt.run.budget import StageBudget
 from designopt.run.evaluations.dispatch import Dispatcher
@@ -71,7 +70,7 @@ class Ahead:
         self._tells = run.dispatcher.journal.tells(run.points.number)
         #: Asked for and not yet sent, for want of budget: what is refused of those pending gives some back.
         self._held: deque[Matrix] = deque()
-        self._out: dict[int, tuple[Matrix, Matrix, NDArray[np.int64]]] = {}
+        self._out: dict[int, tuple[Matrix, Matrix, Integers]] = {}
         self._generation: list[Outcomes] = []
         self._over = False
         self.ended = False

@@ -6,9 +6,8 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Integers, Matrix
 from designopt.problem import Outcomes
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import PENDING
@@ -36,7 +35,7 @@ class CheapBatch:
         for i in valid:
             self._slots[i] = [ledger.slot_of[key] for key in keys[i]]
         todo = [key for key in reversed(places) if ledger.status[ledger.slot_of[key]] == PENDING]
-        rows: NDArray[np.int64] = np.array([places[key][0] for key in todo], np.int64)
+        rows: Integers = np.array([places[key][0] for key in todo], np.int64)
         self.waiting = len(todo)
         self._whole = Work(
             slots=np.array([ledger.slot_of[key] for key in todo], np.int64),

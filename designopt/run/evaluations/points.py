@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Integers, Matrix
 from designopt.run.evaluations.ledger import PENDING, Ledger
 from designopt.run.evaluations.work import Work
 from designopt.store.errors import ReplayError
@@ -32,10 +31,10 @@ class StagePoints:
         self.missing: frozenset[int] = frozenset()
         #: How many points the stage has by now.
         self.count = 0
-        self._designs: list[NDArray[np.int64]] = []
+        self._designs: list[Integers] = []
         self._sent: set[int] = set()
 
-    def register(self, X: Matrix, relation_violation: Matrix, first: int, slots: NDArray[np.int64], old: int) -> Work:
+    def register(self, X: Matrix, relation_violation: Matrix, first: int, slots: Integers, old: int) -> Work:
         """StagePoints, designs and slots for rows `X`, `first` being the ask index of the first of them.
 
         Fills `slots` and returns the work that is new. Slots below `old` were there before: those of them without a
@@ -80,7 +79,7 @@ class StagePoints:
         relation_violation: Matrix,
         keys: list[list[bytes]],
         ids: list[int],
-        slots: NDArray[np.int64],
+        slots: Integers,
         old: int,
     ) -> Work:
         ledger = self._ledger
@@ -142,7 +141,7 @@ class StagePoints:
         changes = [f"{name} {now.get(name, 'is absent')}, journal written with {old}" for name, old in other.items()]
         return "; ".join(changes) or "the packages have the versions of the journal"
 
-    def take_recorded(self, first: int, end: int) -> NDArray[np.int64]:
+    def take_recorded(self, first: int, end: int) -> Integers:
         """Take the points from `first` to `end` as the journal holds them; their designs."""
         designs = self.recorded[first:end]
         if len(designs) < end - first or (designs < 0).any():
@@ -155,7 +154,7 @@ class StagePoints:
         self.count += len(designs)
         return designs
 
-    def designs(self) -> NDArray[np.int64]:
+    def designs(self) -> Integers:
         """Numbers of the distinct designs that the stage asked for, in ask order, but for those that were missing."""
         if not self._designs:
             return np.empty(0, np.int64)

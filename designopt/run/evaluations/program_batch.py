@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Integers, Mask, Matrix
 from designopt.problem import STATUSES, Problem, SolvedPrograms
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
@@ -65,7 +64,7 @@ class ProgramBatch:
         )
         self._chains = [chains[i] for i in rows]
 
-    def _lost(self) -> NDArray[np.bool_]:
+    def _lost(self) -> Mask:
         """Which of the known programs have lost the file with their solution, or it is damaged: their chains are solved
         again."""
         known = self._dispatcher.ledger.status[self.slots] != PENDING
@@ -103,7 +102,7 @@ class ProgramBatch:
         return SolvedPrograms(status == CODE["ok"], figures, tuple(reasons))
 
 
-def numbers_of(dispatcher: Dispatcher, X: Matrix, keys: Sequence[bytes]) -> NDArray[np.int64]:
+def numbers_of(dispatcher: Dispatcher, X: Matrix, keys: Sequence[bytes]) -> Integers:
     """Numbers of designs that are no points of a stage; new ones are recorded. `keys` (n,) are those of programs that
     begin at them, or of other evaluations."""
     ledger: Ledger = dispatcher.ledger

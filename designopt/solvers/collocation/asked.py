@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Integers, Mask, Matrix
 from designopt.collocation.statement.added.margins import OF_COST
 from designopt.problem import Outcomes, Problem, SolvedPrograms
 from designopt.solvers.collocation.controls import AS_STATED, Controls
@@ -24,13 +23,13 @@ class AskedPrograms:
     that they belong to, and whether they verify another one."""
 
     X: Matrix
-    chains: NDArray[np.int64]
-    seeds: NDArray[np.int64]
-    owners: NDArray[np.int64]
-    cold: NDArray[np.bool_]
+    chains: Integers
+    seeds: Integers
+    owners: Integers
+    cold: Mask
 
 
-def best(problem: Problem, asked: AskedPrograms, done: SolvedPrograms, points: int) -> NDArray[np.int64]:
+def best(problem: Problem, asked: AskedPrograms, done: SolvedPrograms, points: int) -> Integers:
     """For each point the row of its best program, the first of equals; -1 where none was solved."""
     sign = problem.objectives[0].sign
     values = sign * done.figures.get("program(objective)", np.full(len(done), np.nan))

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Integers, Matrix
 
 #: Distances and norms below this count as this: they are divided by.
 SMALL = 1e-8
@@ -46,7 +45,7 @@ def survival() -> Any:
     return GeometrySurvival()
 
 
-def scores(F: Matrix, rank: NDArray[np.int64], fronts: int) -> Matrix:
+def scores(F: Matrix, rank: Integers, fronts: int) -> Matrix:
     """How much each of the designs `F` (n, m) deserves to survive among those of its front; larger is better.
 
     The first front is scored by nearness to the ideal point and distance from each other (`front_scores`), the others
@@ -92,7 +91,7 @@ def front_scores(F: Matrix, ideal: Matrix) -> tuple[Matrix, float, Matrix]:
     return score, p, span
 
 
-def _corners(F: Matrix) -> NDArray[np.int64]:
+def _corners(F: Matrix) -> Integers:
     """The designs nearest to each of the axes."""
     n, m = F.shape
     if n <= m:
@@ -111,7 +110,7 @@ def _from_line(F: Matrix, direction: Matrix) -> Matrix:
     return np.asarray(np.sum((F - along[:, None] * direction) ** 2, axis=1))
 
 
-def _span(F: Matrix, extreme: NDArray[np.int64]) -> Matrix:
+def _span(F: Matrix, extreme: Integers) -> Matrix:
     """Where the plane through the extreme designs cuts the axes; the largest values where it does not."""
     span = F.max(axis=0)
     try:
@@ -123,7 +122,7 @@ def _span(F: Matrix, extreme: NDArray[np.int64]) -> Matrix:
     return np.where(span == 0.0, 1.0, span)
 
 
-def _exponent(F: Matrix, extreme: NDArray[np.int64]) -> float:
+def _exponent(F: Matrix, extreme: Integers) -> float:
     """p of the norm in which the design in the middle of the front is as far from the ideal point as the corners."""
     distance = _from_line(F, np.ones(F.shape[1]))
     distance[extreme] = np.inf

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Mask, Matrix
 from designopt.problem import Evaluate, Outcomes, Problem
 
 #: Merits from here on are of designs that are not feasible.
@@ -135,7 +134,7 @@ class EvaluatedPoints:
         return slopes
 
 
-def _complete(problem: Problem, start: Outcomes) -> NDArray[np.bool_]:
+def _complete(problem: Problem, start: Outcomes) -> Mask:
     """Which outcomes (n,) hold derivatives, where there should be some, or cannot have any."""
     known = np.array(start.failed | (not problem.gradients))
     for name, values in start.figures.items():

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Integers, Mask, Matrix
 from designopt.problem import Outcomes, Problem, unequal
 from designopt.space import Space
 from designopt.study.study import StudyConstraint
@@ -17,7 +16,7 @@ from designopt.study.study import StudyConstraint
 NEAR = 0.01
 
 Side = Literal["min", "max", "equals"]
-Rows = NDArray[np.int64]
+Rows = Integers
 
 
 class Attained(NamedTuple):
@@ -46,15 +45,15 @@ class LimitActivity(NamedTuple):
     limit: float
     values: Matrix
     margin: Matrix
-    active: NDArray[np.bool_]
+    active: Mask
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Mask:
         """The designs (n,) of which it is known whether they keep the limit."""
         return np.isfinite(self.margin)
 
     @property
-    def broken(self) -> NDArray[np.bool_]:
+    def broken(self) -> Mask:
         """The designs (n,) that break it."""
         return np.asarray(self.known & (self.margin < 0.0))
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt import decision
+from designopt.arrays import Integers
 from designopt.problem import Outcomes, Problem
 from designopt.store.views.tolerated import ENOUGH, Tolerated
 from designopt.study.study import Choice, StudyDefinition
@@ -32,7 +32,7 @@ class Choices:
     read_tolerated: Callable[[], Tolerated | None]
 
     @cached_property
-    def front(self) -> NDArray[np.int64]:
+    def front(self) -> Integers:
         """Rows of the feasible designs that no other one dominates, sorted by the first objective."""
         rows = np.flatnonzero(self.outcomes.feasible)
         if not len(rows) or not self.problem.objectives:

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Integers, Mask, Matrix
 from designopt.problem import EQUAL, Outcomes, Problem
 from designopt.store.journal import recorded
 from designopt.store.journal.reader import JournalReader
@@ -34,10 +33,10 @@ class Tolerated:
     varies.
     """
 
-    rows: NDArray[np.int64]
+    rows: Integers
     names: tuple[str, ...]
-    known: NDArray[np.bool_]
-    feasible: NDArray[np.bool_]
+    known: Mask
+    feasible: Mask
     objectives: Matrix
     effects: Matrix
 
@@ -109,7 +108,7 @@ def read_neighbours(
     tolerances: Tolerances,
     seed: int,
     X: Matrix,
-    numbers: NDArray[np.int64],
+    numbers: Integers,
 ) -> Tolerated | None:
     """What the journal of `problem` holds of neighbours of the designs `X` (n, d), which have `numbers` there, scored
     with `scored_with`; None while it holds nothing."""
@@ -140,8 +139,8 @@ def read_neighbours(
 
 
 def _scored(
-    journal: JournalReader, problem: Problem, scored_with: Problem, N: Matrix, wanted: NDArray[np.bool_]
-) -> tuple[Outcomes, NDArray[np.bool_]]:
+    journal: JournalReader, problem: Problem, scored_with: Problem, N: Matrix, wanted: Mask
+) -> tuple[Outcomes, Mask]:
     """The outcomes of the neighbours `N` (n, d), and which of those `wanted` are complete on record."""
     shape = (len(N), len(problem.scenarios))
     found: list[tuple[str, str | None]] = []

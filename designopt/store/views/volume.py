@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
 from designopt import decision
-from designopt.arrays import Matrix
+from designopt.arrays import Integers, Matrix
 from designopt.problem import Outcomes, Problem
 from designopt.study.study import StudyDefinition
 
@@ -41,7 +40,7 @@ def reference(problem: Problem, given: Mapping[str, float], front: Matrix) -> Ma
     return np.asarray(np.where(np.isnan(wanted), derived, signs * wanted))
 
 
-def history(outcomes: Outcomes, reference: Matrix | None) -> tuple[NDArray[np.int64], Matrix]:
+def history(outcomes: Outcomes, reference: Matrix | None) -> tuple[Integers, Matrix]:
     """Numbers of designs along the run, and the hypervolume of what had been found by then."""
     if reference is None or not len(outcomes):
         return np.empty(0, np.int64), np.empty(0)

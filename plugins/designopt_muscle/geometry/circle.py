@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Mask, Vector
 from designopt_muscle.geometry.touch import Touch
 
 
@@ -56,7 +55,7 @@ def around_sphere(a: Vector, b: Vector, radius: float, quadrant: str) -> Touch:
 
 @dataclass(frozen=True, eq=False)
 class _Circle:
-    engaged: NDArray[np.bool_]
+    engaged: Mask
     first: Vector
     last: Vector
     angle: Vector

@@ -8,9 +8,8 @@ goes through the other end of the path (Newton's method, all frames at once).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Mask, Vector
 from designopt_muscle.geometry.circle import around_sphere
 from designopt_muscle.geometry.kinematics import cross
 from designopt_muscle.geometry.touch import Touch
@@ -48,9 +47,7 @@ def around_ellipsoid(a: Vector, b: Vector, axes: Vector, quadrant: str) -> Touch
     return Touch(found, first, last, arc)
 
 
-def _shot(
-    a: Vector, b: Vector, axes: Vector, guess: Vector, length: Vector
-) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+def _shot(a: Vector, b: Vector, axes: Vector, guess: Vector, length: Vector) -> tuple[Vector, Vector, Mask]:
     """The angle on the silhouette and the length (n,) of the geodesic from there that leads to `b`, and whether they
     are found; from the points `guess` (n, 3) of the scaled sphere and a `length`."""
     angle, length = _Silhouette(a / axes).angle(guess), np.array(length)

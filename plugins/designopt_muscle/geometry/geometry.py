@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Vector
 from designopt_muscle.geometry.kinematics import Kinematics, cross, kinematics, turned
 from designopt_muscle.geometry.paths import WrappedPath, wrapped_paths
 from designopt_muscle.osim.model import OsimModel
@@ -25,7 +24,7 @@ class MuscleGeometry:
     muscles: tuple[str, ...]
     lengths: Vector
     arms: Vector
-    wrapped: NDArray[np.int64]
+    wrapped: Integers
 
     def speeds(self, rates: Vector) -> Vector:
         """(n, k) m/s at which muscles lengthen with the `rates` (n, m) of the coordinates."""

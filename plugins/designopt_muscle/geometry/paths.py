@@ -6,9 +6,8 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.geometry.circle import around_cylinder, around_sphere
 from designopt_muscle.geometry.ellipsoid import around_ellipsoid
 from designopt_muscle.geometry.kinematics import Kinematics, turned
@@ -16,7 +15,7 @@ from designopt_muscle.geometry.torus import around_torus
 from designopt_muscle.geometry.touch import Touch
 from designopt_muscle.osim.model import OsimMuscle, PathPoint, WrapObject
 
-Frames = NDArray[np.int64]
+Frames = Integers
 
 #: Rounds in which several surfaces of one path find their places.
 _ROUNDS = 10
@@ -61,7 +60,7 @@ def wrapped_paths(muscle: OsimMuscle, surfaces: dict[str, WrapObject], motion: K
     return found
 
 
-def _groups(present: NDArray[np.bool_]) -> list[tuple[tuple[bool, ...], Frames]]:
+def _groups(present: Mask) -> list[tuple[tuple[bool, ...], Frames]]:
     """Frames with the same row, in the order of their first ones."""
     patterns: dict[tuple[bool, ...], list[int]] = {}
     if (present == present[0]).all():
@@ -79,7 +78,7 @@ def _placed(point: PathPoint, motion: Kinematics) -> Vector:
     return motion.place(point.body, np.asarray(sum(parts)))
 
 
-def _present(point: PathPoint, motion: Kinematics, n: int) -> NDArray[np.bool_]:
+def _present(point: PathPoint, motion: Kinematics, n: int) -> Mask:
     """(n,) both ends of the range belong to it, but for rounding."""
     if not point.condition:
         return np.ones(n, dtype=np.bool_)

@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Mask, Vector
 from designopt_muscle.geometry.circle import around_cylinder
 from designopt_muscle.geometry.kinematics import cross
 from designopt_muscle.geometry.touch import Touch
@@ -137,9 +136,7 @@ def _closest(a: Vector, b: Vector, ring: float, quadrant: str) -> Vector:
     return np.column_stack([x[:, 0] / out, x[:, 1] / out, np.zeros(len(a))])
 
 
-def _shot(
-    torus: _Torus, a: Vector, b: Vector, first: Vector, arc: Vector
-) -> tuple[Vector, Vector, Vector, NDArray[np.bool_]]:
+def _shot(torus: _Torus, a: Vector, b: Vector, first: Vector, arc: Vector) -> tuple[Vector, Vector, Vector, Mask]:
     """First and last point on the tube, length of the geodesic between them, and whether they are found."""
     unknown = np.column_stack([*torus.angles(first), arc / torus.tube])
     settled = np.zeros(len(a), dtype=np.bool_)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from designopt.arrays import Vector
+from designopt.arrays import Mask, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +12,7 @@ class Touch:
     """Of n paths: whether one touches the surface, `engaged` (n,), its `first` and `last` point on it (n, 3), and the
     length of the `arc` between them (n,)."""
 
-    engaged: NDArray[np.bool_]
+    engaged: Mask
     first: Vector
     last: Vector
     arc: Vector

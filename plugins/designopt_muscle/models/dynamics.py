@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from designopt_mechanics.tree_rows import TreeRows
 from designopt_recordings.table import TimeTable
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Vector
 from designopt.plugin import InputFile
 from designopt_muscle.geometry.kinematics import Kinematics
 from designopt_muscle.geometry.loads import external_loads
@@ -61,7 +60,7 @@ class Dynamics:
         found = self.rows.joint_forces(self.z, self.dz, self.ddz, self.loads)
         return {child: found[joint_frame(child)][:, :3] for child in children}
 
-    def take(self, frames: NDArray[np.int64]) -> Dynamics:
+    def take(self, frames: Integers) -> Dynamics:
         """Some of the frames."""
         loads = {body: load[frames] for body, load in self.loads.items()}
         return Dynamics(self.rows, self.z[frames], self.dz[frames], self.ddz[frames], loads)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.report.colours import category
 from designopt.report.designs import Arrays
 
@@ -15,7 +15,7 @@ from designopt.report.designs import Arrays
 NAMED = 8
 
 
-def signals_of(arrays: Arrays) -> NDArray[np.float64]:
+def signals_of(arrays: Arrays) -> Array:
     """(n, k) measured activity, NaN where there is none."""
     if "signals" in arrays:
         return np.asarray(arrays["signals"], dtype=float)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Mask, Vector
 
 
 def _empty() -> Vector:
@@ -66,7 +65,7 @@ class Muscles:
         return np.array(np.broadcast_to(value, shape))
 
     @property
-    def usable(self) -> NDArray[np.bool_]:
+    def usable(self) -> Mask:
         """(n,) whether all numbers of a frame are finite."""
         return np.asarray(
             np.isfinite(self.strength).all(axis=1)

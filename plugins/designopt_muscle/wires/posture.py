@@ -18,9 +18,8 @@ from designopt_mechanics.anatomy.laws import Muscle
 from designopt_mechanics.dynamics.recursion import efforts, inverse_dynamics
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import lengths, pulls
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Mask, Vector
 from designopt.dynamics.rows import Rows
 from designopt.lazy import casadi as ca
 
@@ -35,7 +34,7 @@ class Posture:
     all wires on the joints and their `slopes` (n, m, k) by the muscle tensions; `tensions` (n, w) N of all wires."""
 
     pose: Vector
-    found: NDArray[np.bool_]
+    found: Mask
     moments: Vector
     slopes: Vector
     tensions: Vector
@@ -73,7 +72,7 @@ class WireRows:
 
     # ---------------------------------------------------------------------------------------------------- functions
 
-    def _minimised(self, q: Vector, pull: Vector, x: Vector) -> tuple[Vector, NDArray[np.bool_]]:
+    def _minimised(self, q: Vector, pull: Vector, x: Vector) -> tuple[Vector, Mask]:
         """Newton's method with backtracking on the potential; frames that are done leave."""
         n, c = x.shape
         if not c:

@@ -11,9 +11,8 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_mechanics.scene import drawing
 from designopt_mechanics.tree import GROUND, Point
 from designopt_mechanics.tree_rows import TreeRows
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Mask, Vector
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.criteria import Reserves
 from designopt_muscle.sharing.statement.formulation import Terms
@@ -110,9 +109,7 @@ def _muscles(anatomy: Anatomy, frames: int, strength: float) -> Muscles:
     return Muscles(tuple(laws), np.tile(most, (frames, 1)), lower=tone / most, isometric=most)
 
 
-def _balance(
-    anatomy: Anatomy, time: Vector, needed: Vector, posture: Posture, s: Vector, good: NDArray[np.bool_]
-) -> MomentBalance:
+def _balance(anatomy: Anatomy, time: Vector, needed: Vector, posture: Posture, s: Vector, good: Mask) -> MomentBalance:
     """What the muscles have to do when the moments of all wires are linear about the tensions `s`."""
     units = {c.name: "N m" if c.unit == "rad" else "N" for c in anatomy.tree.coordinates}
     return MomentBalance(

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Mask, Vector
 from designopt_regulator.controllers.nested import leaves, like
 from designopt_regulator.controllers.pid import Law, Limits, Memory
 from designopt_regulator.controllers.predictor import ModelMemory, Predictor
@@ -82,6 +81,6 @@ class Working:
         u, self._kept = self._structure.sample(np, self._kept, r, y.copy(), inner_y)
         return np.asarray(u)
 
-    def reset(self, rows: NDArray[np.bool_]) -> None:
+    def reset(self, rows: Mask) -> None:
         """Put these rows to rest."""
         self._kept = like(self._kept, (np.where(rows, 0.0, kept) for kept in leaves(self._kept)))

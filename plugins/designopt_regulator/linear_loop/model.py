@@ -13,8 +13,8 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.plugin import Diverged, InvalidDesign, InvalidSetting, Quantity, model
 from designopt_regulator.controllers.pid import PID, UNUSUAL, Kind, Limits, RunningPID, pid, unusual, unusual_ends
 from designopt_regulator.controllers.sections import SECTIONS
@@ -395,7 +395,7 @@ def _of_structure(loop: StructuredLoop, name: StructureName) -> dict[str, float]
     return figures
 
 
-def _figures(linear: LoopMeasures, row: int, peaks: Sequence[float] | NDArray[np.float64]) -> dict[str, float]:
+def _figures(linear: LoopMeasures, row: int, peaks: Sequence[float] | Array) -> dict[str, float]:
     return {
         **{name: float(getattr(linear, name)[row]) for name in _SAMPLED_MEASURES},
         "stable": float(linear.stable[row]),

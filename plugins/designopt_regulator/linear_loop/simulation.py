@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Mask, Vector
 from designopt_regulator.plants.linear import Plant, sampled
 
 _BOUND = 1e6  # of the output, in steps of the set-point
@@ -36,7 +35,7 @@ class Regulator(Protocol):
     @property
     def setpoint(self) -> Vector: ...
     def sample(self, r: Vector, y: Vector, inner_y: Vector | None = None) -> Vector: ...
-    def reset(self, rows: NDArray[np.bool_]) -> None: ...
+    def reset(self, rows: Mask) -> None: ...
 
 
 class _Motion:
@@ -62,7 +61,7 @@ class _Motion:
         before = np.where(self.share > 0.0, old, new)
         return (self._plant.C[:, None, :] @ self._x[:, :, None])[:, 0, 0], D * before, D * new
 
-    def reset(self, rows: NDArray[np.bool_]) -> None:
+    def reset(self, rows: Mask) -> None:
         self._x[rows] = 0.0
 
 
@@ -71,7 +70,7 @@ class SampledRuns:
     """`figures` by name (n,), rows that `failed` (n,), and `trace` (n, samples) by name, if asked for."""
 
     figures: dict[str, Vector]
-    failed: NDArray[np.bool_]
+    failed: Mask
     trace: dict[str, Vector]
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Array, Integers, Mask
 from designopt_wholebody.subject import Subject
 
 
@@ -22,9 +21,9 @@ class Contacts:
     bodies: tuple[str, ...]
     local: Array
     target: Array
-    active: NDArray[np.bool_]
+    active: Mask
 
-    def taken(self, frames: NDArray[np.int64] | slice) -> Contacts:
+    def taken(self, frames: Integers | slice) -> Contacts:
         """The contacts of some of the frames."""
         return Contacts(self.bodies, self.local[frames], self.target[frames], self.active[frames])
 

@@ -11,9 +11,8 @@ import time
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Array, Integers, Mask
 from designopt_wholebody.consistency.blocks import Blocks
 from designopt_wholebody.consistency.contacts import Contacts, open_rows
 from designopt_wholebody.consistency.relaxation import NEAR, relaxation
@@ -70,7 +69,7 @@ class MultiplierSearch:
             self.seconds[active] += (time.thread_time() - began) / len(active)
 
     @property
-    def mirrored(self) -> NDArray[np.bool_]:
+    def mirrored(self) -> Mask:
         """(f,) frames in which a body came out left-handed."""
         wrong = np.zeros(len(self.q), dtype=bool)
         for body in self.blocks.subject.bodies.values():
@@ -125,7 +124,7 @@ class MultiplierSearch:
         both = rows[0].swapaxes(-1, -2) @ rigid[..., None] + rows[1].swapaxes(-1, -2) @ slots
         return self.blocks.vector_of(both[..., 0])
 
-    def _search_line(self, active: Integers, step: Array, length: Array, near: NDArray[np.bool_]) -> None:
+    def _search_line(self, active: Integers, step: Array, length: Array, near: Mask) -> None:
         """Halve steps that are not `near` the end until ½ |q - q*|²_W + ν |φ|₁ falls; ν exceeds all multipliers."""
         self.last[active], self.lengths[active] = step, length
         self.steps[active] = np.linalg.norm(step, axis=1)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Array, Integers, Mask
 from designopt_wholebody.consistency.stacked import cross, product, turned
 from designopt_wholebody.subject import Subject
 
@@ -53,7 +52,7 @@ class Poses:
     triples: Array
 
     @classmethod
-    def near(cls, shapes: Shapes, measured: Array, origin: Array) -> tuple[Poses, NDArray[np.bool_]]:
+    def near(cls, shapes: Shapes, measured: Array, origin: Array) -> tuple[Poses, Mask]:
         """Poses near `measured` triples (b, 4, 3, f), less `origin`, and (f,) where axes of a body are left-handed.
 
         Axes are made perpendicular one after the other: this is where a search begins, not a fit.

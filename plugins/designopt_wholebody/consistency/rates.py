@@ -7,9 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Array, Integers, Mask
 from designopt_wholebody.consistency.blocks import Blocks, Factored
 from designopt_wholebody.consistency.projection import RecursiveProjection
 from designopt_wholebody.consistency.recursion import Recursion
@@ -34,10 +33,10 @@ class Motion:
     q: Array
     qdot: Array
     qddot: Array
-    one_sided: NDArray[np.bool_]
+    one_sided: Mask
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Mask:
         """(f,) frames with position, velocity and acceleration."""
         return np.asarray(np.isfinite(self.q).all(1) & np.isfinite(self.qdot).all(1) & np.isfinite(self.qddot).all(1))
 
@@ -100,7 +99,7 @@ class Projection:
         return np.asarray(now)
 
 
-def _chunks(frames: NDArray[np.bool_], size: int) -> Iterator[NDArray[np.int64]]:
+def _chunks(frames: Mask, size: int) -> Iterator[Integers]:
     """The numbers of the `frames` (f,) that are true, so many at once."""
     ready = np.flatnonzero(frames)
     for start in range(0, len(ready), size):
@@ -124,7 +123,7 @@ def motion(subject: Subject, time: Array, q: Array, rate: float, *, project: boo
     return Motion(np.asarray(time, dtype=float), q, qdot, qddot, first | second)
 
 
-def derivative(values: Array, rate: float) -> tuple[Array, NDArray[np.bool_]]:
+def derivative(values: Array, rate: float) -> tuple[Array, Mask]:
     """Derivative (f, ...) of `values` (f, ...) sampled at `rate` Hz, and (f,) where it is one-sided.
 
     Central differences of second order; where a neighbour is missing or there is none, differences of second order
@@ -137,7 +136,7 @@ def derivative(values: Array, rate: float) -> tuple[Array, NDArray[np.bool_]]:
     have[:] = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
     made = np.full(values.shape, np.nan)
 
-    def shifted(by: int) -> NDArray[np.bool_]:
+    def shifted(by: int) -> Mask:
         """Whether the frame `by` frames later is there."""
         there = np.zeros(frames, dtype=bool)
         if by >= 0:

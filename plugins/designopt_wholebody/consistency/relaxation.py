@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Array, Mask
 
 #: Below this norm of the step it gives the length of steps. A merit would not do: merits differ by round-off near the
 #: end, and a step that round-off halves would make a frame depend on the last digits.
@@ -13,7 +12,7 @@ NEAR = 1e-2
 _SHORTEST, _LONGEST = 0.1, 4.0
 
 
-def relaxation(step: Array, last: Array, lengths: Array, known: NDArray[np.bool_]) -> Array:
+def relaxation(step: Array, last: Array, lengths: Array, known: Mask) -> Array:
     """(f,) lengths of steps (f, n) after steps `last` (f, n) of `lengths` (f,); 1 where `known` (f,) is false.
 
     The length with which the last step would have left the least of this one.

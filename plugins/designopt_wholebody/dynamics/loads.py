@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Array, Integers, Mask
 from designopt_wholebody.dynamics.rotation import angular_matrix
 from designopt_wholebody.subject import Subject
 
@@ -38,12 +37,12 @@ class Loads:
         """No loads at all."""
         return Loads((), np.zeros((frames, 0, 3)), np.zeros((frames, 0, 3)))
 
-    def taken(self, frames: NDArray[np.int64] | slice) -> Loads:
+    def taken(self, frames: Integers | slice) -> Loads:
         """The loads of some of the frames."""
         return Loads(self.bodies, self.force[frames], self.moment[frames])
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Mask:
         """(f,) frames in which every load is a finite number."""
         return np.asarray(np.isfinite(self.force).all(axis=(1, 2)) & np.isfinite(self.moment).all(axis=(1, 2)))
 

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Array, Integers
 from designopt_wholebody.consistency.blocks import Blocks
 from designopt_wholebody.forward.forces import Forces
 from designopt_wholebody.subject import Subject
@@ -42,7 +41,7 @@ class Accelerations:
     multipliers: Array = field(init=False)
     systems: int = field(default=0, init=False)
     _M: Array = field(init=False, repr=False)
-    _rows: NDArray[np.int64] = field(init=False, repr=False)
+    _rows: Integers = field(init=False, repr=False)
     _blocks: Blocks = field(init=False, repr=False)
     _inverse: Array = field(init=False, repr=False)
 
@@ -107,7 +106,7 @@ class Accelerations:
         return np.asarray(qddot)
 
 
-def independent_rows(subject: Subject) -> NDArray[np.int64]:
+def independent_rows(subject: Subject) -> Integers:
     """Rows of the Jacobian that span all of them in the static posture (QR with pivots), in order."""
     from scipy.linalg import qr
 

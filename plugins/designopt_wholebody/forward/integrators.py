@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Array, Integers
 from designopt.former import former_names
 
 Acceleration = Callable[[float, Array, Array], Array]
@@ -37,7 +36,7 @@ class IntegratedMotion:
     q: Array
     qdot: Array
     qddot: Array
-    iterations: NDArray[np.int64]
+    iterations: Integers
     increment: Array
     systems: int = 0
     message: str = ""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Array, Mask
 from designopt_wholebody.model.schema import GROUND
 from designopt_wholebody.subject import Subject
 
@@ -21,7 +20,7 @@ class JointAngles:
 
     names: tuple[str, ...]
     values: Array
-    gimbal: NDArray[np.bool_]
+    gimbal: Mask
 
     def angle(self, name: str) -> Array:
         """(f,) one angle; raises `KeyError` with a sentence for a name that there is none of."""
@@ -36,7 +35,7 @@ def joint_angles(subject: Subject, q: Array) -> JointAngles:
 
     names: list[str] = []
     columns: list[Array] = []
-    gimbals: list[NDArray[np.bool_]] = []
+    gimbals: list[Mask] = []
     have = np.isfinite(q).all(axis=1)
     for joint, angles in subject.model.angles.items():
         values = np.full((len(q), 3), np.nan)

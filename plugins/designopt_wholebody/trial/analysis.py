@@ -11,9 +11,8 @@ import numpy as np
 from designopt_recordings.frames import FrameStatus, worst
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.filters import lowpass
-from numpy.typing import NDArray
 
-from designopt.arrays import Array, Integers
+from designopt.arrays import Array, Integers, Mask
 from designopt_wholebody.consistency.contacts import Contacts
 from designopt_wholebody.consistency.positions import ConsistentPositions, Method, consistent_positions
 from designopt_wholebody.consistency.rates import Motion, motion
@@ -85,7 +84,7 @@ class Analysis:
         return joint_angles(self.subject, self.motion.q)
 
     @cached_property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Mask:
         """(n,) frames with joint loads."""
         return np.asarray(np.isfinite(self.loads.residual_force).all(axis=1))
 
@@ -213,7 +212,7 @@ def reach(rate: float, cutoff: float | None) -> int:
     return _DIFFERENCES + (0 if cutoff is None else round(_RESPONSE * rate / cutoff))
 
 
-def neighbour_status(doubtful: NDArray[np.bool_], frames: int) -> NDArray[np.int64]:
+def neighbour_status(doubtful: Mask, frames: int) -> Integers:
     """(n,) `BESIDE` within `frames` of a doubtful frame (n,), `EDGE` within as many of an end, `OK` elsewhere."""
     count = np.arange(len(doubtful))
     status = np.where(np.minimum(count, count[::-1]) < frames, FrameStatus.EDGE, FrameStatus.OK).astype(np.int64)

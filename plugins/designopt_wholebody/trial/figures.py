@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from designopt_recordings.signals.filters import highpass
-from numpy.typing import NDArray
 
-from designopt.arrays import Array
+from designopt.arrays import Array, Mask
 from designopt_wholebody.dynamics.decomposition import force_parts
 from designopt_wholebody.trial.analysis import Analysis
 
@@ -47,7 +46,7 @@ def peak(values: Array) -> float:
     return float(np.nanmax(values, initial=0.0))
 
 
-def joint_figures(analysis: Analysis, inner: NDArray[np.bool_]) -> dict[str, float]:
+def joint_figures(analysis: Analysis, inner: Mask) -> dict[str, float]:
     """Of each of `JOINTS`, over the frames `inner` (n,) and both sides: peak force and its parts in body weights, peak
     torque and torque off the joint's axis in N m/kg. A joint that the model does not have has zeros."""
     subject, loads = analysis.subject, analysis.loads
@@ -90,7 +89,7 @@ def joint_sizes(analysis: Analysis) -> tuple[Array, Array]:
     return sizes[0] / (9.81 * analysis.subject.mass), sizes[1] / analysis.subject.mass
 
 
-def ranges(analysis: Analysis, inner: NDArray[np.bool_]) -> dict[str, float]:
+def ranges(analysis: Analysis, inner: Mask) -> dict[str, float]:
     """Of each of `ANGLES`, over the frames `inner` (n,): range of the angle, rad, of the side that moves more."""
     made = {}
     for name, (joint, turn) in ANGLES.items():

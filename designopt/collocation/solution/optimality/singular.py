@@ -11,9 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Cube, Vector
+from designopt.arrays import Cube, Mask, Vector
 from designopt.collocation.solution.optimality.multipliers import Multipliers
 from designopt.collocation.solution.phase_values import PhaseValues
 from designopt.collocation.solution.solution import Arc
@@ -151,7 +150,7 @@ def _fixed_directions(
     return np.concatenate([equations, active, bounds], axis=1)
 
 
-def _stretches(flat: NDArray[np.bool_]) -> list[tuple[int, int]]:
+def _stretches(flat: Mask) -> list[tuple[int, int]]:
     """Runs of truth: first, and one past the last."""
     padded = np.concatenate([[False], flat, [False]])
     edges = np.flatnonzero(padded[1:] != padded[:-1])

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Indices, Matrix, Vector
+from designopt.arrays import Array, Indices, Mask, Matrix, Vector
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.verification.equations import EquationsAlong, explicit_rates
 from designopt.collocation.solution.verification.integrate import integrate, stage_places, step_functions
@@ -90,7 +89,7 @@ class _Segments:
         self.step, self.many = step_functions(system, AT_ONCE)
         self.trajectories = self._trajectories()
 
-    def _trajectories(self) -> NDArray[np.float64]:
+    def _trajectories(self) -> Array:
         """Controls and algebraic variables on every interval (intervals, n, nu + nz): coefficients of Legendre
         polynomials over the interval."""
         from numpy.polynomial.legendre import legvander
@@ -106,7 +105,7 @@ class _Segments:
                 found[some, :count, i] = values[name][slots] @ inverse.T
         return found
 
-    def others(self, segments: Indices, tau: Matrix) -> NDArray[np.float64]:
+    def others(self, segments: Indices, tau: Matrix) -> Array:
         """Controls and algebraic variables (k, n, nu + nz) at places (k, n) of segments (k,), within their bounds."""
         from numpy.polynomial.legendre import legvander
 
@@ -137,9 +136,9 @@ class _Segments:
         # both estimates are zero where nothing moves; what is not finite went too far
         return np.where(np.isfinite(found), found, np.where((a == 0.0) & (b == 0.0), 0.0, math.inf))
 
-    def _lost(self, x: Matrix) -> NDArray[np.bool_]:
+    def _lost(self, x: Matrix) -> Mask:
         """Which runs (k,) are far from all that the solution knows."""
-        inside: NDArray[np.bool_] = np.abs(x) <= FARTHEST * self.size[:, None]
+        inside: Mask = np.abs(x) <= FARTHEST * self.size[:, None]
         return np.asarray(~inside.all(axis=0))
 
     def run(self, x: Matrix, segments: Indices, tau: float = 0.0) -> tuple[Matrix, Steps | None]:

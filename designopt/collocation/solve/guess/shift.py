@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Integers
 from designopt.collocation.solution.solution import Iterate, Solution
 from designopt.collocation.solve.program import Program
 
@@ -37,6 +37,6 @@ def shifted(program: Program, previous: Solution, intervals: int = 1) -> Solutio
     return replace(previous, iterate=Iterate(x, row_multipliers, bound_multipliers))
 
 
-def _later(count: int, by: int) -> NDArray[np.int64]:
+def _later(count: int, by: int) -> Integers:
     """Numbers (count,) of what comes later, the last repeated."""
     return np.minimum(np.arange(count) + by, count - 1)

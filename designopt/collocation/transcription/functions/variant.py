@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Array
 from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem, is_added
 from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols
@@ -130,7 +130,7 @@ def _compare(names: Sequence[str], before: tuple[Any, list[Any]], now: tuple[Any
             raise ProblemError("bad_statement", name, text)
 
 
-def _values(arguments: Sequence[Any], expressions: Sequence[Any]) -> list[NDArray[np.float64]]:
+def _values(arguments: Sequence[Any], expressions: Sequence[Any]) -> list[Array]:
     """The values (points, rows) of each expression at the points drawn."""
     function = ca.Function("expressions", list(arguments), [ca.densify(e) for e in expressions])
     rng = np.random.default_rng(0)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Indices, Vector
+from designopt.arrays import Indices, Mask, Vector
 from designopt.collocation.statement.delay import Delay
 from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.problem import Phase
@@ -32,7 +31,7 @@ class Stencil:
     columns: Indices
     weights: Vector
     slots: Indices
-    begins: NDArray[np.bool_]
+    begins: Mask
     constant: Vector
 
     def values(self, x: Vector) -> Vector:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from designopt.arrays import Mask
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, scale_for
 from designopt.report.labels import count, listed, number, objective_labels, objective_values, plain, plural
@@ -51,7 +51,7 @@ def validation(result: Result) -> Section | None:
     )
 
 
-def _findings(result: Result, done: Any, levels: tuple[float, ...], failed: NDArray[np.bool_]) -> list[str]:
+def _findings(result: Result, done: Any, levels: tuple[float, ...], failed: Mask) -> list[str]:
     found = []
     problem = result.problem
     for i, label in enumerate(done.labels):
@@ -157,7 +157,7 @@ def _with_conditions(scenario: Any) -> str:
     return f"{scenario.name} ({values})" if values else str(scenario.name)
 
 
-def _limits(done: Any, failed: NDArray[np.bool_]) -> Table:
+def _limits(done: Any, failed: Mask) -> Table:
     rows = []
     for i, (label, share, lost) in enumerate(zip(done.labels, done.feasible_share, failed, strict=True)):
         ends = wilson(float(share), int((done.statuses[i] != "").sum()))

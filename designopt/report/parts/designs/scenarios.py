@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Matrix
+from designopt.arrays import Mask, Matrix
 from designopt.plugin import report
 from designopt.report import by_scenario
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
@@ -58,14 +57,12 @@ def scenarios(result: Result) -> Section | None:
     )
 
 
-def _findings(
-    result: Result, chosen: dict[str, int], layers: dict[str, Matrix], holding: dict[str, NDArray[np.bool_]]
-) -> list[str]:
+def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Matrix], holding: dict[str, Mask]) -> list[str]:
     """The worst scenario, where all chosen designs agree on it or else of each; limits that a scenario breaks."""
     names = [s.name for s in result.problem.scenarios]
     found = []
     for v, o in zip(layers.values(), result.problem.objectives, strict=True):
-        known: NDArray[np.bool_] = np.asarray(np.isfinite(v).any(axis=1))
+        known: Mask = np.asarray(np.isfinite(v).any(axis=1))
         if not known.any():
             continue
         worst = np.argmax(np.where(np.isfinite(v), o.sign * v, -np.inf), axis=1)
@@ -133,9 +130,7 @@ def _worst(names: list[str], designs: list[str], layers: dict[str, Matrix], sign
     return Table("Worst and best scenario", head, tuple(rows), shown=40)
 
 
-def _all(
-    names: list[str], designs: list[str], layers: dict[str, Matrix], holding: dict[str, NDArray[np.bool_]]
-) -> Table:
+def _all(names: list[str], designs: list[str], layers: dict[str, Matrix], holding: dict[str, Mask]) -> Table:
     layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
     head = ("design", "scenario", *layers, *(f"{name} holds" for name in holding))
     rows = tuple(

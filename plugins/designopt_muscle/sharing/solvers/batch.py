@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.sharing.solvers.full import FullMatrices
 from designopt_muscle.sharing.solvers.pattern import Matrices
 from designopt_muscle.sharing.statement.cost import Cost
 
-Frames = NDArray[np.int64] | slice
+Frames = Integers | slice
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +60,9 @@ class DualSolution:
 
     x: Vector
     multipliers: Vector
-    converged: NDArray[np.bool_]
-    iterations: NDArray[np.int64]
-    infeasible: NDArray[np.bool_]
+    converged: Mask
+    iterations: Integers
+    infeasible: Mask
 
     @classmethod
     def empty(cls, rows: int, variables: int, frames: int) -> DualSolution:

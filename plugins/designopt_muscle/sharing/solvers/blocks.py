@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from designopt.arrays import Integers, Mask
 
 
-def blocks(pattern: NDArray[np.bool_]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def blocks(pattern: Mask) -> list[tuple[Integers, Integers]]:
     """Rows and columns of the connected components of a pattern (m, v), in the order of their first rows.
 
     Columns without an entry form a last block without rows, if there are any.

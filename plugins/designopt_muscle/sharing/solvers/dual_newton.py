@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.sharing.solvers.batch import Batch, DualSolution
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
 
@@ -46,10 +45,10 @@ class _State:
         x, slope = batch.variables.best_and_slope(batch.matrix.transposed_times(multipliers) if s is None else s)
         return cls(multipliers, x, slope, batch.matrix.times(x) - batch.needed)
 
-    def take(self, frames: NDArray[np.int64]) -> _State:
+    def take(self, frames: Integers) -> _State:
         return _State(*(part[:, frames] for part in (self.multipliers, self.x, self.slope, self.residual)))
 
-    def put(self, frames: NDArray[np.int64], part: _State) -> None:
+    def put(self, frames: Integers, part: _State) -> None:
         self.multipliers[:, frames] = part.multipliers
         self.x[:, frames] = part.x
         self.slope[:, frames] = part.slope
@@ -103,7 +102,7 @@ def newton(batch: Batch, start: Vector, *, guessed: bool = True, most: int = _IT
     return solution
 
 
-def _infeasible(batch: Batch, state: _State) -> NDArray[np.bool_]:
+def _infeasible(batch: Batch, state: _State) -> Mask:
     """(n,) whether the multipliers y of a frame prove that nothing solves it: y . needed > max over x of y . (A x).
 
     The multipliers of an infeasible frame grow along such a direction for ever.
@@ -125,7 +124,7 @@ def _size_of_normal(batch: Batch) -> Vector:
     return batch.matrix.size(np.broadcast_to(d, batch.matrix.shape[1:]))
 
 
-def _search(batch: Batch, start: _State, direction: Vector) -> tuple[_State, NDArray[np.int64]]:
+def _search(batch: Batch, start: _State, direction: Vector) -> tuple[_State, Integers]:
     """The state after a step along `direction` (m, n), and how often it was halved.
 
     A whole step is taken if the residual falls. Else the step goes to where the slope of the convex dual along the

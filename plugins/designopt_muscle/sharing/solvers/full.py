@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 
 #: Pairs of entries of the same column, of a matrix that is better multiplied as a whole.
 _PAIRS = 4000
 
 
-def is_full(there: NDArray[np.bool_]) -> bool:
+def is_full(there: Mask) -> bool:
     """Whether matrices with entries where `there` (m, v) is true are to be multiplied as a whole."""
     entries = there.sum(axis=0)
     return bool((entries * (entries + 1)).sum() > 2 * _PAIRS)
@@ -36,7 +35,7 @@ class FullMatrices:
         """That an operation has in hand for one frame."""
         return int(self.values[:1].size)
 
-    def take(self, frames: NDArray[np.int64] | slice) -> FullMatrices:
+    def take(self, frames: Integers | slice) -> FullMatrices:
         """Of some of the frames."""
         return FullMatrices(self.values[frames])
 

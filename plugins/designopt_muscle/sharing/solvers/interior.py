@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.sharing.solvers.cholesky import solve_definite
 from designopt_muscle.sharing.solvers.newton import Arrow, Dense, dense, times, transposed_times
 from designopt_muscle.sharing.statement.convex import ConvexProblem
@@ -39,8 +38,8 @@ class InteriorSolution:
     x: Vector
     multipliers: Vector
     limit_multipliers: Vector
-    converged: NDArray[np.bool_]
-    iterations: NDArray[np.int64]
+    converged: Mask
+    iterations: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +59,13 @@ class _Point:
     below: Vector
     above: Vector
 
-    def take(self, frames: NDArray[np.bool_] | NDArray[np.int64]) -> _Point:
+    def take(self, frames: Mask | Integers) -> _Point:
         return _Point(*(getattr(self, f.name)[frames] for f in fields(self)))
 
     def moved(self, by: _Point, step: Vector) -> _Point:
         return _Point(*(getattr(self, f.name) + step[:, None] * getattr(by, f.name) for f in fields(self)))
 
-    def put(self, frames: NDArray[np.bool_] | NDArray[np.int64], part: _Point) -> None:
+    def put(self, frames: Mask | Integers, part: _Point) -> None:
         for f in fields(self):
             getattr(self, f.name)[frames] = getattr(part, f.name)
 
@@ -81,7 +80,7 @@ class _Conditions:
     hessian: Vector
     matrix: Vector  # 0 in the columns of fixed variables
     gradients: Vector  # of the limits
-    free: NDArray[np.bool_]
+    free: Mask
 
     def residual(self) -> Vector:
         """(n,) the largest of all but the products."""
@@ -166,7 +165,7 @@ def _first(problem: ConvexProblem) -> _Point:
     )
 
 
-def _conditions(problem: ConvexProblem, point: _Point, frames: NDArray[np.int64]) -> _Conditions:
+def _conditions(problem: ConvexProblem, point: _Point, frames: Integers) -> _Conditions:
     lower, upper = problem.lower[frames], problem.upper[frames]
     free = lower < upper
     gradient, hessian = problem.objective.at(point.x, frames)
@@ -194,9 +193,7 @@ def _conditions(problem: ConvexProblem, point: _Point, frames: NDArray[np.int64]
     )
 
 
-def _direction(
-    problem: ConvexProblem, point: _Point, now: _Conditions, target: Vector, frames: NDArray[np.int64]
-) -> _Point:
+def _direction(problem: ConvexProblem, point: _Point, now: _Conditions, target: Vector, frames: Integers) -> _Point:
     """Newton's step for all conditions, with the products of multipliers and distances aimed at `target` (n,)."""
     mu = target[:, None]
     barrier = point.low / point.below + point.up / point.above + _MIN_CURVATURE
@@ -227,7 +224,7 @@ def _searched(
     now: _Conditions,
     direction: _Point,
     target: Vector,
-    frames: NDArray[np.int64],
+    frames: Integers,
 ) -> tuple[_Point, Vector]:
     """The point after a step that keeps off the bounds and lessens the norm of the conditions, and the step (n,)."""
     walls = [

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Mask, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +22,7 @@ class Dense:
     barrier: Vector
     gradients: Vector
     pull: Vector
-    free: NDArray[np.bool_]
+    free: Mask
 
     def solve(self, right: Vector) -> Vector:
         """x (n, v, r); NaN in frames whose numbers are not finite."""
@@ -50,7 +49,7 @@ class Arrow:
     barrier: Vector
     gradients: Vector
     pull: Vector
-    free: NDArray[np.bool_]
+    free: Mask
 
     @cached_property
     def _own(self) -> Vector:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 from designopt.lazy import scipy
 
-Index = NDArray[np.int64]
+Index = Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,7 @@ class EntryPattern:
     below: Index
 
     @classmethod
-    def of(cls, there: NDArray[np.bool_]) -> EntryPattern:
+    def of(cls, there: Mask) -> EntryPattern:
         """Of matrices with entries where `there` (m, v) is true."""
         m, v = there.shape
         columns, rows = (np.asarray(part, dtype=np.int64) for part in np.nonzero(there.T))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.sharing.solvers.batch import Batch, Variables
 from designopt_muscle.sharing.solvers.blocks import blocks
 from designopt_muscle.sharing.solvers.dual import solve_dual
@@ -33,8 +32,8 @@ class FrameSolutions:
 
     x: Vector
     multipliers: Vector
-    converged: NDArray[np.bool_]
-    iterations: NDArray[np.int64]
+    converged: Mask
+    iterations: Integers
 
 
 def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
@@ -71,21 +70,21 @@ class _Block:
     `there` (m, v) tells where the matrix has entries. Muscles without a row have one that asks nothing of them.
     """
 
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
+    rows: Integers
+    columns: Integers
     needed: Vector
     lower: Vector
     upper: Vector
     cost: Cost
-    there: NDArray[np.bool_]
+    there: Mask
 
     @classmethod
     def of(
         cls,
         formulation: Formulation,
-        rows: NDArray[np.int64],
-        columns: NDArray[np.int64],
-        there: NDArray[np.bool_],
+        rows: Integers,
+        columns: Integers,
+        there: Mask,
     ) -> _Block:
         empty = not len(rows)
         return cls(
@@ -107,14 +106,14 @@ class _Block:
             return None
         return (repr(self.there.shape).encode(), self.there.tobytes(), *(np.array(p).tobytes() for p in parts))
 
-    def matrix(self, formulation: Formulation, frames: NDArray[np.int64]) -> Vector:
+    def matrix(self, formulation: Formulation, frames: Integers) -> Vector:
         """(f, m, v) of some frames."""
         if not len(self.rows):
             return np.zeros((len(frames), 1, len(self.columns)))
         return formulation.matrix[np.ix_(frames, self.rows, self.columns)]
 
 
-def _alike(formulation: Formulation, there: NDArray[np.bool_]) -> list[list[_Block]]:
+def _alike(formulation: Formulation, there: Mask) -> list[list[_Block]]:
     """The blocks of the problem; those of the same form in one list."""
     groups: dict[object, list[_Block]] = {}
     for rows, columns in blocks(there):
@@ -166,9 +165,7 @@ def _matrices(formulation: Formulation, group: list[_Block]) -> Matrices | FullM
     return Matrices(of, np.concatenate(entries, axis=1))
 
 
-def _finished(
-    formulation: Formulation, block: _Block, solved: FrameSolutions, hopeless: NDArray[np.bool_]
-) -> FrameSolutions:
+def _finished(formulation: Formulation, block: _Block, solved: FrameSolutions, hopeless: Mask) -> FrameSolutions:
     """The solution of a block with the frames that are left, and not `hopeless`, by the interior-point method."""
     left = np.flatnonzero(~solved.converged & ~hopeless)
     if not len(left):

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Vector
 
 
 class ConvexCost(Protocol):
     """A convex function of the variables of each frame."""
 
-    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
         """Gradient (n, v) and Hessian, (n, v) if diagonal or (n, v, v), at `x` (n, v) of these frames."""
 
 
@@ -33,10 +30,10 @@ class ConvexLimits(Protocol):
     def arrow(self) -> bool:
         """See above."""
 
-    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
         """Values (n, c) and gradients (n, c, v) at `x` (n, v) of these frames."""
 
-    def bend(self, multipliers: Vector, frames: NDArray[np.int64]) -> Vector | None:
+    def bend(self, multipliers: Vector, frames: Integers) -> Vector | None:
         """(n, v, v) the sum of their Hessians times `multipliers` (n, c), which they do not depend on x; or None."""
 
 

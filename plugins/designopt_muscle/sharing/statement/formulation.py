@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Vector
 from designopt_muscle.sharing.statement.convex import ConvexProblem
 from designopt_muscle.sharing.statement.cost import Cost
 from designopt_muscle.sharing.statement.criteria import Criterion, JointReaction, Power, Tracking
@@ -66,7 +65,7 @@ class Formulation:
         """Whether the problems are sums over the variables with bounds alone."""
         return self.inner is None and self.quadratic is None and self.limits is None
 
-    def take(self, frames: NDArray[np.int64]) -> Formulation:
+    def take(self, frames: Integers) -> Formulation:
         """The problems of some frames."""
         return Formulation(
             self.matrix[frames],
@@ -112,7 +111,7 @@ class _Objective:
     quadratic: Vector | None
     linear: Vector | None
 
-    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
         cost = self.cost.take(frames)
         of = x if self.inner is None else x @ self.inner.T
         gradient, hessian = cost.slope(of.T).T, np.asarray(cost.curvature(of.T).T)

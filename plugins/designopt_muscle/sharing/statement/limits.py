@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,14 +24,14 @@ class LinearLimits:
     def count(self) -> int:
         return int(self.right.shape[1])
 
-    def take(self, frames: NDArray[np.int64]) -> LinearLimits:
+    def take(self, frames: Integers) -> LinearLimits:
         return LinearLimits(self.matrix[frames], self.right[frames], self.arrow)
 
-    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
         matrix = self.matrix[frames]
         return np.asarray(np.matmul(matrix, x[:, :, None])[:, :, 0] - self.right[frames]), matrix
 
-    def bend(self, multipliers: Vector, frames: NDArray[np.int64]) -> Vector | None:
+    def bend(self, multipliers: Vector, frames: Integers) -> Vector | None:
         return None
 
 
@@ -48,15 +47,15 @@ class NormLimit:
     def count(self) -> int:
         return 1
 
-    def take(self, frames: NDArray[np.int64]) -> NormLimit:
+    def take(self, frames: Integers) -> NormLimit:
         return NormLimit(self.offset[frames], self.gain[frames])
 
-    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
         gain = self.gain[frames]
         c = self.offset[frames] + np.matmul(gain, x[:, :, None])[:, :, 0]
         return 0.5 * ((c * c).sum(axis=1, keepdims=True) - 1.0), np.asarray(np.matmul(c[:, None, :], gain))
 
-    def bend(self, multipliers: Vector, frames: NDArray[np.int64]) -> Vector | None:
+    def bend(self, multipliers: Vector, frames: Integers) -> Vector | None:
         gain = self.gain[frames]
         return np.asarray(multipliers[:, :, None] * np.matmul(gain.transpose(0, 2, 1), gain))
 
@@ -75,14 +74,14 @@ class AllLimits:
     def arrow(self) -> bool:
         return all(part.arrow for part in self.parts)
 
-    def take(self, frames: NDArray[np.int64]) -> AllLimits:
+    def take(self, frames: Integers) -> AllLimits:
         return AllLimits(tuple(part.take(frames) for part in self.parts))
 
-    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
         values, gradients = zip(*(part.at(x, frames) for part in self.parts), strict=True)
         return np.concatenate(values, axis=1), np.concatenate(gradients, axis=1)
 
-    def bend(self, multipliers: Vector, frames: NDArray[np.int64]) -> Vector | None:
+    def bend(self, multipliers: Vector, frames: Integers) -> Vector | None:
         total: Vector | None = None
         begin = 0
         for part in self.parts:

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.criteria import MinMax, Reserves
 from designopt_muscle.sharing.statement.formulate import Balance
@@ -30,9 +29,9 @@ class Prepared:
     balance: MomentBalance
     left_out: tuple[str, ...]
     reserves: Reserves
-    usable: NDArray[np.bool_]
-    empty: NDArray[np.bool_]
-    frames: NDArray[np.int64]
+    usable: Mask
+    empty: Mask
+    frames: Integers
     work: Balance
     terms: Terms
 
@@ -87,7 +86,7 @@ def _check(balance: MomentBalance, muscles: Muscles, terms: Terms) -> None:
             raise ValueError(f"the gain of joint reaction '{reaction.name}' is not of shape {(shape[0], 3, shape[1])}")
 
 
-def _with_rows(balance: MomentBalance, rows: NDArray[np.int64]) -> MomentBalance:
+def _with_rows(balance: MomentBalance, rows: Integers) -> MomentBalance:
     return MomentBalance(
         time=balance.time,
         rows=tuple(balance.rows[i] for i in rows),
@@ -110,7 +109,7 @@ def _bounds(muscles: Muscles, terms: Terms) -> tuple[Vector, Vector]:
 
 
 def _work(
-    balance: MomentBalance, muscles: Muscles, terms: Terms, lower: Vector, upper: Vector, frames: NDArray[np.int64]
+    balance: MomentBalance, muscles: Muscles, terms: Terms, lower: Vector, upper: Vector, frames: Integers
 ) -> Balance:
     strength, passive, arms = muscles.strength[frames], muscles.passive[frames], balance.arms[frames]
     effort = np.ones(len(muscles.names))
@@ -131,7 +130,7 @@ def _work(
     )
 
 
-def _of_frames(terms: Terms, frames: NDArray[np.int64]) -> Terms:
+def _of_frames(terms: Terms, frames: Integers) -> Terms:
     tracking = terms.tracking
     if tracking is not None:
         tracking = replace(tracking, signals=tracking.signals[frames])

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 from designopt.lazy import casadi as ca
 from designopt_muscle.sharing.solvers.solve import FrameSolutions
 from designopt_muscle.sharing.statement.formulation import Formulation
@@ -57,13 +56,13 @@ def coupled(
     return FrameSolutions(x, multipliers, converged, iterations)
 
 
-def _runs(good: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+def _runs(good: Mask) -> list[Integers]:
     """Neighbouring frames with an answer."""
     index = np.flatnonzero(good)
     return np.split(index, np.flatnonzero(np.diff(index) > 1) + 1) if len(index) else []
 
 
-def _too_fast(diagnosis: Diagnosis, run: NDArray[np.int64], short: NDArray[np.bool_], missing: Vector) -> None:
+def _too_fast(diagnosis: Diagnosis, run: Integers, short: Mask, missing: Vector) -> None:
     """The frames of a run that are `short` lack `missing` (n, m); all of them together prove it."""
     size = float(np.sqrt((missing**2).sum()))
     diagnosis.status[run[short]] = SharingStatus.TOO_FAST

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Vector
 from designopt_muscle.sharing.solvers.solve import FrameSolutions
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.static.sharing import Sharing
@@ -20,7 +19,7 @@ class Diagnosis:
     """Of n frames: `status` (n,); the answer `x` (n, v); what it leaves, `missing` (n, m); the proof that nothing else
     would do, `combination` (n, m) of rows and `deficit` (n,); the `factor` (n,) on the strength that would."""
 
-    status: NDArray[np.int64]
+    status: Integers
     x: Vector
     missing: Vector
     combination: Vector

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.frames import counted
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.sharing.muscles import Muscles
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.status import SharingStatus
@@ -37,7 +36,7 @@ class Sharing:
     balance: MomentBalance
     muscles: Muscles
     left_out: tuple[str, ...]
-    status: NDArray[np.int64]
+    status: Integers
     activations: Vector
     forces: Vector
     reserves: Vector
@@ -49,21 +48,21 @@ class Sharing:
     strength_factor: Vector
     residual: Vector
     stationarity: Vector
-    iterations: NDArray[np.int64]
+    iterations: Integers
     scales: Vector
     formulation: Formulation
-    frames: NDArray[np.int64]
+    frames: Integers
     variables: Vector
     scaled_multipliers: Vector
     separable: bool
 
     @property
-    def feasible(self) -> NDArray[np.bool_]:
+    def feasible(self) -> Mask:
         """(n,) whether the activations balance the frame."""
         return np.asarray(self.status < 100)
 
     @property
-    def saturated(self) -> NDArray[np.bool_]:
+    def saturated(self) -> Mask:
         """(n, k) whether a muscle is at its upper bound."""
         with np.errstate(invalid="ignore"):
             return np.asarray(self.activations >= self.muscles.upper - 1e-9)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import NDArray
 
-from designopt.arrays import Vector
+from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.sharing.solvers.interior import solve_interior
 from designopt_muscle.sharing.statement.convex import ConvexProblem
 from designopt_muscle.sharing.statement.formulation import Formulation
@@ -37,9 +36,9 @@ class Shortfall:
     x: Vector
     combination: Vector
     deficit: Vector
-    proved: NDArray[np.bool_]
+    proved: Mask
 
-    def take(self, frames: NDArray[np.bool_]) -> Shortfall:
+    def take(self, frames: Mask) -> Shortfall:
         """Of some of the frames."""
         return Shortfall(*(getattr(self, f.name)[frames] for f in fields(self)))
 
@@ -164,11 +163,11 @@ class _Widened:
     def arrow(self) -> bool:
         return False
 
-    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
         values, gradients = self.limits.at(x[:, : -self.more], frames)
         return values, np.concatenate([gradients, np.zeros((*gradients.shape[:2], self.more))], axis=2)
 
-    def bend(self, multipliers: Vector, frames: NDArray[np.int64]) -> Vector | None:
+    def bend(self, multipliers: Vector, frames: Integers) -> Vector | None:
         inner = self.limits.bend(multipliers, frames)
         if inner is None:
             return None
@@ -180,7 +179,7 @@ class _Widened:
 class _Squares:
     weight: Vector
 
-    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
         return self.weight * x, np.broadcast_to(self.weight, x.shape)
 
 
@@ -188,5 +187,5 @@ class _Squares:
 class _Linear:
     slope: Vector
 
-    def at(self, x: Vector, frames: NDArray[np.int64]) -> tuple[Vector, Vector]:
+    def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
         return np.broadcast_to(self.slope, x.shape), np.zeros(x.shape)
