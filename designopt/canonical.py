@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import InputFile, Plugin, Use
+from designopt.study.former import stored_settings
 
 
 def canonical_json(data: Any) -> str:
@@ -22,7 +23,8 @@ def canonical_use(use: Use[Plugin]) -> dict[str, Any]:
     """A plugin with all its settings: one that is left at its default counts like the same value written out."""
     plugin: Plugin = use.plugin
     defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}
-    return {"use": plugin.name, "version": plugin.version, "settings": plain({**defaults, **use.settings})}
+    settings = stored_settings(plugin, plain({**defaults, **use.settings}))
+    return {"use": plugin.name, "version": plugin.version, "settings": settings}
 
 
 def plain(value: Any) -> Any:

@@ -57,6 +57,11 @@ def make_models_of_functions_by(make: Callable[[Any], Plugin]) -> None:
 def register(target: Any, plugin: Plugin) -> None:
     if not plugin.name.isidentifier():
         raise PluginError(f"{plugin.kind} '{plugin.name}': a plugin's name is letters, digits and underscores")
+    model = plugin if isinstance(plugin, ModelPlugin) else None
+    given = {**(model.inputs or {}), **(model.conditions or {}), **model.outputs} if model else {}
+    for fields in (plugin.settings, given):
+        if taken := {f.key_name for f in fields.values() if f.key_name != f.name} & fields.keys():
+            raise PluginError(f"{plugin.kind} '{plugin.name}': the former name '{min(taken)}' is another's name now")
     target.__designopt__ = plugin
     _declared[plugin.kind, plugin.name] = plugin
 

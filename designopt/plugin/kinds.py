@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -77,6 +78,12 @@ class ModelPlugin(Plugin):
     has_trajectory_problem: bool = False
     has_declares: bool = False
     fidelity: Fidelity | None = None
+
+    @cached_property
+    def key_names(self) -> Mapping[str, str]:
+        """What keys and stores call inputs, conditions and outputs that had other names before."""
+        fields = (*(self.inputs or {}).values(), *(self.conditions or {}).values(), *self.outputs.values())
+        return {field.name: field.key_name for field in fields if field.key_name != field.name}
 
     def build(self, settings: Mapping[str, Any]) -> Any:
         """An object with ``evaluate(design, scenario[, arrays][, prepared][, rng])``; its ``prepare()`` has *not* been

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, cast
 
+from designopt.former import former_arguments
 from designopt.plugin.values import Field, Quantity
 
 
@@ -30,6 +31,9 @@ def shape(target: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Fie
         if item.default_factory is not dataclasses.MISSING:
             default = item.default_factory()
         settings[item.name] = Field(item.name, hints[item.name], quantity(hints[item.name]), required, default)
+    former = {field.key_name: field.name for field in settings.values() if field.key_name != field.name}
+    if former:
+        former_arguments(**former)(target)
     return getattr(target, "evaluate", target), settings
 
 

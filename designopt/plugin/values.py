@@ -15,7 +15,8 @@ class Quantity:
 
     `unit` is any unit string; ``""`` means a plain number. `gt`, `ge`, `lt`, `le` are in that unit. `sampled` is the
     range over which a sampled scenario varies a condition where the study does not say. A `notable` output is said at
-    the end of a run wherever it is above 0.
+    the end of a run wherever it is above 0. `former` is the name that the value had in an earlier version: study files
+    with it work with a warning, and keys and stores go by it, so that what was computed before is found again.
     """
 
     unit: str = ""
@@ -26,6 +27,7 @@ class Quantity:
     le: float | None = None
     sampled: tuple[float, float] | None = None
     notable: bool = False
+    former: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,3 +109,8 @@ class Field:
     quantity: Quantity | None
     required: bool
     default: Any = None
+
+    @property
+    def key_name(self) -> str:
+        """What keys and stores call it: its former name where it had one."""
+        return (self.quantity.former if self.quantity else "") or self.name

@@ -10,9 +10,9 @@ from operator import itemgetter
 import numpy as np
 
 from designopt.arrays import Matrix
-from designopt.canonical import canonical_json, canonical_use, plain, tagged
+from designopt.canonical import canonical_json, canonical_use, tagged
 from designopt.plugin import SolverPlugin, Use
-from designopt.problem.statement import Statement, plain_shift
+from designopt.problem.statement import Statement
 from designopt.space import in_model_unit, shown_value
 
 
@@ -28,11 +28,12 @@ class Keys:
         self._space = problem.space
         use, special = canonical_use(problem.model), [problem.special] if problem.special else []
         figures = {name: canonical_use(figure) for name, figure in problem.figures.items()}
-        identities = ([use, figures, plain(s.values), *special, *plain_shift(s)] for s in problem.scenarios)
+        identities = ([use, figures, problem.key_values(s), *special, *problem.key_shift(s)] for s in problem.scenarios)
         #: One started hash per scenario: model, its version, settings, computed figures and scenario.
         self._started = [hashlib.blake2b(canonical_json(each).encode(), digest_size=16) for each in identities]
         column = {p.name: j for j, p in enumerate(self._space.free)}
-        named = [(p.name.encode() + b"\0", p, column.get(p.name)) for p in self._space.parameters]
+        names = problem.model.plugin.key_names
+        named = [(names.get(p.name, p.name).encode() + b"\0", p, column.get(p.name)) for p in self._space.parameters]
         #: Parameters in the order in which keys have them, with what a key calls them and their columns.
         self._named = sorted(named, key=itemgetter(0))
 

@@ -12,6 +12,8 @@ from designopt.canonical import canonical_json, canonical_use, plain
 from designopt.plugin import Fidelity, ModelPlugin, ObjectivePlugin, Use
 from designopt.problem.limit import Limit
 from designopt.space import Space
+from designopt.study.former import key_name
+from designopt.study.language.expressions.expression import renamed_text
 from designopt.study.study import Objective, Scenario, StudyConstraint
 
 
@@ -66,37 +68,43 @@ class Statement:
 
     def canonical(self) -> dict[str, Any]:
         """The problem as plain data: what the store keeps as ``problem.json`` and what `digest` hashes."""
+        names = self.model.plugin.key_names
         return {
             **self.special,
             **({"missing": self.missing} if self.missing else {}),
             "model": canonical_use(self.model),
             "figures": {name: canonical_use(use) for name, use in self.figures.items()},
             "scenarios": [
-                {"name": s.name, "values": plain(s.values), **({"shift": plain_shift(s)} if s.shift else {})}
+                {"name": s.name, "values": self.key_values(s), **({"shift": self.key_shift(s)} if s.shift else {})}
                 for s in self.scenarios
             ],
             "space": [
                 {
-                    "name": p.name,
+                    "name": names.get(p.name, p.name),
                     "kind": p.kind,
                     "low": float(p.low),
                     "high": float(p.high),
                     "values": list(p.values),
                     "unit": p.unit,
                     "scale": p.scale,
-                    **({"when": plain(p.when)} if p.when else {}),
+                    **({"when": plain({names.get(n, n): v for n, v in p.when.items()})} if p.when else {}),
                 }
                 for p in self.space.parameters
             ],
-            "relations": [str(r) for r in self.space.relations],
+            "relations": [str(r.renamed(names)) for r in self.space.relations],
             "objectives": [
-                {"name": o.name, o.direction: str(o.expression), "unit": o.unit, "over": canonical_use(o.over)}
+                {
+                    "name": key_name(o, names),
+                    o.direction: str(o.expression.renamed(names)),
+                    "unit": o.unit,
+                    "over": canonical_use(o.over),
+                }
                 for o in self.objectives
             ],
             "constraints": [
                 {
-                    "name": c.name,
-                    "of": str(c.expression),
+                    "name": key_name(c, names),
+                    "of": str(c.expression.renamed(names)),
                     "min": None if c.minimum is None else float(c.minimum),
                     "max": None if c.maximum is None else float(c.maximum),
                     "equals": None if c.equals is None else float(c.equals),
@@ -112,7 +120,22 @@ class Statement:
         """What canonical form and keys hold only in problems that have it."""
         return {**({"gradients": True} if self.gradients else {}), **({} if self.seed is None else {"seed": self.seed})}
 
+    def stored_name(self, figure: str) -> str:
+        """What a store calls `figure`, an output or a derivative of one."""
+        names = self.model.plugin.key_names
+        return renamed_text(figure, names) if names else figure
 
-def plain_shift(scenario: Scenario) -> list[Any]:
-    """The shift of a scenario as plain data."""
-    return [[s.parameter, s.factor, s.offset, s.low, s.high] for s in scenario.shift]
+    def present_name(self, stored: str) -> str:
+        """The reverse of `stored_name`."""
+        names = {old: name for name, old in self.model.plugin.key_names.items()}
+        return renamed_text(stored, names) if names else stored
+
+    def key_values(self, scenario: Scenario) -> dict[str, Any]:
+        """The conditions of a scenario as plain data, by the names that keys have for them."""
+        names = self.model.plugin.key_names
+        return {names.get(str(name), str(name)): plain(value) for name, value in scenario.values.items()}
+
+    def key_shift(self, scenario: Scenario) -> list[Any]:
+        """The shift of a scenario as plain data, by the names that keys have for parameters."""
+        names = self.model.plugin.key_names
+        return [[names.get(s.parameter, s.parameter), s.factor, s.offset, s.low, s.high] for s in scenario.shift]

@@ -143,7 +143,7 @@ def _row(problem: Problem, asked: Asked, given: Mapping[str, float] | None, why:
             raise ValueError(f"figure '{name}' needs the array '{needs[0]}', which cannot be given from outside")
         outputs[name] = float(use.build()(*(outputs[need] for need in use.plugin.needs)))
     wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
-    known = {name: value if math.isfinite(value) else None for name, value in outputs.items()}
+    known = {problem.stored_name(name): value if math.isfinite(value) else None for name, value in outputs.items()}
     text = json.dumps(known, separators=(",", ":"))
     return (*start, "nonfinite" if wrong else "ok", wrong[0] if wrong else None, text)
 

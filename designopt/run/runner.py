@@ -258,7 +258,7 @@ def _known(store: Store, problem: Problem) -> Ledger:
         slots = np.arange(len(ledger.slot_of), len(ledger.slot_of) + len(block))
         ledger.slot_of.update((key, int(slot)) for slot, (key, _, _) in zip(slots, block, strict=True))
         ledger.add_slots(len(block))
-        names, values = recorded.outputs([text for _, _, text in block], ledger.columns)
+        names, values = recorded.outputs([text for _, _, text in block], ledger.columns, problem)
         ledger.record(slots, np.array([CODE[status] for _, status, _ in block], np.uint8), names, values)
     return ledger
 

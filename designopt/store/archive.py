@@ -33,6 +33,7 @@ from designopt.plugin import (
     Use,
     find,
 )
+from designopt.study.former import present_settings, present_study, stored_settings, stored_study
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, StudyConstraint, StudyDefinition
 
@@ -41,7 +42,8 @@ _APART = ("text", "path", "relations", "plugin_files")
 
 
 def encode(study: StudyDefinition) -> dict[str, Any]:
-    """`study` as JSON data; files are referred to by digest (`files` lists them)."""
+    """`study` as JSON data, by the names that keys have; files are referred to by digest (`files` lists them)."""
+    study = stored_study(study)
     return {
         **{f.name: encoded(getattr(study, f.name)) for f in dataclasses.fields(study) if f.name not in _APART},
         "relations": [str(r) for r in study.relations],
@@ -88,7 +90,7 @@ def decode(
     hints = typing.get_type_hints(StudyDefinition)
     content = plugin_file or (lambda name, digest: file(name, digest).content)
     known = {f.name: f.name in data for f in dataclasses.fields(StudyDefinition) if f.name not in _APART}
-    return StudyDefinition(
+    stored = StudyDefinition(
         **{name: _decoded(hints[name], data[name], file) for name, given in known.items() if given},
         relations=tuple(
             Expression.parse(relation, written)
@@ -98,6 +100,7 @@ def decode(
         path=path,
         plugin_files=tuple((f["name"], content(f["name"], f["digest"])) for f in data["plugin_files"]),
     )
+    return present_study(stored)
 
 
 def _decoded(hint: Any, item: Any, file: Callable[[str, str], InputFile]) -> Any:
@@ -137,9 +140,12 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
     if "$plugin" in item:
         plugin = _plugin(item)
         if isinstance(plugin, ModelPlugin) and plugin.has_declares:  # without asking the model, whose files may be away
-            plugin = dataclasses.replace(plugin, outputs=_outputs(item), arrays=_arrays(item))
+            present = {field.key_name: field for field in plugin.outputs.values()}
+            outputs = {field.name: field for field in ({**_outputs(item), **present}[name] for name in item["outputs"])}
+            plugin = dataclasses.replace(plugin, outputs=outputs, arrays=_arrays(item))
         hints = {name: f.annotation for name, f in plugin.settings.items()}
-        return Use(plugin, {k: _record(hints.get(k), _setting(v, file)) for k, v in item["settings"].items()})
+        settings = present_settings(plugin, item["settings"])
+        return Use(plugin, {k: _record(hints.get(k), _setting(v, file)) for k, v in settings.items()})
     return {k: _setting(v, file) for k, v in item.items()}
 
 
@@ -153,8 +159,10 @@ def encoded(item: Any) -> Any:
             "$plugin": p.kind,
             "name": p.name,
             "version": p.version,
-            "settings": encoded({**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings}),
-            "outputs": {name: _field(f) for name, f in p.outputs.items()} if isinstance(p, ModelPlugin) else {},
+            "settings": stored_settings(
+                p, encoded({**{k: f.default for k, f in p.settings.items() if not f.required}, **item.settings})
+            ),
+            "outputs": {f.key_name: _field(f) for f in p.outputs.values()} if isinstance(p, ModelPlugin) else {},
             "arrays": {n: dataclasses.asdict(a) for n, a in p.arrays.items()} if isinstance(p, ModelPlugin) else {},
             "needs": list(p.needs) if isinstance(p, ObjectivePlugin) else [],
             "unit": p.unit if isinstance(p, ObjectivePlugin) else "",
@@ -196,7 +204,7 @@ def _record(hint: Any, value: Any) -> Any:
 
 
 def _field(field: Field) -> dict[str, Any]:
-    quantity = dataclasses.asdict(field.quantity) if field.quantity else None
+    quantity = dataclasses.asdict(dataclasses.replace(field.quantity, former="")) if field.quantity else None
     return {"quantity": quantity, "required": field.required}
 
 
@@ -219,12 +227,12 @@ def _plugin(item: Mapping[str, Any]) -> Plugin:
         reason = f"{kind} '{plugin.name}' is installed in version {plugin.version}, the store needs {item['version']}"
         return _absent(item, reason)
     stored = item["settings"].keys()
-    added = [name for name, setting in plugin.settings.items() if name not in stored and setting.required]
-    if lacking := sorted(stored - plugin.settings.keys()):
+    added = [name for name, setting in plugin.settings.items() if setting.key_name not in stored and setting.required]
+    if lacking := sorted(stored - {setting.key_name for setting in plugin.settings.values()}):
         return _absent(item, f"{kind} '{plugin.name}' has no setting '{lacking[0]}' any more, which the store gives it")
     if added:
         return _absent(item, f"{kind} '{plugin.name}' needs a setting '{added[0]}' now, which the store has none for")
-    return dataclasses.replace(plugin, settings={n: f for n, f in plugin.settings.items() if n in stored})
+    return dataclasses.replace(plugin, settings={n: f for n, f in plugin.settings.items() if f.key_name in stored})
 
 
 def _outputs(item: Mapping[str, Any]) -> dict[str, Field]:

@@ -98,13 +98,17 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Objective:
-    """`expression` of figures, aggregated `over` the scenarios, to be made small (or large), in `unit`."""
+    """`expression` of figures, aggregated `over` the scenarios, to be made small (or large), in `unit`.
+
+    `former` is the name that it had when the study was run; the store goes by it.
+    """
 
     name: str
     expression: Expression
     direction: Literal["minimize", "maximize"]
     over: Use[AggregationPlugin]
     unit: str = ""
+    former: str = ""
 
     @property
     def sign(self) -> float:
@@ -117,6 +121,7 @@ class StudyConstraint:
     """Limits on an expression of figures; exactly one of `minimum`, `maximum`, `equals` or both of the first two.
 
     `stated` is the unit in which the study writes them, "" where it names none: results show them in it.
+    `former` as in `Objective`.
     """
 
     name: str
@@ -127,6 +132,7 @@ class StudyConstraint:
     equals: float | None = None
     unit: str = ""
     stated: str = field(default="", compare=False)
+    former: str = ""
 
 
 @dataclass(frozen=True)

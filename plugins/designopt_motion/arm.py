@@ -56,10 +56,17 @@ class ReachOutputs(TypedDict):
     peak_excitation: Annotated[float, Q("", "largest of any muscle")]
     peak_speed: Annotated[float, Q("m/s", "of the hand")]
     detour: Annotated[float, Q("m", "largest distance of the hand from the straight line to the target")]
-    shortest_fibre: Annotated[float, Q("", "in optimal lengths; the curves hold from 0.2 on")]
-    longest_fibre: Annotated[float, Q("", "in optimal lengths; the curves hold up to 1.8")]
-    fastest_fibre: Annotated[
-        float, Q("", "maximum speed relative to the maximum shortening velocity; the curves hold up to 1")
+    min_fibre_length: Annotated[
+        float, Q("", "in optimal lengths; the curves hold from 0.2 on", former="shortest_fibre")
+    ]
+    max_fibre_length: Annotated[float, Q("", "in optimal lengths; the curves hold up to 1.8", former="longest_fibre")]
+    max_fibre_speed: Annotated[
+        float,
+        Q(
+            "",
+            "maximum speed relative to the maximum shortening velocity; the curves hold up to 1",
+            former="fastest_fibre",
+        ),
     ]
     spread: Annotated[float, Q("", "of the effort over all starts that were solved, relative to the least")]
     error_estimate: Annotated[float, Q("", "of the discretisation, relative to the states")]
@@ -130,9 +137,9 @@ class ReachArm:
             peak_excitation=float(made["excitations"].max()),
             peak_speed=float(np.linalg.norm(np.gradient(hand, made["time"], axis=0), axis=1).max()),
             detour=_detour(hand),
-            shortest_fibre=float(fibres.min()),
-            longest_fibre=float(fibres.max()),
-            fastest_fibre=float(np.abs(speeds).max()),
+            min_fibre_length=float(fibres.min()),
+            max_fibre_length=float(fibres.max()),
+            max_fibre_speed=float(np.abs(speeds).max()),
             spread=_spread(solution),
             error_estimate=solution.error_estimate,
             resimulation_error=solution.phase.resimulation_error,

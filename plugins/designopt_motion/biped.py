@@ -35,8 +35,10 @@ class Walk(TypedDict, total=False):
 
     slope: Annotated[float, Q("rad", "of the ground, positive is downhill")]
     clearance: Annotated[float, Q("m", "height of the swing foot beside the stance foot at least", ge=0)]
-    greatest_torque: Annotated[float, Q("N m", "of every joint", gt=0)]
-    greatest_ankle_torque: Annotated[float, Q("N m", "of the stance ankle; 0 is a point foot", ge=0)]
+    max_torque: Annotated[float, Q("N m", "of every joint", gt=0, former="greatest_torque")]
+    max_ankle_torque: Annotated[
+        float, Q("N m", "of the stance ankle; 0 is a point foot", ge=0, former="greatest_ankle_torque")
+    ]
 
 
 class StepOutputs(TypedDict):
@@ -49,8 +51,13 @@ class StepOutputs(TypedDict):
     peak_torque: Annotated[float, Q("N m", "largest size of the torque of any motor")]
     foot_clearance: Annotated[float, Q("m", "least height of the swing foot in the middle half of its way")]
     impact_loss: Annotated[float, Q("J", "kinetic energy lost in the impact")]
-    least_ground_force: Annotated[
-        float, Q("N", "minimum normal force on the stance foot; negative: the foot would lift off")
+    min_ground_force: Annotated[
+        float,
+        Q(
+            "N",
+            "minimum normal force on the stance foot; negative: the foot would lift off",
+            former="least_ground_force",
+        ),
     ]
     friction_needed: Annotated[float, Q("", "largest ratio of tangential to normal force on the stance foot")]
     error_estimate: Annotated[float, Q("", "of the discretisation, relative to the states")]
@@ -66,7 +73,7 @@ ARRAYS = {
 }
 
 _DESIGN = {"step_length": 0.5, "step_time": 0.7, "hip_stiffness": 0.0, "knee_stiffness": 0.0}
-_CONDITIONS = {"slope": 0.0, "clearance": 0.0, "greatest_torque": 100.0, "greatest_ankle_torque": 100.0}
+_CONDITIONS = {"slope": 0.0, "clearance": 0.0, "max_torque": 100.0, "max_ankle_torque": 100.0}
 #: Where the search begins: the angles at both ends of a moderate step (rad).
 _POSTURE = (0.2, 0.4, -0.1, -0.3, -0.35)
 #: The size of a power is rounded below so many watts.
@@ -82,7 +89,7 @@ class Biped:
     legs, and the same step again. The foot leaves the ground upwards and meets it downwards, knees do not bend
     backwards. Links as of the robot RABBIT (Westervelt, Grizzle, Koditschek 2003). Unless design and scenario say
     otherwise: 0.5 m in 0.7 s on level ground, 100 N m at most at every joint, the swing foot not below the ground, no
-    springs. `least_ground_force` and `friction_needed` say whether the stance foot stays on the ground without slip.
+    springs. `min_ground_force` and `friction_needed` say whether the stance foot stays on the ground without slip.
     One evaluation solves one trajectory problem.
     """
 
@@ -110,7 +117,7 @@ class Biped:
             peak_torque=float(np.abs(made["torques"]).max()),
             foot_clearance=float(made["figure"][middle, -1, 1].min()),
             impact_loss=solution.figures["impact_loss"],
-            least_ground_force=float(normal.min()),
+            min_ground_force=float(normal.min()),
             friction_needed=float(np.abs(tangential / normal).max()),
             error_estimate=solution.error_estimate,
             resimulation_error=solution.phase.resimulation_error,
@@ -120,7 +127,7 @@ class Biped:
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The step as a program."""
         given = _conditions(scenario)
-        torque, ankle = given["greatest_torque"], given["greatest_ankle_torque"]
+        torque, ankle = given["max_torque"], given["max_ankle_torque"]
         phase = Phase(
             self._system,
             tf=(0.3, 1.1),

@@ -41,7 +41,7 @@ class Task(TypedDict, total=False):
     pole_mass: Annotated[float, Q("kg", "at the end of the pole", gt=0)]
     distance: Annotated[float, Q("m", "that the cart has moved at the end")]
     track: Annotated[float, Q("m", "maximum distance of the cart from its start", gt=0)]
-    greatest_force: Annotated[float, Q("N", "maximum force on the cart, to both sides", gt=0)]
+    max_force: Annotated[float, Q("N", "maximum force on the cart, to both sides", gt=0, former="greatest_force")]
 
 
 class SwingUpOutputs(TypedDict):
@@ -61,7 +61,7 @@ ARRAYS = {
     "force": Array(("time",), "N", "on the cart"),
 }
 
-_DEFAULTS = {"cart_mass": 1.0, "pole_mass": 0.3, "distance": 1.0, "track": 2.0, "greatest_force": 20.0}
+_DEFAULTS = {"cart_mass": 1.0, "pole_mass": 0.3, "distance": 1.0, "track": 2.0, "max_force": 20.0}
 _SAMPLES = 201
 
 
@@ -101,7 +101,7 @@ class CartPole:
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The swing-up as a program."""
         data = {**_DEFAULTS, **{name: float(value) for name, value in scenario.items()}}
-        force, track = data["greatest_force"], data["track"]
+        force, track = data["max_force"], data["track"]
         phase = Phase(
             self._system,
             tf=(0.1, 20.0),

@@ -64,13 +64,13 @@ class MarkerFilter:
     """
 
     order: Annotated[int, Q("", "of the Butterworth filter, forwards and backwards", ge=1, le=8)] = 2
-    longest_gap: Annotated[float, Q("s", "that is interpolated", ge=0)] = 0.2
+    max_gap: Annotated[float, Q("s", "that is interpolated", ge=0, former="longest_gap")] = 0.2
 
     def prepare_scenario(self, conditions: RecordedTrial) -> _Prepared:
         """Read the trial, fill its gaps, find its noise."""
         try:
             recording = read_recording(conditions["trial"])
-            filling = fill(recording, {}, longest=self.longest_gap)
+            filling = fill(recording, {}, longest=self.max_gap)
             found = analyse_residuals(filling.recording.markers, recording.rate, order=self.order)
         except RecordingError as problem:
             raise Diverged(str(problem), reason="unreadable") from None

@@ -86,8 +86,8 @@ def test_the_benchmark_is_solved_and_confirmed_by_a_simulation(arm: ReachArm) ->
     assert arrays["activations"][0] == pytest.approx(0.01)
     # All muscles at their least take a part of the effort that no movement can save.
     assert outputs["effort"] > 6 * 0.01**2 * 0.6
-    assert 0.2 < outputs["shortest_fibre"] < 1.0 < outputs["longest_fibre"] < 1.8
-    assert outputs["fastest_fibre"] < 1.0
+    assert 0.2 < outputs["min_fibre_length"] < 1.0 < outputs["max_fibre_length"] < 1.8
+    assert outputs["max_fibre_speed"] < 1.0
     assert {name: array.shape[0] for name, array in arrays.items()} == dict.fromkeys(ARRAYS, 121)
 
 

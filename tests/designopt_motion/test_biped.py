@@ -38,7 +38,7 @@ def step(biped: Biped) -> Solution:
 @pytest.mark.parametrize(("ankle", "effort"), [(100.0, EFFORT), (0.0, EFFORT_ON_A_POINT)])
 def test_two_schemes_agree_on_the_effort_of_a_step(biped: Biped, options: Options, ankle: float, effort: float) -> None:
     """Kelly (2017), section 6: 0.5 m in 0.7 s; spec section 12 asks for an agreement of 1e-5."""
-    solution = solve(biped.trajectory_problem({"greatest_ankle_torque": ankle}), options)
+    solution = solve(biped.trajectory_problem({"max_ankle_torque": ankle}), options)
     assert solution.success, solution.message
     assert solution.objective == pytest.approx(effort, rel=5e-6)
 
@@ -67,7 +67,7 @@ def test_the_swing_foot_goes_from_one_foothold_to_the_next_above_the_ground(bipe
 def test_the_stance_foot_is_pressed_to_the_ground(biped: Biped) -> None:
     """Nothing constrains it; the step is one that a foot can make if friction is above a half."""
     outputs, _ = biped.evaluate({}, {})
-    assert outputs["least_ground_force"] > 100.0
+    assert outputs["min_ground_force"] > 100.0
     assert 0.3 < outputs["friction_needed"] < 0.5
     assert outputs["peak_torque"] == pytest.approx(41.09, abs=0.05)
 
@@ -103,7 +103,7 @@ def test_a_hip_spring_is_chosen_with_the_motion(biped: Biped) -> None:
 
 
 def test_torques_keep_their_limits(biped: Biped) -> None:
-    limited = solve(biped.trajectory_problem({"greatest_torque": 30.0}), Options(scheme="radau", intervals=20))
+    limited = solve(biped.trajectory_problem({"max_torque": 30.0}), Options(scheme="radau", intervals=20))
     assert limited.success, limited.message
     assert max(np.abs(limited.phase.values[name][1:]).max() for name in TORQUES) <= 30.0 * (1.0 + 1e-6)
     assert limited.objective > EFFORT
@@ -127,5 +127,5 @@ def test_it_keeps_the_rules_for_models() -> None:
 
 def test_a_step_that_no_motor_can_make_is_a_failed_evaluation() -> None:
     with pytest.raises(Diverged) as failed:
-        Biped(intervals=8).evaluate({"step_length": 0.9, "step_time": 0.3}, {"greatest_torque": 5.0})
+        Biped(intervals=8).evaluate({"step_length": 0.9, "step_time": 0.3}, {"max_torque": 5.0})
     assert failed.value.reason

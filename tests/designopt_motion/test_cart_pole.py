@@ -48,9 +48,7 @@ def test_both_forms_of_the_equations_reach_the_same_swing_up():
 
 
 def test_arrays_are_the_motion_asked_for():
-    outputs, arrays = CartPole().evaluate(
-        KELLY, {"greatest_force": 12.0}, frozenset({"time", "cart", "angle", "force"})
-    )
+    outputs, arrays = CartPole().evaluate(KELLY, {"max_force": 12.0}, frozenset({"time", "cart", "angle", "force"}))
     assert arrays["time"][[0, -1]].tolist() == pytest.approx([0.0, 2.0])
     assert arrays["cart"][[0, -1]].tolist() == pytest.approx([0.0, 1.0], abs=1e-6)
     assert arrays["angle"][-1] == pytest.approx(np.pi, abs=1e-6)

@@ -36,7 +36,7 @@ def vehicles(terrains, mass_factor=1.0, **changes):
     given = {
         name: getattr(v, name)
         for name in (
-            "rotating_mass_factor", "track_distance", "contact_length", "greatest_force", "power", "lag", "air_drag"
+            "rotating_mass_factor", "track_distance", "contact_length", "max_force", "power", "lag", "air_drag"
         )
     } | {"mass": v.mass * factor, "yaw_inertia": v.yaw_inertia * factor}  # fmt: skip
     given |= {name: [getattr(g, name) for g in ground] for name in ("rolling", "turning", "adhesion")}

@@ -230,11 +230,11 @@ def test_a_delay_of_very_many_samples_is_refused_before_it_fills_the_memory():
         loop.evaluate({"kp": 0.5}, {"delay_factor": 1.5}, frozenset())
 
 
-@pytest.mark.parametrize("name", ["rate_gain", "greatest_rate"])
+@pytest.mark.parametrize("name", ["rate_gain", "max_rate"])
 def test_an_inner_loop_beyond_all_use_is_refused(name):
     with pytest.raises(InvalidDesign, match=f"{name}: 1e.300 is beyond what can be computed"):
         TrackedCarrier().evaluate(
-            {**PID, "rate_gain": 0.3, "greatest_rate": 2.0, name: 1e300},
+            {**PID, "rate_gain": 0.3, "max_rate": 2.0, name: 1e300},
             {"terrain": "paved", "speed": 5.0},
             frozenset(),
         )
@@ -270,7 +270,7 @@ def test_motions_too_quick_for_the_integration_steps_are_refused_with_enough_sub
 @pytest.mark.parametrize("schedule", [None, Schedule(reference_speed=3.0)])
 def test_designs_with_and_without_a_rate_loop_have_the_same_bits_in_any_company(schedule):
     model = TrackedCarrier(gain_schedule=schedule)
-    designs = [PID, {**PID, "rate_gain": 0.3, "greatest_rate": 2.0}, {**PID, "kp": 0.8}]
+    designs = [PID, {**PID, "rate_gain": 0.3, "max_rate": 2.0}, {**PID, "kp": 0.8}]
     scenarios = [{"terrain": "paved", "speed": 5.0}, {"terrain": "turf", "speed": 2.0, "delay_samples": 2}]
     rows = [(design, scenario) for design in designs for scenario in scenarios]
     together = model.batch([d for d, _ in rows], [s for _, s in rows], frozenset())

@@ -21,7 +21,7 @@ def swing_up(length, **scenario):
 
 @pytest.fixture(scope="module")
 def solutions():
-    return [swing_up(0.5), swing_up(0.6, greatest_force=12.0)]
+    return [swing_up(0.5), swing_up(0.6, max_force=12.0)]
 
 
 def record(solution, **start):

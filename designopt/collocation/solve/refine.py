@@ -180,7 +180,7 @@ def _raised(degree: int, error: float, refinement: Refinement, least: int) -> tu
     if error <= refinement.tolerance:
         return degree, 1
     more = math.ceil(math.log(min(error / refinement.tolerance, LARGEST)) / math.log(max(degree, 2)))
-    if degree + more <= refinement.greatest_degree:
+    if degree + more <= refinement.max_degree:
         return degree + more, 1
     return least, min(max(math.ceil((degree + more) / least), 2), MOST_PARTS)
 

@@ -10,6 +10,7 @@ from typing import Literal
 from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import DEGREES, SCHEMES, Scheme, SchemeName
+from designopt.former import former_arguments
 
 #: Asked for a smaller error than this, the automatic choice is a Radau scheme of higher degree.
 FINE = 1e-6
@@ -35,29 +36,30 @@ def _check_positive(name: str, value: object) -> None:
         raise ValueError(f"{name} is {value!r}, not positive and finite")
 
 
+@former_arguments(greatest_degree="max_degree")
 @dataclass(frozen=True)
 class Refinement:
     """The mesh is refined until the error estimate of every interval is below `tolerance`, `rounds` times at most.
 
-    ``split`` divides intervals; ``hp`` raises the degree of Radau intervals up to `greatest_degree` first
+    ``split`` divides intervals; ``hp`` raises the degree of Radau intervals up to `max_degree` first
     (Patterson, Hager, Rao 2015). Errors are relative to 1 + the largest absolute value of a state on the interval.
     """
 
     tolerance: float = 1e-5
     method: Literal["split", "hp"] = "split"
     rounds: int = 8
-    greatest_degree: int = 8
+    max_degree: int = 8
 
     def __post_init__(self) -> None:
         _check_positive("refine.tolerance", self.tolerance)
         _check_whole("refine.rounds", self.rounds)
-        _check_whole("refine.greatest_degree", self.greatest_degree)
+        _check_whole("refine.max_degree", self.max_degree)
         if self.method not in ("split", "hp"):
             raise ValueError(f"refine.method is '{self.method}', not split or hp")
         if self.rounds < 1:
             raise ValueError(f"refine.rounds is {self.rounds}, not at least 1")
-        if self.greatest_degree not in DEGREES:
-            raise ValueError(f"refine.greatest_degree is {self.greatest_degree}, not one of 1 to {DEGREES.stop - 1}")
+        if self.max_degree not in DEGREES:
+            raise ValueError(f"refine.max_degree is {self.max_degree}, not one of 1 to {DEGREES.stop - 1}")
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,9 @@ class Recalling(Dispatcher):
         if not found:
             return work
         rows = list(found.values())
-        names, values = recorded.outputs([row[1] for row in rows], self.ledger.problem.output_names)
+        names, values = recorded.outputs(
+            [row[1] for row in rows], self.ledger.problem.output_names, self.ledger.problem
+        )
         nothing = np.zeros(len(rows))
         result = ChunkResult(
             status=np.array([CODE[row[0]] for row in rows], np.uint8),

@@ -39,7 +39,7 @@ class Refine:
         Literal["split", "hp"], Quantity("", "divide intervals, or raise the degree of radau intervals first")
     ] = "split"
     rounds: Annotated[int, Quantity("", "refinements at most", ge=1)] = 8
-    greatest_degree: Annotated[int, Quantity("", "of radau intervals with hp", ge=1, le=9)] = 8
+    max_degree: Annotated[int, Quantity("", "of radau intervals with hp", ge=1, le=9, former="greatest_degree")] = 8
 
 
 @solver("collocation", version=1)

@@ -55,7 +55,7 @@ class JournalReader:
 
     def _refuse_other_tables(self) -> None:
         """A view or a trigger could change what is read and written."""
-        ours = statements([p.name for p in self._free])
+        ours = statements([self.problem.stored_name(p.name) for p in self._free])
         for kind, name, text in self._db.execute("SELECT type, name, sql FROM main.sqlite_master"):
             if kind == "index" and text is None:
                 continue

@@ -64,12 +64,13 @@ def designs(journal: JournalReader, problem: Problem, *, gaps: bool = False) -> 
     return table[:, :-1].copy(), table[:, -1].copy()
 
 
-def outputs(texts: Sequence[str | None], names: Iterable[str]) -> tuple[tuple[str, ...], Matrix]:
-    """The figures in the journal's JSON `texts`: names, beginning with `names`, and values, NaN where there is none."""
+def outputs(texts: Sequence[str | None], names: Iterable[str], problem: Problem) -> tuple[tuple[str, ...], Matrix]:
+    """The figures of `problem` in the journal's JSON `texts`: names, beginning with `names`, and values, NaN without
+    one."""
     data = json.loads(f"[{','.join(text or '{}' for text in texts)}]")  # at once: a third of the time
-    found = tuple(dict.fromkeys(itertools.chain(names, *data)))
-    values = np.array([[figures.get(name) for name in found] for figures in data], float)
-    return found, values.reshape(len(data), len(found))
+    stored = tuple(dict.fromkeys(itertools.chain(map(problem.stored_name, names), *data)))
+    values = np.array([[figures.get(name) for name in stored] for figures in data], float)
+    return tuple(map(problem.present_name, stored)), values.reshape(len(data), len(stored))
 
 
 def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Recorded:
@@ -93,7 +94,7 @@ def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Reco
         status[at] = [row[2] for row in rows]
         reason[at] = [known.setdefault(row[3] or "", row[3] or "") for row in rows]
         wall[at] = [row[5] or 0.0 for row in rows]
-        names, values = outputs([row[4] for row in rows], figures)
+        names, values = outputs([row[4] for row in rows], figures, problem)
         for name, column in zip(names, values.T, strict=True):
             if name not in figures:
                 figures[name] = np.full((n, s), np.nan)

@@ -289,7 +289,7 @@ def new_database(path: Path, problem: Problem, seed: int) -> sqlite3.Connection:
     for leftover in path.glob("journal.db.new*"):
         leftover.unlink()
     db = sqlite3.connect(path / "journal.db.new", isolation_level=None, check_same_thread=False)
-    fill(db, [p.name for p in problem.space.free], {"problem": problem.digest, "seed": str(seed)})
+    fill(db, [problem.stored_name(p.name) for p in problem.space.free], {"problem": problem.digest, "seed": str(seed)})
     return db
 
 

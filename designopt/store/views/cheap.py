@@ -20,7 +20,7 @@ def read_cheap(journal: JournalReader, problem: Problem) -> Outcomes | None:
     at = place.reshape(-1), np.array([row[1] for row in rows], np.int64)
     status = np.full((len(designs), len(problem.scenarios)), "", dtype="U12")
     status[at] = [row[2] for row in rows]
-    names, values = recorded.outputs([row[3] for row in rows], problem.output_names)
+    names, values = recorded.outputs([row[3] for row in rows], problem.output_names, problem)
     figures = {}
     for name, column in zip(names, values.T, strict=True):
         figures[name] = np.full(status.shape, np.nan)

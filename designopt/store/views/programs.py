@@ -99,7 +99,7 @@ def read_programs(
     X, _ = recorded.designs(journal, problem)
     found = []
     for stage, design, status, reason, message, outputs, wall, arrays in rows:
-        names, values = recorded.outputs([outputs], ())
+        names, values = recorded.outputs([outputs], (), problem)
         figures = {name: float(v) for name, v in zip(names, values[0], strict=True) if np.isfinite(v)}
         own = status in ("ok", "diverged") and reason
         found.append(

@@ -150,7 +150,7 @@ def _scored(
             row = journal.evaluation(key, "status, outputs") if asked and not broken else None
             found.append((str(row[0]), row[1]) if row else ("", None))
     status = np.array([one for one, _ in found], "U12").reshape(shape)
-    names, values = recorded.outputs([text for _, text in found], recorded.figure_names(scored_with))
+    names, values = recorded.outputs([text for _, text in found], recorded.figure_names(scored_with), problem)
     figures: Mapping[str, Matrix] = {n: v.reshape(shape) for n, v in zip(names, values.T, strict=True)}
     done = scored_with.judge(N, figures, status != "ok", violation, status == "invalid")
     return done, np.asarray(wanted & ((status != "").all(axis=1) | (violation > 0.0)))

@@ -69,7 +69,7 @@ def read_validation(
         return None
     shape = (len(rows), len(validation.scenarios))
     statuses = np.array([status for status, _ in found], dtype="U12")
-    names, values = recorded.outputs([text for _, text in found], problem.output_names)
+    names, values = recorded.outputs([text for _, text in found], problem.output_names, problem)
     figures = dict(zip(names, values.T, strict=True))
     # Every scenario is judged by itself: as a design of its own in a problem with a single scenario.
     alone = dataclasses.replace(scored_with, scenarios=validation.scenarios[:1])

@@ -198,7 +198,12 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
             expression, unit = found
             made.append(
                 Objective(
-                    section["name"], expression, "minimize" if direction == "minimize" else "maximize", over, unit
+                    section["name"],
+                    expression,
+                    "minimize" if direction == "minimize" else "maximize",
+                    over,
+                    unit,
+                    section.get("former") or "",
                 )
             )
     return made
@@ -232,7 +237,8 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             continue
         _reachable(ctx, space, expression, limits, path)
         stated = given or next((section[key].unit for key in limits if section[key].unit), "")
-        made.append((StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated), path))
+        former = section.get("former") or ""
+        made.append((StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated, former), path))
     contradictions(ctx, made, scenarios)
     return [constraint for constraint, _ in made]
 

@@ -85,6 +85,7 @@ class ObjectiveSection(TypedDict, total=False):
     maximize: Annotated[Formula, Quantity("", "expression that is to be large, instead of minimize")]
     unit: Annotated[str, Quantity("", "unit of results; default: that of the expression")]
     over: Annotated[NamedPart, Quantity("", "how scenarios become one number; default worst")]
+    former: Annotated[Label, Quantity("", "name that it had when the study was run, by which its store is found again")]
 
 
 class ConstraintSection(TypedDict, total=False):
@@ -97,6 +98,7 @@ class ConstraintSection(TypedDict, total=False):
     equals: Annotated[Amount, Quantity("", "the only value that is allowed")]
     unit: Annotated[str, Quantity("", "unit of bare limits, and of results; default: that of the expression")]
     over: Annotated[NamedPart, Quantity("", "how scenarios become one number; default worst")]
+    former: Annotated[Label, Quantity("", "name that it had when the study was run, by which its store is found again")]
 
 
 _FIGURE = ObjectiveSection.__annotations__.keys() | ConstraintSection.__annotations__.keys()

@@ -44,7 +44,9 @@ class RobotOutputs(TypedDict):
     """Over the box of poses."""
 
     workspace: Annotated[float, Q("", "share of the poses where every wrench of the box is feasible")]
-    least_margin: Annotated[float, Q("N", "of all poses, along the worst direction of force and moment by 1 m")]
+    min_margin: Annotated[
+        float, Q("N", "of all poses, along the worst direction of force and moment by 1 m", former="least_margin")
+    ]
     stiffness: Annotated[float, Q("N/m", "least eigenvalue of the translations at the middle of the frame")]
     turning_stiffness: Annotated[float, Q("N m/rad", "least eigenvalue of the turns at the middle of the frame")]
     mean_stiffness: Annotated[float, Q("N/m", "mean over the feasible poses of the least eigenvalue; 0 without any")]
@@ -73,7 +75,7 @@ class CableRobot:
     """
 
     kind: Annotated[Literal["planar", "spatial"], Q("", "four cables in a plane, or eight in space")] = "planar"
-    least_tension: Annotated[float, Q("N", "of a cable", ge=0)] = 5.0
+    min_tension: Annotated[float, Q("N", "of a cable", ge=0, former="least_tension")] = 5.0
     max_tension: Annotated[float, Q("N", "of a cable", gt=0)] = 300.0
     grid: Annotated[int, Q("", "poses along each axis", ge=2, le=41)] = 13
 
@@ -91,7 +93,7 @@ class CableRobot:
         box = np.array([force] * moves + [moment] * turns)
         weight = np.zeros(moves + turns)
         weight[moves - 1] = -9.81 * (MASS + scenario.get("payload", 0.0))
-        margin = margins(arms, self.least_tension, self.max_tension, weight, box)
+        margin = margins(arms, self.min_tension, self.max_tension, weight, box)
         feasible = margin >= 0.0
         middle = np.zeros((1, moves + turns))
         middle[0, moves - 1] = 0.5 * HEIGHT
@@ -101,7 +103,7 @@ class CableRobot:
         balanced = np.linalg.lstsq(rest, -weight, rcond=None)[0]
         outputs = RobotOutputs(
             workspace=float(feasible.mean()),
-            least_margin=float(margin.min()),
+            min_margin=float(margin.min()),
             stiffness=float(np.linalg.eigvalsh(K[:moves, :moves])[0]),
             turning_stiffness=float(np.linalg.eigvalsh(K[moves:, moves:])[0]),
             mean_stiffness=float(everywhere[feasible].mean()) if feasible.any() else 0.0,
@@ -128,7 +130,7 @@ class CableRobot:
             name="move",
             initial=start,
             final=end,
-            bounds=dict.fromkeys(tensions, (self.least_tension, self.max_tension)),
+            bounds=dict.fromkeys(tensions, (self.min_tension, self.max_tension)),
             integrals={"effort": Integral(lambda v: sum(v[t] ** 2 for t in tensions), unit="N^2 s")},
             data={"payload": float(scenario.get("payload", 0.0))},
         )

@@ -49,7 +49,9 @@ class GaitOutputs(TypedDict):
     """Of one single support."""
 
     tracking_error: Annotated[float, Q("m", "root mean square distance of hip, stance knee and swing ankle")]
-    priced_error: Annotated[float, Q("m", "the same with the penalty on deviations, which the program minimises")]
+    penalised_error: Annotated[
+        float, Q("m", "the same with the penalty on deviations, which the program minimises", former="priced_error")
+    ]
     peak_moment: Annotated[float, Q("N m", "largest size of a drive's moment")]
     energy: Annotated[float, Q("J", "positive mechanical work of the drives")]
     compression: Annotated[float, Q("", "largest shortening of a link by its length")]
@@ -93,7 +95,9 @@ class ExoskeletonGait:
         bool, Q("", "the drives follow the motion that the program finds, not the recorded one")
     ] = False
     intervals: Annotated[int, Q("", "of the mesh, with feed_forward", ge=4)] = 20
-    deviation_price: Annotated[float, Q("m^2", "of a squared deviation (rad) in the program", gt=0)] = 1e-2
+    deviation_weight: Annotated[
+        float, Q("m^2", "of a squared deviation (rad) in the program", gt=0, former="deviation_price")
+    ] = 1e-2
 
     @cached_property
     def _simulator(self) -> Simulator:
@@ -126,7 +130,7 @@ class ExoskeletonGait:
         distance = float(np.trapezoid(of["squared_error"], run.t))
         outputs = GaitOutputs(
             tracking_error=float(np.sqrt(distance / duration)),
-            priced_error=float(np.sqrt((distance + self.deviation_price * deviation) / duration)),
+            penalised_error=float(np.sqrt((distance + self.deviation_weight * deviation) / duration)),
             peak_moment=float(np.abs(moments).max()),
             energy=float(np.trapezoid(of["drive_power"], run.t) if self.feed_forward else run.x[-1, -1]),
             compression=float(max(0.0, -stretch.min())),
@@ -203,7 +207,7 @@ class ExoskeletonGait:
         same = {"same_deviations": Constraint(repeated, 0.0, 0.0)}
 
         def penalised(e: Any) -> Any:
-            return e.integral["distance"] + self.deviation_price * e.integral["deviation"]
+            return e.integral["distance"] + self.deviation_weight * e.integral["deviation"]
 
         return TrajectoryProblem(
             [phase],
@@ -212,7 +216,7 @@ class ExoskeletonGait:
             guess=middle,
             figures={
                 "tracking_error": lambda e: (e.integral["distance"] / duration + 1e-12) ** 0.5,
-                "priced_error": lambda e: (penalised(e) / duration + 1e-12) ** 0.5,
+                "penalised_error": lambda e: (penalised(e) / duration + 1e-12) ** 0.5,
                 "effort": lambda e: e.integral["effort"],
             },
         )

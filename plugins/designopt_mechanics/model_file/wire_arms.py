@@ -50,7 +50,7 @@ class ArmOutputs(TypedDict):
     """Over the range of the coordinate."""
 
     peak_arm: Annotated[float, Q("m", "largest size of the moment arm")]
-    least_arm: Annotated[float, Q("m", "minimum size of the moment arm")]
+    min_arm: Annotated[float, Q("m", "minimum size of the moment arm", former="least_arm")]
     mean_arm: Annotated[float, Q("m", "mean size of the moment arm")]
     excursion: Annotated[float, Q("m", "longest less shortest length of the wire")]
     peak_tension: Annotated[
@@ -124,7 +124,7 @@ class WireArms:
         size = np.abs(arm)
         outputs = ArmOutputs(
             peak_arm=float(size.max()),
-            least_arm=float(size.min()),
+            min_arm=float(size.min()),
             mean_arm=float(size.mean()),
             excursion=float(np.ptp(length)),
             peak_tension=float(tension.max()),

@@ -60,18 +60,18 @@ FIXED_COURSE_REGULATOR = FixedRegulator(kp=1.5, ti=8.0, td=0.6, tf=0.1, b=1.0, t
 
 _DEFAULT_TURN = float(np.radians(20.0))
 _DEFAULT_SPEED_STEP = 2.0
-_RATE_LOOP = ("rate_gain", "greatest_rate")
+_RATE_LOOP = ("rate_gain", "max_rate")
 _LOOPS: tuple[Loop, ...] = ("course", "speed")
 _NAMES = ("kp", "ti", "td", "tf", "b", "tt")
 _OFF = {"ti": np.inf, "td": 0.0, "tf": 0.1, "b": 1.0, "tt": np.nan}
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 _MOST_STEPS = 1_000_000  # of a run, and
 _MOST_DELAY = 1000  # samples, which are states of the linear loop: more would fill the memory
-_QUALITY = ("iae", "ise", "itae", "iae_step", "iae_load", "overshoot", "settling", "not_settled", "error_left",
+_QUALITY = ("iae", "ise", "itae", "iae_step", "iae_load", "overshoot", "settling", "not_settled", "residual_error",
             "load_peak", "tv",            "effort", "sat_fraction")  # fmt: skip
 _MEASURES = ("spectral_radius", "stab_degree", "ms", "mt", "gm", "gm_down", "pm", "delay_margin",
              "crossover", "noise_gain")  # fmt: skip
-_SPEED_QUALITY = ("iae", "itae", "overshoot", "settling", "error_left", "load_peak", "tv", "effort", "sat_fraction")
+_SPEED_QUALITY = ("iae", "itae", "overshoot", "settling", "residual_error", "load_peak", "tv", "effort", "sat_fraction")
 _SPEED_MEASURES = ("ms", "mt", "stab_degree", "noise_gain")
 
 
@@ -243,7 +243,7 @@ class TrackedCarrier:
         endings = ("", "_v") if self.loop == "both" else ("",)
         known = {name + ending for name in _NAMES for ending in endings}
         if "course" in self.tuned:
-            known |= {"rate_gain", "greatest_rate"}
+            known |= {"rate_gain", "max_rate"}
         if "speed" in self.tuned:
             known |= {"grade_share"}
         if foreign := [name for name in design if name not in known]:
@@ -319,7 +319,7 @@ class TrackedCarrier:
             turn=np.full(n, turn),
             moment=np.full(n, self.disturbance.moment),
             grade=grade,
-            feed=share * self.vehicle.mass * GRAVITY * grade / (2.0 * self.vehicle.greatest_force),
+            feed=share * self.vehicle.mass * GRAVITY * grade / (2.0 * self.vehicle.max_force),
             noise=noises([scene.noise for scene in scenes]),
             step_at=self.step_at,
             load_at=self.disturbance.at,

@@ -30,7 +30,7 @@ class Quality:
     overshoot: Vector
     settling: Vector
     not_settled: Vector
-    error_left: Vector
+    residual_error: Vector
     rise: Vector  # inf where the transient does not reach 90 %
     load_peak: Vector
     tv: Vector
@@ -90,7 +90,7 @@ def quality(
         overshoot=overshoot,
         settling=np.maximum(outside, 0) * h,
         not_settled=not_settled.astype(float),
-        error_left=turn[:, -1],
+        residual_error=turn[:, -1],
         rise=rise,
         load_peak=rest.max(axis=1),
         tv=np.abs(np.diff(output, axis=1, prepend=trim[:, None])).sum(axis=1),

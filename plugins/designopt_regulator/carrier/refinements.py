@@ -36,7 +36,9 @@ class RefinedDesign(CarrierDesign, total=False):
     rate_gain: Annotated[
         float, Q("s", "command for an error of the yaw rate; the course regulator then asks for a rate", gt=0)
     ]
-    greatest_rate: Annotated[float, Q("rad/s", "yaw rate that the course regulator asks for at full output", gt=0)]
+    max_rate: Annotated[
+        float, Q("rad/s", "yaw rate that the course regulator asks for at full output", gt=0, former="greatest_rate")
+    ]
     grade_share: Annotated[
         float,
         Q(
@@ -130,7 +132,7 @@ def check_steps(p: VehicleNumbers, speeds: Vector, sample_time: float, substeps:
     if p.shear_modulus.any():
         for speed in speeds:
             middle, side = trim(p, speed), trim_difference(p, speed)
-            slip = np.max(trim_slip(p, p.greatest_force * (middle - side), p.greatest_force * (middle + side)))
+            slip = np.max(trim_slip(p, p.max_force * (middle - side), p.max_force * (middle + side)))
             if not slip < 1.0:
                 raise InvalidDesign(f"shear_modulus: the tracks spin where {speed:g} m/s has to be held")
 
@@ -187,7 +189,7 @@ def noise_command(noisy: SimulatedRuns, quiet: SimulatedRuns, loop: Loop) -> Vec
 
 def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
     """Gain and maximum rate of the inner loop of the yaw rate; gain 0 where a design has none."""
-    names = ("rate_gain", "greatest_rate")
+    names = ("rate_gain", "max_rate")
     given = {name: design[name] for name in names if name in design}
     if len(given) == 1:
         missing = next(name for name in names if name not in given)

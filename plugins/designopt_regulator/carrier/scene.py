@@ -25,7 +25,7 @@ def numbers_in(scenario: Mapping[str, Any], v: Vehicle, soft_ground: SoftGround 
         "yaw_inertia": v.yaw_inertia * mass * scenario.get("yaw_inertia_factor", 1.0),
         "track_distance": v.track_distance,
         "contact_length": v.contact_length,
-        "greatest_force": v.greatest_force * scenario.get("force_factor", 1.0),
+        "max_force": v.max_force * scenario.get("force_factor", 1.0),
         "power": v.power * scenario.get("power_factor", 1.0),
         "lag": scenario.get("lag", v.lag),
         "air_drag": v.air_drag,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
+from designopt.former import former_arguments
 from designopt.plugin import Quantity
 from designopt_regulator.carrier import vehicle
 from designopt_regulator.carrier.compiled_step import CompiledLoops, compiled
@@ -55,32 +56,35 @@ class Manoeuvre:
     noise: Vector | None = None  # (n, 2, samples), of the measured speed (m/s) and course (rad)
 
 
+@former_arguments(least_speed="min_speed")
 @dataclass(frozen=True)
 class Schedule:
-    """A gain of the course regulator that falls with speed: kp times reference_speed / max(v, least_speed)."""
+    """A gain of the course regulator that falls with speed: kp times reference_speed / max(v, min_speed)."""
 
     reference_speed: Annotated[float, Quantity("m/s", "at which the gain is kp", gt=0)]
-    least_speed: Annotated[float, Quantity("m/s", "below which the gain grows no further", gt=0)] = 0.5
+    min_speed: Annotated[
+        float, Quantity("m/s", "below which the gain grows no further", gt=0, former="least_speed")
+    ] = 0.5
 
     def factor(self, speed: Vector) -> Vector:
         """What kp is multiplied with at a speed (m/s)."""
-        return np.asarray(self.reference_speed / np.maximum(speed, self.least_speed))
+        return np.asarray(self.reference_speed / np.maximum(speed, self.min_speed))
 
 
 @dataclass(frozen=True)
 class RateLoop:
-    """Inner loops of the yaw rate, arrays (n,): the difference command is gain (greatest_rate w - r).
+    """Inner loops of the yaw rate, arrays (n,): the difference command is gain (max_rate w - r).
 
     w is the course regulator's output, r the yaw rate (rad/s). A row with the gain 0 has no such loop.
     """
 
     gain: Vector  # s/rad
-    greatest_rate: Vector  # rad/s, which the course regulator asks for at full output
+    max_rate: Vector  # rad/s, which the course regulator asks for at full output
 
     @property
     def forward(self) -> Vector:
         """From the course regulator's output to the difference command."""
-        return np.where(self.gain > 0.0, self.gain * self.greatest_rate, 1.0)
+        return np.where(self.gain > 0.0, self.gain * self.max_rate, 1.0)
 
 
 @dataclass(frozen=True)
@@ -217,8 +221,8 @@ def _setup(
     rest = np.zeros(n)
     rate_loop = rate_loop or RateLoop(rest, rest)
     trim, difference = vehicle.trim(plant, m.speed), vehicle.trim_difference(plant, m.speed)
-    gain = None if schedule is None else Gain(np.full(n, schedule.reference_speed), np.full(n, schedule.least_speed))
-    forces = [plant.greatest_force * (trim + side * difference) for side in (-1.0, 1.0)]
+    gain = None if schedule is None else Gain(np.full(n, schedule.reference_speed), np.full(n, schedule.min_speed))
+    forces = [plant.max_force * (trim + side * difference) for side in (-1.0, 1.0)]
     start: State = (m.speed, rest, rest, *forces)
     if slips := bool(plant.shear_modulus.any()):
         start += tuple(m.speed / (1.0 - slip) for slip in trim_slip(plant, *forces))
@@ -229,7 +233,7 @@ def _setup(
         schedule=gain,
         forward=rate_loop.forward,
         rate_gain=rate_loop.gain,
-        greatest_force=plant.greatest_force,
+        max_force=plant.max_force,
     )
     return _Setup(
         loops=loops,

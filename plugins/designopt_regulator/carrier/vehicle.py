@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designopt.arrays import Vector
+from designopt.former import former_arguments
 from designopt.plugin import Quantity
 
 Q = Quantity
@@ -32,6 +33,7 @@ STICTION_RATE = 2e-3  # rad/s, at which tanh makes stiction full
 _NIKITIN = (0.925, 0.15)
 
 
+@former_arguments(greatest_force="max_force")
 @dataclass(frozen=True, kw_only=True)
 class Vehicle:
     """An M113-class carrier converted to remote operation."""
@@ -42,7 +44,9 @@ class Vehicle:
     track_distance: Annotated[float, Q("m", "between the centre lines of the tracks", gt=0)] = 2.16
     contact_length: Annotated[float, Q("m", "of a track on the ground", gt=0)] = 2.67
     track_width: Annotated[float, Q("m", "of one track", gt=0)] = 0.38
-    greatest_force: Annotated[float, Q("N", "of one track at full command (assumption)", gt=0)] = 30_000.0
+    max_force: Annotated[float, Q("N", "of one track at full command (assumption)", gt=0, former="greatest_force")] = (
+        30_000.0
+    )
     power: Annotated[float, Q("W", "maximum at one sprocket (assumption)", gt=0)] = 75_000.0
     lag: Annotated[float, Q("s", "time constant of the drive's force (assumption)", gt=0)] = 0.35
     delay: Annotated[float, Q("s", "of measurement, network and valve (assumption)", ge=0)] = 0.20
@@ -82,7 +86,7 @@ class VehicleNumbers:
     yaw_inertia: Vector
     track_distance: Vector
     contact_length: Vector
-    greatest_force: Vector
+    max_force: Vector
     power: Vector
     lag: Vector
     air_drag: Vector
@@ -135,14 +139,14 @@ def turning_resistance(radius: ArrayLike, turning: ArrayLike, track_distance: Ar
 def trim(p: VehicleNumbers, speed: Vector) -> Vector:
     """The command of both tracks (n,) that holds a `speed` (m/s) on level ground."""
     resistance = p.weight * p.rolling * np.tanh(speed / _ROLLING_SPEED) + p.air_drag * speed * np.abs(speed)
-    return np.asarray(resistance / (2.0 * p.greatest_force))
+    return np.asarray(resistance / (2.0 * p.max_force))
 
 
 def trim_difference(p: VehicleNumbers, speed: Vector) -> Vector:
     """What the command of the right track is above that of the left one, halved, to drive straight at a `speed`."""
     rolling = p.weight * p.rolling * np.tanh(speed / _ROLLING_SPEED)
     moment = p.side_moment - p.shift * p.track_distance * rolling
-    return np.asarray(-moment / (p.track_distance * p.greatest_force))
+    return np.asarray(-moment / (p.track_distance * p.max_force))
 
 
 def missing_force(p: VehicleNumbers, speed: Vector, grade: Vector) -> Vector:
@@ -151,9 +155,9 @@ def missing_force(p: VehicleNumbers, speed: Vector, grade: Vector) -> Vector:
     The smallest of adhesion, maximum force and power decides.
     """
     speed = np.abs(speed)
-    apart = 2.0 * p.greatest_force * np.abs(trim_difference(p, speed))
+    apart = 2.0 * p.max_force * np.abs(trim_difference(p, speed))
     need = p.weight * (p.rolling + grade) + p.air_drag * speed**2 + apart
-    drive = np.minimum(p.greatest_force, p.power / np.maximum(speed, _MIN_POWER_SPEED))
+    drive = np.minimum(p.max_force, p.power / np.maximum(speed, _MIN_POWER_SPEED))
     return np.asarray(need - 2.0 * np.minimum(np.minimum(*p.adhesion_limits), drive))
 
 
@@ -162,7 +166,7 @@ def speed_loop(p: VehicleNumbers, speed: Vector) -> tuple[Vector, Vector, Vector
     n = len(p)
     A, B, C = np.zeros((n, 2, 2)), np.zeros((n, 2)), np.zeros((n, 2))
     A[:, 0, 0] = -2.0 * p.air_drag * np.abs(speed) / p.inertial_mass
-    A[:, 0, 1] = 2.0 * p.greatest_force / p.inertial_mass
+    A[:, 0, 1] = 2.0 * p.max_force / p.inertial_mass
     A[:, 1, 1] = -1.0 / p.lag
     B[:, 1] = 1.0 / p.lag
     C[:, 0] = 1.0
@@ -175,7 +179,7 @@ def course_loop(p: VehicleNumbers, speed: Vector) -> tuple[Vector, Vector, Vecto
     A, B, C = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3))
     A[:, 0, 1] = 1.0
     A[:, 1, 1] = -yaw_damping(p, speed) / p.yaw_inertia
-    A[:, 1, 2] = p.track_distance * p.greatest_force / p.yaw_inertia
+    A[:, 1, 2] = p.track_distance * p.max_force / p.yaw_inertia
     A[:, 2, 2] = -1.0 / p.lag
     B[:, 2] = 1.0 / p.lag
     C[:, 0] = 1.0

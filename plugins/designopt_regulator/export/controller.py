@@ -123,7 +123,7 @@ def _of_carrier(
         return program("Speed regulator of a tracked vehicle", law, limits, T, inputs=inputs, remarks=origin)
     inputs = {"r": "wanted heading, rad", "y": "measured heading, rad"}
     schedule = model.gain_schedule
-    speeds = None if schedule is None else (schedule.reference_speed, schedule.least_speed)
+    speeds = None if schedule is None else (schedule.reference_speed, schedule.min_speed)
     more = {} if schedule is None else {"v": "measured speed, m/s"}
     return program(
         "Heading regulator of a tracked vehicle", law, limits, T, angle=True, schedule=speeds, inputs=inputs | more,

@@ -77,13 +77,15 @@ class LinearOutputs(TypedDict):
     effort: Annotated[float, Q("s", "integral of the squared command, less its final value, after the set-point")]
     tv: Annotated[float, Q("", "total variation of the command after the set-point")]
     tv_load: Annotated[float, Q("", "total variation of the command after the load")]
-    largest_command: Annotated[float, Q("", "largest size of the command after the set-point")]
+    peak_command: Annotated[float, Q("", "largest size of the command after the set-point", former="largest_command")]
     rise: NotRequired[Annotated[float, Q("s", "from 10 to 90 % of the set-point; none where 90 % is not reached")]]
     settling: NotRequired[
         Annotated[float, Q("s", "last time outside of 2 % of the set-point; none of a continuous loop that stays so")]
     ]
     not_settled: Annotated[float, Q("", "1 where the error stays outside of 2 %, sampled: until the load comes")]
-    error_left: Annotated[float, Q("", "size of the error at the end of the set-point's step, when the load comes")]
+    residual_error: Annotated[
+        float, Q("", "size of the error at the end of the set-point's step, when the load comes", former="error_left")
+    ]
     ks_peak: NotRequired[
         Annotated[float, Q("", "peak of |K S|, from measurement noise to the command; inf if unstable")]
     ]

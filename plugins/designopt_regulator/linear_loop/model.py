@@ -463,11 +463,11 @@ def _solved(loop: Loop, seen: Margins | NotSettled | None, arrays: Set[str]) -> 
         "tv": setpoint.tv,
         "tv_load": load.tv,
         "stable": 1.0,
-        "largest_command": setpoint.largest_command,
+        "peak_command": setpoint.peak_command,
         "damping": loop.damping(),
         **dict(zip(("ks_peak", "gs_peak"), loop.sensitivity_peaks(), strict=True)),
         **_times(setpoint),
-        "error_left": abs(setpoint.final_error),
+        "residual_error": abs(setpoint.final_error),
         **{name: float(getattr(seen, name)[0]) for name in _MARGINS},
     }
     answer: Answer = (cast(LinearOutputs, outputs), _curves(setpoint, load, arrays) if arrays else {})

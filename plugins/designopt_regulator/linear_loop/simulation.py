@@ -120,8 +120,8 @@ class _Figures:
             "rise": rise,
             "settling": self._outside,
             "not_settled": (self._left > SETTLED).astype(float),
-            "error_left": self._left,
-            "largest_command": self._largest,
+            "residual_error": self._left,
+            "peak_command": self._largest,
         }
 
 

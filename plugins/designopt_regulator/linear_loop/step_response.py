@@ -60,7 +60,7 @@ class StepResponse:
         return float(max(0.0, (self.final_error - values).max()))
 
     @property
-    def largest_command(self) -> float:
+    def peak_command(self) -> float:
         """Largest size of the command."""
         return float(np.abs(self.command @ _chebyshev(8 * NODES, self.command.shape[1])).max())
 

@@ -124,7 +124,7 @@ def _of_carrier(model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapp
                 factor = model.gain_schedule.factor(np.array([scene.speed]))
                 regulator = replace(regulator, kp=regulator.kp * factor)
             if inner := settings[loop]["rate_gain"]:
-                regulator = replace(regulator, kp=regulator.kp * inner * settings[loop]["greatest_rate"])
+                regulator = replace(regulator, kp=regulator.kp * inner * settings[loop]["max_rate"])
         seen[loop] = _sampled(*plant, delay, regulator, inner)
     return seen
 

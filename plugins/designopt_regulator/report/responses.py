@@ -89,7 +89,7 @@ def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
     v = model.vehicle
     notes.append(
         f"Assumptions of the design, not measurements: drive lag {number(v.lag)} s, delay {number(v.delay)} s, factor "
-        f"of rotating masses {number(v.rotating_mass_factor)}, maximum force {number(v.greatest_force / 1e3)} kN and "
+        f"of rotating masses {number(v.rotating_mass_factor)}, maximum force {number(v.max_force / 1e3)} kN and "
         f"power {number(v.power / 1e3)} kW of one track, where a scenario does not say otherwise."
     )
     notes.append("Rolling and turning resistance of the terrains are representative handbook values.")

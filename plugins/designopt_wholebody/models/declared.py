@@ -19,8 +19,14 @@ class Preparing(TypedDict, total=False):
 
     preparation: Annotated[Preparation, Q("", "of coordinates, step by step")]
     cutoff: Annotated[float, Q("Hz", "of the filters", gt=0)]
-    longest_gap: Annotated[
-        float, Q("s", "gaps up to which markers are interpolated where their segment has fewer than three", ge=0)
+    max_gap: Annotated[
+        float,
+        Q(
+            "s",
+            "gaps up to which markers are interpolated where their segment has fewer than three",
+            ge=0,
+            former="longest_gap",
+        ),
     ]
     weighting: Annotated[Literal["lengths", "equal"], Q("", "of coordinates: by the segments' sizes, or all alike")]
     contact_weight: Annotated[float, Q("", "of segments that may touch plates in the search for consistency", gt=0)]

@@ -31,18 +31,18 @@ ENDS = 5
 class Summed:
     """An analysed trial `found` of a recording at `rate` Hz; `truth` are the joint loads of a synthetic one.
 
-    Torques above `noise_above` Hz are noise. Cycles are cut by the angle `cut_by`, see `trial_cycles`.
+    Torques above `noise_above` Hz are noise. Cycles are cut by the angle `cycle_angle`, see `trial_cycles`.
     """
 
     found: Analysis
     rate: float
     truth: JointLoads | None
     noise_above: float
-    cut_by: str | None
+    cycle_angle: str | None
 
     @cached_property
     def cycles(self) -> tuple[Cycle, ...]:
-        return trial_cycles(self.found.motion.time, self.found.angles, self.cut_by)
+        return trial_cycles(self.found.motion.time, self.found.angles, self.cycle_angle)
 
     @cached_property
     def inner(self) -> NDArray[np.bool_]:

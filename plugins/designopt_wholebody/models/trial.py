@@ -39,14 +39,16 @@ class WholebodyTrial:
     design says otherwise: preparation filtered_consistent, cut-off 6 Hz, weighting lengths, contact weight 1, body
     wholebody21. A scenario with files is a trial of a laboratory; without them it is a bundled synthetic push-up (with
     closed or open grip) or walk, whose truth is known. Torque actuators give the least joint forces: muscles add to
-    them. Cycles are cut where `cut_by` is least: by default hip or elbow flexion, whichever moves more.
+    them. Cycles are cut where `cycle_angle` is least: by default hip or elbow flexion, whichever moves more.
     """
 
     marker_set: Annotated[InputFile | None, Q("", "landmarks by the markers of the files, a file of your own")] = None
     markers: Annotated[str, Q("", "bundled marker set of the files; own_names: markers are called as landmarks")] = (
         "own_names"
     )
-    cut_by: Annotated[str | None, Q("", "joint angle whose minima cut cycles, like knee_R.flexion")] = None
+    cycle_angle: Annotated[
+        str | None, Q("", "joint angle whose minima cut cycles, like knee_R.flexion", former="cut_by")
+    ] = None
     cycles: Annotated[int, Q("", "of the bundled trials", ge=1, le=100)] = 2
     rate: Annotated[float, Q("Hz", "of the bundled trials", ge=20, le=1000)] = 50.0
     skin: Annotated[float, Q("m", "motion of markers on the skin in the bundled trials", ge=0)] = 0.005
@@ -94,7 +96,7 @@ class WholebodyTrial:
                 contact_weight=float(design.get("contact_weight", 1.0)),
                 hold_contacts=design.get("hold_contacts", "no") == "yes",
                 tolerance=self.tolerance,
-                longest_gap=float(design.get("longest_gap", 0.0)),
+                max_gap=float(design.get("max_gap", 0.0)),
                 inverse=self.inverse,
             )
             markers = self._markers if "recording" in scenario else OWN_NAMES
@@ -102,7 +104,9 @@ class WholebodyTrial:
             seen = recording if hidden == "none" else without(recording, hidden)
             found = analyse(subject, seen, settings, markers)
             rebuilt = rebuilt_error(found, recording, seen)
-            summed = Summed(found, recording.rate, truth, min(self.noise_above, 0.45 * recording.rate), self.cut_by)
+            summed = Summed(
+                found, recording.rate, truth, min(self.noise_above, 0.45 * recording.rate), self.cycle_angle
+            )
             _ = summed.cycles
         except NotRebuilt as error:
             raise Diverged(str(error), reason="not_rebuilt") from None

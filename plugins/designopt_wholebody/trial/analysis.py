@@ -42,7 +42,7 @@ class Settings:
     `consistent_positions`. `hold_contacts` keeps the centre of
     pressure of loaded segments where it is measured (Nunes 2017, 4.15). `weighting` is that of `coordinate_weights`:
     equal weights double the error of joint torques on the synthetic push-up. `contact_weight` multiplies the weights of
-    the segments that may touch plates. `project` makes velocities and accelerations consistent too. `longest_gap` s is
+    the segments that may touch plates. `project` makes velocities and accelerations consistent too. `max_gap` s is
     that of `find_landmarks`.
     """
 
@@ -55,7 +55,7 @@ class Settings:
     hold_contacts: bool = False
     weighting: Weighting = "lengths"
     project: bool = True
-    longest_gap: float = 0.0
+    max_gap: float = 0.0
     inverse: InverseMethod = "velocity_transformation"
 
 
@@ -119,7 +119,7 @@ def analyse(
     Raises `ValueError` for landmarks that cannot be placed in any frame and cut-offs that the rate cannot have.
     """
     settings = settings or Settings()
-    found = find_landmarks(subject, recording, markers, settings.longest_gap)
+    found = find_landmarks(subject, recording, markers, settings.max_gap)
     steps = settings.preparation.split("_")
     positions = dict(found.positions)
     if steps[0] == "filtered":

@@ -65,13 +65,13 @@ def stillest(positions: Array, width: int) -> slice | None:
     return best
 
 
-def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, longest_gap: float = 0.0) -> Landmarks:
+def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, max_gap: float = 0.0) -> Landmarks:
     """Landmarks of all segments in every frame.
 
     Where a segment has three landmarks or more, what is missing of it is placed by the rigid fit of those to the
     static shape (Söderkvist & Wedin 1993): landmarks inside the body, which no marker gives, and gaps. Elsewhere just
     as many markers as are needed are interpolated by a cubic spline in time, those with the fewest missing frames
-    first, over gaps of at most `longest_gap` s, and the others rebuilt (Nunes 2017, section 3.2.3). A frame in which a
+    first, over gaps of at most `max_gap` s, and the others rebuilt (Nunes 2017, section 3.2.3). A frame in which a
     landmark has no place is MISSING_MARKER; one in which a marker that other frames have was rebuilt is REBUILT, or
     INTERPOLATED. Measured landmarks do not change.
     """
@@ -86,10 +86,10 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, l
             if name in model.landmarks:
                 positions.setdefault(name, np.full((frames, 3), np.nan))
     _complete_all(subject, positions, status, measured)
-    gaps = {name: int(np.isnan(positions[name][:, 0]).sum()) for name in measured if longest_gap > 0.0}
+    gaps = {name: int(np.isnan(positions[name][:, 0]).sum()) for name in measured if max_gap > 0.0}
     for name in sorted(gaps, key=gaps.__getitem__):
         if np.isnan(positions[name]).any():
-            positions[name], filled = interpolated(recording.time, positions[name], longest_gap)
+            positions[name], filled = interpolated(recording.time, positions[name], max_gap)
             status[filled] = FrameStatus.INTERPOLATED
             _complete_all(subject, positions, status, measured)
     positions = with_derived(model, positions)

@@ -39,7 +39,7 @@ def test_hp_raises_the_degree_while_it_may_and_then_divides_with_the_least_degre
     errors = 1e-6 * np.array([0.5, 8.0, 1e4])
     finer = finer_mesh(mesh, errors, Refinement(1e-6, method="hp"), radau(3))
     assert [s.degree for s in finer.schemes] == [3, 5, 3, 3, 3, 3]
-    bounded = finer_mesh(mesh, errors, Refinement(1e-6, method="hp", greatest_degree=4), radau(3))
+    bounded = finer_mesh(mesh, errors, Refinement(1e-6, method="hp", max_degree=4), radau(3))
     assert [s.degree for s in bounded.schemes] == [3, 3, 3, 3, 3, 3, 3]
 
 
@@ -179,7 +179,7 @@ def test_the_automatic_scheme_of_a_refinement_is_radau_and_of_a_fine_one_of_degr
         ({"tolerance": 0.0}, r"refine\.tolerance is 0\.0, not positive"),
         ({"rounds": 0}, r"refine\.rounds is 0, not at least 1"),
         ({"method": "p"}, r"refine\.method is 'p', not split or hp"),
-        ({"greatest_degree": 12}, r"refine\.greatest_degree is 12, not one of 1 to 9"),
+        ({"max_degree": 12}, r"refine\.max_degree is 12, not one of 1 to 9"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(bad: dict[str, object], said: str) -> None:

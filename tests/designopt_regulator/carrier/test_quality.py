@@ -63,7 +63,7 @@ def test_overshoot_of_what_still_rises_is_that_of_the_end_of_the_turn():
     """y = 0.22 (t - 1) passes the reference 2 and is at 2.2 when the disturbance comes; a node less reads h/10 low."""
     q = watched(lambda t: np.clip(0.22 * (t - 1.0), 0.0, 2.2)[:, None])
     assert q.overshoot[0] == pytest.approx(0.1, abs=1e-12)
-    assert q.error_left[0] == pytest.approx(0.1, abs=1e-12)
+    assert q.residual_error[0] == pytest.approx(0.1, abs=1e-12)
     assert q.not_settled[0] == 1.0
 
 

@@ -29,7 +29,7 @@ NONE: frozenset[str] = frozenset()
 SPEED_PI = {"kp": 0.6, "ti": 6.0, "b": 0.7, "tt": 3.0}
 BOTH = {**A, **{f"{name}_v": value for name, value in SPEED_PI.items()}}
 TURF = {"terrain": "turf", "speed": 3.0}
-RATE = {"rate_gain": 1.2, "greatest_rate": 0.5}
+RATE = {"rate_gain": 1.2, "max_rate": 0.5}
 
 
 def figures(design, scenario, arrays=NONE, **settings):
@@ -103,7 +103,7 @@ def rerun(scenario, design, *, loop="course", noise=None):
     )
     if loop == "speed":
         g = {"td": 0.0, "tf": 0.1, **design}
-    forward = c.get("rate_gain", 0.0) * c.get("greatest_rate", 0.0) or 1.0
+    forward = c.get("rate_gain", 0.0) * c.get("max_rate", 0.0) or 1.0
     feed = g.get("grade_share", 0.0) * W * grade / 60e3
     memory = {"v": [v0, 0.0, trim, v0], "psi": [0.0, 0.0, apart / forward, 0.0]}
 
@@ -312,7 +312,7 @@ def test_the_gain_margin_of_the_cascade_is_where_its_closed_loop_becomes_unstabl
 
 def test_a_yaw_rate_loop_damps_the_turn():
     scenario = {"terrain": "snow_road", "speed": 5.0}
-    plain, damped = (figures(d, scenario) for d in (A, {**A, "rate_gain": 0.6, "greatest_rate": 1.2}))
+    plain, damped = (figures(d, scenario) for d in (A, {**A, "rate_gain": 0.6, "max_rate": 1.2}))
     assert damped["ms"] < plain["ms"]
     assert damped["overshoot"] < plain["overshoot"]
 
@@ -402,9 +402,9 @@ def test_a_fixed_slip_and_tracks_that_slip_exclude_each_other():
 @pytest.mark.parametrize(
     ("design", "settings", "message"),
     [
-        ({**A, "rate_gain": 1.0}, {}, "greatest_rate: is missing; the inner loop of the yaw rate needs it"),
-        ({**A, "greatest_rate": 1.0}, {}, "rate_gain: is missing"),
-        ({**A, "rate_gain": -1.0, "greatest_rate": 1.0}, {}, "rate_gain: -1 has to be above 0"),
+        ({**A, "rate_gain": 1.0}, {}, "max_rate: is missing; the inner loop of the yaw rate needs it"),
+        ({**A, "max_rate": 1.0}, {}, "rate_gain: is missing"),
+        ({**A, "rate_gain": -1.0, "max_rate": 1.0}, {}, "rate_gain: -1 has to be above 0"),
         ({**A, "grade_share": 1.0}, {}, "grade_share: is of no regulator that is tuned with loop: course"),
         ({**SPEED_PI, "grade_share": 2.5}, {"loop": "speed"}, "grade_share: 2.5 has to be between 0 and 2"),
         ({**SPEED_PI, **RATE}, {"loop": "speed"}, "rate_gain: is of no regulator that is tuned with loop: speed"),

@@ -56,7 +56,7 @@ def test_small_yaw_rates_are_damped_in_proportion(terrain, speed, constant, gain
     p = vehicles([terrain])
     c = yaw_damping(p, np.array([speed]))
     assert p.yaw_inertia / c == pytest.approx(constant, abs=5e-4)
-    assert p.track_distance * p.greatest_force / c == pytest.approx(gain, abs=5e-4)
+    assert p.track_distance * p.max_force / c == pytest.approx(gain, abs=5e-4)
 
 
 def test_the_gain_of_the_course_varies_seven_times():
@@ -68,7 +68,7 @@ def test_the_gain_of_the_course_varies_seven_times():
 def test_a_vehicle_in_trim_keeps_its_speed():
     names = list(TERRAINS)
     p, v = vehicles(names), np.linspace(0.5, 5.0, len(names))
-    force = trim(p, v) * p.greatest_force
+    force = trim(p, v) * p.max_force
     x = np.stack([v, 0 * v, 0 * v, force, force])
     assert np.abs(rates(p, x, np.stack([force, force]))).max() < 1e-12
 
@@ -77,7 +77,7 @@ def test_a_vehicle_in_trim_keeps_its_speed():
 def test_linear_loops_are_the_slopes_of_the_equations(loop):
     names, v = ["paved", "sand", "snow_road"], np.array([5.0, 2.0, 3.0])
     p = vehicles(names)
-    force = trim(p, v) * p.greatest_force
+    force = trim(p, v) * p.max_force
     x = np.stack([v, 0 * v, 0 * v, force, force])
     command = np.stack([force, force])
 
@@ -85,7 +85,7 @@ def test_linear_loops_are_the_slopes_of_the_equations(loop):
         ends = [rates(p, x + s * h * dx, command + s * h * dc) for s in (1.0, -1.0)]
         return (ends[0] - ends[1]) / (2.0 * h)
 
-    F, zero, one = p.greatest_force, 0.0 * v, 1.0 + 0.0 * v
+    F, zero, one = p.max_force, 0.0 * v, 1.0 + 0.0 * v
     if loop == "speed":  # states: speed, mean force as a share of the maximum; input: common command
         A, B, C = speed_loop(p, v)
         directions = [(one, zero, zero, zero, zero), (zero, zero, zero, F, F)]

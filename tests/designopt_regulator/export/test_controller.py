@@ -212,7 +212,7 @@ def test_a_program_that_begins_away_from_0_begins_without_bump(language, ran, tm
     assert RUNNERS[language](file, [(1.4, 1.4)] * 40, (1.4, 0.7)) == pytest.approx(0.7, rel=1e-12)
 
 
-@pytest.mark.parametrize("schedule", ["", ", gain_schedule: {reference_speed: 3.5 m/s, least_speed: 1 m/s}"])
+@pytest.mark.parametrize("schedule", ["", ", gain_schedule: {reference_speed: 3.5 m/s, min_speed: 1 m/s}"])
 @pytest.mark.parametrize("language", RUNNERS)
 def test_the_text_gives_the_bits_of_the_heading_loop(language, schedule, ran, tmp_path, monkeypatch):
     """With numpy as the simulator: its machine code may differ in the last digits. A turn beyond 180 degrees wraps."""
@@ -283,6 +283,6 @@ def test_a_continuous_regulator_has_no_difference_equation(tmp_path):
 
 
 def test_a_design_with_an_inner_loop_is_refused_in_words(tmp_path):
-    text = CARRIER.replace("SCHEDULE", "").replace("tt: 3 s}", "tt: 3 s, rate_gain: 0.3 s, greatest_rate: 2 rad/s}")
+    text = CARRIER.replace("SCHEDULE", "").replace("tt: 3 s}", "tt: 3 s, rate_gain: 0.3 s, max_rate: 2 rad/s}")
     with pytest.raises(ExportError, match="inner loop of the yaw rate"):
         exported(run(tmp_path, text), tmp_path, "python")

@@ -56,8 +56,8 @@ def test_a_proportional_loop_around_a_plant_with_feedthrough_by_hand():
     during = arrays["time"] < 1.0
     expected = end + (begin - end) * np.exp(-rate * arrays["time"])
     np.testing.assert_allclose(arrays["output"][during], expected[during], rtol=1e-10)
-    assert outputs["error_left"] == pytest.approx(1.0 - end, rel=1e-12)
-    assert outputs["largest_command"] == pytest.approx(k * (1.0 - begin), rel=1e-9)
+    assert outputs["residual_error"] == pytest.approx(1.0 - end, rel=1e-12)
+    assert outputs["peak_command"] == pytest.approx(k * (1.0 - begin), rel=1e-9)
     # 1 + L is least at rest; far up L is k, and the slightest delay turns it about -1
     assert outputs["ms"] == pytest.approx(1.0 / (1.0 + k), rel=1e-9)
     assert outputs["delay_margin"] == 0.0

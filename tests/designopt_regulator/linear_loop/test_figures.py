@@ -31,7 +31,7 @@ def test_a_first_order_loop_rises_and_settles_as_its_exponential(model, rel):
     assert found["rise"] == pytest.approx(np.log(9.0) / 2.0, rel=rel)
     assert found["settling"] == pytest.approx(np.log(50.0) / 2.0, rel=rel)
     assert found["not_settled"] == 0.0
-    assert found["largest_command"] == pytest.approx(2.0, rel=rel)
+    assert found["peak_command"] == pytest.approx(2.0, rel=rel)
     assert found["damping"] == 1.0
     assert found["ks_peak"] == pytest.approx(2.0, rel=rel)
     assert found["gs_peak"] == pytest.approx(0.5, rel=rel)
@@ -55,7 +55,7 @@ def test_the_damping_of_a_loop_with_delay_is_that_of_the_root_of_lambert():
 def test_a_loop_that_keeps_an_error_has_no_settling_time():
     found = figures(LinearLoop(plant=LATE), {"kp": 2.0})
     assert found["not_settled"] == 1.0
-    assert found["error_left"] == pytest.approx(1.0 / 3.0, rel=1e-12)
+    assert found["residual_error"] == pytest.approx(1.0 / 3.0, rel=1e-12)
     assert "settling" not in found
     assert "rise" not in found
 
@@ -88,7 +88,7 @@ def test_peaks_of_a_sampled_loop_are_those_of_a_dense_curve():
 
 def test_rise_and_settling_of_a_sampled_loop_come_near_to_the_continuous_ones():
     one, other = figures(LinearLoop(plant=LATE), PID), figures(sampled(LATE, 0.005, 60.0), PID)
-    for name in ("rise", "settling", "damping", "largest_command", "ks_peak", "gs_peak"):
+    for name in ("rise", "settling", "damping", "peak_command", "ks_peak", "gs_peak"):
         assert other[name] == pytest.approx(one[name], rel=0.03), name
 
 

@@ -76,7 +76,7 @@ def shown(drawn: Figure, option: int, k: int) -> dict[str, Any]:
 
 def test_an_inner_loop_of_the_yaw_rate_is_in_the_curves(tmp_path: Path) -> None:
     """The peak of the drawn sensitivity is the model's own ms, with and without the inner loop."""
-    inner = {"rate_gain": "1.5 s", "greatest_rate": "0.3 rad/s"}
+    inner = {"rate_gain": "1.5 s", "max_rate": "0.3 rad/s"}
     peaks = []
     for name, more in (("plain", {}), ("inner", inner)):
         result = run(tmp_path / name, COURSE, space={**COURSE["space"], **more}, constraints=[])

@@ -164,7 +164,7 @@ def test_short_gaps_of_whole_segments_are_interpolated_where_that_is_asked_for(n
     markers[20:23, head] = np.nan
     markers[30:42, head] = np.nan
     recording = replace(noisy.recording, markers=markers)
-    settings = Settings(preparation="consistent", longest_gap=0.2)
+    settings = Settings(preparation="consistent", max_gap=0.2)
     found = analyse(noisy.subject, recording, settings)
     assert (found.status[20:23] == FrameStatus.INTERPOLATED).all()
     assert (found.status[30:42] == FrameStatus.MISSING_MARKER).all()  # 0.48 s
@@ -173,7 +173,7 @@ def test_short_gaps_of_whole_segments_are_interpolated_where_that_is_asked_for(n
     assert np.abs(found.motion.q - whole.motion.q)[20:23].max() < 0.05
     others = np.setdiff1d(np.arange(len(markers)), [*range(20, 23), *range(30, 42)])
     assert np.abs(found.motion.q - whole.motion.q)[others].max() < 1e-12
-    without = analyse(noisy.subject, recording, replace(settings, longest_gap=0.0))
+    without = analyse(noisy.subject, recording, replace(settings, max_gap=0.0))
     assert (without.status[20:23] == FrameStatus.MISSING_MARKER).all()
 
 

@@ -149,7 +149,7 @@ def test_what_cannot_be_used_is_reported_in_a_sentence(trial: WholebodyTrial) ->
     ):
         WholebodyTrial(markers="girdle").check()
     with pytest.raises(InvalidDesign, match="there is no angle 'elbow' to cut cycles by"):
-        WholebodyTrial(cut_by="elbow", **QUICK).evaluate({"preparation": "raw"}, {})  # type: ignore[arg-type]
+        WholebodyTrial(cycle_angle="elbow", **QUICK).evaluate({"preparation": "raw"}, {})  # type: ignore[arg-type]
 
 
 def test_files_that_do_not_tell_enough_are_reported_in_a_sentence(trial: WholebodyTrial) -> None:

@@ -6,8 +6,9 @@ once, by `Expression.bind`, so that evaluating is plain arithmetic.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +24,7 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "/": np.true_divide,
     "**": np.float_power,
 }
+_NAME = re.compile(r"[^\W\d]\w*")
 _RANK = {"+": 2, "-": 2, "*": 3, "/": 3, "neg": 4, "**": 5}
 
 
@@ -124,6 +126,12 @@ class Expression:
         """Raises `ExpressionError` at the first part that is a constant, but no finite number: ``1/0``, ``log(0)``."""
         _constant(self.root)
 
+    def renamed(self, names: Mapping[str, str]) -> Expression:
+        """The same expression of other names: of `names` the keys become the values."""
+        if self.names.isdisjoint(names):
+            return self
+        return Expression(_renamed(self.root, names), renamed_text(self.source, names))
+
     def in_unit(self, unit: str, target: str) -> Expression:
         """A bound expression with values in `unit`, converted to `target`; raises `units.UnitError`."""
         return Expression(_scaled(self.root, unit, target), self.source)
@@ -137,6 +145,16 @@ def _collect(term: Term, found: list[tuple[str, int, int]]) -> None:
         found.append((term.text, term.at, term.length))
     for part in term.parts:
         _collect(part, found)
+
+
+def renamed_text(text: str, names: Mapping[str, str]) -> str:
+    """`text` with other names for the words that are keys of `names`."""
+    return _NAME.sub(lambda found: names.get(found[0], found[0]), text)
+
+
+def _renamed(term: Term, names: Mapping[str, str]) -> Term:
+    text = names.get(term.text, term.text) if term.kind == "name" else term.text
+    return replace(term, text=text, parts=tuple(_renamed(part, names) for part in term.parts))
 
 
 def _render(term: Term) -> str:

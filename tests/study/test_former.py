@@ -1,0 +1,231 @@
+"""Renamed settings, inputs, conditions and outputs: study files, keys and stores with the former names go on."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, TypedDict
+
+import pytest
+
+import designopt
+from designopt.former import former_arguments
+from designopt.plugin import PluginError, Quantity, discovery, model
+from designopt.problem import Problem
+from designopt.study.language.errors import StudyError
+
+RAN = []
+
+
+@pytest.fixture(autouse=True)
+def declared(monkeypatch):
+    """What is declared here is forgotten with the test."""
+    monkeypatch.setattr(discovery, "_declared", dict(discovery._declared))
+    RAN.clear()
+
+
+def declare_before():
+    """The model in the version that had the former names."""
+
+    @dataclass(frozen=True)
+    class Drive:
+        greatest_force: Annotated[float, Quantity("N", "of the drive")] = 5.0
+
+    class Design(TypedDict, total=False):
+        least_size: Annotated[float, Quantity("m", "of the part")]
+        kind: Annotated[str, Quantity("", "of the part")]
+
+    class Conditions(TypedDict, total=False):
+        greatest_load: Annotated[float, Quantity("N", "on the part")]
+
+    class Outputs(TypedDict):
+        error_left: Annotated[float, Quantity("m", "at the end")]
+        mass: Annotated[float, Quantity("kg", "of the part")]
+
+    @model("renamed_test", version=1)
+    class Part:
+        least_margin: Annotated[float, Quantity("", "of safety")] = 1.0
+        drive: Drive = field(default_factory=Drive)
+
+        def evaluate(self, design: Design, scenario: Conditions) -> Outputs:
+            RAN.append(design)
+            error = scenario["greatest_load"] / design["least_size"] / self.drive.greatest_force
+            return {"error_left": self.least_margin * error, "mass": design["least_size"]}
+
+    return Part
+
+
+def declare_now():
+    """The same model with the present names."""
+
+    @former_arguments(greatest_force="max_force")
+    @dataclass(frozen=True)
+    class Drive:
+        max_force: Annotated[float, Quantity("N", "of the drive", former="greatest_force")] = 5.0
+
+    class Design(TypedDict, total=False):
+        min_size: Annotated[float, Quantity("m", "of the part", former="least_size")]
+        kind: Annotated[str, Quantity("", "of the part")]
+
+    class Conditions(TypedDict, total=False):
+        max_load: Annotated[float, Quantity("N", "on the part", former="greatest_load")]
+
+    class Outputs(TypedDict):
+        residual_error: Annotated[float, Quantity("m", "at the end", former="error_left")]
+        mass: Annotated[float, Quantity("kg", "of the part")]
+
+    @model("renamed_test", version=1)
+    class Part:
+        min_margin: Annotated[float, Quantity("", "of safety", former="least_margin")] = 1.0
+        drive: Drive = field(default_factory=Drive)
+
+        def evaluate(self, design: Design, scenario: Conditions) -> Outputs:
+            RAN.append(design)
+            error = scenario["max_load"] / design["min_size"] / self.drive.max_force
+            return {"residual_error": self.min_margin * error, "mass": design["min_size"]}
+
+    return Part
+
+
+BEFORE = """\
+study: renamed
+model: {use: renamed_test, least_margin: 2, drive: {greatest_force: 4}}
+space:
+  least_size: {low: 1, high: 2, tolerance: 1 %}
+  kind: {values: [round, square]}
+scenarios: [{name: light, greatest_load: 1}, {name: heavy, greatest_load: 3}]
+relations: ["least_size >= 0.5"]
+baseline: {least_size: 1.5, kind: round}
+objectives: [{minimize: error_left}, {name: weight, minimize: 2 * mass}]
+constraints: [{name: settled, of: "error_left / 2", max: 4 m}]
+stages: [{name: sample, solver: {use: random, samples: 4}}]
+report:
+  reference: {error_left: 9, weight: 9}
+  validate: {scenarios: [{name: worst, greatest_load: 4}]}
+  tolerances: {neighbours: 2}
+"""
+NOW = BEFORE
+for former, present in (
+    ("least_margin", "min_margin"), ("greatest_force", "max_force"), ("least_size", "min_size"),
+    ("greatest_load", "max_load"), ("error_left", "residual_error"),
+):  # fmt: skip
+    NOW = NOW.replace(former, present)
+
+
+def loaded(folder, text):
+    (folder / "study.yaml").write_text(text)
+    return designopt.load(folder / "study.yaml")
+
+
+def identity(study):
+    problem = Problem.of(study.definition)
+    X = problem.space.from_search([[1.25, 0.0], [1.75, 1.0]])
+    return problem.digest, problem.keys(X)
+
+
+def test_keys_and_digest_stay_with_the_present_names(tmp_path):
+    declare_before()
+    before = identity(loaded(tmp_path, BEFORE))
+    declare_now()
+    assert identity(loaded(tmp_path, NOW)) == before
+
+
+def test_a_file_with_former_names_is_the_same_study_and_each_is_told_with_its_place(tmp_path):
+    declare_now()
+    now = loaded(tmp_path, NOW)
+    with pytest.warns(FutureWarning) as told:
+        study = loaded(tmp_path, BEFORE)
+    assert identity(study) == identity(now)
+    texts = [str(warning.message).removeprefix(f"{tmp_path}/") for warning in told]
+    assert "study.yaml:2:28: 'least_margin' is called 'min_margin' now" in texts
+    assert "study.yaml:2:53: 'greatest_force' is called 'max_force' now" in texts
+    assert "study.yaml:4:3: 'least_size' is called 'min_size' now" in texts
+    assert "study.yaml:9:25: 'error_left' is called 'residual_error' now" in texts
+    assert study.definition.objectives[0].name == "error_left"  # other sections may refer to it
+
+
+def test_a_former_name_given_on_the_command_line_works_too(tmp_path):
+    declare_now()
+    (tmp_path / "study.yaml").write_text(NOW.replace("min_margin: 2, ", ""))
+    with pytest.warns(FutureWarning, match="'least_margin' is called 'min_margin' now"):
+        with_margin = designopt.load(tmp_path / "study.yaml", overrides=["model.least_margin=3"])
+    assert with_margin.definition.model.settings["min_margin"] == 3.0
+
+
+def test_a_value_under_both_names_is_refused(tmp_path):
+    declare_now()
+    with pytest.raises(StudyError, match="unknown key 'least_margin'; did you mean 'min_margin'"):
+        loaded(tmp_path, NOW.replace("min_margin: 2", "min_margin: 2, least_margin: 2"))
+
+
+def test_mistakes_in_a_value_with_a_former_name_have_its_place(tmp_path):
+    declare_now()
+    with (
+        pytest.warns(FutureWarning, match="greatest_force"),
+        pytest.raises(StudyError, match=r"study\.yaml:2:67: error: model\.drive\.max_force: expected a number in 'N'"),
+    ):
+        loaded(tmp_path, NOW.replace("max_force: 4", "greatest_force: strong"))
+
+
+def test_a_store_with_former_names_is_read_and_continued_without_evaluating_again(tmp_path):
+    declare_before()
+    first = loaded(tmp_path, BEFORE).run(tmp_path / "store", executor="serial")
+    done, figures = len(RAN), first.outcomes.figures["error_left"]
+    declare_now()
+    found = designopt.open_store(tmp_path / "store")
+    assert found.outcomes.figures["residual_error"] == pytest.approx(figures)
+    assert found.study.model.settings["min_margin"] == 2.0
+    assert found.problem.space.names == ("min_size", "kind")
+    assert [s.values for s in found.study.scenarios] == [{"max_load": 1.0}, {"max_load": 3.0}]
+    assert str(found.study.objectives[0].expression) == "residual_error"
+    assert found.validation is not None
+    again = loaded(tmp_path, NOW).run(tmp_path / "store", executor="serial", resume=True)
+    assert len(RAN) == done
+    assert again.outcomes.figures["residual_error"] == pytest.approx(figures)
+
+
+def test_a_store_of_present_names_is_the_same_as_one_of_former_names(tmp_path):
+    """Byte for byte what another version reads: stores go by the former names."""
+    declare_before()
+    loaded(tmp_path, BEFORE).run(tmp_path / "before", executor="serial")
+    declare_now()
+    loaded(tmp_path, NOW).run(tmp_path / "now", executor="serial")
+    declare_before()
+    texts = []
+    for name in ("before", "now"):
+        with designopt.open_store(tmp_path / name)._journal() as journal:
+            texts.append(journal.dump())
+    assert texts[0] == texts[1]
+    assert "residual_error" not in texts[1]
+
+
+def test_a_store_of_a_model_that_is_away_is_read_with_the_former_names(tmp_path):
+    declare_now()
+    loaded(tmp_path, NOW).run(tmp_path / "store", executor="serial")
+    del discovery._declared["model", "renamed_test"]
+    found = designopt.open_store(tmp_path / "store")
+    assert found.outcomes.figures["error_left"].shape == (5, 2)
+    assert found.problem.space.names == ("least_size", "kind")
+
+
+def test_an_objective_keeps_its_store_under_another_name(tmp_path):
+    declare_now()
+    renamed = NOW.replace("{name: weight, ", "{name: heaviness, former: weight, ").replace("weight: 9", "heaviness: 9")
+    assert identity(loaded(tmp_path, renamed)) == identity(loaded(tmp_path, NOW))
+    other = NOW.replace("{name: weight, ", "{name: heaviness, ").replace("weight: 9", "heaviness: 9")
+    assert identity(loaded(tmp_path, other))[0] != identity(loaded(tmp_path, NOW))[0]
+
+
+def test_a_class_takes_its_settings_by_former_names_in_python():
+    part = declare_now()
+    with pytest.warns(DeprecationWarning, match="Part: the argument 'least_margin' is called 'min_margin' now"):
+        assert part(least_margin=3.0).min_margin == 3.0
+
+
+def test_a_former_name_is_no_name_of_something_else():
+    class Outputs(TypedDict):
+        least: Annotated[float, Quantity("", "")]
+        most: Annotated[float, Quantity("", "", former="least")]
+
+    with pytest.raises(PluginError, match="model 'clash_test': the former name 'least' is another's name now"):
+
+        @model("clash_test", version=1)
+        def clash(design, scenario) -> Outputs:
+            raise AssertionError("declared to be checked, never to be run")
