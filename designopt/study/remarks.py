@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from designopt.plugin import Field, Quantity
+from designopt.study.former import with_present_names
 from designopt.study.language.checking.refusals import is_number
 from designopt.study.language.checking.values import check, members_of
 from designopt.study.language.files import NO_FILES
@@ -26,7 +28,8 @@ Taken = tuple[str, str]
 def units_taken(study: StudyDefinition) -> dict[str, str]:
     """The quantities that are written without a unit, each with the model's, in which they are taken: parameters of the
     space, their tolerances, limits, settings of the model and conditions of scenarios."""
-    data = parse(study.text, "").data()
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # former names were told when it was read
+        data = with_present_names(parse(study.text, "")).data()
     given = data if isinstance(data, Mapping) else {}
     return dict([*_settings(study, given), *_space(study, given), *_conditions(study, given), *_limits(study, given)])
 

@@ -10,6 +10,7 @@ from designopt.former import former_arguments
 from designopt.plugin import PluginError, Quantity, discovery, model
 from designopt.problem import Problem
 from designopt.study.language.errors import StudyError
+from designopt.study.remarks import remarks
 
 RAN = []
 
@@ -139,6 +140,16 @@ def test_a_file_with_former_names_is_the_same_study_and_each_is_told_with_its_pl
     assert "study.yaml:4:3: 'least_size' is called 'min_size' now" in texts
     assert "study.yaml:9:25: 'error_left' is called 'residual_error' now" in texts
     assert study.definition.objectives[0].name == "error_left"  # other sections may refer to it
+
+
+def test_numbers_without_units_are_noted_by_their_present_names(tmp_path):
+    declare_now()
+    with pytest.warns(FutureWarning):
+        study = loaded(tmp_path, BEFORE)
+    (note,) = remarks(study.definition)
+    assert "setting drive.max_force in N" in note
+    assert "condition max_load in N" in note
+    assert "min_size in m" in note
 
 
 def test_a_former_name_given_on_the_command_line_works_too(tmp_path):
