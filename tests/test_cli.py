@@ -225,7 +225,7 @@ def test_a_dry_run_lists_all_kinds_of_parameters_and_says_what_auto_takes(folder
         "           broken  0, 1",
         "           a       fixed at 2",
     ]
-    assert "stage 2    front: auto takes gp: 40 evaluations for 2 objectives and 3 parameters: " in done.stdout
+    assert "stage 2    front: auto takes gp: planned for 40 evaluations, 2 objectives and 3 parameters: " in done.stdout
 
 
 def test_validate_refuses_exports_to_a_place_that_cannot_be_a_folder(folder: Path) -> None:
@@ -245,7 +245,7 @@ def test_validate_says_which_solver_auto_takes_and_why(folder: Path) -> None:
     (folder / "beam.yaml").write_text(given)
     done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
     assert done.returncode == 0, done.stderr
-    assert "  stage front takes gp: 40 evaluations for 2 objectives and 1 parameter: " in done.stdout
+    assert "  stage front takes gp: planned for 40 evaluations, 2 objectives and 1 parameter: " in done.stdout
 
 
 def test_tried_designs_do_not_spoil_the_json(folder: Path) -> None:
@@ -307,6 +307,22 @@ model("beam", version=1)(Doubtful)
     assert done.returncode == 0
     assert done.stderr.splitlines()[0] == "warning: load: the beam yields from 900 N on"
     assert "UserWarning" not in done.stderr
+
+
+def test_a_dry_run_refuses_a_budget_below_what_the_solver_needs(folder: Path) -> None:
+    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--budget", "front=3")
+    assert done.returncode == 4
+    assert re.search(r"solver 'nsga2' of stage 'front' needs at least \d+ evaluations, not 3$", done.stderr.strip())
+
+
+def test_a_wrong_number_of_evaluations_is_one_mistake(folder: Path) -> None:
+    study = (folder / "beam.yaml").read_text()
+    (folder / "beam.yaml").write_text(study.replace("{use: nsga2, population: 8}", "{use: auto}"))
+    done = designopt(
+        folder, "validate", "beam.yaml", "--plugin", "beam.py", "--set", "stages.front.budget.evaluations=0"
+    )
+    assert done.stderr.splitlines()[0].endswith("budget.evaluations: must be at least 1, is 0")
+    assert "1 error" in done.stderr
 
 
 def test_a_plugin_file_that_raises_is_reported_in_a_sentence(folder: Path) -> None:

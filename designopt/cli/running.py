@@ -121,12 +121,13 @@ def run(
         for note in remarks(study.definition):
             click.echo(note, err=True)
     if dry_run:
-        from designopt.run.given_budgets import with_budgets
+        from designopt.run.given_budgets import refuse_too_small, with_budgets
         from designopt.run.plan import plan
 
         chosen = {k: options[k] for k in ("executor", "workers", "scheduler") if options[k] is not None}
         execution = dataclasses.replace(study.definition.execution, **chosen)
         stages = with_budgets(study.definition.stages, budgets, store)
+        refuse_too_small(study.definition, study.problem, budgets, store)
         click.echo(plan(dataclasses.replace(study.definition, execution=execution, stages=stages), store))
         return DONE
     tell.runs(store)

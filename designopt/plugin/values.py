@@ -13,10 +13,11 @@ from designopt.files import InputFile as InputFile
 class Quantity:
     """Unit, meaning and admissible range of a number; put it into ``Annotated[float, Quantity("N/m", "...")]``.
 
-    `unit` is any unit string; ``""`` means a plain number. `gt`, `ge`, `lt`, `le` are in that unit. `sampled` is the
-    range over which a sampled scenario varies a condition where the study does not say. A `notable` output is said at
-    the end of a run wherever it is above 0. `former` is the name that the value had in an earlier version: study files
-    with it work with a warning, and keys and stores go by it, so that what was computed before is found again.
+    `unit` is any unit string; ``""`` means a plain number, and so does ``"1"``, which becomes that. `gt`, `ge`, `lt`,
+    `le` are in that unit. `sampled` is the range over which a sampled scenario varies a condition where the study does
+    not say. A `notable` output is said at the end of a run wherever it is above 0. `former` is the name that the value
+    had in an earlier version: study files with it work with a warning, and keys and stores go by it, so that what was
+    computed before is found again.
     """
 
     unit: str = ""
@@ -28,6 +29,10 @@ class Quantity:
     sampled: tuple[float, float] | None = None
     notable: bool = False
     former: str = ""
+
+    def __post_init__(self) -> None:
+        if self.unit == "1":
+            object.__setattr__(self, "unit", "")
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from designopt.arrays import Matrix
 from designopt.problem import figure_meaning as figure_meaning
 from designopt.problem import figure_unit as figure_unit
+from designopt.solvers.auto import Auto
 from designopt.store.errors import plugin_options
 from designopt.store.views.table import stated_constraints, stated_units
 
 if TYPE_CHECKING:
     from designopt.problem import Problem
     from designopt.store.result import Result
-    from designopt.study.study import DesignVariable, StudyConstraint
+    from designopt.study.study import DesignVariable, Stage, StudyConstraint
 
 #: A wrapped name has room for so many letters in a line, and so many lines.
 MIN_WIDTH, LINES = 9, 2
@@ -97,6 +98,13 @@ def chosen_once(result: Result) -> dict[str, int]:
     for label, row in result.chosen().items():
         labels.setdefault(row, []).append(label)
     return {", ".join(names): row for row, names in labels.items()}
+
+
+def stage_label(stage: Stage, problem: Problem) -> str:
+    """The name of a stage, with the solver that its solver `auto` chose: ``auto (gp)``."""
+    if stage.solver.plugin.target is not Auto:
+        return stage.name
+    return f"{stage.name} ({stage.solver.build().choice(problem).name})"
 
 
 def design_names(result: Result) -> list[str]:

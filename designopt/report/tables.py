@@ -22,8 +22,8 @@ from designopt.report.labels import (
 )
 from designopt.report.no_design import without_feasible
 from designopt.report.parts.answer import broken, summary
-from designopt.report.parts.answer.limits import WARNED, recommended_bounds, warnings
-from designopt.report.parts.answer.tolerances import fragile_in_short
+from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
+from designopt.report.parts.answer.tolerances import fragile_in_short, untried
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
 from designopt.solvers.given import given_names
@@ -42,8 +42,9 @@ def summary_table(result: Result) -> str:
     """The chosen designs as aligned plain text, one line each: free parameters, then objectives; no final newline.
 
     Above stands the recommended design where it is not the first choice, and a note for each chosen one that breaks
-    limits within its tolerances; below for notable outputs above 0, and each bound and limit that most of the front, or
-    the recommended design, has reached. Of a study without objectives it is the `analysis_table`.
+    limits within its tolerances; below for notable outputs above 0, each bound and limit that most of the front has
+    reached, the bounds that less of it has reached, and those of the recommended design. Of a study without objectives
+    it is the `analysis_table`.
     """
     if not result.problem.objectives:
         return analysis_table(result)
@@ -60,12 +61,14 @@ def summary_table(result: Result) -> str:
         head.append("neighbours feasible")
     values = objective_values(result)
     lines = [head]
+    recommended = result.recommended() if len(chosen) > 1 else None
     for label, row in chosen.items():
         cells = [number(v) for v in design_values(result, row)] + [number(float(v)) for v in values[row]]
         broken = "" if result.outcomes.feasible[row] else " (breaks limits)"
         if near is not None:
             cells.append(near.words(row))
-        lines.append([label + broken, *cells])
+        marked = " (recommended)" if recommended is not None and row == recommended[1] else ""
+        lines.append([label + marked + broken, *cells])
     first = (
         [f"the recommended design is {summary.recommended(result)}"]
         if result.recommended() != result.first_choice()
@@ -73,11 +76,12 @@ def summary_table(result: Result) -> str:
     )
     first += [f"warning: {text}" for text in result.other_code]
     first += [f"note: {clause}" for clause in (*fragile_in_short(result), *undetermined(result))]
+    last = [*fewer_bounds(result), *recommended_bounds(result, below=WARNED), *untried(result)]
     notes = [
         *_lacking(result, chosen),
         *_failed(result),
         *_notable(result),
-        *(f"note: {clause}" for clause in (*warnings(result), *recommended_bounds(result, below=WARNED))),
+        *(f"note: {clause}" for clause in (*warnings(result), *last)),
     ]
     return "\n".join([*first, *_aligned(lines, 1), *notes])
 

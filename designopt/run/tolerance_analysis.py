@@ -9,13 +9,11 @@ from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import PENDING
 from designopt.run.evaluations.work import Work
 from designopt.store.result import Result
-from designopt.store.views.tolerated import beyond_limits, neighbours, spread_over
+from designopt.store.views.tolerated import LEAST, SHARE, beyond_limits, neighbours, spread_over
 from designopt.study.study import StudyDefinition, Tolerances
 
-#: Where the study does not say how many, all neighbours together are this share of the designs of the stages, ...
-SHARE = 0.1
-#: ... and a chosen design has at most, or not fewer than, so many.
-MOST, LEAST = 16, 8
+#: Where the study does not say how many, a chosen design has at most so many neighbours.
+MOST = 16
 #: A rule that chooses by robustness has so many designs more to choose from: with ever larger margins to the limits.
 ROBUST = 24
 

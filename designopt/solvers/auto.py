@@ -93,7 +93,7 @@ class Auto:
     def choice(self, problem: Problem) -> Chosen:
         """The solver for `problem`."""
         m, d, n = len(problem.objectives), len(problem.space.free), self.evaluations
-        facts = f"{_plural(n, 'evaluation')} for {_plural(m, 'objective')} and {_plural(d, 'parameter')}"
+        facts = f"planned for {_plural(n, 'evaluation')}, {_plural(m, 'objective')} and {_plural(d, 'parameter')}"
         if self._few and 1 <= m <= FRONTS:
             return Chosen("gp", {}, f"{facts}: a model of what is known makes most of each")
         population = {"population": fitting.population(n, 100)}

@@ -17,6 +17,7 @@ from designopt.report.labels import hover_columns, listed, number, plain, plural
 from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits
 from designopt.report.parts.answer.overview import duration, overview
+from designopt.report.parts.answer.problem import problem
 from designopt.report.parts.answer.ranking import MOST, ranking
 from designopt.report.parts.designs.convergence import convergence, hypervolume_history
 from designopt.report.parts.designs.front import _box, _overlap, _spread, front, view
@@ -197,6 +198,55 @@ def test_bounds_and_limits_that_most_of_the_front_has_reached_stand_beside_the_b
     inside = result([(30.0, 0.5), (20.0, 0.6), (40.0, 0.7)], {"mass": [1, 2, 3], "sag": [3, 2, 1]})
     assert len(best(inside).findings) == 1
     assert "note" not in summary_table(inside)
+
+
+def test_bounds_that_less_of_the_front_has_reached_are_one_note() -> None:
+    X = [(10.0, 0.2), (30.0, 1.0), (40.0, 0.6), (50.0, 0.5)]
+    given = result(X, {"mass": [1, 2, 3, 4], "sag": [9, 8, 7, 6]})
+    reached = "the front reaches the lower bound of width (10 mm) in 25 %; the upper bound of height (1 m) in 25 %"
+    assert summary_table(given).splitlines().count(f"note: {reached}") == 1
+    width, height = given.study.space
+    told = replace(given.study, space=(width, replace(height, why="the hall is no higher")))
+    explained = replace(given, study=told, problem=Problem.of(told))
+    assert f"note: {reached}: the hall is no higher" in summary_table(explained).splitlines()
+
+
+def test_the_recommended_design_is_marked_in_the_table() -> None:
+    lines = summary_table(known()).splitlines()
+    assert [line.split("  ")[0] for line in lines[1:4]] == ["best mass", "best sag", "compromise (recommended)"]
+    one = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2]}, objectives=(minimize("mass", "kg"),))
+    assert "recommended" not in summary_table(one).splitlines()[1]
+
+
+def test_the_name_of_a_stage_tells_what_auto_chose() -> None:
+    auto = Stage("search", Use(find("solver", "auto"), {"evaluations": 60, "cost": None}))
+    given = known(stages=(Stage("sweep", Use(find("solver", "sobol"), {"samples": 4})), auto))
+    assert [row[0] for row in problem(given).tables[2].rows] == ["sweep", "search (gp)"]
+    names = ["sweep"] * 3 + ["search"] * 3
+    searched = known(stages=given.study.stages, stage=names)
+    annotations = convergence(searched).figures[0].plot["layout"]["annotations"]  # type: ignore[union-attr]
+    assert [a["text"] for a in annotations if a["text"].startswith("s")] == ["sweep", "search (gp)"]
+
+
+def test_the_map_keeps_the_colours_of_the_front_and_marks_what_breaks_a_limit() -> None:
+    section = map_figures(known())
+    assert section is not None
+    designs, ring, _, cross = section.figures[0].plot["data"]
+    assert (ring["name"], ring["marker"]["symbol"]) == ("Pareto front", "circle-open")
+    assert designs["marker"]["symbol"] == [0, 0, 0, 0, 0, 4]
+    assert (cross["name"], cross["showlegend"], cross["x"]) == ("breaks a limit", True, [None])
+    (free,) = map_figures(result([(30, 0.5), (40, 0.6)], {"mass": [1, 2], "sag": [2, 1]})).figures  # type: ignore[union-attr]
+    assert "symbol" not in free.plot["data"][0]["marker"]
+    assert all(trace["name"] != "breaks a limit" for trace in free.plot["data"][1:])
+
+
+def test_designs_on_a_grid_that_break_a_limit_are_crossed() -> None:
+    section = map_figures(grid(constraints=(at_most("mass", 40.0, "kg"),)))
+    assert section is not None
+    cross = section.figures[0].plot["data"][-1]
+    assert cross["name"] == "breaks a limit"
+    np.testing.assert_array_less(40.0, np.array(cross["x"]) * (1 + np.array(cross["y"])))
+    assert len(cross["x"]) == sum(w * (1 + h) > 40 for w in np.geomspace(10, 100, 7) for h in np.linspace(0, 1, 5))
 
 
 def test_a_bound_at_which_the_recommended_design_lies_is_said_with_what_the_study_says_of_it() -> None:
@@ -421,10 +471,10 @@ def test_the_overview_asks_the_question_and_counts() -> None:
 
 def test_the_summary_is_an_aligned_table() -> None:
     assert summary_table(known()).splitlines() == [
-        "design      width [mm]  height [m]  mass [kg]  sag [mm]",
-        "best mass           11         0.8          1         8",
-        "best sag            18         0.1          8         1",
-        "compromise          12         0.4          2         4",
+        "design                    width [mm]  height [m]  mass [kg]  sag [mm]",
+        "best mass                         11         0.8          1         8",
+        "best sag                          18         0.1          8         1",
+        "compromise (recommended)          12         0.4          2         4",
     ]
 
 

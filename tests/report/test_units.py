@@ -138,3 +138,13 @@ def test_a_multiple_of_a_figure_does_not_scale_the_figure():
     (both,) = stated_constraints(twice.problem)
     assert (both.unit, both.maximum) == ("mm", pytest.approx(0.3))
     assert both.expression.evaluate({"sag": 1e-4}) == pytest.approx(0.2)
+
+
+def test_the_unit_1_is_no_unit():
+    assert Quantity("1") == Quantity("")
+    made = designopt.define(
+        study="plain", model={"use": bar}, space={"side": [1, 2]},
+        objectives=[{"name": "ratio", "minimize": "sag/sag", "unit": "1"}],
+        solver={"use": "full_factorial", "levels": 2},
+    )  # fmt: skip
+    assert made.definition.objectives[0].unit == ""

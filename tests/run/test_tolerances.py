@@ -90,13 +90,18 @@ def test_a_tenth_of_the_designs_decides_where_the_study_does_not(tmp_path):
     assumed = Tolerances((Tolerance("a", 0.01),), assumed=True)
     few = run_study(study(np.linspace(0, 0.9, 60), tolerances=assumed), tmp_path / "few")
     assert on_record(few) == []
+    clause = "60 designs are too few to try the chosen ones within tolerances: it takes 240, or a tolerance that the"
+    assert f"note: {clause} study states" in summary_table(few).splitlines()
+    assert f"{clause} study states." in overview(few).findings
     many = run_study(study(np.linspace(0, 0.9, 300), tolerances=assumed), tmp_path / "many")
     assert len(on_record(many)) == 30  # three designs with ten neighbours each
+    assert "too few" not in summary_table(many)
     stated = Tolerances((Tolerance("a", 0.01),))
     some = run_study(study(np.linspace(0, 0.9, 800), tolerances=stated), tmp_path / "some")
     assert len(on_record(some)) == 5 * 16  # the chosen ones, and two more of the front
     none = run_study(study(tolerances=Tolerances(OFF.of, neighbours=0)), tmp_path / "none")
     assert none.tolerated() is None
+    assert "too few" not in summary_table(none)
 
 
 def test_other_designs_of_the_front_are_evaluated_within_a_budget(tmp_path):

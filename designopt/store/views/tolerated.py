@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,10 @@ from designopt.study.study import Tolerances
 
 #: A design of which fewer neighbours keep the limits is not one to act on without a word.
 ENOUGH = 0.9
+#: Where the study does not say how many, all neighbours together are this share of the designs of the stages, ...
+SHARE = 0.1
+#: ... and a chosen design has not fewer than so many, unless the study states tolerances.
+LEAST = 8
 #: Fewer neighbours with a result than this, beyond the number of parameters, say nothing of which one matters.
 MIN_SPARE = 4
 
@@ -81,6 +86,11 @@ class Tolerated:
         broken = bool(np.any(self.known[place] & ~self.feasible[place]))
         shares = effects[:, -1] if broken and np.isfinite(effects[:, -1]).any() else _mean(effects[:, :-1])
         return self.names[int(np.nanargmax(shares))] if np.isfinite(shares).any() else ""
+
+
+def enough_for(chosen: int) -> int:
+    """So many designs there have to be before `chosen` ones are tried with neighbours within assumed tolerances."""
+    return math.ceil(LEAST * chosen / SHARE)
 
 
 def _mean(effects: Matrix) -> Matrix:

@@ -165,7 +165,7 @@ def _unit(ctx: Context, section: Mapping[str, Any], path: Path) -> str | None:
     except UnitError as error:
         ctx.add((*path, "unit"), str(error))
         return None
-    return unit
+    return "" if unit == "1" else unit
 
 
 def _over(ctx: Context, section: Mapping[str, Any], path: Path, scenarios: int) -> Use[AggregationPlugin] | None:

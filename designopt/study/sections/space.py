@@ -181,7 +181,7 @@ def _unit(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Pa
     except UnitError as error:
         ctx.add((*path, "unit"), str(error))
         return None
-    return str(unit)
+    return "" if unit == "1" else str(unit)
 
 
 def _ranged(

@@ -104,6 +104,18 @@ def attained_bounds(
     return [text for texts in clauses.values() for text in texts]
 
 
+def fewer_bounds(result: Result) -> list[str]:
+    """One clause about all bounds that a smaller share of the front than `WARNED` has reached; none without any."""
+    front = np.asarray(result.front(), dtype=np.intp)
+    found = _attained(result, front) if len(front) else []
+    reached = [
+        f"the {_bound(p, a.side).replace('bound', f'bound of {p.name}')} in {_share(a.share)}{_why(p)}"
+        for p, a in found
+        if MIN_SHARE <= a.share < WARNED
+    ]
+    return [f"the front reaches {'; '.join(reached)}"] if reached else []
+
+
 def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
     """Clauses about the bounds at which the recommended design lies, with what the study says of them; of those that a
     smaller share of the front than `below` has reached."""

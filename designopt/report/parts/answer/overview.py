@@ -8,7 +8,7 @@ from designopt.plugin import report
 from designopt.report.labels import count, listed, number, plural
 from designopt.report.parts.answer import broken, summary
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
-from designopt.report.parts.answer.tolerances import fragile_in_short
+from designopt.report.parts.answer.tolerances import fragile_in_short, untried
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section
 from designopt.store.result import Result
@@ -48,7 +48,9 @@ def overview(result: Result) -> Section:
     else:
         lead = summary.recommended(result)
         findings += [f"The recommended design is {lead}."] if lead else []
-        findings += [sentence(clause) for clause in (*fragile_in_short(result), *recommended_bounds(result))]
+        findings += [
+            sentence(clause) for clause in (*fragile_in_short(result), *recommended_bounds(result), *untried(result))
+        ]
     if evaluated and not done.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
         findings += broken.findings(result)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from designopt.plugin import InputFile, Plugin, Use, report
-from designopt.report.labels import count, number, plural, with_unit
+from designopt.report.labels import count, number, plural, stage_label, with_unit
 from designopt.report.parts.answer.overview import duration
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
@@ -43,7 +43,7 @@ def problem(result: Result) -> Section:
                 ("stage", "solver", "starts from", "budget", "asked for", "new designs"),
                 tuple(
                     (
-                        s.name,
+                        stage_label(s, result.problem),
                         _use(s.solver),
                         _start(s),
                         _budget(s),

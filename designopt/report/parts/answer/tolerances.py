@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.plugin import report
-from designopt.report.labels import chosen_once, listed, number, objective_labels, objective_values, plural
+from designopt.report.labels import chosen_once, count, listed, number, objective_labels, objective_values, plural
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
-from designopt.store.views.tolerated import ENOUGH, Tolerated
+from designopt.store.views.tolerated import ENOUGH, Tolerated, enough_for
 from designopt.study.study import Tolerance
 
 
@@ -61,6 +61,18 @@ def fragile_in_short(result: Result) -> list[str]:
         f"{len(found)} of the chosen designs break limits, or have no result, in some neighbours within their "
         f"tolerances: {each}{_because(listed(list(names)))}"
     ]
+
+
+def untried(result: Result) -> list[str]:
+    """A clause where a run that is done had too few designs to try the chosen ones with neighbours; else none."""
+    tolerances, chosen = (result.original or result).study.tolerances, set(result.chosen().values())
+    if tolerances is None or not tolerances.assumed or tolerances.neighbours is not None or result.ended != "done":
+        return []
+    designs, enough = len(result.outcomes), enough_for(len(chosen))
+    if designs >= enough or result.tolerated() is not None:
+        return []
+    few = f"{plural(designs, 'design')} are too few to try the chosen ones within tolerances"
+    return [f"{few}: it takes {count(enough)}, or a tolerance that the study states"]
 
 
 def _because(name: str) -> str:

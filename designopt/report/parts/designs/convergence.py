@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from designopt.arrays import Matrix
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, scale_for
-from designopt.report.labels import number, plain, with_unit
+from designopt.report.labels import number, plain, stage_label, with_unit
 from designopt.report.section import Figure, Section
 from designopt.report.traces import above, trace
 from designopt.store.result import Result
@@ -140,6 +140,7 @@ def _stages(result: Result) -> dict[str, Any]:
     names = result.stage
     if not len(names):
         return {}
+    labels = {stage.name: stage_label(stage, result.problem) for stage in result.study.stages}
     starts = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
     if len(starts) < 2 or len(starts) > 12:
         return {}
@@ -157,7 +158,7 @@ def _stages(result: Result) -> dict[str, Any]:
     ]
     annotations = [
         {
-            "text": plain(str(names[s])),
+            "text": plain(labels.get(str(names[s]), str(names[s]))),
             "x": float(s) + 0.5,
             "y": 1,
             "yref": "paper",

@@ -43,6 +43,8 @@ VALUES, MIN_DESIGNS = 150_000, 300
 NODES = 100
 #: Points in the plots of all pairs together.
 POINTS = 7000
+#: What is marked by a cross, and the number of Plotly's symbol for it.
+BREAKS, CROSS = "breaks a limit", 4
 #: Pairs of at most this many parameters are drawn.
 PAIRED = 5
 
@@ -166,6 +168,10 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     marks = _overlay(result, (0, 1), "")
     designs = {len(data) + k: rows for k, (_, rows) in enumerate(marks)}
     data += [trace for trace, _ in marks]
+    broken = np.flatnonzero(_breaks(result) & np.isin(np.arange(len(result.outcomes)), grid.rows))
+    if len(broken):
+        X = result.outcomes.X[broken]
+        data.append(_crosses(result, broken, X[:, 0], X[:, 1]))
     axes = {
         "xaxis": axis(plain(parameter_label(x)), **scale_of(x)),
         "yaxis": axis(plain(parameter_label(y)), **scale_of(y)),
@@ -199,7 +205,8 @@ def edges(nodes: Matrix, p: DesignVariable | None = None) -> Matrix:
 def _overlay(
     result: Result, pair: tuple[int, int], suffix: str, *, legend: bool = True
 ) -> list[tuple[dict[str, Any], Rows]]:
-    """The front and the compromise as marks over a map: traces and their designs."""
+    """The front and the compromise as marks over a map, open so that the colour below them shows, and a legend entry
+    for designs that break a limit: traces and their designs."""
     front = thinned(np.asarray(result.front(), dtype=np.intp), 400)
     several = len(result.problem.objectives) > 1
     compromise = result.compromise() if several else None
@@ -207,7 +214,7 @@ def _overlay(
         (
             "Pareto front" if several else "best design",
             front,
-            {"size": 6, "color": "#ffffff", "line": {"width": 1.2, "color": "#1b2430"}},
+            {"size": 8, "symbol": "circle-open", "color": "@ink", "line": {"width": 0.8, "color": "@ink"}},
         )
     ]
     if compromise is not None:
@@ -234,6 +241,25 @@ def _overlay(
     return traces
 
 
+def _breaks(result: Result) -> NDArray[np.bool_]:
+    """The computed designs (n,) that break a limit."""
+    return np.asarray(~result.outcomes.feasible & ~result.outcomes.failed)
+
+
+def _crosses(result: Result, rows: Rows, x: Any, y: Any) -> dict[str, Any]:
+    """A mark for designs that break a limit, with its entry in the legend; without designs the entry alone."""
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": BREAKS,
+        "legendgroup": BREAKS,
+        "x": x if len(rows) else [None],
+        "y": y if len(rows) else [None],
+        "marker": {"symbol": "x-thin", "size": 6, "line": {"width": 1.2, "color": "@ink"}},
+        "hoverinfo": "skip",
+    }
+
+
 def _points(result: Result, rows: Rows, d: int) -> Figure:
     """Designs over every pair of the first `d` parameters (over the figure itself when there is one), coloured."""
     free = result.problem.space.free
@@ -244,6 +270,8 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
     axes: dict[str, Any] = {}
     across, down = beside(max(d - 1, 1), 0.07), above(max(d - 1, 1), 0.07)
     room = {1: 70, 2: 70, 3: 34, 4: 24}.get(d, 18)
+    broken = _breaks(result)[rows]
+    symbols = {"symbol": np.where(broken, CROSS, 0).tolist()} if broken.any() else {}
     for k, (x, y) in enumerate(pairs or [(0, 0)], start=1):
         suffix = "" if k == 1 else str(k)
         bottom = max(y, 1) == max(d - 1, 1)
@@ -275,7 +303,7 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
                 "y": active_values(result)[rows, y] if pairs else values[0][0][rows],
                 "xaxis": f"x{suffix}",
                 "yaxis": f"y{suffix}",
-                "marker": {"size": 6 if d < 3 else 4, "coloraxis": "coloraxis"},
+                "marker": {"size": 6 if d < 3 else 5, "coloraxis": "coloraxis", **symbols},
                 "hovertemplate": hover(result, figures=d < 3),
             }
         )
@@ -286,6 +314,9 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
             for trace, marked in _overlay(result, pair, "" if k == 1 else str(k), legend=k == 1):
                 designs[len(data)] = marked
                 data.append(trace)
+    if symbols:
+        entry = _crosses(result, rows[:0], [], [])
+        data.append({**entry, "marker": {"symbol": "x", "size": 8, "color": "@dim"}, "showlegend": True})
     variants: dict[tuple[int, ...], Any] = {}
     for k, (name, by_scenario) in enumerate(zip(names, values, strict=True)):
         for s, column in enumerate(by_scenario):

@@ -96,7 +96,9 @@ def _search(
     budget = _budget(ctx, section.get("budget"), goals, (*path, "budget"))
     use = None
     if plugin is not None and part is not None:
-        use = ctx.settings(plugin, _counted(plugin, part, budget), (*path, "solver"))
+        given = section.get("budget", {})
+        unknown = given is None or given.get("evaluations", 0) is None  # wrong, as is said elsewhere
+        use = ctx.settings(plugin, _counted(plugin, part, 1 if unknown else budget.evaluations), (*path, "solver"))
         if use is not None and "population" not in part.settings:
             use = _for_budget(use, budget)
     if plugin is not None:
@@ -104,12 +106,12 @@ def _search(
     return plugin, use, budget
 
 
-def _counted(plugin: SolverPlugin, part: Part, budget: Budget) -> Part:
-    """The section with as many designs as the budget has evaluations, where it has to say how many and does not."""
+def _counted(plugin: SolverPlugin, part: Part, evaluations: int | None) -> Part:
+    """The section with as many designs as the budget has `evaluations`, where it has to say how many and does not."""
     counts = [name for name in COUNTS if name in plugin.settings and plugin.settings[name].required]
-    if budget.evaluations is None or not counts:
+    if evaluations is None or not counts:
         return part
-    return replace(part, settings={**dict.fromkeys(counts, budget.evaluations), **part.settings})
+    return replace(part, settings={**dict.fromkeys(counts, evaluations), **part.settings})
 
 
 def _for_budget(use: Use[SolverPlugin], budget: Budget) -> Use[SolverPlugin]:
