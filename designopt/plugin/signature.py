@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from designopt.former import former_arguments
 from designopt.plugin.values import Field, Quantity
@@ -21,16 +21,7 @@ def shape(target: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Fie
         return target, keyword_settings(target)
     if "__dataclass_fields__" not in vars(target):  # a base class that is one does not make this class one
         dataclass(kw_only=True)(target)
-    hints = typing.get_type_hints(target, include_extras=True)
-    settings = {}
-    for item in dataclasses.fields(cast(Any, target)):
-        if not item.init:
-            continue
-        required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
-        default = item.default if item.default is not dataclasses.MISSING else None
-        if item.default_factory is not dataclasses.MISSING:
-            default = item.default_factory()
-        settings[item.name] = Field(item.name, hints[item.name], quantity(hints[item.name]), required, default)
+    settings = dataclass_fields(target)
     former = {field.key_name: field.name for field in settings.values() if field.key_name != field.name}
     if former:
         former_arguments(**former)(target)
@@ -48,6 +39,19 @@ def keyword_settings(function: Callable[..., Any]) -> dict[str, Field]:
         required, hint = p.default is p.empty, hints.get(p.name, Any)
         settings[p.name] = Field(p.name, hint, quantity(hint), required, None if required else p.default)
     return settings
+
+
+def dataclass_fields(hint: Any) -> dict[str, Field]:
+    """The fields with which a dataclass is made."""
+    hints = typing.get_type_hints(hint, include_extras=True)
+    fields = {}
+    for item in (item for item in dataclasses.fields(hint) if item.init):
+        required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+        default = None if required or item.default is dataclasses.MISSING else item.default
+        if item.default_factory is not dataclasses.MISSING:
+            default = item.default_factory()
+        fields[item.name] = Field(item.name, hints[item.name], quantity(hints[item.name]), required, default)
+    return fields
 
 
 def typed_dict(hint: Any) -> dict[str, Field] | None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from designopt.plugin import Field, Kind, ModelPlugin, Plugin, PluginError, Use, find
 from designopt.study.language.checking.part import as_part
-from designopt.study.language.checking.values import KeyEntry, members_of
+from designopt.study.language.checking.values import members_of
 from designopt.study.language.expressions.expression import renamed_text
 from designopt.study.language.yaml import Node, Span
 from designopt.study.study import Objective, Scenario, StudyConstraint, StudyDefinition
@@ -25,24 +25,20 @@ Item = TypeVar("Item", Objective, StudyConstraint)
 
 def stored_settings(plugin: Plugin, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of `plugin`, as JSON data, by the names that keys and stores have for them."""
-    return _stored(_entries(plugin.settings), settings, back=False)
+    return _stored(plugin.settings, settings, back=False)
 
 
 def present_settings(plugin: Plugin, stored: Mapping[str, Any]) -> dict[str, Any]:
     """The reverse of `stored_settings`."""
-    return _stored(_entries(plugin.settings), stored, back=True)
+    return _stored(plugin.settings, stored, back=True)
 
 
-def _entries(fields: Mapping[str, Field]) -> dict[str, KeyEntry]:
-    return {name: KeyEntry(field.annotation, quantity=field.quantity) for name, field in fields.items()}
-
-
-def _former(entries: Mapping[str, KeyEntry]) -> dict[str, str]:
+def _former(entries: Mapping[str, Field]) -> dict[str, str]:
     """Former names by present ones."""
-    return {name: entry.quantity.former for name, entry in entries.items() if entry.quantity and entry.quantity.former}
+    return {name: entry.key_name for name, entry in entries.items() if entry.key_name != name}
 
 
-def _stored(entries: Mapping[str, KeyEntry], data: Mapping[str, Any], *, back: bool) -> dict[str, Any]:
+def _stored(entries: Mapping[str, Field], data: Mapping[str, Any], *, back: bool) -> dict[str, Any]:
     former = _former(entries)
     present = {old: name for name, old in former.items()}
     found = {}
@@ -201,10 +197,10 @@ def _plugin(section: Node | None, kind: Kind) -> Plugin | None:
 
 def _with_settings(section: Node, kind: Kind) -> Node:
     plugin = _plugin(section, kind)
-    return section if plugin is None else _with_members(section, _entries(plugin.settings))
+    return section if plugin is None else _with_members(section, plugin.settings)
 
 
-def _with_members(node: Node, members: Mapping[str, KeyEntry]) -> Node:
+def _with_members(node: Node, members: Mapping[str, Field]) -> Node:
     """A mapping with the keys `members`, and the mappings in it."""
     if node.entries is None:
         return node

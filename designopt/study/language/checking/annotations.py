@@ -47,24 +47,17 @@ _NAMES: dict[Any, str] = {
 }
 
 
-def admits(annotation: Any, wanted: type) -> bool:
-    """Whether an annotation admits values of the type `wanted`, by its name: ``InputFile | None`` admits files."""
+def plain_types(annotation: Any) -> set[Any]:
+    """The types that an annotation admits, without what it says about them: ``InputFile | None`` has two."""
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Annotated or origin in (typing.Required, typing.NotRequired):
-        return admits(args[0], wanted)
+    if origin in (Annotated, typing.Required, typing.NotRequired):
+        return plain_types(args[0])
     if origin in (Union, types.UnionType):
-        return any(admits(a, wanted) for a in args)
-    return annotation is wanted
+        return set().union(*map(plain_types, args))
+    return {annotation}
 
 
 def number_type(annotation: Any) -> type | None:
     """float or int for an annotation that admits a number, None for one that does not."""
-    origin, args = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is Annotated or origin in (typing.Required, typing.NotRequired):
-        return number_type(args[0])
-    if origin in (Union, types.UnionType):
-        found = [t for t in map(number_type, args) if t]
-        return float if float in found else (int if found else None)
-    if annotation in (Any, object):
-        return float
-    return annotation if annotation in (float, int) else None
+    found = plain_types(annotation)
+    return float if found & {float, Any, object} else int if int in found else None

@@ -18,7 +18,6 @@ from designopt.study.language import units
 from designopt.study.language.checking.annotations import type_words
 from designopt.study.language.checking.values import (
     Checked,
-    KeyEntry,
     Reader,
     adapted,
     check,
@@ -69,9 +68,7 @@ def fields_type(name: str, fields: Mapping[str, Field], only: Collection[str] | 
                 adapted(field.annotation)
             except PluginError as error:
                 raise PluginError(f"{name}: '{field.name}': {error}") from None
-        return TypeAdapter(
-            table(name, {n: KeyEntry(f.annotation, f.required, f.default, f.quantity) for n, f in chosen.items()})
-        )
+        return TypeAdapter(table(name, chosen))
 
     return once(fields, make, names)
 
@@ -149,11 +146,7 @@ def rows(fields: Mapping[str, Field], prefix: str = "") -> list[SettingRow]:
                 sampled=_sampled(field.quantity),
             )
         )
-        inner = {
-            name: Field(name, entry.annotation, entry.quantity, entry.required, entry.default)
-            for name, entry in members.items()
-        }
-        table.extend(rows(inner, f"{prefix}{field.name}."))
+        table.extend(rows(members, f"{prefix}{field.name}."))
     return table
 
 

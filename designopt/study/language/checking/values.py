@@ -14,10 +14,12 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeAlias, Union
 
+import pydantic
 import typing_extensions
-from pydantic import BeforeValidator, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, WrapValidator
+from pydantic import BeforeValidator, ConfigDict, PlainValidator, TypeAdapter, ValidationError, WrapValidator
 
-from designopt.plugin import InputFile, PluginError, Quantity, closest
+from designopt.plugin import Field, InputFile, PluginError, Quantity, closest
+from designopt.plugin.signature import dataclass_fields, typed_dict
 from designopt.study.language.checking.annotations import type_name
 from designopt.study.language.checking.refusals import expected, findings, refused, several, wrong_kind
 from designopt.study.language.checking.single_values import LEAVES, word_of
@@ -25,19 +27,6 @@ from designopt.study.language.findings import MOST, Finding, nearest_or_all
 
 #: Gives a file named in a study, or raises `ValueError` with the reason for the user.
 Reader = Callable[[str], InputFile]
-
-_MISSING = dataclasses.MISSING
-
-
-@dataclasses.dataclass(frozen=True)
-class KeyEntry:
-    """One key of a mapping: its annotation, whether it must be given, and what stands for it otherwise."""
-
-    annotation: Any
-    required: bool = True
-    default: Any = None
-    quantity: Quantity | None = None
-
 
 #: A type that data can be checked against.
 Checked: TypeAlias = TypeAdapter[Any]
@@ -167,48 +156,19 @@ def _record(hint: Any) -> Any:
     return table(hint.__name__, members_of(hint), build)
 
 
-def members_of(hint: Any) -> dict[str, KeyEntry]:
+def members_of(hint: Any) -> dict[str, Field]:
     """The keys of a TypedDict or dataclass annotation; empty for anything else."""
-    if typing.get_origin(hint) is Annotated:
-        hint = typing.get_args(hint)[0]
-    if typing.get_origin(hint) in (Union, types.UnionType):
-        return next((members for members in map(members_of, typing.get_args(hint)) if members), {})
-    if typing.is_typeddict(hint):
-        hints = typing.get_type_hints(hint, include_extras=True)
-        return {n: KeyEntry(_bare(h), _is_required(hint, n, h), None, _said(h)) for n, h in hints.items()}
-    if not (dataclasses.is_dataclass(hint) and isinstance(hint, type)) or hint in LEAVES:
-        return {}
-    hints = typing.get_type_hints(hint, include_extras=True)
-    entries = {}
-    for item in dataclasses.fields(hint):
-        if item.init:
-            required = item.default is _MISSING and item.default_factory is _MISSING
-            default = item.default_factory() if item.default_factory is not _MISSING else item.default
-            entries[item.name] = KeyEntry(hints[item.name], required, default, _said(hints[item.name]))
-    return entries
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Annotated:
+        return members_of(args[0])
+    if origin in (Union, types.UnionType):
+        return next((members for members in map(members_of, args) if members), {})
+    if dataclasses.is_dataclass(hint) and isinstance(hint, type) and hint not in LEAVES:
+        return dataclass_fields(hint)
+    return typed_dict(hint) or {}
 
 
-def _is_required(hint: Any, name: str, annotation: Any) -> bool:
-    """`__required_keys__` does not know of Required where annotations are kept as text (PEP 563)."""
-    marked = typing.get_origin(annotation)
-    return marked is typing.Required or (marked is not typing.NotRequired and name in hint.__required_keys__)
-
-
-def _bare(hint: Any) -> Any:
-    """Without Required and NotRequired."""
-    while typing.get_origin(hint) in (typing.Required, typing.NotRequired):
-        hint = typing.get_args(hint)[0]
-    return hint
-
-
-def _said(hint: Any) -> Quantity | None:
-    hint = _bare(hint)
-    if typing.get_origin(hint) is Annotated:
-        return next((m for m in typing.get_args(hint)[1:] if isinstance(m, Quantity)), None)
-    return None
-
-
-def table(name: str, entries: Mapping[str, KeyEntry], build: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, Any]], Any] | None = None) -> Any:
     """A mapping with these keys and no others; the result holds what was given, through `build` if there is one."""
     fields = {key: _table_field(entry) for key, entry in entries.items()}
     required = [key for key, entry in entries.items() if entry.required]
@@ -240,13 +200,13 @@ def table(name: str, entries: Mapping[str, KeyEntry], build: Callable[[dict[str,
     return Annotated[record, WrapValidator(validate)]
 
 
-def _missing(key: str, entry: KeyEntry) -> str:
+def _missing(key: str, entry: Field) -> str:
     about = entry.quantity
     words = [w for w in (about.description, f"in {about.unit}" if about.unit else "") if w] if about else []
     return f"'{key}' is missing" + (f" ({', '.join(words)})" if words else "")
 
 
-def _table_field(entry: KeyEntry) -> Any:
+def _table_field(entry: Field) -> Any:
     inner: Any = adapted(entry.annotation, entry.quantity)
     extra: dict[str, Any] = {}
     if not entry.required and isinstance(entry.default, (str, int, float)):
@@ -254,4 +214,4 @@ def _table_field(entry: KeyEntry) -> Any:
     if entry.quantity and entry.quantity.unit:
         extra["x-unit"] = entry.quantity.unit
     about = entry.quantity.description if entry.quantity else None
-    return Annotated[inner, _MEMBER, Field(description=about or None, json_schema_extra=extra or None)]
+    return Annotated[inner, _MEMBER, pydantic.Field(description=about or None, json_schema_extra=extra or None)]

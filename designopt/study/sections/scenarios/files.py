@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 
 from designopt.files import InputFile
 from designopt.plugin import Field, ModelPlugin, Quantity
-from designopt.study.language.checking.annotations import admits
+from designopt.study.language.checking.annotations import plain_types
 from designopt.study.language.checking.refusals import shown
 from designopt.study.language.checking.settings import fields_type
 from designopt.study.language.checking.values import check, known_checker
@@ -95,7 +95,7 @@ def trials(ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, 
 
 def takes_file(field: Field) -> bool:
     """Whether a condition is a file."""
-    return admits(field.annotation, InputFile)
+    return InputFile in plain_types(field.annotation)
 
 
 # ----------------------------------------------------------------------------------------------------------- files

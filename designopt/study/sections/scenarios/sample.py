@@ -15,7 +15,7 @@ from designopt.plugin import Field, InvalidSetting, ModelPlugin, Plugin, PluginE
 from designopt.study.language.checking import settings
 from designopt.study.language.checking.part import Part, as_part
 from designopt.study.language.checking.refusals import shown, wrong_kind
-from designopt.study.language.checking.values import Checked, KeyEntry, check, members_of, table
+from designopt.study.language.checking.values import Checked, check, members_of, table
 from designopt.study.language.checking.words import Label, spelt_out
 from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt.study.sections.context import Context
@@ -121,8 +121,7 @@ def _checked(
     others = {n: f for n, f in plugin.settings.items() if n not in own and n != "samples"} if plugin else {}
 
     def make() -> Checked:
-        entries = {**own, **{n: KeyEntry(f.annotation, f.required, f.default, f.quantity) for n, f in others.items()}}
-        return TypeAdapter(table("sample", entries))
+        return TypeAdapter(table("sample", {**own, **others}))
 
     try:
         against = settings.once(plugin or SampleSection, make)
