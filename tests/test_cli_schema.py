@@ -78,3 +78,26 @@ def test_the_settings_of_a_plugin_file_are_in_the_schema(tmp_path: Path) -> None
     printed = CliRunner().invoke(main, ["show", "schema", "--plugin", str(file)])
     described = json.loads(printed.output)["$defs"]["model.schema_spring"]
     assert "turns" in described["properties"]
+
+
+@pytest.mark.parametrize(
+    ("section", "value", "right"),
+    [
+        ("scenarios", {"use": "sobol", "count": 8, "scramble": True, "vary": {"friction": [0.3, "0.9"]}}, True),
+        ("scenarios", {"use": "sobol", "count": 0}, False),
+        ("scenarios", {"use": "sobol", "count": 8, "vary": {"friction": {"low": 0.3, "hihg": 0.9}}}, False),
+        ("scenarios", {"use": "sobol", "count": 8, "vary": {"friction": [0.3, 0.6, 0.9]}}, False),
+        ("scenarios", [{"name": "slow", "speed": "2 m/s"}, {"use": "table", "file": "trials.csv"}], True),
+        ("scenarios", [{"speed": "2 m/s"}], False),
+        ("report", {"choose": ["knee", {"topsis": {"norm": "minmax", "weights": {"mass": 2}}}]}, True),
+        ("report", {"choose": [{"topsis": {"norm": "l7"}}]}, False),
+        ("report", {"choose": [{"knee": {}, "robust": {}}]}, False),
+        ("report", {"choose": [{"epsilon_constraint": {"of": "mass"}}]}, False),
+        ("report", {"validate": {"scenarios": {"use": "random", "count": 4}}}, True),
+    ],
+)  # fmt: skip
+def test_samples_and_rules_are_described_key_by_key(
+    section: str, value: Any, right: bool, schema: dict[str, Any]
+) -> None:
+    data = {**parse(STUDIES["damper.yaml.template"], "x").data(), section: value}
+    assert (mistakes(data, schema) == []) is right

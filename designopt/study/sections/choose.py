@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import WrapValidator
 
 from designopt.plugin import Quantity
-from designopt.study.language.checking.refusals import refused, several, wrong_kind
-from designopt.study.language.checking.values import check, known_checker
-from designopt.study.language.findings import Path, nearest_or_all
+from designopt.study.language.checking.refusals import refused, wrong_kind
+from designopt.study.language.checking.words import JsonKeywords
+from designopt.study.language.findings import Path, nearest
 from designopt.study.language.units import Amount
 from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals
@@ -32,14 +32,14 @@ class KneeSection(TypedDict):
 class UtopiaSection(TypedDict, total=False):
     """The design nearest to the best of every objective."""
 
-    norm: Literal["l1", "l2", "chebyshev"]
+    norm: Annotated[Literal["l1", "l2", "chebyshev"], Quantity("", "default l2")]
     weights: dict[str, _Weight]
 
 
 class TopsisSection(TypedDict, total=False):
     """Nearest to the best and farthest from the worst."""
 
-    norm: Literal["vector", "minmax"]
+    norm: Annotated[Literal["vector", "minmax"], Quantity("", "default vector")]
     weights: dict[str, _Weight]
 
 
@@ -61,88 +61,44 @@ class RobustSection(TypedDict):
     """Robustness has no settings: the tolerances are those of the parameters."""
 
 
-_SETTINGS: dict[str, Any] = {
-    "knee": KneeSection,
-    "utopia": UtopiaSection,
-    "topsis": TopsisSection,
-    "nearest_to": dict[str, Amount],
-    "weighted_tchebycheff": TchebycheffSection,
-    "epsilon_constraint": EpsilonSection,
-    "robust": RobustSection,
-}
+class RuleSection(TypedDict, total=False):
+    """A rule with its settings."""
+
+    knee: KneeSection
+    utopia: UtopiaSection
+    topsis: TopsisSection
+    nearest_to: dict[str, Amount]
+    weighted_tchebycheff: TchebycheffSection
+    epsilon_constraint: EpsilonSection
+    robust: RobustSection
+
+
 _NORM = {"utopia": "l2", "topsis": "vector"}
 
 
-def _rule(value: Any, info: Any) -> tuple[str, Mapping[str, Any]]:
+def _rule(value: Any, handler: Any) -> tuple[str, Mapping[str, Any]]:
     alone = isinstance(value, str)
     if not alone and not isinstance(value, Mapping):
         raise wrong_kind("a rule such as knee or {topsis: {norm: vector}}", value)
     if not alone and len(value) != 1:
         raise refused(f"one rule is needed here, these are {len(value)}; write each as a member of the list")
     method, settings = (value, {}) if alone else next(iter(value.items()))
-    if method not in _SETTINGS:
-        message = f"'{method[:40]}' is not one of {', '.join(_SETTINGS)}{nearest_or_none(method)}"
+    if method not in get_args(Method):
+        message = f"'{method[:40]}' is not one of {', '.join(get_args(Method))}{nearest(method, get_args(Method))}"
         raise refused(message, key=None if alone else method)
     if alone and method == "nearest_to":
         raise refused("write the values to be near to: {nearest_to: {objective: value}}")
     if alone and method == "epsilon_constraint":
         raise refused("write what is limited: {epsilon_constraint: {of: objective, within: {objective: value}}}")
-    checked, findings = check(known_checker(_SETTINGS[method]), settings, info.context["read"])
-    if findings and not info.context.get("lenient"):
-        raise several([finding.below((method,)) for finding in findings])
-    return method, checked
+    return method, handler({method: settings})[method]
 
 
-def nearest_or_none(word: str) -> str:
-    """The rule that was meant, if one is near."""
-    hint = nearest_or_all(word, _SETTINGS)
-    return hint if hint.startswith(";") else ""
-
-
-_WEIGHTS = {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}}
-_AMOUNTS = {"type": "object", "additionalProperties": {"type": ["number", "string"]}}
-_JSON_SCHEMA = {
-    "anyOf": [
-        {"enum": ["knee", "utopia", "topsis", "weighted_tchebycheff", "robust"]},
-        {
-            "type": "object",
-            "minProperties": 1,
-            "maxProperties": 1,
-            "additionalProperties": False,
-            "properties": {
-                "knee": {"type": "object", "additionalProperties": False},
-                "robust": {"type": "object", "additionalProperties": False},
-                "utopia": {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "properties": {"norm": {"enum": ["l1", "l2", "chebyshev"], "default": "l2"}, "weights": _WEIGHTS},
-                },
-                "topsis": {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "properties": {
-                        "norm": {"enum": ["vector", "minmax"], "default": "vector"},
-                        "weights": _WEIGHTS,
-                    },
-                },
-                "nearest_to": _AMOUNTS,
-                "weighted_tchebycheff": {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "properties": {"weights": _WEIGHTS, "reference": _AMOUNTS},
-                },
-                "epsilon_constraint": {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": ["of", "within"],
-                    "properties": {"of": {"type": "string"}, "within": _AMOUNTS},
-                },
-            },
-        },
-    ]
-}
-#: A rule that picks a design of the front: its name and its settings.
-Rule = Annotated[tuple[str, Mapping[str, Any]], PlainValidator(_rule), WithJsonSchema(_JSON_SCHEMA)]
+#: A rule that picks a design of the front: its name, or with its settings as in ``{topsis: {norm: vector}}``.
+Rule = Annotated[
+    Literal["knee", "utopia", "topsis", "weighted_tchebycheff", "robust"]
+    | Annotated[RuleSection, JsonKeywords(minProperties=1, maxProperties=1)],
+    WrapValidator(_rule),
+]
 
 
 def choices(ctx: Context, rules: list[tuple[Method, Any] | None], goals: Goals, path: Path) -> list[Choice]:
@@ -193,4 +149,4 @@ def _choice(ctx: Context, method: Method, settings: Mapping[str, Any], goals: Go
     return Choice(method, weights=weights, norm=settings.get("norm", _NORM.get(method, "")))
 
 
-assert set(_SETTINGS) == set(get_args(Method))
+assert set(RuleSection.__annotations__) == set(get_args(Method))

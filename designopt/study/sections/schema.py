@@ -14,7 +14,7 @@ from designopt.study.language.checking.part import NamedPart, PartSection
 from designopt.study.language.checking.refusals import refused, wrong_kind
 from designopt.study.language.checking.settings import json_schema, settings_type
 from designopt.study.language.checking.values import Checked, known_checker
-from designopt.study.language.checking.words import LABEL, Formula, Label, Scalar, Word, spelt_out
+from designopt.study.language.checking.words import LABEL, Formula, Label, Scalar, Word, short_forms, spelt_out
 from designopt.study.language.units import Amount
 from designopt.study.sections.choose import Rule
 from designopt.study.sections.execution.cluster import Memory
@@ -54,18 +54,6 @@ class ParameterSection(TypedDict, total=False):
     why: Annotated[str, Quantity("", "why the range ends where it does; said where designs reach a bound")]
 
 
-class _ShortForms:
-    """Adds to the JSON Schema of a parameter what may stand for its mapping.
-
-    No ``anyOf``: keywords speak of values of their type alone, and editors mark the key that is wrong.
-    """
-
-    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
-        section = handler.resolve_ref_schema(handler(core))
-        pair = {"items": {"type": ["number", "string"]}, "minItems": 2, "maxItems": 2}
-        return {**section, **pair, "type": ["object", "array", "number", "string", "boolean"]}
-
-
 def _parameter(value: Any, handler: Any) -> Any:
     if value is None:
         raise wrong_kind("a mapping with 'low' and 'high', 'values' or 'value'", value)
@@ -74,7 +62,7 @@ def _parameter(value: Any, handler: Any) -> Any:
 
 
 #: A parameter section, or its short forms: ``[low, high]`` and a fixed value alone.
-ParameterEntry = Annotated[ParameterSection, WrapValidator(_parameter), _ShortForms()]
+ParameterEntry = Annotated[ParameterSection, WrapValidator(_parameter), short_forms("number", "string", "boolean")]
 
 
 class ObjectiveSection(TypedDict, total=False):

@@ -15,6 +15,25 @@ LABEL = re.compile(r"\w[\w.+-]{0,79}")
 _WORD = re.compile(r"[\w][\w.:@/+,=-]{0,199}")
 
 
+class JsonKeywords:
+    """Adds `keywords` to the JSON Schema of an annotated type."""
+
+    def __init__(self, **keywords: Any) -> None:
+        self._keywords = keywords
+
+    def __get_pydantic_json_schema__(self, core: Any, handler: Any) -> dict[str, Any]:
+        return {**handler.resolve_ref_schema(handler(core)), **self._keywords}
+
+
+def short_forms(*types: str) -> JsonKeywords:
+    """In the JSON Schema of a mapping: a pair in brackets, or a value of one of the `types`, may stand for it.
+
+    No ``anyOf``: keywords speak of values of their type alone, and editors mark the key that is wrong.
+    """
+    pair: dict[str, Any] = {"items": {"type": ["number", "string"]}, "minItems": 2, "maxItems": 2}
+    return JsonKeywords(**pair, type=["object", "array", *types])
+
+
 def spelt_out(value: Any) -> Any:
     """A range in brackets, ``[low, high]``, as the mapping that it stands for; anything else as it is."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):

@@ -45,30 +45,6 @@ TableSection = TypedDict(
     total=False,
 )
 
-JSON_SCHEMAS: list[dict[str, Any]] = [
-    {
-        "type": "object",
-        "properties": {
-            "use": {"const": "files"},
-            "pattern": {"type": "string", "description": "which files, as in trials/*.c3d"},
-            "as": {"type": "string", "description": "the condition that takes the file"},
-            "with": {"type": "object", "description": "conditions that all scenarios have"},
-        },
-        "required": ["use", "pattern"],
-        "additionalProperties": False,
-    },
-    {
-        "type": "object",
-        "properties": {
-            "use": {"const": "table"},
-            "file": {"type": "string", "description": "CSV file: a scenario in each row, columns are conditions"},
-            "with": {"type": "object", "description": "conditions that all scenarios have"},
-        },
-        "required": ["use", "file"],
-        "additionalProperties": False,
-    },
-]
-
 SOURCES = ("files", "table")
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Required, TypedDict
 
-from pydantic import PlainValidator, WithJsonSchema
+from pydantic import WrapValidator
 
 from designopt.plugin import Field, ModelPlugin, PluginError, closest
 from designopt.study.language.checking.refusals import wrong_kind
 from designopt.study.language.checking.settings import fields_type
 from designopt.study.language.checking.values import Checked, check, known_checker
-from designopt.study.language.checking.words import Label
+from designopt.study.language.checking.words import JsonKeywords, Label
 from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
 from designopt.study.sections.scenarios import files as trials
@@ -30,18 +30,16 @@ class ScenarioSection(TypedDict, total=False):
     name: Required[Label]
 
 
-def _entry(value: Any) -> Mapping[str, Any]:
+def _entry(value: Any, _: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise wrong_kind("a mapping", value)
     return {str(key): item for key, item in value.items()}
 
 
-_ONE = {"type": "object", "properties": {"name": {"type": "string"}, "use": False}, "required": ["name"]}
+_OneEntry = Annotated[ScenarioSection, JsonKeywords(additionalProperties=True, **{"not": {"required": ["use"]}})]
 #: A scenario, or with ``use`` a sample of scenarios or those of files; all are checked when the model is known.
 ScenarioEntry = Annotated[
-    Mapping[str, Any],
-    PlainValidator(_entry),
-    WithJsonSchema({"anyOf": [_ONE, sample.JSON_SCHEMA, *trials.JSON_SCHEMAS]}),
+    _OneEntry | sample.SampleEntry | trials.FilesSection | trials.TableSection, WrapValidator(_entry)
 ]
 
 
@@ -110,11 +108,11 @@ def scenarios(
         elif conditions is not None and "count" in section and "count" not in conditions:
             ctx.add(here, "'use' is missing: a sample of scenarios names what draws it, as in use: sobol")
         else:
-            _single(ctx, made, section, here)
+            _single(ctx, made, section, model, here)
     return made.scenarios
 
 
-def _single(ctx: Context, made: _Made, section: Mapping[str, Any], path: Path) -> None:
+def _single(ctx: Context, made: _Made, section: Mapping[str, Any], model: ModelPlugin | None, path: Path) -> None:
     own = {k: v for k, v in section.items() if k == "name" or ("name" not in section and made.meant_as_name(k))}
     named, found = check(known_checker(ScenarioSection), own, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in found)
@@ -122,7 +120,7 @@ def _single(ctx: Context, made: _Made, section: Mapping[str, Any], path: Path) -
     if made.against is not None:
         values, wrong = check(made.against, values, ctx.read)
         ctx.findings.extend(finding.below(path) for finding in wrong)
-    else:
+    elif model is not None:
         refuse_units(ctx, values, path)
     if not found:
         made.add(ctx, Scenario(named["name"], values or {}), (*path, "name"))

@@ -16,10 +16,10 @@ from designopt.study.language.checking import settings
 from designopt.study.language.checking.part import Part, as_part
 from designopt.study.language.checking.refusals import shown, wrong_kind
 from designopt.study.language.checking.values import Checked, check, members_of, table
-from designopt.study.language.checking.words import Label, spelt_out
+from designopt.study.language.checking.words import JsonKeywords, Label, short_forms, spelt_out
 from designopt.study.language.findings import Finding, Path, nearest_or_all
 from designopt.study.sections.context import Context
-from designopt.study.sections.scenarios.spread import SPREAD_SCHEMA, ConditionSpread, SpreadSection, declared, spread
+from designopt.study.sections.scenarios.spread import ConditionSpread, SpreadSection, declared, spread
 from designopt.study.sections.scenarios.undeclared import refuse_units
 from designopt.study.study import Scenario
 
@@ -37,32 +37,22 @@ def _spread(value: Any, handler: Any) -> Any:
 
 
 #: How a condition varies, or the short form ``[low, high]``.
-SpreadEntry = Annotated[SpreadSection, WrapValidator(_spread)]
+SpreadEntry = Annotated[SpreadSection, WrapValidator(_spread), short_forms()]
 SampleSection = TypedDict(
     "SampleSection",
     {
-        "use": Required[Any],
+        "use": Required[Annotated[Any, Quantity("", "the sampler"), JsonKeywords(type="string")]],
         "count": Required[Annotated[int, Quantity("", "number of scenarios", ge=1)]],
-        "seed": Annotated[int, Quantity("", "seed of this sample", ge=0)],
-        "vary": dict[str, SpreadEntry],
-        "with": dict[str, Any],
-        "name": Label,
+        "seed": Annotated[int, Quantity("", "seed of this sample; default: that of the study", ge=0)],
+        "vary": Annotated[dict[str, SpreadEntry], Quantity("", "conditions that vary")],
+        "with": Annotated[dict[str, Any], Quantity("", "conditions that all scenarios have")],
+        "name": Annotated[Label, Quantity("", "first part of the names of the scenarios")],
     },
     total=False,
 )
 
-JSON_SCHEMA = {
-    "type": "object",
-    "properties": {
-        "use": {"type": "string", "description": "the sampler"},
-        "count": {"type": "integer", "minimum": 1, "description": "number of scenarios"},
-        "seed": {"type": "integer", "minimum": 0, "description": "default: the seed of the study"},
-        "vary": {"type": "object", "additionalProperties": SPREAD_SCHEMA, "description": "conditions that vary"},
-        "with": {"type": "object", "description": "conditions that all scenarios have"},
-        "name": {"type": "string", "description": "first part of the names of the scenarios"},
-    },
-    "required": ["use", "count"],
-}
+#: The same in the JSON Schema, where it has the settings of its sampler too.
+SampleEntry = Annotated[SampleSection, JsonKeywords(additionalProperties=True)]
 
 
 def sampled(

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Annotated, Any, Literal, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from designopt.plugin import Field
 from designopt.study.language import units
 from designopt.study.language.checking.annotations import number_type, type_words
 from designopt.study.language.checking.values import check, known_checker
-from designopt.study.language.checking.words import Something
+from designopt.study.language.checking.words import JsonKeywords, Something
 from designopt.study.language.findings import Path
 from designopt.study.language.units import Amount, UnitError
 from designopt.study.sections.context import Context, unit_of
@@ -29,37 +29,20 @@ MOST_VALUES = 10_000
 _LARGEST = float(np.finfo(float).max)
 
 
+#: A number, alone or with its unit.
+Number = Annotated[Something, JsonKeywords(type=["number", "string"])]
+
+
 class SpreadSection(TypedDict, total=False):
     """How a condition varies; `low`, `high`, `mean` and `values` are checked when the model is known."""
 
-    low: Something
-    high: Something
+    low: Number
+    high: Number
     scale: Literal["linear", "log"]
     type: Literal["real", "int"]
-    values: list[Any]
-    mean: Something
+    values: Annotated[list[Any], JsonKeywords(minItems=1)]
+    mean: Number
     deviation: Amount
-
-
-_AMOUNT = {"type": ["number", "string"]}
-SPREAD_SCHEMA = {
-    "anyOf": [
-        {"type": "array", "items": _AMOUNT, "minItems": 2, "maxItems": 2},
-        {
-            "type": "object",
-            "properties": {
-                "low": _AMOUNT,
-                "high": _AMOUNT,
-                "scale": {"enum": ["linear", "log"]},
-                "type": {"enum": ["real", "int"]},
-                "values": {"type": "array", "minItems": 1},
-                "mean": _AMOUNT,
-                "deviation": _AMOUNT,
-            },
-            "additionalProperties": False,
-        },
-    ]
-}
 
 
 class ConditionSpread(Protocol):
