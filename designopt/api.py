@@ -115,7 +115,7 @@ class Study:
         """Record what came of evaluations that `ask` gave: the model's outputs by name, in its units, one mapping for
         each; None for one without a result, of which `why` says the reason. Durable when it returns.
 
-        Raises `ValueError` for an output that is missing or no number, and for what has a result already; `StoreError`.
+        Raises `ValueError` for an output that is missing or no number, and for what already has a result; `StoreError`.
         """
         from designopt.run.ask_tell import Asked, tell
 

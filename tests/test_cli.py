@@ -167,8 +167,12 @@ def test_every_mistake_is_reported_with_line_column_and_exit_code_2(folder: Path
         (("resume", "x.study", "--budget", "front=3m"), 2, "a time such as 30min, not 'front=3m'"),
         (("resume", "x.study", "--budget", "front=9", "--budget", "front=1h"), 2, "names a stage twice"),
         (("resume", "x.study", "--budget", "front=-1h"), 2, "a time such as 30min, not 'front=-1h'"),
-        (("resume", "x.study", "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"), 2, "--workers are local ones"),
-        (("resume", "x.study", "--executor", "serial", "--workers", "2"), 2, "neither --workers nor --scheduler"),
+        (
+            ("resume", "x.study", "--workers", "2", "--scheduler", "tcp://127.0.0.1:1"),
+            2,
+            "is for local workers",
+        ),
+        (("resume", "x.study", "--executor", "serial", "--workers", "2"), 2, "does not take --workers or --scheduler"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, tuple) else "",
 )
@@ -234,7 +238,7 @@ def test_validate_refuses_exports_to_a_place_that_cannot_be_a_folder(folder: Pat
     done = designopt(folder, *exports)
     assert done.returncode == 2
     assert "beam.yaml: error: report.export: csv cannot be written to results/beam.study: " in done.stderr
-    assert "results is no folder; give a run another folder: -o STORE" in done.stderr
+    assert "results is no folder; choose another folder: -o STORE" in done.stderr
     assert json.loads(designopt(folder, *exports, "--format", "json").stdout)[0]["path"] == "report.export"
     (folder / "results").unlink()
     assert designopt(folder, *exports).returncode == 0
@@ -361,14 +365,14 @@ execution: {executor: serial}
     assert done.stderr.splitlines()[-1].startswith(end)
     shown = designopt(folder, "show", "results/ride.study").stdout
     assert "\nprograms     1: iteration_limit 1\n" in shown
-    assert f"No program has led to a design yet, so there is no design to choose. {end}" in shown
+    assert f"No program has produced a design yet, so there is no design to choose. {end}" in shown
 
 
 def test_without_a_failure_none_is_reported(folder: Path) -> None:
     changes = ("--set", "constraints.stiff.max=1e-9 mm", "--set", "space.side.low=0.01")
     done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", *changes)
     assert done.returncode == 1, done.stderr
-    assert "failures and limits say why." in done.stderr
+    assert "see failures and limits in the report." in done.stderr
     assert "Most frequent" not in done.stderr
 
 
@@ -376,10 +380,10 @@ def test_a_smaller_budget_is_refused_when_a_run_is_continued(folder: Path) -> No
     assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
     done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=10")
     assert done.returncode == 4
-    assert "stage 'front' has asked for 40 designs already; give it a budget of 40 at least, not 10" in done.stderr
+    assert "stage 'front' has already proposed 40 designs; set a budget of at least 40, not 10" in done.stderr
     done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "frnt=100")
     assert done.returncode == 4
-    assert "s.study: no stage named 'frnt' to give a budget to; did you mean 'front'?" in done.stderr
+    assert "s.study: no stage named 'frnt' to set the budget of; did you mean 'front'?" in done.stderr
 
 
 def test_a_model_that_always_raises_stops_the_study_with_3(folder: Path) -> None:

@@ -132,7 +132,7 @@ def test_a_design_is_found_by_number_label_and_the_beginning_of_a_key(scenario: 
     ("point", "text"),
     [
         ("best mas", "no design 'best mas': it has designs 0 to 19; did you mean 'best mass'?"),
-        ("20", "no design '20': it has designs 0 to 19; chosen are 'best mass', 'best tone', "),
+        ("20", "no design '20': it has designs 0 to 19; chosen designs: 'best mass', 'best tone', "),
         ("ffffffffff", "no design 'ffffffffff'"),
         ("report.html", "no design 'report.html'"),
     ],
@@ -151,7 +151,7 @@ def test_a_failed_design_is_shown_with_what_was_said_about_it() -> None:
     assert re.search(r"^mass +no value +g +minimize$", shown, re.MULTILINE)
     again = designopt("show", f"{STORE}/0", "--plugin", "rod.py", "--evaluate")
     assert again.exit_code == 0, again.output
-    assert re.search(r"^computed again in warm: diverged in .* s: the same as recorded$", again.output, re.MULTILINE)
+    assert re.search(r"^recomputed in warm: diverged in .* s: the same as recorded$", again.output, re.MULTILINE)
 
 
 def test_a_design_computed_again_is_the_same_bit_for_bit_and_gives_its_arrays(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_design_computed_again_is_the_same_bit_for_bit_and_gives_its_arrays(tm
     again = designopt("show", f"{STORE}/best tone", "--plugin", "rod.py", "--evaluate", "--arrays", str(file))
     assert again.exit_code == 0, again.output
     for scenario in ("cold", "warm"):
-        line = rf"^computed again in {scenario}: ok in .* s: the same as recorded, bit for bit$"
+        line = rf"^recomputed in {scenario}: ok in .* s: the same as recorded, bit for bit$"
         assert re.search(line, again.output, re.MULTILINE)
     with np.load(file) as arrays:
         assert sorted(arrays.files) == ["bow@cold", "bow@warm", "place@cold", "place@warm"]
@@ -170,7 +170,7 @@ def test_a_design_that_gives_other_numbers_is_reported_with_the_difference_and_e
     (tmp_path / "rod.py").write_text(MODEL.replace("CHANGED", "1e-9"))
     again = process("show", f"{STORE}/best tone", "--plugin", str(tmp_path / "rod.py"), "--evaluate")
     assert again.returncode == 1, again.stderr
-    assert re.search(r"^computed again in cold: .*mass was \S+, is \S+ \(2e-09 of it\)", again.stdout, re.MULTILINE)
+    assert re.search(r"^recomputed in cold: .*mass was \S+, now \S+ \(2e-09 of it\)", again.stdout, re.MULTILINE)
 
 
 def test_a_design_whose_model_is_not_there_asks_for_the_file() -> None:
@@ -188,8 +188,8 @@ def test_a_design_whose_model_is_not_there_asks_for_the_file() -> None:
         ((STORE, "--evaluate"), "--evaluate is for one design, not for a whole store; name a design: STORE/POINT"),
         (("nsga2", "--follow"), "--follow is for a store"),
         ((f"{STORE}/3", "--follow"), "--follow is for a store, not for one design"),
-        ((STORE, "--every", "3"), "--every and --report go with --follow"),
-        ((f"{STORE}/3", "--arrays", "a.npz"), "--arrays goes with --evaluate"),
+        ((STORE, "--every", "3"), "--every and --report need --follow"),
+        ((f"{STORE}/3", "--arrays", "a.npz"), "--arrays needs --evaluate"),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, tuple) else "",
 )
@@ -240,7 +240,7 @@ def test_an_export_that_cannot_be_written_is_written_when_the_run_is_resumed(tmp
     done = designopt("resume", str(store), "--plugin", "rod.py")
     assert done.exit_code == 4
     assert f"not exported: {store}: the csv export cannot be written (Is a directory)" in done.stderr
-    assert "The results are kept. When the cause is removed" in done.stderr
+    assert "The results are kept. After removing the cause" in done.stderr
     (store / "designs.csv").rmdir()
     done = designopt("resume", str(store), "--plugin", "rod.py")
     assert done.exit_code == 0, done.output
@@ -264,7 +264,7 @@ def test_results_judged_anew_get_a_page_of_their_own_and_the_store_stays(tmp_pat
     assert head.split()[0] == "design"
     assert first.startswith("best")
     page = Path(f"{STORE}/report-set.html").read_text()
-    assert "Re-scored, not as it was run: objectives.tone.over=mean." in page
+    assert "Re-scored with changes: objectives.tone.over=mean." in page
     assert "Re-scored" not in Path(f"{STORE}/report.html").read_text()
     with open(f"{STORE}/report-set.designs.csv", newline="") as stream:
         row = {head.partition(" [")[0]: value for head, value in list(csv.DictReader(stream))[-1].items()}
@@ -290,7 +290,7 @@ def test_a_change_that_cannot_be_judged_anew_is_reported(change: str, code: int,
 def test_limits_that_no_stored_design_keeps_are_said_and_end_with_1() -> None:
     done = designopt("report", STORE, "--set", "constraints=[{of: pitch, max: 1e-9}]")
     assert done.exit_code == 1, done.output
-    assert f"{STORE}: no design keeps the limits as they are now" in done.output
+    assert f"{STORE}: no design satisfies the present limits" in done.output
 
 
 def test_a_folder_with_the_name_of_a_plugin_hides_it_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,9 +317,9 @@ def test_stores_are_compared_on_one_page(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ((STORE, "--compare"), "--compare takes two stores or more"),
-        ((STORE, STORE, "-o", "x.html"), "-o names one page; give --compare"),
-        ((STORE, STORE, "--compare", "--export", "csv"), "leave --compare out"),
+        ((STORE, "--compare"), "--compare needs at least two stores"),
+        ((STORE, STORE, "-o", "x.html"), "-o names one page; use --compare"),
+        ((STORE, STORE, "--compare", "--export", "csv"), "omit --compare"),
         ((STORE, "--export", "xlsx"), "no plugin named 'xlsx' (installed: controller, csv, "),
     ],
     ids=lambda v: " ".join(v) if isinstance(v, tuple) else "",
@@ -404,7 +404,7 @@ def test_ctrl_c_ends_the_looking_and_leaves_the_run_alone(running: tuple[subproc
     os.kill(look.pid, signal.SIGINT)
     _, errors = look.communicate(timeout=300)
     assert look.returncode == 130
-    assert f"the run goes on: designopt show {store} --follow" in errors
+    assert f"the run continues: designopt show {store} --follow" in errors
     assert "Traceback" not in errors
     assert run.poll() is None
 
@@ -412,7 +412,7 @@ def test_ctrl_c_ends_the_looking_and_leaves_the_run_alone(running: tuple[subproc
 def test_a_store_at_which_nothing_works_is_shown_at_once() -> None:
     shown = designopt("show", STORE, "--follow")
     assert shown.exit_code == 0
-    assert f"no run is at work on {STORE}" in shown.stderr
+    assert f"no run is active on {STORE}" in shown.stderr
     assert re.search(r"^last session +done$", shown.stdout, re.MULTILINE)
 
 
@@ -470,7 +470,7 @@ def test_ctrl_c_ends_any_command_with_130(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_change_to_a_store_of_a_plugin_file_asks_for_the_file() -> None:
     done = process("report", STORE, "--set", "objectives.tone.over=mean")
     assert done.returncode == 2
-    assert "The run was given --plugin rod.py; it is needed here too." in done.stderr
+    assert "The run used --plugin rod.py; it is needed here too." in done.stderr
 
 
 def test_the_schema_is_json() -> None:

@@ -109,7 +109,7 @@ def test_nothing_is_overwritten(here: Path) -> None:
     (here / "damper.yaml").write_text("mine")
     done = designopt("new", "damper")
     assert done.exit_code == 2
-    assert "damper.yaml exists already; give another place with -o" in done.output
+    assert "damper.yaml already exists; choose another place with -o" in done.output
     assert (here / "damper.yaml").read_text() == "mine"
     (here / "full").mkdir()
     (here / "full" / "mine.txt").write_text("mine")
@@ -134,14 +134,14 @@ def test_a_template_that_there_is_not_is_reported_with_the_nearest() -> None:
     done = designopt("new", "dampr")
     assert done.exit_code == 2
     assert "no template named 'dampr'; did you mean 'damper'?" in done.output
-    assert "-o and --name go with a template" in designopt("new", "--name", "x").output
+    assert "-o and --name need a template" in designopt("new", "--name", "x").output
 
 
 def test_a_place_that_cannot_be_written_is_reported(here: Path) -> None:
     (here / "file").write_text("")
     done = designopt("new", "damper", "-o", "file/x.yaml")
     assert done.exit_code == 2
-    assert "file exists already; give another place with -o" in done.output
+    assert "file already exists; choose another place with -o" in done.output
     done = designopt("new", "damper", "-o", "/proc/x.yaml")
     assert done.exit_code == 4
     assert "error: /proc/x.yaml: cannot be written: " in done.output

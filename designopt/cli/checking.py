@@ -65,7 +65,7 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
         elif issues:
             click.echo(render_text(tuple(issues)) + plugin_hint(issues, given["plugin_files"]), err=True)
         if failed:
-            click.echo(f"{failed} of the evaluations tried failed", err=True)
+            click.echo(f"{failed} of the trial evaluations failed", err=True)
         sys.exit(WRONG_INPUT if issues or failed else DONE)
 
     separately(check, None if count else LONGEST)
@@ -82,7 +82,7 @@ def _unwritable_exports(study: Study, file: str) -> list[Issue]:
         return []
     why = "is no folder" if not there.is_dir() else "is not writable"
     text = f"{', '.join(formats)} cannot be written to {study.default_store}: {there} {why}"
-    return [Issue(file, None, None, None, "report.export", f"{text}; give a run another folder: -o STORE")]
+    return [Issue(file, None, None, None, "report.export", f"{text}; choose another folder: -o STORE")]
 
 
 def _show_choices(study: Study) -> None:

@@ -51,7 +51,7 @@ def show_design(
         sys.exit(_again(result, row, array_file))
     files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files)
     given = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
-    click.echo(f"\ncompute it again: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{given}")
+    click.echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{given}")
     if damaged:
         sys.exit(STORE)
 
@@ -79,9 +79,9 @@ def _unknown(result: Result, point: str, found: int) -> str:
     count = len(result.outcomes)
     chosen = result.chosen()
     if found:
-        return f"error: {found} designs of {result.path} have a key that begins with {point}"
+        return f"error: {found} designs of {result.path} have a key starting with {point}"
     there = f"it has designs 0 to {count - 1}" if count else "it has no designs yet"
-    labels = f"; chosen are {', '.join(repr(label) for label in chosen)}" if chosen else ""
+    labels = f"; chosen designs: {', '.join(repr(label) for label in chosen)}" if chosen else ""
     near = plugin.closest(point, [*chosen, *result.named])
     hint = f"; did you mean '{near}'?" if near else labels
     return f"error: {result.path} has no design '{point}': {there}{hint}"
@@ -125,7 +125,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 def _again(result: Result, row: int, array_file: str | None) -> int:
     """Evaluate the design in this process, say how it compares with what is recorded; the exit code."""
     if result.outcomes.invalid[row] and (result.reason[row] == "relation").any():
-        click.echo("not computed: the design breaks a relation")
+        click.echo("not computed: the design violates a relation")
         return 0
     model = result.problem.model.plugin
     for use in (result.problem.model, *result.problem.figures.values()):
@@ -133,18 +133,18 @@ def _again(result: Result, row: int, array_file: str | None) -> int:
             _absent(result, use.plugin.description.removeprefix("not available: "))
     names = tuple(model.arrays) if array_file else ()
     if array_file and not names:
-        fail(f"error: model '{model.name}' gives no arrays", WRONG_INPUT)
+        fail(f"error: model '{model.name}' has no arrays", WRONG_INPUT)
     values = result.problem.space.values(result.outcomes.X[row].tolist())
     kept: dict[str, NDArray[Any]] = {}
     equal = True
     for k, scenario in enumerate(result.problem.scenarios):
         if result.status[row, k] in OF_THE_PROCESS:
-            click.echo(f"{scenario.name}: ended as {result.status[row, k]} before; trying it in this process", err=True)
+            click.echo(f"{scenario.name}: recorded as {result.status[row, k]}; evaluating it in this process", err=True)
         done = _evaluated(result, values, scenario.name, names)
         lines = _compared(result, row, k, done)
         equal &= not lines
         text = "; ".join(lines) or f"the same as recorded{', bit for bit' if done.ok else ''}"
-        click.echo(f"computed again in {scenario.name}: {done.status} in {done.wall:.3g} s: {text}")
+        click.echo(f"recomputed in {scenario.name}: {done.status} in {done.wall:.3g} s: {text}")
         suffix = f"@{scenario.name}" if len(result.problem.scenarios) > 1 else ""
         kept |= {f"{name}{suffix}": array for name, array in done.arrays.items()}
     if array_file:
@@ -163,7 +163,7 @@ def _evaluated(result: Result, values: dict[str, Any], scenario: str, arrays: tu
 
 
 def _absent(result: Result, reason: str) -> NoReturn:
-    fail(f"{result.path}: {reason}; install it, or give the file that declares it with --plugin FILE", STORE)
+    fail(f"{result.path}: {reason}; install it, or pass the file that declares it with --plugin FILE", STORE)
 
 
 def _compared(result: Result, row: int, k: int, done: Evaluation) -> list[str]:
@@ -171,7 +171,7 @@ def _compared(result: Result, row: int, k: int, done: Evaluation) -> list[str]:
     status = str(result.status[row, k])
     if done.status != status:
         said = done.message.strip().splitlines()
-        return [f"was {status}, is {done.status}{f' ({said[-1]})' if said else ''}"]
+        return [f"was {status}, now {done.status}{f' ({said[-1]})' if said else ''}"]
     if not done.ok:
         return []
     clauses = []
@@ -179,7 +179,7 @@ def _compared(result: Result, row: int, k: int, done: Evaluation) -> list[str]:
         was, now = float(figures[row, k]), float(done.outputs.get(name, np.nan))
         if was != now and not (np.isnan(was) and np.isnan(now)):
             size = f" ({abs(now - was) / abs(was):.2g} of it)" if was else ""
-            clauses.append(f"{name} was {was!r}, is {now!r}{size}")
+            clauses.append(f"{name} was {was!r}, now {now!r}{size}")
     return clauses
 
 

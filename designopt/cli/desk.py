@@ -16,10 +16,10 @@ from designopt.cli.opening import data_option, declare, plugin_option
 @click.command()
 @click.argument("folder", default=".", type=click.Path())
 @click.option(
-    "--run", is_flag=True, help="Let the page change, start, stop and resume studies; without it, it only shows."
+    "--run", is_flag=True, help="Allow the page to edit, start, stop and resume studies; read-only by default."
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port on loopback [default: a free one].")
-@click.option("--no-browser", is_flag=True, help="Print the address only.")
+@click.option("--no-browser", is_flag=True, help="Only print the address.")
 @plugin_option
 @data_option
 def desk(
@@ -36,7 +36,7 @@ def desk(
     from designopt.desk.server import serve
 
     if not Path(folder).is_dir():
-        fail(f"error: there is no folder '{folder}'", WRONG_INPUT)
+        fail(f"error: the folder '{folder}' does not exist", WRONG_INPUT)
     declare(plugin_files)
     first = True
 
@@ -55,11 +55,11 @@ def desk(
         await serve(
             Path(folder), port=port, run=run, plugin_files=plugin_files, data=data, announce=announce, until=stop
         )
-        click.echo("the desk is closed; runs go on")
+        click.echo("the desk is closed; runs continue")
 
     try:
         asyncio.run(until_stopped())
     except OSError as error:
         if error.errno in (errno.EADDRINUSE, errno.EACCES) and port:
-            fail(f"error: port {port}: {error.strerror}; give another one, or none", STORE)
-        fail(f"error: the desk cannot be served: {error.strerror or error}", STORE)
+            fail(f"error: port {port}: {error.strerror}; choose another one, or omit it", STORE)
+        fail(f"error: the desk cannot start: {error.strerror or error}", STORE)

@@ -20,15 +20,16 @@ from designopt.cli.showing import store_and_point
     "language",
     required=True,
     type=click.Choice(["python", "c", "st"]),
-    help="The design's regulators as difference equations with limits and anti-windup: Python, C, or Structured Text.",
+    help="Export the design's controllers as difference equations with limits and anti-windup: "
+    "Python, C, or Structured Text.",
 )
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("."),
-    help="Where the files go [default: here].",
+    help="Folder for the files [default: here].",
 )
-@click.option("--replace", is_flag=True, help="Replace files of the same name that hold another text.")
+@click.option("--replace", is_flag=True, help="Overwrite files of the same name with other content.")
 @plugin_option
 @data_option
 def export(
@@ -45,7 +46,7 @@ def export(
 
     found = store_and_point(name)
     if found is None:
-        fail(f"error: '{name}' names no design of a store; write STORE/POINT", WRONG_INPUT)
+        fail(f"error: '{name}' is not a design of a store; write STORE/POINT", WRONG_INPUT)
     result = open_result(found[0], plugin_files, data)
     row = row_of(result, found[1])
     try:
@@ -53,6 +54,6 @@ def export(
     except PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     if not result.outcomes.feasible[row] and not result.outcomes.failed[row]:
-        click.echo(f"warning: design {row} breaks limits of the study; see: designopt show {name}", err=True)
+        click.echo(f"warning: design {row} violates limits of the study; see: designopt show {name}", err=True)
     folder.mkdir(parents=True, exist_ok=True)
     write_exports(result, folder / "report.html", [use])

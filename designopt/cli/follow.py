@@ -38,7 +38,7 @@ def follow(result: Result, *, every: float | None = None, page_every: float | No
     terminal = sys.stdout is not None and sys.stdout.isatty()
     every = every if every is not None else (1.0 if terminal else 60.0)
     if not at_work(result.path):
-        click.echo(f"no run is at work on {result.path}", err=True)
+        click.echo(f"no run is active on {result.path}", err=True)
         return result
     display: _Display = _Terminal() if terminal else _Lines()
     looks: deque[tuple[float, int]] = deque(maxlen=LOOKS)
@@ -59,7 +59,7 @@ def follow(result: Result, *, every: float | None = None, page_every: float | No
             _wait(result.path, max(every, (time.monotonic() - began) / READING))
     except KeyboardInterrupt:
         display.close()
-        fail(f"no longer looking on; the run goes on: designopt show {result.path} --follow", INTERRUPTED)
+        fail(f"stopped following; the run continues: designopt show {result.path} --follow", INTERRUPTED)
     finally:
         display.close()
 

@@ -23,7 +23,7 @@ class _Kinds(click.Choice[str]):
 def list_(kind: str | None, folder: str | None) -> None:
     """List installed plugins (imports none of them), or the stores in FOLDER (default: results)."""
     if folder is not None and kind != "stores":
-        raise click.UsageError(f"a folder goes with stores only: designopt list stores {folder}")
+        raise click.UsageError(f"a folder is only for stores: designopt list stores {folder}")
     if kind == "stores":
         _stores(Path(folder or "results"), given=folder is not None)
         return

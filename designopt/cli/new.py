@@ -14,7 +14,7 @@ from designopt.cli.ending import STORE, WRONG_INPUT, fail
 @click.command()
 @click.argument("template", required=False, shell_complete=of_templates)
 @click.option("-o", "--output", metavar="FILE", help="File or folder to write [default: named after the template].")
-@click.option("--name", help="Name of the study, model and package that the template makes.")
+@click.option("--name", help="Name of the study, model and package in the template.")
 def new(template: str | None, output: str | None, name: str | None) -> None:
     """Begin with a template: a study, or a plugin with its study and tests. Without TEMPLATE, list them.
 
@@ -22,17 +22,17 @@ def new(template: str | None, output: str | None, name: str | None) -> None:
     """
     if template is None:
         if output or name:
-            raise click.UsageError("-o and --name go with a template: designopt new TEMPLATE")
+            raise click.UsageError("-o and --name need a template: designopt new TEMPLATE")
         for known in templates.TEMPLATES.values():
             click.echo(f"{known.name:<10} {known.meaning}")
-        click.echo("\nbegin with one of them: designopt new TEMPLATE [-o FILE] [--name NAME]")
+        click.echo("\nstart from one of them: designopt new TEMPLATE [-o FILE] [--name NAME]")
         return
     try:
         made = templates.write(template, Path(output) if output else None, name)
     except ValueError as error:
         fail(f"error: {error}", WRONG_INPUT)
     except FileExistsError as error:
-        fail(f"error: {error.filename} exists already; give another place with -o", WRONG_INPUT)
+        fail(f"error: {error.filename} already exists; choose another place with -o", WRONG_INPUT)
     except OSError as error:
         fail(f"error: {error.filename}: cannot be written: {error.strerror or error}", STORE)
     for file in made.files:

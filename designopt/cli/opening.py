@@ -31,9 +31,9 @@ def _data_roots(context: click.Context, parameter: click.Parameter, given: tuple
     for text in given:
         name, equals, folder = text.partition("=")
         if not equals or len(name) < 2 or not name.isidentifier():
-            raise click.BadParameter(f"write NAME=FOLDER, the name of two letters or more; not '{text}'")
+            raise click.BadParameter(f"write NAME=FOLDER, with a name of at least two letters; not '{text}'")
         if not Path(folder).is_dir():
-            raise click.BadParameter(f"there is no folder '{folder}'")
+            raise click.BadParameter(f"the folder '{folder}' does not exist")
         if name in roots:
             raise click.BadParameter(f"'{name}' is given twice")
         roots[name] = folder
@@ -45,7 +45,7 @@ data_option = click.option(
     multiple=True,
     metavar="NAME=FOLDER",
     callback=_data_roots,
-    help="The folder of a data root: files that the study names as NAME:file are looked for below it (repeatable).",
+    help="Folder of a data root, for files that the study names as NAME:file (repeatable).",
 )
 
 
@@ -71,7 +71,7 @@ def plugin_hint(issues: Sequence[Issue], given: Sequence[str] = ()) -> str:
     """What to do about a plugin that is not installed, as a line of its own; "" when none is missing or files of
     plugins were `given`."""
     missing = not given and any("no plugin named" in issue.message for issue in issues)
-    return "\nA plugin in a file of yours is given with --plugin FILE." if missing else ""
+    return "\nPass a plugin in your own file with --plugin FILE." if missing else ""
 
 
 def declare(plugin_files: tuple[str, ...]) -> None:
@@ -103,4 +103,4 @@ def open_result(store: str, plugin_files: tuple[str, ...] = (), data: Mapping[st
 
 def _without_plugin(store: str, error: plugin.PluginError) -> str:
     """An aggregation, say, of a file of the user's: nothing can be scored without it."""
-    return f"{store}: {error}; install it, or give the file that declares it with --plugin FILE"
+    return f"{store}: {error}; install it, or pass the file that declares it with --plugin FILE"

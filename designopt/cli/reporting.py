@@ -31,14 +31,14 @@ LISTED = 4
     metavar="FILE",
     help="Where to write the page [default: report.html in the store; with --compare comparison.html].",
 )
-@click.option("--compare", is_flag=True, help="One page that puts the stores side by side.")
+@click.option("--compare", is_flag=True, help="Compare the stores on one page.")
 @click.option(
     "--export",
     "formats",
     multiple=True,
     metavar="FORMAT",
-    help="Also write all designs as a table (parquet, csv), the kept arrays (netcdf) or another format of `designopt "
-    "list exports`, beside the page (repeatable, or set apart by commas).",
+    help="Also write all designs as a table (parquet, csv), the kept arrays (netcdf) or another "
+    "format of `designopt list exports`, beside the page (repeatable, or separated by commas).",
 )
 @click.option(
     "--set",
@@ -64,11 +64,11 @@ def report(
     from designopt.report import summary_table
 
     if compare and len(stores) < 2:
-        raise click.UsageError("--compare takes two stores or more")
+        raise click.UsageError("--compare needs at least two stores")
     if output and len(stores) > 1 and not compare:
-        raise click.UsageError("-o names one page; give --compare for one page about all stores, or leave -o out")
+        raise click.UsageError("-o names one page; use --compare for one page about all stores, or omit -o")
     if compare and formats:
-        raise click.UsageError("--export writes the tables of each store; leave --compare out for it")
+        raise click.UsageError("--export writes the tables of each store; omit --compare")
     results = [_changed(open_result(store, plugin_files), changes, plugin_files) for store in stores]
     if compare:
         click.echo(_write_comparison(results, Path(output or "comparison.html")))
@@ -83,7 +83,7 @@ def report(
             )
         if changes and result.problem.objectives and not result.outcomes.feasible.any():
             nothing.append(result)
-            click.echo(f"{result.path}: no design keeps the limits as they are now", err=True)
+            click.echo(f"{result.path}: no design satisfies the present limits", err=True)
         elif changes:
             click.echo(summary_table(result))
     if nothing and len(nothing) == len(results):
@@ -107,7 +107,7 @@ def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]
         here = {Path(file).name for file in plugin_files}
         given = [name for name, _ in result.study.plugin_files if Path(name).name not in here]
         again = "".join(f" --plugin {shlex.quote(name)}" for name in given)
-        hint = f"\nThe run was given{again}; it is needed here too." if again else ""
+        hint = f"\nThe run used{again}; it is needed here too." if again else ""
         fail(render_text(error.issues) + hint, WRONG_INPUT)
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
@@ -121,7 +121,9 @@ def _write_comparison(results: list[Result], page: Path) -> Path:
     try:
         return write_comparison(results, page)
     except OSError as error:
-        fail(f"{page}: the comparison cannot be written ({error.strerror or error}); write it elsewhere with -o", STORE)
+        fail(
+            f"{page}: the comparison cannot be written ({error.strerror or error}); choose another place with -o", STORE
+        )
     except ValueError as error:
         fail(f"error: {error}", WRONG_INPUT)
 
@@ -134,7 +136,7 @@ def write_page(result: Result, file: Path | None = None, refresh: float | None =
     try:
         return write_report(result, target, refresh)
     except OSError as error:
-        way_out = f"write it elsewhere with: designopt report {shlex.quote(str(result.path))} -o FILE"
+        way_out = f"choose another place with: designopt report {shlex.quote(str(result.path))} -o FILE"
         fail(f"{target}: the report cannot be written ({error.strerror or error}); {way_out}", STORE)
 
 

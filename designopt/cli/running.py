@@ -31,7 +31,9 @@ F = Callable[..., Any]
 def _running(command: F) -> F:
     """Options shared by the commands that evaluate, and the way their errors become exit codes."""
 
-    @click.option("--workers", type=click.IntRange(min=1), help="Local worker processes (default: one a core).")
+    @click.option(
+        "--workers", type=click.IntRange(min=1), help="Number of local worker processes (default: one per core)."
+    )
     @click.option("--scheduler", metavar="ADDRESS", help="Use the Dask scheduler at ADDRESS instead of local workers.")
     @click.option("--executor", type=click.Choice(["auto", "serial", "dask"]), help="Override the study's executor.")
     @click.option("--insecure", is_flag=True, help="Allow an unencrypted scheduler on another host.")
@@ -42,14 +44,14 @@ def _running(command: F) -> F:
         type=click.Choice(["auto", "line", "json", "none"]),
         default="auto",
         show_default=True,
-        help="Progress on stderr; json is one object a line.",
+        help="Progress on stderr; json writes one object per line.",
     )
     @functools.wraps(command)
     def with_exit_codes(**arguments: Any) -> None:
         if arguments["scheduler"] not in (None, "local") and arguments["workers"] is not None:
-            raise click.UsageError("--workers are local ones; with --scheduler all workers of the scheduler are used")
+            raise click.UsageError("--workers is for local workers; --scheduler uses all workers of the scheduler")
         if arguments["executor"] == "serial" and (arguments["workers"] or arguments["scheduler"]):
-            raise click.UsageError("--executor serial has neither --workers nor --scheduler")
+            raise click.UsageError("--executor serial does not take --workers or --scheduler")
         separately(lambda tell: _end(command, tell, arguments), LONGEST, stay=True)
 
     return with_exit_codes
@@ -84,14 +86,14 @@ budget_option = click.option(
     "--budget",
     multiple=True,
     metavar="STAGE=N",
-    help="Another number of evaluations for a stage, or a time: STAGE=30min (repeatable).",
+    help="New budget for a stage, in evaluations or as a time: STAGE=30min (repeatable).",
 )
 
 
 @click.command()
 @click.argument("file", type=click.Path(), shell_complete=studies)
-@click.option("-o", "--output", metavar="STORE", help="Folder of the results [default: results/NAME.study].")
-@click.option("--dry-run", is_flag=True, help="Check, say what would run, and stop.")
+@click.option("-o", "--output", metavar="STORE", help="Folder for the results [default: results/NAME.study].")
+@click.option("--dry-run", is_flag=True, help="Check the study, print the plan, and stop.")
 @budget_option
 @set_option
 @plugin_option
@@ -165,7 +167,7 @@ def _budgets(given: tuple[str, ...]) -> dict[str, int | timedelta]:
     """What ``--budget`` gives, by the name of the stage."""
     budgets = dict(_budget(text) for text in given)
     if len(budgets) < len(given):
-        raise click.UsageError("--budget names a stage twice; give it evaluations or a time")
+        raise click.UsageError("--budget names a stage twice; give either evaluations or a time")
     return budgets
 
 
@@ -181,9 +183,7 @@ def _budget(text: str) -> tuple[str, int | timedelta]:
     except (units.UnitError, OverflowError, ValueError):
         time = timedelta(0)
     if not stage or time <= timedelta(0):
-        raise click.UsageError(
-            f"--budget takes STAGE=N, a stage's name and a whole number or a time such as 30min, not '{text}'"
-        )
+        raise click.UsageError(f"--budget takes STAGE=N, with an integer or a time such as 30min, not '{text}'")
     return stage, time
 
 
@@ -207,8 +207,8 @@ def _finish(result: Result) -> int:
     larger = f" --budget {limited[-1]}   (with a larger budget)" if limited else ""
     click.echo(f"resume       {resume_command(result.path)}{larger}")
     if not feasible:
-        nothing = "No feasible design was found" if result.problem.objectives else "No design gave a feasible result"
-        click.echo(f"\n{nothing}: the report's failures and limits say why.", err=True)
+        nothing = "No feasible design was found" if result.problem.objectives else "No design has a feasible result"
+        click.echo(f"\n{nothing}: see failures and limits in the report.", err=True)
         limits = broken_limits(result) if result.problem.objectives else []  # an analysis has told of them
         for line in (*limits, most_frequent_failure(result), most_frequent_end(result)):
             if line:
@@ -216,6 +216,6 @@ def _finish(result: Result) -> int:
         return NOTHING_FEASIBLE
     if lacking:
         again = resume_command(result.path)
-        click.echo(f"\nThe results are kept. When the cause is removed, the exports are written by: {again}", err=True)
+        click.echo(f"\nThe results are kept. After removing the cause, write the exports with: {again}", err=True)
         return STORE
     return DONE

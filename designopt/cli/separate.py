@@ -204,7 +204,7 @@ def _end(status: int | None, lines: list[str], limit: float | None) -> NoReturn:
     last = lines[-1] if lines else "the check"
     if status is None:
         fail(
-            f"error: {last}: not checked within {limit:g} s; does the model, or a plugin file, hang in its set-up?",
+            f"error: {last}: not checked within {limit:g} s; the set-up of the model or a plugin file may hang",
             WRONG_INPUT,
         )
     if last.startswith(_END):
@@ -219,7 +219,7 @@ def _end(status: int | None, lines: list[str], limit: float | None) -> NoReturn:
     store = Path(last.removeprefix(_RUNS))
     lines = [f"error: {store}: the process of the run {f'was ended by {by}' if by else f'ended with exit code {code}'}"]
     if by not in _FROM_OUTSIDE:
-        lines[0] += ", by code of the model; with --executor dask a design that does so costs itself only"
+        lines[0] += ", by code of the model; with --executor dask such a design affects only itself"
     if (store / "journal.db").exists():
         from designopt.store.errors import resume_command
 

@@ -16,21 +16,21 @@ from designopt.cli.opening import data_option, declare, open_result, plugin_opti
 
 @click.command()
 @click.argument("name", shell_complete=plugins_and_stores)
-@click.option("--follow", is_flag=True, help="STORE: look on until the run ends; Ctrl-C leaves the run alone.")
+@click.option("--follow", is_flag=True, help="STORE: follow the run until it ends; Ctrl-C does not affect the run.")
 @click.option(
     "--every",
     type=click.FloatRange(min=0.1),
     metavar="SECONDS",
-    help="--follow: how often to look [default: 1 on a terminal, else 60].",
+    help="--follow: seconds between updates [default: 1 on a terminal, otherwise 60].",
 )
 @click.option(
     "--report",
     "page_every",
     type=click.FloatRange(min=1.0),
     metavar="SECONDS",
-    help="--follow: also rewrite the report, this often and at the end.",
+    help="--follow: also rewrite the report at this interval and at the end.",
 )
-@click.option("--evaluate", is_flag=True, help="STORE/POINT: compute the design again here, and compare.")
+@click.option("--evaluate", is_flag=True, help="STORE/POINT: recompute the design here, and compare.")
 @click.option(
     "--arrays", "array_file", type=click.Path(dir_okay=False), metavar="FILE.npz", help="--evaluate: keep its arrays."
 )
@@ -55,11 +55,11 @@ def show(
     With --set model.SETTING=VALUE a model tells the inputs, outputs and arrays that follow from its settings.
     """
     if (every is not None or page_every is not None) and not follow:
-        raise click.UsageError("--every and --report go with --follow")
+        raise click.UsageError("--every and --report need --follow")
     if overrides and (name == "schema" or Path(name).is_dir() or store_and_point(name)):
-        raise click.UsageError("--set is for a plugin; a store is re-scored with: designopt report STORE --set ...")
+        raise click.UsageError("--set is for a plugin; to re-score a store: designopt report STORE --set ...")
     if array_file and not evaluate:
-        raise click.UsageError("--arrays goes with --evaluate; kept arrays are exported by: designopt report --export")
+        raise click.UsageError("--arrays needs --evaluate; to export kept arrays: designopt report --export")
     if name == "schema":
         from designopt.study.sections.schema import schema
 
@@ -75,7 +75,7 @@ def show(
         _refuse(follow, False, "one design")
         show_design(*found, plugin_files, data, evaluate=evaluate, array_file=array_file)
     else:
-        _refuse(follow, evaluate, f"'{name}', which is no store")
+        _refuse(follow, evaluate, f"'{name}', which is not a store")
         _plugin(name, plugin_files, overrides, data)
 
 
@@ -128,7 +128,7 @@ def _plugin(
     found = [k for k in plugin.GROUPS if name.rpartition(":")[2] in plugin.names(k)]
     if not found:
         near = plugin.closest(name, {n for k in plugin.GROUPS for n in plugin.names(k)})
-        hint = f"did you mean '{near}'?" if near else "designopt list names the plugins that are installed"
+        hint = f"did you mean '{near}'?" if near else "designopt list shows the installed plugins"
         if Path(name).exists():
             fail(
                 f"error: {name} is neither a store nor a plugin; to check a study file: designopt validate", WRONG_INPUT

@@ -86,7 +86,7 @@ class Runs:
                     done = self._shown(command)
             except subprocess.TimeoutExpired:
                 raise Refused(f"the design took more than {LONGEST:g} s and was ended") from None
-            lines = [line for line in done.stdout.splitlines() if line.startswith(("computed again", "not computed"))]
+            lines = [line for line in done.stdout.splitlines() if line.startswith(("recomputed", "not computed"))]
             if not lines:
                 raise Refused(done.stderr.strip() or f"the computation ended with exit code {done.returncode}")
             return "\n\n".join(lines), file.read_bytes() if file.exists() else b""

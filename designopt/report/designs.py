@@ -59,7 +59,8 @@ def missing(title: str, *names: str) -> Section:
     wanted = ", ".join(f"{n}: all" for n in names)
     return Section(
         title,
-        introduction=f"The store holds no arrays for this part. Run the study with execution: {{arrays: {{{wanted}}}}} "
+        introduction="The store contains no arrays for this part. Run the study with execution: "
+        f"{{arrays: {{{wanted}}}}} "
         "(or front instead of all, for the chosen designs only).",
     )
 

@@ -15,12 +15,12 @@ def without_feasible(result: Result) -> str:
     """Why there is nothing to choose from."""
     outcomes = result.outcomes
     if not len(outcomes) and (ended := most_frequent_end(result)):
-        return f"No program has led to a design yet, so there is no design to choose. {ended}"
+        return f"No program has produced a design yet, so there is no design to choose. {ended}"
     if not len(outcomes):
         return "Nothing has been evaluated yet, so there is no design to choose."
     if outcomes.failed.all():
         return "No evaluation gave a result, so there is no design to choose; the failures say why."
-    return "No design keeps all limits, so there is no design to choose."
+    return "No design satisfies all limits, so there is no design to choose."
 
 
 def most_frequent_end(result: Result) -> str:

@@ -87,7 +87,7 @@ def summary_table(result: Result) -> str:
 
 
 def _lacking(result: Result, chosen: Mapping[str, int]) -> list[str]:
-    """Which of the chosen designs are scored without some scenarios."""
+    """Which of the chosen designs are scored without all scenarios."""
     of = len(result.problem.scenarios)
     lacking = {label: int(result.missing[row]) for label, row in chosen.items() if result.missing[row]}
     return [f"note: {label} has no result in {n} of {of} scenarios" for label, n in lacking.items()]
@@ -110,7 +110,7 @@ def _failed(result: Result) -> list[str]:
         row = result.named.get(name)
         if row is not None and result.outcomes.failed[row]:
             status = next(str(s) for s in result.status[row] if s != "ok")
-            notes.append(f"note: {name}, of the baseline, gave no result: {status}")
+            notes.append(f"note: {name}, of the baseline, has no result: {status}")
     return notes
 
 
@@ -219,10 +219,10 @@ def state(result: Result) -> str:
             f"study        {result.study.name}",
             *([f"programs     {count(programs.total())}: {ends}"] if programs else []),
             f"evaluated    {plural(counts['evaluations'], 'evaluation')} of {designs}",
-            *([f"cheap        {plural(cheap, 'design')} evaluated cheaply, in no result"] if cheap else []),
+            *([f"cheap        {plural(cheap, 'cheap evaluation')}, not part of the results"] if cheap else []),
             f"failed       {', '.join(failed[:6]) or 'none'}{', ...' if len(failed) > 6 else ''}",
             *(
-                [f"invalid      {plural(invalid, 'design')}: a relation is broken or values are refused"]
+                [f"invalid      {plural(invalid, 'design')}: a relation is violated or the model rejects the values"]
                 if invalid
                 else []
             ),
@@ -244,7 +244,7 @@ def unfinished(result: Result) -> str:
     far = f"{count(done)}{f' of {count(planned)}' if planned and planned > done else ''} designs"
     where = f" of stage {stages[-1].name}" if stages else ""
     if result.ended == "not ended":
-        why = f"Unfinished: the run is at work, or it was killed; so far {far}{where}. Unless it is at work, continue"
+        why = f"Unfinished: the run is active or was killed; so far {far}{where}. If it is not active, continue"
     else:
         why = f"Unfinished: {_WHY.get(result.ended, result.ended)} after {far}{where}. Continue"
     return f"{why} with: {resume_command(result.path)}"

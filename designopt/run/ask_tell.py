@@ -49,7 +49,7 @@ def ask(study: StudyDefinition, store: Path, count: int) -> list[Asked]:
     Raises as `run_study`, and `ValueError` for a study whose solver has programs.
     """
     if count < 1:
-        raise ValueError(f"ask for one evaluation at least, not {count}")
+        raise ValueError(f"ask for at least one evaluation, not {count}")
     study = _without_assumptions(study)
     waiting: tuple[Work, ...] = ()
     try:
@@ -57,7 +57,7 @@ def ask(study: StudyDefinition, store: Path, count: int) -> list[Asked]:
     except Waiting as wait:
         waiting = wait.works
     if any(work.kind == "program" for work in waiting):
-        raise ValueError("the solver of this study solves programs of its own, which cannot be evaluated outside")
+        raise ValueError("the solver of this study solves its own programs, which cannot be evaluated externally")
     problem = Problem.of(study)
     return [one for work in waiting for one in _asked(study, problem, work)][:count]
 
@@ -93,10 +93,10 @@ def tell(
     """Record what came of evaluations `asked` before: outputs of the model by name, or None for one without a result,
     `why` being said of it. Durable when it returns.
 
-    Raises `ValueError` for an output that is missing or no number, for one that has a result already, and `StoreError`.
+    Raises `ValueError` for an output that is missing or no number, for one that already has a result, and `StoreError`.
     """
     if len(asked) != len(results):
-        raise ValueError(f"{len(asked)} evaluations were asked and {len(results)} results given")
+        raise ValueError(f"{len(asked)} evaluations but {len(results)} results")
     keys = [one.key for one in asked]
     if len(set(keys)) < len(keys):
         raise ValueError("one evaluation has two results in one call")
@@ -109,11 +109,11 @@ def tell(
         for one in asked:
             row = known.get(one.number)
             if row is None or (one.kind == "scenario" and problem.keys(np.array([row]))[0][one.place] != one.key):
-                raise ValueError(f"design {one.number} in scenario '{one.scenario}' was not asked for by {store}")
+                raise ValueError(f"design {one.number} in scenario '{one.scenario}' was not proposed by {store}")
         known_before = [one for one in asked if journal.evaluation(one.key, "status") is not None]
         if known_before:
             raise ValueError(
-                f"design {known_before[0].number} in scenario '{known_before[0].scenario}' has a result already"
+                f"design {known_before[0].number} in scenario '{known_before[0].scenario}' already has a result"
             )
         session = max((int(record["id"]) for record in journal.records("session")), default=0)
         now = time.time()
@@ -140,7 +140,7 @@ def _row(problem: Problem, asked: Asked, given: Mapping[str, float] | None, why:
     for name, use in problem.figures.items():
         needs = [need for need in use.plugin.needs if need not in outputs]
         if needs:
-            raise ValueError(f"figure '{name}' needs the array '{needs[0]}', which cannot be given from outside")
+            raise ValueError(f"figure '{name}' needs the array '{needs[0]}', which cannot be supplied externally")
         outputs[name] = float(use.build()(*(outputs[need] for need in use.plugin.needs)))
     wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
     known = {problem.stored_name(name): value if math.isfinite(value) else None for name, value in outputs.items()}
@@ -152,4 +152,4 @@ def _number(name: str, value: Any) -> float:
     try:
         return float(np.asarray(value, float).reshape(()))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"'{name}' is no number: {value!r}") from error
+        raise ValueError(f"'{name}' is not a number: {value!r}") from error

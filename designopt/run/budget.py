@@ -72,7 +72,8 @@ class StageBudget:
     def summary(self) -> str:
         """How many of the designs were valid, in words."""
         return (
-            f"{self.invalid} of its {self.valid + self.invalid} designs break a relation or were refused by the model"
+            f"{self.invalid} of its {self.valid + self.invalid} designs violate a relation or were "
+            "rejected by the model"
         )
 
     def take(self, relation_violation: Matrix) -> int:

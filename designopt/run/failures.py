@@ -20,8 +20,8 @@ from designopt.study.study import Execution
 SAME_ERROR_LIMIT = 3
 #: What to do about it: a journal holds what was, also of a model that is fixed since.
 FIX = (
-    "\nonce the model is fixed, run the study into another folder (start_from: {store: ...} takes over what had a"
-    " result): a resumed run counts these designs as failed"
+    "\nafter fixing the model, run the study in another folder (start_from: {store: ...} reuses "
+    "existing results): a resumed run counts these designs as failed"
 )
 #: What holds where the study does not say: it may have been stored before there was anything to be said.
 PLAIN = Execution()
@@ -78,7 +78,7 @@ class FailurePolicy:
         last = message.splitlines()[-1] if message else reason
         if action == "stop":
             values = ", ".join(f"{name} = {value}" for name, value in self._space.values(x.tolist()).items())
-            return f"stopped at a design that ended as '{status}', as on_failure says: {values}: {last}"
+            return f"stopped by on_failure at a design with the status '{status}': {values}: {last}"
         where = place(message)
         self._same[status, reason, where] += 1
         count = self._same[status, reason, where]

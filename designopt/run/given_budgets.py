@@ -24,7 +24,7 @@ def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta
     for name in budget:
         if name not in present:
             raise StoreError(
-                f"{path}: no stage named '{name}' to give a budget to{nearest_or_all(name, present)}", path
+                f"{path}: no stage named '{name}' to set the budget of{nearest_or_all(name, present)}", path
             )
     return tuple(
         dataclasses.replace(stage, budget=_changed(stage.budget, budget[stage.name])) if stage.name in budget else stage
@@ -75,15 +75,16 @@ def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None
         least = spent.get(stage.name, 0)
         if stage.budget.evaluations is not None and stage.budget.evaluations < least:
             raise StoreError(
-                f"{path}: stage '{stage.name}' has asked for {least} designs already; give it a budget of {least} at"
-                f" least, not {stage.budget.evaluations}",
+                f"{path}: stage '{stage.name}' has already proposed {least} designs; set a budget of at least "
+                f"{least}, not {stage.budget.evaluations}",
                 path,
             )
     for stage in study.stages:
         origin = stage.start_from.stage if stage.start_from else None
         if origin in grown and stage.name in begun:
             raise StoreError(
-                f"{path}: stage '{stage.name}' starts from '{origin}' and has begun, so the budget of '{origin}' stays"
-                f" as it is; give '{stage.name}' a larger one, or begin a new study with start_from: {{store: ...}}",
+                f"{path}: stage '{stage.name}' starts from '{origin}' and has begun, so the budget of "
+                f"'{origin}' cannot change; enlarge that of '{stage.name}', or start a new study with "
+                f"start_from: {{store: ...}}",
                 path,
             )

@@ -42,10 +42,10 @@ def plan(study: StudyDefinition, store: Path) -> str:
         name = f"auto takes {solver.choice(problem)}" if isinstance(solver, Auto) else stage.solver.plugin.name
         lines.append(f"stage {i}    {stage.name}: {name}{budget}{origin}")
     if study.validate:
-        lines.append(f"validation {len(study.validate.scenarios)} further scenarios for the chosen designs")
+        lines.append(f"validation {len(study.validate.scenarios)} more scenarios for the chosen designs")
     execution = study.execution
     timeout = f", time-out {duration(execution.timeout)}" if execution.timeout is not None else ""
-    lines.append(f"executor   {execution.executor}, workers {execution.workers or 'one a core'}{timeout}")
+    lines.append(f"executor   {execution.executor}, workers {execution.workers or 'one per core'}{timeout}")
     exists = (store / "journal.db").exists()
     lines.append(f"store      {store}" + (f" (exists; continue it with: {resume_command(store)})" if exists else ""))
     return "\n".join(lines)

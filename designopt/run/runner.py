@@ -184,7 +184,7 @@ def _dispatcher(
         try:
             others.append(Other(path))
         except StoreError as error:  # what was taken is kept; what was not yet asked for is computed
-            show.event("start_from", f"its evaluations cannot be used any more: {error}")
+            show.event("start_from", f"its evaluations can no longer be used: {error}")
     if others:
         return Recalling(store, ledger, execution, start, signals, show, others=others)
     return Dispatcher(store, ledger, execution, start, signals, show)
@@ -212,19 +212,19 @@ def resume_study(
     given = {Path(name).name for name, _ in plugin_files}
     if missing := [name for name in began_with if name not in given]:
         raise StoreError(
-            f"{store_path}: the run was given the plugin file {missing[0]}; code kept in a store is not run, so give it"
-            f" again: {resume_command(store_path)}",
+            f"{store_path}: the run used the plugin file {missing[0]}; a store runs no code, so pass the "
+            f"file again: {resume_command(store_path)}",
             store_path,
         )
     for name, content in plugin_files:
         if progress is not None and began_with.get(Path(name).name, content) != content:
-            progress.event("plugin_file", f"{name} differs from the file that the run began with")
+            progress.event("plugin_file", f"{name} differs from the file at the start of the run")
         load_file(name, content)
     study = dataclasses.replace(read_study(store_path, data), plugin_files=tuple(plugin_files))
     for root in dict.fromkeys(file.root for file in archive.files(study) if not file.at_hand):
         raise StoreError(
-            f"{store_path}: the run was given the data root '{root}'; give its folder again:"
-            f" {resume_command(store_path)} --data {root}=FOLDER",
+            f"{store_path}: the run used the data root '{root}'; pass its folder again: "
+            f"{resume_command(store_path)} --data {root}=FOLDER",
             store_path,
         )
     over = [o.over for o in study.objectives] + [c.over for c in study.constraints]
@@ -240,7 +240,7 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
         again = resume_command(path)
         way = "install it first"
         if "--plugin" in again and reason.startswith("no plugin named"):
-            way = f"code is not run from a store, so give the file that declares it: {again}"
+            way = f"a store runs no code, so pass the file that declares it: {again}"
         raise StoreError(f"{path}: cannot be continued here: {reason}; {way}", path)
 
 
@@ -275,8 +275,8 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
     except OSError as error:
         raise explain(error, store.path) from error
     return [
-        f"the code of {name} is not as it was, but its version is: numbers on record count as those of the new code;"
-        " if it gives others, give it another version, with which everything is recomputed"
+        f"the code of {name} has changed, but not its version: recorded numbers count as those of the "
+        "new code; if they differ, increase the version, and everything is recomputed"
         for name in changed
     ]
 

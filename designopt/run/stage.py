@@ -88,7 +88,7 @@ class StageRun:
     def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
         """Evaluate designs one by one with up to `look_ahead` of them pending (see `Evaluate`)."""
         if look_ahead < 1:
-            raise ValueError(f"look_ahead must be 1 at least, is {look_ahead}")
+            raise ValueError(f"look_ahead must be at least 1, not {look_ahead}")
         self.dispatcher.check()
         talk = Ahead(self, ask, tell, look_ahead)
         self._dispatch(talk.work(), look_ahead, lambda: self.show(0), talk.missing)
@@ -204,7 +204,7 @@ class StageRun:
         self.points.missing = missing
         asked = max(self.asked, self.points.count)
         self.dispatcher.journal.set_ending(self.points.number, Ending(self.told, asked, missing, wall))
-        self._event_once("stage_ended", f"stage {self.stage.name} ended: its {duration(wall)} are used up")
+        self._event_once("stage_ended", f"stage {self.stage.name} ended: its time of {duration(wall)} is used up")
 
     def mostly_invalid(self, *, one_by_one: bool = False) -> bool:
         """Whether hardly any design is valid (`StageBudget.mostly_invalid`, `StageBudget.refused_for_long`)."""

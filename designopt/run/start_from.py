@@ -46,7 +46,7 @@ class Taken:
     def summary(self) -> str:
         """What happened, for the user."""
         text = f"{len(self.X)} design{'' if len(self.X) == 1 else 's'} of {self.store}"
-        return text + (f"; {self.left_out} more do not lie in this space and were left out" if self.left_out else "")
+        return text + (f"; {self.left_out} more are outside this space and were left out" if self.left_out else "")
 
 
 def select(outcomes: Outcomes, start: StartFrom) -> Outcomes:
@@ -158,8 +158,8 @@ def _judged(other: Result, problem: Problem, who: str) -> Outcomes:
             return other.outcomes
         if unknown:
             raise StoreError(
-                f"{who} cannot start from {other.path}: its objectives are others, and '{unknown[0]}', which "
-                f"'{item.name}' needs, is not on record there; give the objectives the names that they have there",
+                f"{who} cannot start from {other.path}: its objectives differ, and '{unknown[0]}', which "
+                f"'{item.name}' needs, is not recorded there; use the names of its objectives",
                 other.path,
             )
     here = dataclasses.replace(problem, scenarios=other.problem.scenarios)

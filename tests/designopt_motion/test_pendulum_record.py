@@ -64,7 +64,7 @@ def test_the_report_has_the_intervals_the_fit_and_what_is_determined_least(resul
     assert [row[1] for row in unknowns.rows][:3] == list(TRUTH)
     assert len(correlations.rows) == 5
     assert any("drag and friction" in finding for finding in section.findings)
-    assert any(finding.startswith("Determined least: friction") for finding in section.findings)
+    assert any(finding.startswith("Least determined combination: friction") for finding in section.findings)
     points = section.figures[0].plot["data"][-1]
     assert np.isnan(points["y"]).sum() == 6
     assert "estimation" in designopt.report.page.page.part_names(result)
@@ -149,5 +149,5 @@ def test_a_record_that_leaves_unknowns_open_is_reported_in_the_first_line_of_the
     (tmp_path / "s.yaml").write_text(STUDY.read_text())
     result = designopt.load(tmp_path / "s.yaml", overrides=["solver.intervals=20"]).run(tmp_path / "s.study")
     first = summary_table(result).splitlines()[0]
-    assert first.startswith("note: the measurements determine 2 of 5 unknowns, and leave open: ")
+    assert first.startswith("note: the measurements determine 2 of 5 unknowns, but not: ")
     assert "length" in first

@@ -38,12 +38,12 @@ def test_the_page_is_served_until_the_command_is_stopped(line, tmp_path):
         desk.send_signal(signal.SIGINT)
         out, err = desk.communicate(timeout=PATIENCE)
     assert (desk.returncode, err) == (0, "")
-    assert out == "the desk is closed; runs go on\n"
+    assert out == "the desk is closed; runs continue\n"
 
 
 def test_a_folder_that_is_none_and_a_port_that_is_taken_are_refused(tmp_path):
     refused = command(tmp_path, "desk", "nowhere")
-    assert (refused.returncode, refused.stderr) == (2, "error: there is no folder 'nowhere'\n")
+    assert (refused.returncode, refused.stderr) == (2, "error: the folder 'nowhere' does not exist\n")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         refused = command(tmp_path, "desk", "--no-browser", "--port", port)

@@ -90,7 +90,7 @@ def test_another_question_is_answered_from_what_is_on_record(client):
     assert [o["name"] for o in question["objectives"]] == ["ride", "stroke"]
     assert "mean" in question["aggregations"]
     answer = client.get("/report", store=ONE, part="overview", set="constraints.short.max=1 um")
-    assert "Re-scored, not as it was run: constraints.short.max=1 um" in answer.text
+    assert "Re-scored with changes: constraints.short.max=1 um" in answer.text
     assert answer.text != client.get("/report", store=ONE, part="overview").text
     refused = client.get("/report", store=ONE, set="constraints.short.max=1 kg")
     assert refused.status == 409

@@ -114,12 +114,12 @@ def test_designs_asked_for_again_and_dropped_blocks_are_reported() -> None:
     assert saved > 50  # a grid of two levels has 8 nodes; 160 designs are asked for
     section = influence(given)
     assert section is not None
-    assert "distinct: the others were not computed again" in section.notes[0]
+    assert "distinct; the others were not recomputed" in section.notes[0]
     # The one failed node lies on many trajectories: fewer than three quarters are left.
     assert "blocks of 4 designs are complete; indices need 75 % of them" in section.findings[0]
     mild = influence(sampled("sobol_indices", {"base": 64}, failed=(7,)))
     assert mild is not None
-    assert mild.notes[-1].startswith("1 of 64 blocks were dropped because a design in them has no result")
+    assert mild.notes[-1].startswith("1 of 64 blocks were dropped because one of their designs has no result")
 
 
 def test_what_is_not_done_yet_counts_as_missing() -> None:
@@ -188,7 +188,7 @@ def test_a_limit_that_one_scenario_breaks_is_named() -> None:
     outcomes = problem.judge(given.outcomes.X, given.outcomes.figures, given.status != "ok")
     section = scenarios(replace(given, study=study, problem=problem, table={**given.table, "outcomes": outcomes}))
     assert section is not None
-    assert "The limit of cost does not hold for best mass, compromise in storm." in section.findings
+    assert "The limit of cost is violated by best mass, compromise in storm." in section.findings
 
 
 def test_one_scenario_needs_no_such_part() -> None:
@@ -223,7 +223,7 @@ def test_what_the_rules_pick_is_said_with_what_they_mean() -> None:
         "and sag 2 mm.",
         "All rules agree.",
     )
-    assert "knee, where the front bends most" in section.introduction
+    assert "knee, the knee of the front" in section.introduction
     assert section.tables[0].rows[0][:2] == ("knee", 2)
 
 
@@ -273,7 +273,7 @@ def test_one_objective_leaves_nothing_to_choose() -> None:
 def test_rules_of_the_study_are_stars_on_the_front_and_stand_beside_the_best_designs() -> None:
     given = bent(choose=(Choice("knee"),))
     stars = [t for t in front(given).figures[0].plot["data"] if t["marker"].get("symbol") == "star"]  # type: ignore[union-attr]
-    assert [(t["name"], t["x"]) for t in stars] == [("picked by a rule", [2.0])]
+    assert [(t["name"], t["x"]) for t in stars] == [("selected by a rule", [2.0])]
     section = best(given)
     assert section.findings[0].startswith("Knee: width 22 mm and height 0.2 m give")
     assert "compromise" not in section.introduction
@@ -306,7 +306,7 @@ def tried(**more: Any) -> GivenResult:
 def test_validation_says_what_holds_how_often_and_where_it_is_worst() -> None:
     section = validation(tried(constraints=(at_most("cost", 50.0),)))
     assert section is not None
-    assert "100 scenarios that the search has not seen" in section.introduction
+    assert "100 scenarios not used in the search" in section.introduction
     # The 0.9 quantile of 2 (1 + 0.01 k), k = 0 ... 99, is 2 * 1.891.
     assert section.findings[2] == (
         "Compromise: mass at most 3.782 kg in 90 % and sag at most 3.782 mm in 90 % of the scenarios; all limits hold "
@@ -364,9 +364,7 @@ def test_limits_that_nothing_comes_near_are_said_to_be_inactive() -> None:
     given = bent(constraints=(at_most("cost", 40.0), at_most("mass", 10.0, "kg")))
     section = limits(given)
     assert section is not None
-    assert section.findings[-1] == (
-        "Inactive, for no design of the front comes near: the upper limit of cost (40; the front reaches 10)."
-    )
+    assert section.findings[-1] == ("Inactive for the whole front: the upper limit of cost (40; the front reaches 10).")
 
 
 def test_bounds_of_a_conditional_parameter_count_where_it_is_active() -> None:
@@ -393,7 +391,7 @@ def test_where_failures_crowd_is_said_in_words() -> None:
     section = failures(result(X, {"mass": X[:, 0], "sag": X[:, 1]}, status=status))
     assert section is not None
     (finding,) = section.findings
-    assert finding.startswith("Designs without a result crowd: nine tenths of them lie at height 0.9")
+    assert finding.startswith("Designs without a result are concentrated: nine tenths of them lie at height 0.9")
     scattered = result(X, {"mass": X[:, 0], "sag": X[:, 1]}, status=np.where(np.arange(400) % 9, "ok", "diverged"))
     assert failures(scattered).findings == ()  # type: ignore[union-attr]
 
@@ -413,4 +411,4 @@ def test_the_stages_tell_what_they_asked_for_and_what_was_saved() -> None:
     given.table["asked"] = {"sweep": [0, 1, 2, 3, 4, 4, 2]}  # type: ignore[index]
     table = problem(replace(given, session={"reason": "done", "points": 7})).tables[2]
     assert table.rows[0][-2:] == (7, 5)
-    assert "2 of 7 designs were asked for again and not computed again." in table.note
+    assert "2 of 7 designs were proposed again and not recomputed." in table.note

@@ -26,7 +26,7 @@ def limited(*constraints: StudyConstraint, **more: object) -> GivenResult:
 def test_a_limit_that_every_design_breaks_is_told_with_the_best_value_and_its_unit() -> None:
     given = limited(at_most("sag", 1.5, "mm"), at_most("mass", 3.0, "kg"), at_least("cost", 6.0))
     assert summary_table(given).splitlines() == [
-        "No design keeps all limits, so there is no design to choose.",
+        "No design satisfies all limits, so there is no design to choose.",
         "limit         broken by  best value  design",
         "sag ≤ 1.5 mm     4 of 4        2 mm       3",
         "mass ≤ 3 kg      1 of 4        1 kg       0",

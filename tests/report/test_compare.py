@@ -68,7 +68,7 @@ def test_stores_that_cannot_be_compared_are_refused_in_a_sentence(tmp_path: Path
     ):
         with pytest.raises(ValueError, match=words):
             write_comparison([FIRST, other], tmp_path / "c.html")
-    with pytest.raises(ValueError, match="two stores or more"):
+    with pytest.raises(ValueError, match="at least two stores"):
         write_comparison([FIRST], tmp_path / "c.html")
     assert not list(tmp_path.iterdir())
 
@@ -112,7 +112,7 @@ def test_one_common_objective_is_compared_by_its_best(tmp_path: Path) -> None:
     assert [f["name"].split("-")[0] for f in figures_of(page)] == ["best"]
     assert rows(page, "Best value of each store") == [["a", "2", "1.0e+00"], ["b", "1", "0.0e+00"]]
     assert "b has the best mass, 1." in page
-    assert "a is 100 % behind." in page
+    assert "a is worse by 100 %." in page
     alike = compared(a, replace(a, path=Path("c.study")), path=tmp_path)
     assert "a and c have the same best mass to within a millionth." in alike
 

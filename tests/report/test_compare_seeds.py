@@ -113,7 +113,7 @@ def test_two_searches_with_four_seeds_each_are_ranked_on_the_page(tmp_path: Path
         ["poor0 and 3 more", "4", "0, 1, 2 and 3"],
     ]
     assert rows(page, "Rank test") == [["good0 and 3 more", "poor0 and 3 more", "1", "0.02857", "0.02857"]]
-    assert "Hypervolume differs by more than chance (p = 0.029): a run of good0 and 3 more is better" in page
+    assert "Hypervolume differs significantly (p = 0.029): a run of good0 and 3 more is better" in page
     assert "Kruskal" not in page
     surfaces = figure(page, "repeated-runs")["plot"]["data"]
     assert len(surfaces) == 6
@@ -123,19 +123,19 @@ def test_two_searches_with_four_seeds_each_are_ranked_on_the_page(tmp_path: Path
 
 def test_three_searches_are_tested_together_and_by_pairs(tmp_path: Path) -> None:
     page = compared([*GOOD, *other("poor", 0.5), *other("poorer", 0.9)], tmp_path)
-    assert "Over all 3 studies: hypervolume differs by more than chance (Kruskal and Wallis, p = " in page
+    assert "Over all 3 studies: hypervolume differs significantly (Kruskal and Wallis, p = " in page
     assert [r[4] for r in rows(page, "Rank test")] == ["0.08571"] * 3
-    assert "does not differ by more than chance (p = 0.086)" in page
+    assert "does not differ significantly (p = 0.086)" in page
 
 
 def test_few_runs_are_said_to_prove_nothing(tmp_path: Path) -> None:
     page = compared([*GOOD[:2], *other("poor", 0.5)[:2]], tmp_path)
-    assert "With so few runs no p can be below 0.33." in page
+    assert "With this few runs, p cannot be below 0.33." in page
 
 
 def test_one_search_with_several_seeds_has_its_spread_alone(tmp_path: Path) -> None:
     page = compared(GOOD, tmp_path)
-    assert "A rank test needs a second study with two seeds or more." in page
+    assert "A rank test needs a second study with at least two seeds." in page
     assert len(rows(page, "Runs with different seeds")) == 1
     assert len(figure(page, "repeated-runs")["plot"]["data"]) == 3
 
@@ -143,7 +143,7 @@ def test_one_search_with_several_seeds_has_its_spread_alone(tmp_path: Path) -> N
 def test_the_same_seed_twice_is_one_run(tmp_path: Path) -> None:
     twin = replace(GOOD[1], path=Path("twin"))
     page = compared([*GOOD, twin], tmp_path)
-    assert "twin has a seed that is there already" in page
+    assert "twin repeats the seed of another store" in page
     assert rows(page, "Runs with different seeds")[0][1] == "4"
 
 

@@ -53,12 +53,12 @@ def test_accuracy_is_reported_and_outputs_that_are_not_predicted_are_named():
     assert any("expected to gain" in text for text in good.findings)
     bad = surrogate(searched(noise=30.0))
     assert bad.tables[0].rows[0][1] > 0.8
-    assert any(text.startswith("mass: predicted with errors of more than half") for text in bad.findings)
+    assert any(text.startswith("mass: prediction errors exceed half") for text in bad.findings)
 
 
 def test_where_nothing_is_feasible_slices_go_through_the_design_that_is_nearest():
     section = surrogate(searched(constraints=(at_most("sag", 0.05, "mm"),)))
-    assert "least violation" in section.introduction
+    assert "smallest violation" in section.introduction
     assert section.findings == ()
 
 

@@ -261,5 +261,5 @@ def test_a_solver_that_finds_nothing_valid_for_long_is_ended_and_the_store_says_
     result = run_study(study, tmp_path / "s")
     assert result.counts["points"] == 34  # three more were pending
     ended = [event["text"] for event in result.events if event["kind"] == "stage_ended"]
-    assert ended == ["stage walk ended: 34 of its 34 designs break a relation or were refused by the model"]
+    assert ended == ["stage walk ended: 34 of its 34 designs violate a relation or were rejected by the model"]
     assert dump(run_study(study, tmp_path / "s", resume=True)) == dump(result)

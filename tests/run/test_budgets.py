@@ -60,7 +60,7 @@ def test_a_solver_that_proposes_only_what_is_refused_is_ended(tmp_path, monkeypa
     result = run_study(make_study("picky", names=("a",), stages=stages), tmp_path / "s")
     assert result.counts["points"] == 101  # of at least 100 for each of the limit
     assert result.counts["designs"] == 1
-    told = "stage endless ended: 101 of its 101 designs break a relation or were refused by the model"
+    told = "stage endless ended: 101 of its 101 designs violate a relation or were rejected by the model"
     assert [e["text"] for e in result.events] == [told]
 
 
@@ -187,7 +187,7 @@ def test_an_early_stage_whose_time_was_used_up_ends_at_the_same_place_on_resume(
     swept = int((first.stage == "sweep").sum())
     assert 0 < swept < 200
     assert first.counts["points"] == 200 + 10 + 20
-    assert [e["text"] for e in first.events] == ["stage sweep ended: its 0 s are used up"]
+    assert [e["text"] for e in first.events] == ["stage sweep ended: its time of 0 s is used up"]
     second = run_study(two_stages(0.4, rounds=8), tmp_path / "s", resume=True)  # not a ReplayError
     assert second.counts["points"] == first.counts["points"] + 20
     assert second.outcomes.X[: len(first.outcomes)].tolist() == first.outcomes.X.tolist()
@@ -268,7 +268,7 @@ def test_a_run_in_a_batch_job_stops_grace_before_its_end_and_can_be_continued(tm
     )  # fmt: skip
     recorder = Recorder()
     with pytest.raises(
-        Interrupted, match=r"the batch job ends; what had finished is recorded\ncontinue with: designopt"
+        Interrupted, match=r"the batch job ends; finished evaluations are recorded\ncontinue with: designopt"
     ):
         run_study(study, tmp_path / "s", progress=recorder)
     assert recorder.events == [("job_ends", "the batch job has 1 s left: the run stops")]

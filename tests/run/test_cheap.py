@@ -46,7 +46,7 @@ def test_cheap_evaluations_are_recorded_as_such_and_in_no_result(tmp_path):
     assert len(result.cheap) == len(cheap)
     heights = result.cheap.figures["height"]
     assert heights[np.isfinite(heights)] == pytest.approx(np.round(heights[np.isfinite(heights)], 1))
-    assert f"{len(cheap)} designs evaluated cheaply, in no result" in state(result)
+    assert f"{len(cheap)} cheap evaluations, not part of the results" in state(result)
     assert [text for kind, text in recorder.events if kind == "fidelity"] == [
         "stage search: cheap evaluations (digits = 1) count 0.1 each; fronts and reports are of full ones alone"
     ]
@@ -55,16 +55,16 @@ def test_cheap_evaluations_are_recorded_as_such_and_in_no_result(tmp_path):
 def test_the_report_says_how_many_there_are_and_its_processes_learn_from_them(tmp_path):
     result = run_study(searched(14), tmp_path / "s")
     count = len(result.cheap)
-    assert ("designs evaluated cheaply, in no result", str(count)) in overview(result).facts
+    assert ("cheap evaluations (not part of the results)", str(count)) in overview(result).facts
     section = surrogate(result)
-    assert f"{count} designs evaluated cheaply taught them too." in section.introduction
+    assert f"{count} cheap evaluations included." in section.introduction
     assert section.tables[0].rows[0][1] < 0.5  # the error of left-out designs over their spread
 
 
 def test_a_run_with_a_larger_budget_goes_on_as_if_it_had_had_it_before(tmp_path):
     short = run_study(searched(9), tmp_path / "s")
     assert len(short.cheap)
-    with pytest.raises(StoreError, match="asked for 9 designs already; give it a budget of 9 at least, not 8"):
+    with pytest.raises(StoreError, match="already proposed 9 designs; set a budget of at least 9, not 8"):
         resume_study(tmp_path / "s", budget={"search": 8})
     longer = resume_study(tmp_path / "s", budget={"search": 13})
     assert dump(longer) == dump(run_study(searched(13), tmp_path / "t"))

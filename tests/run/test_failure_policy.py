@@ -52,7 +52,7 @@ def test_a_class_that_stops_ends_the_run_at_its_first_failure_with_design_messag
 ):
     study = trouble(kind, on_failure={status: "stop"})
     with pytest.raises(
-        FailurePolicyStop, match=rf"ended as '{status}', as on_failure says: a = 50\.0: .*{said}"
+        FailurePolicyStop, match=rf"on_failure at a design with the status '{status}': a = 50\.0: .*{said}"
     ) as stop:
         run_study(study, tmp_path / "s")
     assert f"\ncontinue with: designopt resume {tmp_path / 's'} --plugin " in str(stop.value)

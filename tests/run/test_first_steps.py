@@ -56,7 +56,7 @@ def test_the_command_that_resumes_a_run_of_a_script_names_the_script_and_works(t
     assert "exists already; continue it with: designopt resume hill.study --plugin hill.py" in again.stderr
     alone = process(tmp_path, "resume", "hill.study")
     assert alone.returncode == 4
-    assert "give the file that declares it: designopt resume hill.study --plugin hill.py" in alone.stderr
+    assert "pass the file that declares it: designopt resume hill.study --plugin hill.py" in alone.stderr
     shown = recompute(Result.open(tmp_path / "hill.study"), 0)
     assert shown == f"designopt show {tmp_path / 'hill.study'}/0 --evaluate --plugin hill.py"
     resumed = designopt(tmp_path, "resume", "hill.study", "--plugin", "hill.py")
@@ -143,11 +143,11 @@ def test_baselines_that_a_bug_of_the_model_cost_are_computed_again_by_a_resume(t
     lines = stopped.stderr.splitlines()
     assert sum("the same error 3 times" in line for line in lines) == 1
     assert sum("continue" in line for line in lines) == 1
-    assert "run the study into another folder" in stopped.stderr
+    assert "run the study in another folder" in stopped.stderr
     (tmp_path / "ledge.py").write_text(BROKEN.replace("BUG", ""))
     done = designopt(tmp_path, "resume", "results/ledge.study", "--plugin", "ledge.py")
     assert done.returncode == 0, done.stderr
-    assert "1 evaluations of it that ended by an error of the model are computed again" in done.stderr
+    assert "1 evaluations of it that ended with a model error are recomputed" in done.stderr
     assert "present" in done.stdout
     assert "2 of 17" not in done.stdout  # of the search, what failed stays as it was
 
@@ -158,7 +158,7 @@ def test_a_baseline_without_a_result_and_the_share_of_failures_are_reported_in_t
     done = designopt(tmp_path, "run", "ledge.yaml", "--plugin", "ledge.py")
     assert done.returncode == 0, done.stderr
     assert "evaluations failed: error" in done.stdout
-    assert "note: present, of the baseline, gave no result: error" in done.stdout
+    assert "note: present, of the baseline, has no result: error" in done.stdout
 
 
 def test_a_run_says_first_where_its_results_go_and_where_it_computes(tmp_path):

@@ -217,7 +217,7 @@ def test_a_stage_that_others_have_started_from_gets_no_other_budget(tmp_path):
         )
 
     before = dump(run_study(make_study(stages=stages(20, 20)), tmp_path / "s"))
-    with pytest.raises(StoreError, match="'second' starts from 'first' and has begun, so the budget of 'first' stays"):
+    with pytest.raises(StoreError, match="'first' and has begun, so the budget of 'first' cannot change"):
         resume_study(tmp_path / "s", budget={"first": 30})
     with pytest.raises(StoreError, match="'second' starts from 'first' and has begun"):
         run_study(make_study(stages=stages(30, 20)), tmp_path / "s", resume=True)
@@ -228,7 +228,7 @@ def test_a_stage_that_others_have_started_from_gets_no_other_budget(tmp_path):
 
 def test_a_budget_may_shrink_to_what_was_asked_for_and_not_below(tmp_path):
     before = dump(run_study(make_study(stages=(listed(np.linspace(-1, 1, 20)),), names=("a",)), tmp_path))
-    with pytest.raises(StoreError, match="stage 'list' has asked for 20 designs already; give it a budget of 20 at"):
+    with pytest.raises(StoreError, match="stage 'list' has already proposed 20 designs; set a budget of at least 20"):
         resume_study(tmp_path, budget={"list": 5})
     for budget in (1000, 20):  # the first one a slip of the pen
         assert dump(resume_study(tmp_path, budget={"list": budget})) == before

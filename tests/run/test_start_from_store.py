@@ -114,7 +114,7 @@ def test_a_resume_is_a_replay_even_if_the_other_store_is_gone_or_another_one(tmp
     shutil.rmtree(store)
     shown = Recorder()
     grown = run_study(study, tmp_path / "a", resume=True, progress=shown)
-    assert "cannot be used any more" in shown.events[0][1]
+    assert "can no longer be used" in shown.events[0][1]
     assert dump(grown) == dump(whole)
     run_study(sweep(values=(2.0, 1.9), **settings), store)  # another run under the same name
     assert dump(run_study(study, tmp_path / "a", resume=True)) == dump(whole)
@@ -213,7 +213,7 @@ def test_objectives_that_cannot_be_known_there_are_named(tmp_path):
     run_study(make_study(names=("a",), stages=(listed([0.5]),)), tmp_path / "first")
     study = starting(tmp_path / "first")
     study = dataclasses.replace(study, objectives=(dataclasses.replace(study.objectives[0], name="mine"),))
-    with pytest.raises(StoreError, match="'square', which 'mine' needs, is not on record there"):
+    with pytest.raises(StoreError, match="'square', which 'mine' needs, is not recorded there"):
         run_study(study, tmp_path / "second")
 
 
@@ -231,7 +231,7 @@ def test_designs_outside_of_the_space_are_left_out_and_counted(tmp_path):
     study = starting(tmp_path / "first", select="best", count=4, low=-0.5, high=1.2)
     result = run_study(study, tmp_path / "second")
     assert result.outcomes.X[:3, 0].tolist() == [0.5, -0.25, 1.0]
-    assert result.events[0]["text"].endswith("; 1 more do not lie in this space and were left out")
+    assert result.events[0]["text"].endswith("; 1 more are outside this space and were left out")
 
 
 # ----------------------------------------------------------------------------------------------------- translation
@@ -299,7 +299,7 @@ def test_a_plan_says_where_a_stage_starts_and_what_follows_the_stages(tmp_path):
     study = starting(tmp_path / "first", count=3, validate=Validation(make_study(scenarios=({}, {})).scenarios))
     text = plan(study, tmp_path / "s")
     assert f"starts from the 3 nondominated designs of {tmp_path / 'first'}" in text
-    assert "validation 2 further scenarios for the chosen designs" in text
+    assert "validation 2 more scenarios for the chosen designs" in text
     stage = dataclasses.replace(study.stages[0], budget=Budget(hypervolume=HypervolumeGain((1.0,), 0.01, 5)))
     assert "until the hypervolume grows by less than 0.01 over 5 generations" in plan(
         dataclasses.replace(study, stages=(stage,)), tmp_path / "s"

@@ -75,8 +75,8 @@ def test_the_first_line_of_the_result_says_which_design_breaks_limits_within_its
     assert 5 <= lost <= 11  # half of an even distribution
     (clause,) = fragile(result)
     assert (
-        clause
-        == f"best f1 breaks limits, or has no result, in {lost} of 16 neighbours within its tolerances; a matters most"
+        clause == f"best f1 violates limits, or has no result, in {lost} of 16 neighbours within its tolerances; "
+        "a has the largest influence"
     )
     first, head, *lines = summary_table(result).splitlines()
     assert first == f"note: {clause}"
@@ -141,8 +141,8 @@ def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limit
     assert result.recommended() == ("robust", 1)
     assert result.chosen() == {"best f0": 0, "best f1": 3, "nearest to f1 0.1": 3, "robust": 1}
     kept, _ = result.tolerated().kept(3)
-    lead = f"robust: a 0.5 gives f0 0.25 and f1 0.5; 16 of 16 neighbours within the tolerances keep the limits, where \
-nearest to f1 0.1 keeps them in {kept} of 16"
+    lead = f"robust: a 0.5 gives f0 0.25 and f1 0.5; 16 of 16 neighbours within the tolerances satisfy the limits, \
+where nearest to f1 0.1 keeps them in {kept} of 16"
     assert summary_table(result).splitlines()[0] == f"the recommended design is {lead}"
     assert overview(result).findings[0] == f"The recommended design is {lead}."
     assert "\nrecommended: robust, for nearest to f1 0.1 breaks limits within its tolerances\n" in str(result)
@@ -194,7 +194,7 @@ def test_failures_of_neighbours_are_data_and_stop_nothing(tmp_path):
     assert result.ended == "done"
     assert 0.2 < done.share[0] < 0.8
     assert np.isnan(done.objectives[0, ~done.feasible[0]]).all()
-    assert "breaks limits, or has no result" in summary_table(result).splitlines()[0]
+    assert "violates limits, or has no result" in summary_table(result).splitlines()[0]
 
 
 def test_neighbours_are_scored_anew_with_other_limits_and_tolerances_cannot_be_changed_afterwards(tmp_path):

@@ -110,7 +110,7 @@ def test_the_folder_of_a_data_root_is_given_again_to_a_resume(folder: Path) -> N
     assert designopt(folder, "run", "table.yaml", *root, "-o", "s.study").returncode == 0
     without = designopt(folder, "resume", "s.study")
     assert without.returncode == 4
-    assert "the run was given the data root 'gait'" in without.stderr
+    assert "the run used the data root 'gait'" in without.stderr
     assert "--data gait=FOLDER" in without.stderr
     assert designopt(folder, "resume", "s.study", *root).returncode == 0
     assert designopt(folder, "show", "s.study/0").returncode == 0
@@ -182,8 +182,8 @@ def test_a_mistake_in_the_table_is_reported_with_its_cell(
 def test_a_data_root_is_a_folder_with_a_name(folder: Path) -> None:
     for given, reason in (
         ("gait", "write NAME=FOLDER"),
-        ("g=.", "two letters or more"),
-        ("gait=nowhere", "no folder 'nowhere'"),
+        ("g=.", "at least two letters"),
+        ("gait=nowhere", "the folder 'nowhere' does not exist"),
     ):
         done = designopt(folder, "validate", "table.yaml", "--data", given)
         assert done.returncode == 2

@@ -65,7 +65,7 @@ def test_the_optimal_damper_follows_the_mass_as_its_formula_says(tmp_path: Path)
 def test_the_report_has_them_as_a_table(tmp_path: Path) -> None:
     section = programs(run(tmp_path))
     assert section is not None
-    (table,) = [t for t in section.tables if t.title == "What the optimum inherits"]
+    (table,) = [t for t in section.tables if t.title == "Sensitivity of the optimum"]
     assert table.columns == ("program", "number", "its deviation", "d objective", "d damping")
     assert [row[1] for row in table.rows] == [
         "mass", "stiffness", "decay.initial.position", "standard deviation of the optimum",

@@ -114,4 +114,4 @@ def test_a_store_of_the_second_format_says_what_it_said_without_its_plugin(tmp_p
     assert (near.known.sum(axis=1) == 4).all()
     assert near.feasible.all()
     page = write_report(result, tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "designs evaluated cheaply, in no result" in page
+    assert "cheap evaluations (not part of the results)" in page

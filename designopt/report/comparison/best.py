@@ -37,7 +37,7 @@ def best_values(entries: Sequence[ComparedStore], objective: Objective) -> Secti
         findings = [f"{listed(leaders)} have the same best {objective.name} to within a millionth."]
     else:
         findings = [f"{leaders[0]} has the best {objective.name}, {number(objective.sign * least)}."]
-    findings += [f"{label} is {number(100.0 * apart, 3)} % behind." for label, apart in others]
+    findings += [f"{label} is worse by {number(100.0 * apart, 3)} %." for label, apart in others]
     return Section(
         "Best values",
         findings=tuple(findings),

@@ -24,7 +24,7 @@ def differences(a: StudyDefinition, b: StudyDefinition) -> list[str]:
     relations = [{str(r.text) for r in s.relations} for s in (a, b)]
     found += [f"without the relation {r}" for r in sorted(relations[0] - relations[1])]
     found += [f"with the relation {r}" for r in sorted(relations[1] - relations[0])]
-    return found[:MOST] + ([f"and {len(found) - MOST} differences more"] if len(found) > MOST else [])
+    return found[:MOST] + ([f"and {len(found) - MOST} more differences"] if len(found) > MOST else [])
 
 
 def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:

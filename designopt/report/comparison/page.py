@@ -49,7 +49,7 @@ def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
     fewer than two stores, for stores without a common objective, and for objectives of different kind, with a sentence.
     """
     if len(results) < 2:
-        raise ValueError("a comparison needs two stores or more")
+        raise ValueError("a comparison needs at least two stores")
     entries, objectives, notes = _common(results)
     title = f"Comparison of {listed([e.label for e in entries])}"
     banners = tuple(f"{e.label}: {text}" for e in entries if (text := unfinished(e.result)))
@@ -76,7 +76,9 @@ def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objec
     labels = _labels(results)
     if not names:
         each = "; ".join(f"{label}: {', '.join(k)}" for label, k in zip(labels, known, strict=True))
-        raise ValueError(f"the stores have no objective in common ({each}); a comparison needs one of the same name")
+        raise ValueError(
+            f"the stores have no objective in common ({each}); a comparison needs an objective of the same name"
+        )
     for name in names:
         directions = {k[name].direction for k in known}
         if len(directions) > 1:
@@ -249,7 +251,7 @@ def _fronts(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
         figures.append(_convergence(entries, reference, scale, m))
     return Section(
         "Fronts",
-        introduction="The designs of each store that no other of the same store dominates in the common objectives.",
+        introduction="The designs of each store that are nondominated within the store in the common objectives.",
         findings=tuple(findings),
         figures=tuple(figures),
         tables=tuple(tables),
@@ -288,7 +290,7 @@ def _planes(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
                       yaxis=f"y{suffix}")
             )  # fmt: skip
     return Figure(
-        "Fronts over each other",
+        "Fronts, overlaid",
         {"data": data, "layout": layout(**axes)},
         height=520 if m == 2 else 300 * (m - 1) + 120,
     )
@@ -323,7 +325,7 @@ def _convergence(entries: list[ComparedStore], reference: Matrix, scale: float, 
         )  # fmt: skip
     axes = {
         "xaxis": axis("designs asked for"),
-        "yaxis": axis("share of what all reach together", tickformat=".0%", rangemode="tozero"),
+        "yaxis": axis("share of their joint hypervolume", tickformat=".0%", rangemode="tozero"),
     }
     return Figure("Hypervolume over the designs", {"data": data, "layout": layout(**axes)}, height=360)
 

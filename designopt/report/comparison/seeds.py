@@ -65,11 +65,11 @@ def repeated(entries: Sequence[ComparedStore], objectives: Sequence[Objective], 
         findings, table = _tests(tested, scores)
         tables.append(table)
     else:
-        notes.append("A rank test needs a second study with two seeds or more.")
+        notes.append("A rank test needs a second study with at least two seeds.")
     figures = [_attainment(groups, objectives)] if len(objectives) == 2 else []
     return Section(
         "Repeated runs",
-        introduction="Stores whose studies differ by the seed alone are runs of one search. A run attains a point "
+        introduction="Stores whose studies differ only in the seed are runs of one search. A run attains a point "
         "if it found a design at least as good in every objective.",
         findings=tuple(findings),
         figures=tuple(figures),
@@ -90,7 +90,7 @@ def _groups(entries: Sequence[ComparedStore], scores: Matrix) -> tuple[list[_Gro
                 seeds = [entries[k].result.study.seed for k in members]
                 if entry.result.study.seed in seeds:
                     notes.append(
-                        f"{entry.label} has a seed that is there already: it does not count as a run of its own."
+                        f"{entry.label} repeats the seed of another store and does not count as a separate run."
                     )
                 else:
                     members.append(i)
@@ -142,13 +142,13 @@ def _tests(groups: list[_Group], scores: Scores) -> tuple[list[str], Table]:
     least = min(2.0 / math.comb(a + b, a) for a, b in combinations(n, 2))
     note = "Two-sided test of Mann and Whitney."
     if least > LEVEL / 10.0:
-        note += f" With so few runs no p can be below {number(least, 2)}."
-    head = ("first", "second", "share of pairs that the first wins", "p", "p with Holm's correction")
+        note += f" With this few runs, p cannot be below {number(least, 2)}."
+    head = ("first", "second", "share of pairs won by the first", "p", "p with Holm's correction")
     return findings, Table("Rank test", head, tuple(rows), note=note, shown=60)
 
 
 def _said(p: float) -> str:
-    return "differs by more than chance" if p < LEVEL else "does not differ by more than chance"
+    return "differs significantly" if p < LEVEL else "does not differ significantly"
 
 
 def mann_whitney(a: Matrix, b: Matrix) -> tuple[float, float]:
@@ -210,5 +210,5 @@ def _attainment(groups: list[_Group], objectives: Sequence[Objective]) -> Figure
         "Attainment surfaces",
         {"data": data, "layout": layout(**axes)},
         height=520,
-        note="Between best and worst lies what the seed decides. Full line: the median surface.",
+        note="The region between best and worst depends on the seed. Solid line: the median surface.",
     )

@@ -134,7 +134,7 @@ def _made(name: str, part: Part, result: Result) -> Section | None:
     except Exception as error:
         return Section(
             title=name,
-            introduction=f"This part of the report could not be made: {type(error).__name__}: {error}",
+            introduction=f"This part of the report failed: {type(error).__name__}: {error}",
             notes=("The other parts and the store are not affected.",),
         )
 
@@ -151,16 +151,16 @@ def render(result: Result, parts: list[Section], refresh: float | None = None, *
     banners = [unfinished(result), *result.other_code]
     if result.changes:
         banners.append(
-            f"Re-scored, not as it was run: {'; '.join(result.changes)}. The search looked for something else, so a"
-            " study of this may find better designs."
+            f"Re-scored with changes: {'; '.join(result.changes)}. The search had other goals, so a study "
+            "with these may find better designs."
         )
     if study.execution.order == "completion":
         banners.append(
-            "Not reproducible: the solver received results in the order of their completion (execution.order), which "
-            "another run does not repeat."
+            "Not reproducible: the solver received results in the order of completion (execution.order), "
+            "which differs between runs."
         )
     if refresh is not None and going:
-        banners.append(f"This page reloads itself every {number(float(refresh))} s while the run is going.")
+        banners.append(f"This page reloads itself every {number(float(refresh))} s during the run.")
     return page(
         study.name,
         study.title or study.name,

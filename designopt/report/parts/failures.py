@@ -74,9 +74,9 @@ def _invalid_words(invalid: NDArray[np.bool_]) -> str:
     if not designs:
         return ""
     return (
-        f"{count(designs)} of {plural(len(invalid), 'design')} ({designs / len(invalid):.1%}) {_are(designs)} invalid: "
-        "a relation of the space is broken, or the model refuses the values. That is not a failure of the model: "
-        "there is nothing to compute."
+        f"{count(designs)} of {plural(len(invalid), 'design')} ({designs / len(invalid):.1%}) "
+        f"{_are(designs)} invalid: they violate a relation of the space, or the model rejects the "
+        "values. This is not a failure of the model."
     )
 
 
@@ -119,7 +119,7 @@ def _invalid(result: Result, invalid: NDArray[np.bool_]) -> Table:
     refused = _counts(
         result, [(i, int(np.flatnonzero(invalid[i])[0])) for i in np.flatnonzero(some & ~explained).tolist()]
     )
-    words = {"refused": "refused by the model", "relation": "breaks a relation"}
+    words = {"refused": "rejected by the model", "relation": "violates a relation"}
     rows += [(words.get(reason, reason), number, message) for (_, reason), (number, message) in refused.items()]
     return Table("Invalid designs", ("why", "designs", "first message"), tuple(rows))
 
@@ -168,7 +168,7 @@ def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
         up = axis("", tickvals=[0, 1], ticktext=["result", "no result"], range=[-0.5, 1.5])
     note = "The two parameters in which designs without a result differ most from the others." if len(free) > 2 else ""
     if thin:
-        note += f" At most {DRAWN} designs of each class are drawn, evenly taken over the order of evaluation."
+        note += f" At most {DRAWN} designs of each class are shown, evenly spaced in the order of evaluation."
     axes = {"xaxis": axis(plain(parameter_label(free[x])), **scale_of(free[x])), "yaxis": up}
     plot = {"data": data, "layout": layout(**axes)}
     return Figure("Where they lie", plot, note=note.strip(), height=440, designs=designs)
@@ -198,7 +198,7 @@ def _clusters(result: Result, lost: NDArray[np.bool_]) -> list[str]:
             found.append((shares[k], f"nine tenths of them lie at {p.name} {low} … {high} {p.unit}".rstrip()))
     found.sort(key=lambda item: item[0])
     return [
-        f"Designs without a result crowd: {words}, where {_percent(share)} of all designs lie."
+        f"Designs without a result are concentrated: {words}, where {_percent(share)} of all designs lie."
         for share, words in found[:MAX_LISTED]
     ]
 

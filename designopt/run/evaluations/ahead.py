@@ -106,7 +106,7 @@ class Ahead:
     def _ask(self) -> None:
         X = self._run.admitted(self._ask_solver())
         if len(X) > 1:
-            raise ValueError(f"a solver that asks ahead gives one design at a time, not {len(X)}")
+            raise ValueError(f"a solver with look-ahead must return one design at a time, not {len(X)}")
         if len(X):
             self._held.append(X)
         else:

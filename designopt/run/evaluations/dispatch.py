@@ -273,12 +273,12 @@ class Dispatcher:
         path = self.store.path
         if self._policy is not None and not self.signals.count:
             error = FailurePolicyStop("", path)
-            way = "continue all the same with" if FIX in self._policy else "continue with"
+            way = "continue anyway with" if FIX in self._policy else "continue with"
             error.args = (f"{self._policy}\n{way}: {error.resume}",)
             raise error
         stop = Interrupted("", path)
         why = "the batch job ends" if self._job_ends else "interrupted"
-        stop.args = (f"{why}; what had finished is recorded\ncontinue with: {stop.resume}",)
+        stop.args = (f"{why}; finished evaluations are recorded\ncontinue with: {stop.resume}",)
         raise stop
 
     # ------------------------------------------------------------------------------------------------- returns
@@ -366,7 +366,7 @@ class Dispatcher:
                 self._printed += len(text)
                 self.journal.add_printed(work.keys[i], text)
                 if self._printed >= PRINTED:
-                    self.event("prints", f"what evaluations print is kept no more: {PRINTED >> 20} MB are reached")
+                    self.event("prints", f"output of evaluations is no longer kept: it has reached {PRINTED >> 20} MB")
 
     def _made(self, key: bytes, status: str) -> int:
         """How many attempts a result took; one that might have been tried again is on record already."""
@@ -384,8 +384,8 @@ class Dispatcher:
                 first = self.journal.evaluation(work.keys[i], "worker")
                 self.event(
                     "nondeterministic_model",
-                    f"design {work.designs[i]} gave other numbers on worker {worker} than before on worker "
-                    f"{first[0] if first else '?'}; results of this model depend on more than design and scenario",
+                    f"design {work.designs[i]} has other results on worker {worker} than on worker "
+                    f"{first[0] if first else '?'}; the model's results depend on more than design and scenario",
                 )
                 number, _ = self._attempts.add(work.keys[i], "different")
                 detail = json.dumps(result.values[i].tolist())
@@ -414,7 +414,7 @@ class Dispatcher:
             step = -(-len(work) // PIECES)
             for begin in range(0, len(work), step):
                 queue.put_back(work.part(begin, min(begin + step, len(work)), whole=True))
-            self.event("worker_lost", f"worker {worker}: {loss.message}; {len(work)} evaluations are sent again")
+            self.event("worker_lost", f"worker {worker}: {loss.message}; {len(work)} evaluations are repeated")
             return
         key = work.keys[suspect]
         number, again = self._attempts.add(key, loss.cause)
@@ -440,7 +440,7 @@ class Dispatcher:
 def _place_of_work(store: Path, executor: str, workers: int, *, again: bool) -> str:
     """Where results go and where they are computed; `again` when the executor changes in the middle."""
     where = "in this process" if executor == "serial" else f"{workers} worker{'s' if workers != 1 else ''}"
-    return f"{'goes on with' if again else f'store {store},'} executor {executor}, {where}"
+    return f"{'continuing with' if again else f'store {store},'} executor {executor}, {where}"
 
 
 def _failed(loss: Loss) -> ChunkResult:

@@ -146,8 +146,9 @@ class StagePoints:
         designs = self.recorded[first:end]
         if len(designs) < end - first or (designs < 0).any():
             raise ReplayError(
-                f"{self._store.path}: which designs stage '{self._stage.name}' had asked for when its time ended"
-                " is lost (journal.db was damaged); what is left can be read; begin a new study with start_from",
+                f"{self._store.path}: the designs that stage '{self._stage.name}' had proposed when its time "
+                "ended are lost (journal.db was damaged); the rest can be read; start a new study with "
+                "start_from",
                 self._store.path,
             )
         self._designs.append(designs)

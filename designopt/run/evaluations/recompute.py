@@ -22,4 +22,4 @@ def baselines_with_errors(study: StudyDefinition, store: Store) -> str:
     if not keys:
         return ""
     journal.forget(keys)
-    return f"{len(keys)} evaluations of it that ended by an error of the model are computed again"
+    return f"{len(keys)} evaluations of it that ended with a model error are recomputed"

@@ -327,7 +327,7 @@ class Surrogate:
     def _observed_slopes(self, seen: Observations, features: Matrix) -> list[Slopes | None]:
         """Of each objective and each limit the known slopes by real parameters, of as many designs as are allowed.
 
-        Those next to the front (to the design with the least violation) are taken.
+        Those next to the front (to the design with the smallest violation) are taken.
         """
         count = len(self.problem.objectives) + len(self.problem.limits)
         columns, real = self.coordinates.real_features, self.coordinates.real

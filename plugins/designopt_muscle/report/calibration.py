@@ -32,7 +32,7 @@ def muscle_calibration(result: Result) -> Section | None:
     scenarios = [scenario.name for scenario in result.problem.scenarios]
     kept = [result.arrays(row, s) for s in range(len(scenarios))]
     if any(not {"factors", "information"} <= arrays.keys() for arrays in kept):
-        text = "The store holds no arrays for this part. Run the study with execution: {arrays: {factors: front,"
+        text = "The store contains no arrays for this part. Run the study with execution: {arrays: {factors: front,"
         return Section(title, introduction=f"{text} information: front}}}}.")
     names = [str(name) for name in kept[0]["factors"]]
     space = result.problem.space

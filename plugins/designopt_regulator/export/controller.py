@@ -63,7 +63,9 @@ def _designs(result: Result, design: str | None) -> dict[str, int]:
         return {"": chosen[design]}
     if re.fullmatch(r"\d{1,9}", design) and int(design) < len(result.outcomes):
         return {"": int(design)}
-    raise ExportError(f"controller: there is no design '{design}'; chosen are {', '.join(map(repr, result.chosen()))}")
+    raise ExportError(
+        f"controller: there is no design '{design}'; chosen designs: {', '.join(map(repr, result.chosen()))}"
+    )
 
 
 def programs(result: Result, row: int) -> dict[str, ControllerProgram]:

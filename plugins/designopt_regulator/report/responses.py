@@ -122,7 +122,7 @@ def step_responses(result: Result) -> Section | None:
     if not kept:
         return Section(
             title,
-            introduction="The store holds no arrays for this part. Run the study with execution: {arrays: "
+            introduction="The store contains no arrays for this part. Run the study with execution: {arrays: "
             f"[{', '.join(wanted)}]}}, which keeps those of the chosen designs.",
             findings=fit.findings if fit else (),
             figures=(fit.figure,) if fit else (),

@@ -23,24 +23,24 @@ def best(result: Result) -> Section | None:
     if not chosen:
         return Section("Best designs", introduction=without_feasible(result))
     rows = tuple((name, *values) for name, values in design_rows(result, chosen))
-    introduction = "The designs to look at first: the best one of each objective"
+    introduction = "The chosen designs: the best of each objective"
     own, named = set(result.baseline.values()), result.chosen()
     if result.study.choose:
-        introduction += ", and what the study's rules of choice pick"
+        introduction += ", and the selections of the study's rules"
     elif "compromise" in named:
         introduction += (
-            ", and the compromise: the design of the front that lies nearest to the ideal point, which has the best "
-            "value of each objective at once, when every objective is scaled to its range over the front"
+            ", and the compromise: the design of the front nearest to the ideal point, with every "
+            "objective scaled to its range on the front"
         )
     if ROBUST in named and not any(choice.method == ROBUST for choice in result.study.choose):
-        introduction += "; the most robust design, because what would be chosen otherwise breaks limits nearby"
+        introduction += "; the most robust design, because the first choice violates limits within its tolerances"
     findings = [
         f"{label[:1].upper()}{label[1:]}: {describe(result, row)}."
         for label, row in chosen.items()
         if not label.startswith("best ") and row not in own
     ]
     if own:
-        introduction += "; beside them the study's baseline"
+        introduction += "; and the study's baseline"
         findings += [_compared(result, name, row) for name, row in result.baseline.items()]
     findings += [sentence(clause) for clause in warnings(result)]
     return Section(
@@ -50,7 +50,7 @@ def best(result: Result) -> Section | None:
         tables=(
             Table("Chosen designs", ("", *chosen), rows, shown=200),
             Table(
-                "Commands that compute them again",
+                "Commands to recompute them",
                 ("design", "row", "command"),
                 tuple((label, row, recompute(result, row)) for label, row in chosen.items()),
             ),
@@ -63,10 +63,10 @@ def _compared(result: Result, name: str, row: int) -> str:
     outcomes = result.outcomes
     F = outcomes.objectives
     if not outcomes.feasible[row]:
-        return f"{name}, of the baseline, breaks a limit: {describe(result, row)}."
+        return f"{name} (baseline) violates a limit: {describe(result, row)}."
     better = outcomes.feasible & (F[row] >= F).all(axis=1) & (F[row] > F).any(axis=1)
     place = "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
-    return f"{name}, of the baseline, {place}: {describe(result, row)}."
+    return f"{name} (baseline) {place}: {describe(result, row)}."
 
 
 def describe(result: Result, row: int) -> str:

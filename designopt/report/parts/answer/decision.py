@@ -41,14 +41,15 @@ DEFAULT = (Choice("knee"), Choice("utopia"), Choice("topsis", norm="vector"), Ch
 WEIGHED, DRAWN = 2000, 12
 
 _MEANING = {
-    "knee": "where the front bends most: beyond it a gain in one objective costs most in another",
-    "utopia": "nearest to the best value of every objective at once, each scaled to its range on the front",
-    "topsis": "far from the worst and near to the best values, by the share of the two distances",
-    "nearest_to": "nearest to the values asked for, in ranges of the front",
-    "weighted_tchebycheff": "least beyond a reference point in the objective that is farthest beyond it",
-    "epsilon_constraint": "the best in one objective that keeps limits on others",
-    "robust": "of the front and of feasible designs behind it that keep margins to their limits, the one of which most "
-    "neighbours within the tolerances keep all limits; of equals the nearest to the ideal point by its worst neighbour",
+    "knee": "the knee of the front, beyond which a gain in one objective is most expensive in another",
+    "utopia": "nearest to the ideal point, with each objective scaled to its range on the front",
+    "topsis": "largest relative distance from the worst point",
+    "nearest_to": "nearest to the given values, in ranges of the front",
+    "weighted_tchebycheff": "smallest maximum deviation from a reference point",
+    "epsilon_constraint": "the best in one objective within limits on others",
+    "robust": "the design with the largest share of neighbours within tolerances that satisfy all limits, "
+    "from the front and from feasible designs with margins behind it; of equals, the one whose "
+    "worst neighbour is nearest to the ideal point",
 }
 
 
@@ -66,7 +67,7 @@ def decision(result: Result) -> Section | None:
     meanings = {c.method: _MEANING[c.method] for c in result.study.choose or DEFAULT}
     return Section(
         "Choosing from the front",
-        introduction="Every design of the front is best for somebody. Rules that pick one: "
+        introduction="Every design of the front is optimal for some preference. Rules that select one: "
         + "; ".join(f"{name.replace('_', ' ')}, {meaning}" for name, meaning in meanings.items())
         + ".",
         facts=(*volume, ("designs to choose from", count(len(front)))),
@@ -97,9 +98,9 @@ def _picked(result: Result, F: Matrix, front: Rows) -> tuple[dict[str, int | Non
         picked[label] = place
         if place is None:
             why = (
-                "no design of it keeps the limits"
+                "none of its designs satisfies the limits"
                 if choice.method == "epsilon_constraint"
-                else "no design lies before the plane through its ends"
+                else "no design lies before the plane through its extremes"
             )
             findings.append(f"{label}: the front has none; {why}.")
         else:
@@ -139,7 +140,7 @@ def _table(result: Result, front: Rows, picked: dict[str, int | None]) -> Table:
         row = int(front[place])
         rows.append((label, row, *design_values(result, row), *(float(v) for v in values[row])))
     head = ("rule", "design", *(parameter_label(p) for p in problem.space.free), *objective_labels(problem))
-    return Table("What the rules pick", head, tuple(rows))
+    return Table("Selections of the rules", head, tuple(rows))
 
 
 def _weights(
@@ -161,7 +162,7 @@ def _weights(
     bars = {
         "type": "bar",
         "x": [f"design {row}" for row in rows.tolist()],
-        "hovertemplate": "picked for <b>%{y:.1%}</b> of all weights<br>" + hover(result),
+        "hovertemplate": "selected for <b>%{y:.1%}</b> of all weights<br>" + hover(result),
         "marker": {"color": "@accent"},
     }
     axes = {
@@ -169,12 +170,12 @@ def _weights(
         "yaxis": axis("share of all weights", tickformat=".0%", rangemode="tozero"),
     }
     figure = selected(
-        "How much the choice depends on the weights",
+        "Sensitivity of the choice to the weights",
         {"Rule": list(shares)},
         lambda k: [{**bars, "y": list(shares.values())[k][drawn]}],
         bare_layout(**axes),
-        note="Two thousand weights, drawn evenly from all that sum to 1; bars in the order of the front."
-        + (f" The {DRAWN} designs that are picked most are drawn." if len(order) > DRAWN else ""),
+        note="Two thousand weight vectors, uniform on the simplex; bars in the order of the front."
+        + (f" The {DRAWN} designs selected most often are shown." if len(order) > DRAWN else ""),
         height=320,
         designs={0: rows},
     )
@@ -183,15 +184,17 @@ def _weights(
         (int(front[kept[i]]), *(f"{share[i]:.1%}" for share in shares.values()), *map(float, values[front[kept[i]]]))
         for i in order.tolist()
     )
-    note = f"{plural(len(order), 'design')} of {plural(len(front), 'design')} of the front are picked for some weights."
+    note = (
+        f"{plural(len(order), 'design')} of {plural(len(front), 'design')} of the front are selected for some weights."
+    )
     if len(kept) < len(front):
-        note += f" Tried on {count(len(kept))} designs, evenly taken over the front."
+        note += f" Based on {count(len(kept))} designs, evenly spaced on the front."
     chosen = {int(front[p]) for p in picked.values() if p is not None}
     table = Table(
-        "Share of all weights that pick a design",
+        "Share of all weights that select a design",
         ("design", *shares, *objective_labels(result.problem)),
         lines,
-        note=note + " Set off: what the rules above pick.",
+        note=note + " Highlighted: the selections of the rules above.",
         shown=12,
         marked=frozenset(k for k, line in enumerate(lines) if line[0] in chosen),
     )

@@ -38,10 +38,10 @@ def limits(result: Result) -> Section | None:
         return _broken(result)
     findings = [sentence(c) for c in (*attained_bounds(result, front), *active_limits(result, front))]
     if not findings:
-        findings = ["The front stays away from every bound of the space and from every limit."]
+        findings = ["No bound of the space and no limit is active on the front."]
     idle = inactive_limits(result, front)
     if idle:
-        findings.append(f"Inactive, for no design of the front comes near: {listed(idle)}.")
+        findings.append(f"Inactive for the whole front: {listed(idle)}.")
     rows = [_row(result, c, front) for c in stated_constraints(result.problem)]
     tables: tuple[Table, ...] = ()
     if rows:
@@ -50,9 +50,10 @@ def limits(result: Result) -> Section | None:
     return Section(
         "Bounds and limits",
         introduction=(
-            "Where the front lies on a bound of the space, better designs may lie beyond it; where it lies on a limit, "
-            f"the limit decides. A value reaches a bound when it is within {_share(NEAR)} of the parameter's range, "
-            f"and a limit when it is within {_share(NEAR)} of the limit's size (of the range of feasible values when "
+            "Beyond an active bound of the space there may be better designs; at an active limit, "
+            f"the limit determines the front. A bound is active when the value is within {_share(NEAR)} "
+            f"of the parameter's range, a limit when it is within {_share(NEAR)} of the limit's size (of "
+            "the range of feasible values when "
             "the limit is 0)."
         ),
         findings=tuple(findings),
@@ -66,8 +67,8 @@ def _broken(result: Result) -> Section | None:
     if table is None:
         return None
     introduction = (
-        "No design keeps all limits. The limits that most designs break stand first, each with the value of the design "
-        "that comes nearest to it or keeps it best."
+        "No design satisfies all limits. The most frequently violated limits come first, each with the value of the "
+        "design that comes closest to satisfying it, or satisfies it by the largest margin."
     )
     return Section("Bounds and limits", introduction, findings=tuple(broken.findings(result)), tables=(table,))
 

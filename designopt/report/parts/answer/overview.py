@@ -32,7 +32,11 @@ def overview(result: Result) -> Section:
     facts = [
         ("distinct designs", count(len(done))),
         ("evaluations", count(result.counts["evaluations"])),
-        *((("designs evaluated cheaply, in no result", count(len(result.cheap))),) if result.cheap is not None else ()),
+        *(
+            (("cheap evaluations (not part of the results)", count(len(result.cheap))),)
+            if result.cheap is not None
+            else ()
+        ),
         ("feasible designs", count(int(np.sum(done.feasible)))),
         *(((best, count(len(front))),) if problem.objectives else ()),
         ("failed designs", count(failed)),
@@ -44,7 +48,7 @@ def overview(result: Result) -> Section:
     if not len(done):
         findings.append("Nothing has been evaluated yet.")
     elif not evaluated:
-        findings.append("Every design that was asked for breaks a relation of the space; none was evaluated.")
+        findings.append("Every proposed design violates a relation of the space; none was evaluated.")
     else:
         lead = summary.recommended(result)
         findings += [f"The recommended design is {lead}."] if lead else []
@@ -71,14 +75,14 @@ def _incomplete(result: Result) -> tuple[tuple[str, str], ...]:
     if not result.problem.missing:
         return ()
     some = int(np.sum((result.missing > 0) & ~result.outcomes.failed))
-    return (("scored without some scenarios", count(some)),)
+    return (("scored without all scenarios", count(some)),)
 
 
 def _nothing(result: Result) -> str:
     """Why an analysis has no design with a result."""
     if result.outcomes.failed.all():
         return "No evaluation gave a result; the failures say why."
-    return "No design keeps all limits."
+    return "No design satisfies all limits."
 
 
 def computing_time(result: Result) -> float:

@@ -29,7 +29,7 @@ def problem(result: Result) -> Section:
     repeated = result.counts["points"] - len(done)
     # A running batch is asked for before it is done; only then are there fewer designs without any being repeated.
     saved = (
-        f"{count(repeated)} of {count(result.counts['points'])} designs were asked for again and not computed again."
+        f"{count(repeated)} of {count(result.counts['points'])} designs were proposed again and not recomputed."
         if repeated > 0 and result.ended == "done"
         else ""
     )
@@ -52,8 +52,7 @@ def problem(result: Result) -> Section:
                     )
                     for s in study.stages
                 ),
-                note="A design that several stages asked for counts where it was asked for first."
-                + (f" {saved}" if saved else ""),
+                note="A design proposed by several stages counts for the first one." + (f" {saved}" if saved else ""),
             ),
             *_scenarios(result),
         ),
@@ -149,7 +148,7 @@ def _budget(stage: Stage) -> str:
     if gain is not None:
         over = plural(gain.over_generations, "generation")
         limits.append(f"until the hypervolume grows by less than {number(gain.gain_below)} over {over}")
-    return ", ".join(limits) or "as many as the solver asks for"
+    return ", ".join(limits) or "as many as the solver proposes"
 
 
 def _scenarios(result: Result) -> tuple[Table, ...]:

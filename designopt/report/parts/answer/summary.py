@@ -28,7 +28,7 @@ def recommended(result: Result) -> str:
     text = f"{'the ' if label in ('compromise', 'knee') else ''}{label}: {describe(result, row)}"
     kept = None if near is None else near.kept(row)
     if kept is not None and result.problem.constraints:
-        text += f"; {kept[0]} of {kept[1]} neighbours within the tolerances keep the limits"
+        text += f"; {kept[0]} of {kept[1]} neighbours within the tolerances satisfy the limits"
     return text + _instead(result)
 
 

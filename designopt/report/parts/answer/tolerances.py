@@ -21,7 +21,7 @@ def tolerances(result: Result) -> Section | None:
     if done is None or study.tolerances is None:
         return None
     words = listed([described(t, _unit(result, t)) for t in study.tolerances.of])
-    stated = "assumed, as the study states none" if study.tolerances.assumed else "as stated in the study"
+    stated = "assumed, because the study states none" if study.tolerances.assumed else "stated in the study"
     chosen = {label: place for label, row in chosen_once(result).items() if (place := done.place(row)) is not None}
     named = {place: label for label, place in chosen.items()}
     order = [*named, *(i for i in range(len(done)) if i not in named)]
@@ -30,22 +30,24 @@ def tolerances(result: Result) -> Section | None:
     findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in fragile(result)]
     if not findings and result.problem.constraints:
         findings.append(
-            f"The chosen designs keep all limits in {number(100.0 * ENOUGH)} % of their neighbours or more."
+            f"At least {number(100.0 * ENOUGH)} % of the neighbours of every chosen design satisfy all limits."
         )
     return Section(
         "Tolerances",
-        introduction=f"What becomes of a design when its parameters are off by {words} ({stated}): each has "
+        introduction=f"Designs with parameter deviations of {words} ({stated}): each has "
         f"{most}, points of a Sobol' sequence within these tolerances.",
         findings=tuple(findings),
         tables=(_table(result, done, order, named), _effects(result, done, named)),
-        notes=(f"Below the chosen designs stand {plural(others, 'further design')} of the front.",) if others else (),
+        notes=(f"{plural(others, 'further design')} of the front are listed below the chosen designs.",)
+        if others
+        else (),
     )
 
 
 def fragile(result: Result) -> list[str]:
     """A clause for each chosen design of which too few neighbours keep the limits."""
     return [
-        f"{label} breaks limits, or has no result, in {lost} of {of} neighbours within its tolerances{_because(name)}"
+        f"{label} violates limits, or has no result, in {lost} of {of} neighbours within its tolerances{_because(name)}"
         for label, lost, of, name in _fragile(result)
     ]
 
@@ -58,7 +60,7 @@ def fragile_in_short(result: Result) -> list[str]:
     each = listed([f"{label} in {lost} of {of}" for label, lost, of, _ in found])
     names = dict.fromkeys(name for *_, name in found if name)
     return [
-        f"{len(found)} of the chosen designs break limits, or have no result, in some neighbours within their "
+        f"{len(found)} of the chosen designs violate limits, or have no result, in some neighbours within their "
         f"tolerances: {each}{_because(listed(list(names)))}"
     ]
 
@@ -77,7 +79,7 @@ def untried(result: Result) -> list[str]:
 
 def _because(name: str) -> str:
     several = " and " in name
-    return f"; {name} {'matter' if several else 'matters'} most" if name else ""
+    return f"; {name} {'have' if several else 'has'} the largest influence" if name else ""
 
 
 def _fragile(result: Result) -> list[tuple[str, int, int, str]]:
@@ -121,7 +123,7 @@ def _table(result: Result, done: Tolerated, order: list[int], named: dict[int, s
         feasible = f"{int(done.feasible[i].sum())} of {int(done.known[i].sum())}"
         share = 100.0 * float(done.share[i])
         rows.append((named.get(i, "of the front"), row, feasible, share, done.matters(i) or "–", *each))
-    note = "Worst: of all neighbours with a result. Spread: their standard deviation."
+    note = "Worst value and standard deviation over all neighbours with a result."
     return Table("Designs within their tolerances", tuple(head), tuple(rows), shown=40, note=note)
 
 
@@ -133,10 +135,11 @@ def _effects(result: Result, done: Tolerated, named: dict[int, str]) -> Table:
         for name, shares in zip(done.names, done.effects[place], strict=True):
             rows.append((label, name, *("–" if np.isnan(v) else 100.0 * float(v) for v in shares[: len(labels)])))
     return Table(
-        "What the parameters explain [%]",
+        "Variance explained by the parameters [%]",
         ("design", "parameter", *labels),
         tuple(rows),
         shown=60,
-        note="Share of the variance over the neighbours that a linear dependence on the parameter explains (squared "
-        "correlation); of the limits, for the one that is nearest or broken. –: nothing varies, or too few neighbours.",
+        note="Share of the variance over the neighbours explained by a linear dependence on the parameter "
+        "(squared correlation); for limits, that of the nearest or violated one. –: no variation, or "
+        "too few neighbours.",
     )

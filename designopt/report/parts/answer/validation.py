@@ -1,4 +1,4 @@
-"""Report part `validation`: how the chosen designs do in scenarios that the search has not seen."""
+"""Report part `validation`: how the chosen designs do in scenarios not used in the search."""
 
 from __future__ import annotations
 
@@ -26,27 +26,31 @@ def validation(result: Result) -> Section | None:
         return None
     total = len(study.validate.scenarios)
     introduction = (
-        f"The chosen designs in {plural(total, 'scenario')} that the search has not seen"
+        f"The chosen designs in {plural(total, 'scenario')} not used in the search"
         if total
         else "The chosen designs in the validation scenarios"
     )
     done = result.validation()
     if done is None or not len(done.rows):
-        why = "They are evaluated after the last stage." if result.ended != "done" else "There is none to be validated."
+        why = (
+            "They are evaluated after the last stage."
+            if result.ended != "done"
+            else "There are no designs to validate."
+        )
         return Section("Validation", introduction=f"{introduction}. {why}")
     levels = study.validate.quantiles
     limits = bool(result.problem.constraints)
     failed = (done.statuses != "ok") & (done.statuses != "")
     return Section(
         "Validation",
-        introduction=introduction + ": how far what was promised holds there.",
+        introduction=introduction + ": do the results of the search hold there?",
         findings=tuple(_findings(result, done, levels, failed)),
         figures=(_boxes(result, done),),
         tables=(_quantiles(result, done, levels), *((_limits(done, failed),) if limits or failed.any() else ())),
         notes=(
-            "Boxes: the middle half of the scenarios and the median; whiskers reach to the last value within one and a "
-            "half box lengths. Diamonds: the value in the study's own scenarios. A scenario without a result has no "
-            "value here and counts as one in which the limits do not hold.",
+            "Boxes: quartiles and median over the scenarios; whiskers extend to the last value within "
+            "1.5 box lengths. Diamonds: the value in the study's own scenarios. A scenario without a "
+            "result has no value here and counts as a violation of the limits.",
         ),
     )
 
@@ -117,7 +121,7 @@ def _boxes(result: Result, done: Any) -> Figure:
         ]  # fmt: skip
 
     return selected(
-        "Spread over the validation scenarios",
+        "Distribution over the validation scenarios",
         {"Objective": labels_of},
         draw,
         bare_layout(yaxis=axis("", type="category", autorange="reversed"), boxgap=0.35),
@@ -167,6 +171,5 @@ def _limits(done: Any, failed: Mask) -> Table:
         "Limits in the validation scenarios",
         ("design", "all limits hold in", "95 % interval", "scenarios without result"),
         tuple(rows),
-        note="Wilson's interval of the share among all scenarios of which these are a random sample; that of a Sobol "
-        "sample is narrower.",
+        note="Wilson interval of the share, for a random sample of scenarios; that of a Sobol' sample is narrower.",
     )

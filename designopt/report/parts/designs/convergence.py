@@ -35,8 +35,8 @@ def convergence(result: Result) -> Section | None:
     figures.append(_best(result))
     return Section(
         "Convergence",
-        introduction="What had been found after how many designs, in the order in which they were asked for. Dashed "
-        "lines are the beginnings of stages.",
+        introduction="Progress over the number of designs, in the order in which they were proposed. Dashed lines "
+        "mark the start of a stage.",
         figures=tuple(figures),
         notes=tuple(notes),
     )

@@ -79,8 +79,8 @@ def front(result: Result) -> Section | None:
     for name, every in (("breaks a limit", outside), ("dominated", dominated), ("Pareto front", rows)):
         if len(drawn[name]) < len(every):
             notes.append(
-                f"{plural(len(drawn[name]), 'design')} of {plural(len(every), 'design')} marked “{name}” are drawn, "
-                "evenly taken over the order in which they were evaluated."
+                f"{plural(len(drawn[name]), 'design')} of {plural(len(every), 'design')} marked “{name}” are "
+                "shown, evenly spaced in the order of evaluation."
             )
     if far := far_baselines(result):
         verb = "lies" if len(far) == 1 else "lie"
@@ -89,13 +89,13 @@ def front(result: Result) -> Section | None:
     if len(problem.objectives) == 3:
         figures.append(_space(result, drawn))
     if len(problem.objectives) > PAIRED:
-        notes.append(f"The first {PAIRED} of {len(problem.objectives)} objectives are drawn; the table has all.")
+        notes.append(f"The first {PAIRED} of {len(problem.objectives)} objectives are drawn; the table contains all.")
     return Section(
         "Pareto front",
         introduction=(
-            f"{plural(len(rows), 'design')} on the front: no other evaluated design within the limits is at least as "
-            "good in every objective and better in one. It is taken from all designs ever evaluated, not from the last "
-            "ones that the solver kept."
+            f"{plural(len(rows), 'design')} on the front: no other feasible design is at least as good in "
+            "every objective and better in one. The front includes all evaluated designs, not only the "
+            "last population."
         ),
         figures=tuple(figures),
         tables=(_table(result, rows),),
@@ -206,7 +206,7 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
             first = label == rules[0] if mark else label == next(iter(result.baseline)) if own else place == 0
             designs[len(data)] = np.array([row])
             kind = _CHOSEN["own" if own else "star" if mark else "ring"]
-            name = kind["name"] or ("compromise" if label == "compromise" else "picked by a rule")
+            name = kind["name"] or ("compromise" if label == "compromise" else "selected by a rule")
             data.append(
                 trace(values[[row], x], values[[row], y], name, mode="markers", marker=kind["marker"], **on,
                       hover=f"<b>{plain(label)}</b><br>{hover(result)}", legendgroup=kind["legendgroup"],
@@ -217,13 +217,13 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     return Figure(
         "Objectives against each other",
         {"data": data, "layout": layout(**axes, annotations=_spread(annotations, frames))},
-        note="The view opens on the front; double-click shows every design. Click on the legend hides a group.",
+        note="The view shows the front; double-click to show every design. Click on the legend to hide a group.",
         height=height,
         designs=designs,
     )
 
 
-#: How designs are set off: of the baseline, picked by a rule (its name is that of the rule), best of an objective.
+#: How designs are set off: of the baseline, selected by a rule (its name is that of the rule), best of an objective.
 _CHOSEN: Mapping[str, Trace] = {
     "own": {"name": "baseline", "legendgroup": "baseline", "marker":
             {"symbol": "diamond", "size": 13, "color": "@good", "line": {"color": "@surface", "width": 1}}},
@@ -325,7 +325,7 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
             "data": data,
             "layout": layout(scene=scene | _CUBE, margin={"l": 0, "r": 0, "t": 60, "b": 0}),
         },
-        note="Drag turns the view, the wheel zooms.",
+        note="Drag to rotate the view, scroll to zoom.",
         height=560,
         designs=designs,
     )
@@ -344,8 +344,8 @@ def _table(result: Result, rows: Rows) -> Table:
     chosen = set(result.chosen().values())
     kept = np.unique(np.concatenate([thinned(np.arange(len(rows)), LISTED), np.flatnonzero(np.isin(rows, [*chosen]))]))
     left = (
-        f" {count(len(kept))} of {count(len(rows))} designs are in this table, evenly taken along the front; all are "
-        f"written by: designopt report {shlex.quote(str(result.path))} --export csv"
+        f" {count(len(kept))} of {count(len(rows))} designs are in this table, evenly spaced along "
+        f"the front. To export all: designopt report {shlex.quote(str(result.path))} --export csv"
         if len(kept) < len(rows)
         else ""
     )
@@ -355,8 +355,8 @@ def _table(result: Result, rows: Rows) -> Table:
         "Designs of the front",
         ("design", *(parameter_label(p) for p in problem.space.free), *objective_labels(problem)),
         tuple(lines),
-        note="Sorted by the first objective; the chosen designs are set off. "
-        f"A design is computed again with its number: {recompute(result, int(rows[0]))}.{left}",
+        note="Sorted by the first objective; the chosen designs are highlighted. "
+        f"To recompute a design by its number: {recompute(result, int(rows[0]))}.{left}",
         shown=12,
         designs=tuple(rows.tolist()),
         marked=frozenset(k for k, i in enumerate(rows.tolist()) if i in chosen),

@@ -24,7 +24,9 @@ def importance(result: Result) -> Section | None:
     for o, line in zip(problem.objectives, shares, strict=True):
         if np.isfinite(line).any():
             best = int(np.nanargmax(line))
-            findings.append(f"{free[best].name} explains {number(100.0 * line[best], 3)} % of the spread of {o.name}.")
+            findings.append(
+                f"{free[best].name} explains {number(100.0 * line[best], 3)} % of the variance of {o.name}."
+            )
     bars = [
         {"type": "bar", "name": plain(o.name), "x": names, "y": line, "marker": {"color": category(i)}}
         for i, (o, line) in enumerate(zip(problem.objectives, shares, strict=True))
@@ -32,13 +34,14 @@ def importance(result: Result) -> Section | None:
     rows = tuple((name, *("–" if np.isnan(v) else float(v) for v in shares[:, j])) for j, name in enumerate(names))
     return Section(
         "Importance of the parameters",
-        introduction="The share of the spread of an objective over all designs with a result that goes with one "
-        "parameter alone: the correlation ratio of the ranks, adjusted for chance. Where a search kept to a corner, it "
-        "is that of the corner; a stage with sobol_indices or morris says what holds over the whole space.",
+        introduction="The share of an objective's variance explained by one parameter alone, over all designs "
+        "with a result: the correlation ratio of the ranks, adjusted for chance. It applies to the "
+        "region that the search visited; for the whole space add a stage with sobol_indices or "
+        "morris.",
         findings=tuple(findings),
         figures=(
             Figure(
-                "Share of the spread that a parameter explains",
+                "Share of the variance explained by a parameter",
                 {"data": bars, "layout": layout(barmode="group", yaxis=axis("share", range=[0, 1]))},
                 height=340,
             ),

@@ -49,7 +49,9 @@ def influence(result: Result) -> Section | None:
         words.append(_SOBOL if indices.method == "sobol" else _MORRIS)
         findings += [_sentence(indices, i) for i in indices.influences[:SAID]]
         if len(indices.influences) > SAID:
-            notes.append(f"The first {SAID} of {len(indices.influences)} outputs are put in words; the table has all.")
+            notes.append(
+                f"The first {SAID} of {len(indices.influences)} outputs are described; the table contains all."
+            )
         figures += _figures(indices, title)
         tables.append(_table(indices, title))
         notes += _notes(stage, indices, rows)
@@ -66,15 +68,17 @@ def influence(result: Result) -> Section | None:
 
 
 _SOBOL = (
-    "Sobol' indices: the share of an output's variance that a parameter causes alone (first order), and together with "
-    "the others (total), when all parameters vary evenly and independently over their ranges. A parameter whose total "
-    "is near 0 may be fixed anywhere. A total much above the first order indicates interaction. Whiskers are "
-    "confidence intervals; estimates may lie a little outside 0 … 1."
+    "Sobol' indices: the share of an output's variance caused by a parameter alone (first "
+    "order), and including interactions (total), for independent uniform parameters. A parameter "
+    "whose total "
+    "is near 0 may be fixed anywhere. A total well above the first order indicates interaction. "
+    "Whiskers are confidence intervals; estimates may lie slightly outside 0 … 1."
 )
 _MORRIS = (
-    "Morris' elementary effects: how much an output changes when one parameter moves through its range. μ* is the mean "
-    "size of the change, μ the mean with its sign, and σ its spread over the space: large where the effect is curved "
-    "or depends on other parameters. Effects order parameters by importance; they are no shares."
+    "Morris' elementary effects: the change of an output when one parameter moves through its "
+    "range. μ* is the mean magnitude of the change, μ the mean with its sign, and σ its standard "
+    "deviation over the space: large if the effect is nonlinear or depends on other parameters. "
+    "Effects rank parameters; they are not shares of variance."
 )
 
 
@@ -120,7 +124,7 @@ def _sentence(indices: Indices, i: Influence) -> str:
     shared = 1.0 - float(i.measures["first"].sum())
     text = f"{i.output} is governed by {listed(said)}" if said else f"{i.output} is governed by no single parameter"
     if shared > 0.1:
-        text += f"; {_percent(shared)} come from parameters acting together"
+        text += f"; {_percent(shared)} come from interactions"
     if idle:
         names = idle if len(idle) <= 2 * NAMED else [*idle[: 2 * NAMED], f"{len(idle) - 2 * NAMED} others"]
         text += f"; {listed(names)} {'has' if len(idle) == 1 else 'have'} no influence (total below 1 %)"
@@ -152,7 +156,7 @@ def _bars(indices: Indices, known: list[Influence], title: str) -> Figure:
     """Horizontal bars with whiskers, the largest on top."""
     sobol = indices.method == "sobol"
     names = [("total", "with others (total)", "@accent"), ("first", "alone (first order)", "@mark")] if sobol else []
-    names = names or [("mu_star", "mean size of the effect (μ*)", "@accent")]
+    names = names or [("mu_star", "mean magnitude of the effect (μ*)", "@accent")]
 
     def draw(k: int) -> list[Trace]:
         measures = known[k].measures
@@ -205,12 +209,12 @@ def _scatter(indices: Indices, known: list[Influence], title: str) -> Figure:
     ]  # fmt: skip
     titles = [f"μ* of {plain(with_unit(i.output, i.unit))}" for i in known]
     return selected(
-        f"Spread of the effects over their size{title}",
+        f"Standard deviation of the effects over their magnitude{title}",
         _outputs(known),
         lambda k: [drawn[k]],
         bare_layout(xaxis=axis("", rangemode="tozero"), yaxis=axis("σ", rangemode="tozero")),
         view=lambda k: {"xaxis": {"title": {"text": titles[k]}}},
-        note="Right: strong. High above the ground: curved, or dependent on other parameters.",
+        note="Right: strong. Top: nonlinear, or dependent on other parameters.",
         height=400,
     )
 
@@ -225,7 +229,7 @@ def _pairs(indices: Indices, known: list[Influence], title: str) -> Figure:
     }  # fmt: skip
     across, up = (axis("", type="category", showgrid=False, **more) for more in ({}, {"autorange": "reversed"}))
     return selected(
-        f"What pairs cause together (second order){title}",
+        f"Interactions of pairs (second order){title}",
         _outputs(known),
         lambda k: [shared | _cells(known[k].measures["second"].T[1:, :-1])],
         bare_layout(xaxis=across, yaxis=up),
@@ -277,12 +281,12 @@ def _notes(stage: Stage, indices: Indices, rows: NDArray[np.intp]) -> list[str]:
     text = f"Stage {stage.name}: {plural(len(rows), 'design')} in {block} of {indices.block}"
     saved = int((rows >= 0).sum()) - distinct
     if saved:
-        text += f", {count(distinct)} of them distinct: the others were not computed again"
+        text += f", {count(distinct)} of them distinct; the others were not recomputed"
     notes = [text + "."]
     dropped = {i.blocks - i.used: i for i in indices.influences if i.used < i.blocks and not i.undefined}
     for gone, i in dropped.items():
         notes.append(
-            f"{count(gone)} of {count(i.blocks)} {block} were dropped because a design in them has no result: "
-            "the indices describe the part of the space in which there are results."
+            f"{count(gone)} of {count(i.blocks)} {block} were dropped because one of their designs has no "
+            "result: the indices describe the part of the space with results."
         )
     return notes

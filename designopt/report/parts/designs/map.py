@@ -76,8 +76,8 @@ def map_figures(result: Result) -> Section | None:
         introduction = "Each figure over the parameters, as the colour of the evaluated designs."
         if len(shown) < len(rows):
             notes.append(
-                f"{plural(len(shown), 'design')} of {plural(len(rows), 'design')} are drawn, evenly taken over the "
-                "order in which they were evaluated."
+                f"{plural(len(shown), 'design')} of {plural(len(rows), 'design')} are shown, evenly spaced in "
+                "the order of evaluation."
             )
     if len(free) > d:
         notes.append(f"The first {d} of {len(free)} parameters are drawn: {listed([p.name for p in free[:d]])}.")
@@ -179,7 +179,7 @@ def _heat_map(result: Result, grid: Grid) -> Figure:
     return Figure(
         "Figures over the grid",
         {"data": data, "layout": layout(**axes)},
-        note="An objective is taken over all scenarios, a figure in one of them." if several else "",
+        note="Objectives are aggregated over all scenarios; figures are those of one scenario." if several else "",
         height=500,
         designs=designs,
         choices=_choices(result, names),
@@ -330,7 +330,7 @@ def _points(result: Result, rows: Rows, d: int) -> Figure:
     return Figure(
         "Figures over the parameters",
         {"data": data, "layout": layout(**axes, coloraxis=coloraxis)},
-        note="An objective is taken over all scenarios, a figure in one of them." if several else "",
+        note="Objectives are aggregated over all scenarios; figures are those of one scenario." if several else "",
         height=500 if d < 3 else 200 * (d - 1) + 140,
         designs=designs,
         choices=_choices(result, names),

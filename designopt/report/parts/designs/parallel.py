@@ -77,17 +77,17 @@ def parallel(result: Result) -> Section | None:
         "rangefont": {"size": 1, "color": "rgba(0,0,0,0)"},
     }
     note = (
-        "Drag along an axis to keep only the designs within, click on it to keep all; drag its name to move the axis. "
-        "The table below has the designs that are kept, and the other figures set them off."
+        "Drag along an axis to select a range, click on it to clear; drag its name to move the axis. "
+        "The table below lists the selected designs, and the other figures highlight them."
     )
     thin = (
-        f"{count(len(rows))} of {plural(len(feasible), 'feasible design')} are drawn, evenly taken over the order in "
-        "which they were evaluated."
+        f"{count(len(rows))} of {plural(len(feasible), 'feasible design')} are shown, evenly spaced "
+        "in the order of evaluation."
     )
     return Section(
         "Parallel coordinates",
         introduction="Every line is one feasible design, coloured by the first objective."
-        + (" At first the designs of the front are selected." if len(labels) > 1 and len(kept) > 1 else ""),
+        + (" Initially the designs of the front are selected." if len(labels) > 1 and len(kept) > 1 else ""),
         figures=(
             Figure(
                 "Parameters and objectives",

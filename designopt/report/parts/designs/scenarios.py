@@ -43,8 +43,8 @@ def scenarios(result: Result) -> Section | None:
     return Section(
         "Scenarios",
         introduction=(
-            f"The chosen designs in each of the {len(names)} scenarios. An objective has a value in every scenario; "
-            "the search compared what `over` makes of them."
+            f"The chosen designs in each of the {len(names)} scenarios. An objective has a value in every "
+            "scenario; the search used the aggregate `over` of them."
         )
         .replace("`", "“", 1)
         .replace("`", "”", 1),
@@ -79,7 +79,7 @@ def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Matrix],
             if not line.all():
                 where = [names[s] for s in np.flatnonzero(~line)]
                 more = f" and {len(where) - 3} more" if len(where) > 3 else ""
-                found.append(f"The limit of {name} does not hold for {design} in {', '.join(where[:3])}{more}.")
+                found.append(f"The limit of {name} is violated by {design} in {', '.join(where[:3])}{more}.")
     return found
 
 

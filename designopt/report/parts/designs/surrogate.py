@@ -58,12 +58,14 @@ def surrogate(result: Result) -> Section | None:
     table, poor = _accuracy(result, processes)
     findings = [_gain(model.coordinates, processes)] if processes.boxes is not None else []
     if poor:
-        findings.append(f"{listed(poor)}: predicted with errors of more than half the spread. Expect surprises.")
+        findings.append(
+            f"{listed(poor)}: prediction errors exceed half the standard deviation; predictions are unreliable."
+        )
     return Section(
-        "What the search learned",
-        introduction="The Gaussian processes of the solver gp, fitted to all designs: what they predict along each "
-        f"parameter through {name}, the others unchanged. Bands are two standard deviations wide on each side."
-        + (f" {plural(len(cheap.X), 'design')} evaluated cheaply taught them too." if cheap is not None else ""),
+        "Surrogate model",
+        introduction="Gaussian-process models of the solver gp, fitted to all designs: predictions along each "
+        f"parameter through {name}, with the others fixed. Bands are ± two standard deviations."
+        + (f" {plural(len(cheap.X), 'cheap evaluation')} included." if cheap is not None else ""),
         findings=tuple(findings),
         figures=(_slices(result, model.coordinates, processes, centre),),
         tables=(table,),
@@ -81,7 +83,7 @@ def _gp(use: Use[SolverPlugin], problem: Problem) -> Mapping[str, Any] | None:
 def _centre(result: Result, processes: Processes) -> tuple[Matrix, str]:
     row = result.compromise()
     if row is None:
-        return processes.front[0], "the design with the least violation"
+        return processes.front[0], "the design with the smallest violation"
     name = "the compromise" if len(result.problem.objectives) > 1 else "the best design"
     return result.outcomes.X[row], name
 
@@ -90,9 +92,9 @@ def _gain(coordinates: Coordinates, processes: Processes) -> str:
     """What the best of many designs would gain."""
     X = candidates(coordinates, processes.front, CANDIDATES, np.random.default_rng(0), None)
     if not len(X):
-        return "No design is left that keeps the relations."
+        return "No design remains that satisfies the relations."
     share = float(np.exp(processes.acquisition(coordinates.features(X)).max())) / processes.hypervolume
-    what = "of the hypervolume" if len(processes.objectives) > 1 else "of the spread of the objective"
+    what = "of the hypervolume" if len(processes.objectives) > 1 else "of the standard deviation of the objective"
     return f"The next design is expected to gain {number(100.0 * share, 2)} % {what}."
 
 
@@ -121,8 +123,8 @@ def _accuracy(result: Result, processes: Processes) -> tuple[Table, list[str]]:
         if ratio > POOR:
             poor.append(name)
     columns = ("output", "error / spread", "within 95 % bands", "noise / spread")
-    note = "Each design predicted from all others (leave-one-out): 0 is perfect, 1 no better than the mean."
-    return Table("Accuracy of the processes", columns, tuple(rows), note=note), poor
+    note = "Leave-one-out errors: 0 is perfect, 1 is no better than the mean."
+    return Table("Accuracy of the surrogate", columns, tuple(rows), note=note), poor
 
 
 def _slices(result: Result, coordinates: Coordinates, processes: Processes, centre: Matrix) -> Figure:
@@ -170,8 +172,8 @@ def _slices(result: Result, coordinates: Coordinates, processes: Processes, cent
         layout(**axes, margin={"l": 30, "r": 10, "t": 10, "b": 30}),
         view=view,
         height=220 * rows + 40,
-        note="The dot is the design through which all slices go. Limits are relative to their size: what is above 0 "
-        "breaks them.",
+        note="The dot is the common design of all slices. Limits are relative to their size: values above "
+        "0 violate them.",
     )
 
 

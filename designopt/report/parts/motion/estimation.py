@@ -59,8 +59,8 @@ def estimation(result: Result) -> Section | None:
         figures.append(choosable(f"Residuals{title}", residuals, choices, 150 * rows + 60, _RESIDUALS))
     return Section(
         "Estimation",
-        introduction="What was fitted to measurements, by weighted least squares at their times, and how well they "
-        "determine it: to first order, with errors that are independent and have the deviations given.",
+        introduction="Weighted least-squares fit to the measurements and its uncertainty, to first order, for "
+        "independent errors with the given standard deviations.",
         facts=_facts(best),
         findings=tuple(_findings(best)),
         figures=tuple(figures),
@@ -78,14 +78,14 @@ def undetermined(result: Result) -> list[str]:
     rank, dimension = (int(best.figures[f"fit({name})"]) for name in ("rank", "dimension"))
     words = best.estimate.undetermined if best.estimate is not None else ()
     which = f": {'; '.join(words)}" if words else ""
-    return [f"the measurements determine {rank} of {dimension} unknowns, and leave open{which or ' the others'}"]
+    return [f"the measurements determine {rank} of {dimension} unknowns, but not{which or ' the others'}"]
 
 
 _FIT = (
-    "Points are measurements with bars of two standard deviations; the band is two standard deviations of the fitted"
-    " trajectory, which the errors of the measurements leave."
+    "Points are measurements with bars of two standard deviations; the band is ± two standard "
+    "deviations of the fitted trajectory due to measurement errors."
 )
-_RESIDUALS = "Fitted less measured, in standard deviations: 95 % lie between the dashed lines if these are right."
+_RESIDUALS = "Fitted minus measured, in standard deviations: 95 % should lie between the dashed lines."
 
 
 def _facts(found: Estimate) -> tuple[tuple[str, str], ...]:
@@ -99,14 +99,14 @@ def _facts(found: Estimate) -> tuple[tuple[str, str], ...]:
 
 def _findings(found: Estimate) -> Iterator[str]:
     for text in found.undetermined:
-        yield f"Not determined by the measurements: {text}. Changed together so, the unknowns leave all residuals."
+        yield f"Not determined by the measurements: {text}. This combined change affects no residual."
     if found.identifiable and found.weakest:
         ratio = number(found.condition)
-        yield f"Determined least: {found.weakest} together, one standard deviation ({ratio} times that of the best)."
+        yield f"Least determined combination: {found.weakest}, one standard deviation ({ratio} times that of the best)."
     if found.p_value < RARE:
-        yield "The residuals are larger than the deviations say: the model misses something, or the errors are larger."
+        yield "The residuals exceed the stated standard deviations: the model is incomplete, or the errors are larger."
     elif found.p_value > 1.0 - RARE:
-        yield "The residuals are smaller than the deviations say: the errors are smaller, or they are not independent."
+        yield "The residuals are below the stated standard deviations: the errors are smaller, or they are correlated."
     bound = [name for name, interval in found.unknowns.items() if interval.at_bound]
     if bound:
         yield f"At a bound, without an interval: {', '.join(bound)}."

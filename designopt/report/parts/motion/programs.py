@@ -73,7 +73,7 @@ def programs(result: Result) -> Section | None:
 
 _ERRORS = (
     "The estimate compares the polynomials of the solution with a quadrature of their own rates (Patterson, Hager, Rao "
-    "2015); crosses are the difference to a simulation of each interval by itself."
+    "2015); crosses are the difference from a simulation of each interval."
 )
 _HISTORY = "Violation of the constraints, of the optimality conditions, and the barrier parameter, all scaled."
 
@@ -114,7 +114,7 @@ def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
         found += list(best.solution.warnings)
     failed = [r for r in records if not r.ok]
     if failed:
-        found.append(f"{plural(len(failed), 'program')} of {len(records)} failed; the last lines say why.")
+        found.append(f"{plural(len(failed), 'program')} of {len(records)} failed; the last lines give the reasons.")
     return found
 
 
@@ -155,7 +155,9 @@ def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Tabl
         ))  # fmt: skip
     columns = ("program", "stage", "fixed at", "status", "objective", "iterations", "error estimate",
                "re-simulation error", "took [s]")  # fmt: skip
-    note = "Set off: the best of its point. Points that several starts or a cold verification solved stand here again."
+    note = (
+        "Highlighted: the best of its point. Points solved from several starts or verified cold are listed repeatedly."
+    )
     marked = frozenset(best) if len(best) < len(records) else frozenset()
     return Table("Outcomes", columns, tuple(rows), note=note if marked else "", marked=marked)
 
@@ -176,7 +178,7 @@ def _parameters(shown: Sequence[Drawn]) -> tuple[Table, ...]:
     if not rows:
         return ()
     columns = ("program", "parameter", "value", "lower bound", "upper bound", "at", "multiplier")
-    return (Table("Static parameters", columns, tuple(rows), note="Of the programs that are drawn."),)
+    return (Table("Static parameters", columns, tuple(rows), note="For the programs drawn above."),)
 
 
 def _inherited(shown: Sequence[Drawn]) -> tuple[Table, ...]:
@@ -199,10 +201,11 @@ def _inherited(shown: Sequence[Drawn]) -> tuple[Table, ...]:
         return ()
     columns = ("program", "number", "its deviation", "d objective", *(f"d {name}" for name in released))
     note = (
-        "Derivatives of the optimum by each number, in the model's unit, and to first order what the deviations of all"
-        " make of the optimum: the program chooses again for every value."
+        "Derivatives of the optimum by each number, in the model's unit, and the standard deviation "
+        "of the optimum due to all of them, to first order. The program is optimised again for every "
+        "value."
     )
-    return (Table("What the optimum inherits", columns, tuple(rows), note=note),)
+    return (Table("Sensitivity of the optimum", columns, tuple(rows), note=note),)
 
 
 def _errors(solution: Solution) -> dict[str, Any]:

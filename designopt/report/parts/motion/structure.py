@@ -20,8 +20,8 @@ APART = 0.04
 #: Names of blocks are cut to so many characters.
 LONGEST = 22
 _NOTE = (
-    "Jacobian of the constraints (left) and Hessian of the Lagrangian (right) of the program on its first mesh. A cell "
-    "stands for many entries; its colour tells how many of them are not zero."
+    "Jacobian of the constraints (left) and Hessian of the Lagrangian (right) of the program on "
+    "its first mesh. A cell represents many entries; its colour is their share of nonzeros."
 )
 
 

@@ -52,7 +52,8 @@ def trajectories(result: Result) -> Section | None:
             figures.append(choosable(f"Costates{title}", plots, choices, 150 * len(phase.costates) + 60, _COSTATES))
     return Section(
         "Trajectories",
-        introduction="The motions that the programs found, by the polynomials of their schemes. Limits are dashed.",
+        introduction="Optimal motions of the programs, evaluated with the polynomials of their schemes. Limits "
+        "are dashed.",
         figures=tuple(figures),
         tables=_activity(shown),
         findings=tuple(
@@ -68,8 +69,7 @@ def trajectories(result: Result) -> Section | None:
 
 _COURSES = "Dots are the nodes of the mesh."
 _COSTATES = (
-    "What the objective gains for a small increase of a state at a time: multipliers of the defects over the weights "
-    "of the quadrature."
+    "Derivatives of the objective by the states at each time: multipliers of the defects over the quadrature weights."
 )
 
 
