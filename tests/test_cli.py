@@ -336,6 +336,25 @@ def test_a_plugin_file_that_raises_is_reported_in_a_sentence(folder: Path) -> No
         assert done.returncode == 2
         assert "broken.py:1: ModuleNotFoundError" in done.stderr
         assert "Traceback" not in done.stderr
+        assert "no plugin named" not in done.stderr  # it would have declared that
+    assert done.stderr.count("error:") == 1
+
+
+def test_a_study_given_as_a_plugin_is_said_to_be_no_python_file(folder: Path) -> None:
+    done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.yaml")
+    assert done.returncode == 2
+    first = "error: beam.yaml is no Python file; --plugin takes the Python file that declares a plugin"
+    assert done.stderr.splitlines() == [first, "1 error, nothing was run."]
+
+
+def test_of_a_study_that_is_not_there_the_one_that_was_meant_is_named(folder: Path) -> None:
+    for command in ("validate", "run"):
+        done = designopt(folder, command, "baem.yaml")
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[0] == "baem.yaml: error: no such file; did you mean 'beam.yaml'?"
+    done = designopt(folder, "validate", "quite_another")
+    assert done.stderr.splitlines()[0] == "quite_another: error: no such file (study files there: beam.yaml)"
+    assert designopt(folder, "validate", "no/folder.yaml").stderr.splitlines()[0].endswith("error: no such file")
 
 
 def test_a_study_without_a_feasible_design_ends_with_1(folder: Path) -> None:

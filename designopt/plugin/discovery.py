@@ -194,6 +194,10 @@ def load_file(name: str, content: bytes) -> None:
         _define_rest(module, name, content, frame.tb_lineno if frame is not None else 0)
     except (Exception, SystemExit) as error:
         del sys.modules[module_name]
+        if isinstance(error, SyntaxError) and not name.endswith(".py"):
+            raise PluginError(
+                f"{name} is no Python file; --plugin takes the Python file that declares a plugin"
+            ) from error
         raise PluginError(said(error) if place(error) else f"{name}: {said(error)}") from error
     finally:
         _loading.pop()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from designopt.files import InputFile, regular
-from designopt.plugin import Plugin, PluginError, load_file
+from designopt.plugin import Plugin, PluginError, closest, load_file
 from designopt.study.check import check_study
 from designopt.study.former import with_present_names
 from designopt.study.language.checking.part import Part, as_part
@@ -21,6 +21,9 @@ from designopt.study.language.findings import Finding, issues, nearest_or_all
 from designopt.study.language.yaml import MAX_BYTES, MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
 from designopt.study.sections.context import Context
 from designopt.study.study import StudyDefinition
+
+#: So many files of a folder are named.
+LISTED = 8
 
 #: A file given with ``--plugin``: its name and content.
 PluginFile = tuple[str, bytes]
@@ -51,7 +54,9 @@ def load_study(
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        reason = "no such file" if isinstance(error, FileNotFoundError) else (error.strerror or str(error))
+        reason = error.strerror or str(error)
+        if isinstance(error, FileNotFoundError):
+            reason = f"no such file{_beside(path)}"
         raise StudyError([Issue(str(path), None, None, None, "", reason)]) from None
     except ValueError as error:  # a NUL in the name
         raise StudyError([Issue(repr(str(path)), None, None, None, "", str(error))]) from None
@@ -59,6 +64,19 @@ def load_study(
     study = _study(root, FolderFiles(path.parent, data), overrides, plugin_files, problem_of, path.parent)
     text = content.decode("utf-8-sig") if not overrides else study.text
     return replace(study, text=text, path=path)
+
+
+def _beside(path: Path) -> str:
+    """The study file of the folder that was most likely meant, else the first ones there; "" where there are none."""
+    try:
+        found = sorted(file.name for file in path.parent.iterdir() if file.suffix in (".yaml", ".yml"))
+    except OSError:
+        return ""
+    near = closest(path.name, found)
+    if near:
+        return f"; did you mean '{path.parent / near}'?"
+    more = ", ..." if len(found) > LISTED else ""
+    return f" (study files there: {', '.join(found[:LISTED])}{more})" if found else ""
 
 
 def load_text(
@@ -154,6 +172,8 @@ def _study(
         caused = issues([finding for finding in findings if finding not in in_file], root)
         wrong += [i if i.line is None else Issue(label, None, None, None, i.path, i.message) for i in caused]
         findings = [finding for finding in findings if finding in in_file]
+    if unloaded:  # what it should have declared is not there
+        findings = [finding for finding in findings if not finding.message.startswith("no plugin named")]
     wrong = [*unloaded, *issues(findings, root), *wrong]
     if wrong or study is None:
         raise StudyError(wrong)

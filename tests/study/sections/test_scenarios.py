@@ -306,6 +306,14 @@ def test_a_unit_of_an_undeclared_condition_is_refused(refused_once) -> None:
         refused_once(base, sample, f"[{{name: one, {given}}}]", f"scenarios.0.{key}", "a unit cannot be converted")
 
 
+def test_units_of_conditions_are_no_mistake_of_a_model_that_is_not_known(mistakes) -> None:
+    (issue,) = mistakes(
+        "study: s\nmodel: {use: test_opn}\nspace: {x: [0, 1]}\nobjectives: [{name: f, minimize: f}]\n"
+        "scenarios: [{name: a, speed: 5 m/s}]\nsolver: {use: test_grid}\n"
+    )
+    assert issue.path == "model"
+
+
 def test_words_of_an_undeclared_condition_are_taken(load) -> None:
     text = (
         "study: s\nmodel: {use: test_open}\nspace: {x: [0, 1]}\nobjectives: [{name: f, minimize: f}]\n"
