@@ -186,6 +186,7 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[StudyDefinition | None, l
     model = None if plugin is None or part is None else ctx.settings(plugin, part, ("model",))
     if plugin is not None and plugin.has_declares:  # what it declares is known with its settings only
         plugin = None if model is None else model.plugin
+    ctx.former = {} if plugin is None else {former: name for name, former in plugin.key_names.items()}
     names = given.mapping("space")
     known = space_.with_meant(names, plugin)
     if values.get("space") == {}:

@@ -152,6 +152,23 @@ def test_numbers_without_units_are_noted_by_their_present_names(tmp_path):
     assert "min_size in m" in note
 
 
+def test_tables_with_former_names_in_their_heads_are_taken(tmp_path):
+    declare_now()
+    (tmp_path / "designs.csv").write_text("least_size [mm],kind\n1200,round\n1300,square\n")
+    (tmp_path / "loads.csv").write_text("name,greatest_load\nlight,1\nheavy,3\n")
+    text = NOW.replace("{use: random, samples: 4}", "{use: evaluate, table: designs.csv}")
+    text = text.replace("[{name: light, max_load: 1}, {name: heavy, max_load: 3}]", "[{use: table, file: loads.csv}]")
+    with pytest.warns(FutureWarning) as told:
+        study = loaded(tmp_path, text)
+    assert {str(warning.message) for warning in told} == {
+        "designs.csv:1:1: 'least_size' is called 'min_size' now",
+        "loads.csv:1:6: 'greatest_load' is called 'max_load' now",
+    }
+    assert [s.values for s in study.definition.scenarios] == [{"max_load": 1.0}, {"max_load": 3.0}]
+    designs = study.definition.stages[-1].solver.settings["designs"]
+    assert [design["min_size"] for design in designs] == pytest.approx([1.2, 1.3])
+
+
 def test_a_former_name_given_on_the_command_line_works_too(tmp_path):
     declare_now()
     (tmp_path / "study.yaml").write_text(NOW.replace("min_margin: 2, ", ""))

@@ -45,7 +45,8 @@ class Context:
 
     `folder` is that of the study file, if it has one; `typed` says whether the value at a path was typed by the user
     on the command line or in Python, instead of standing in a file. `known` holds the plugins looked up so far (or why
-    there is none): a look-up is not cheap. `tables` are the files of which rows were taken.
+    there is none): a look-up is not cheap. `tables` are the files of which rows were taken. `former` are present names
+    by those that inputs and conditions of the model had before, which heads of tables may still have.
     """
 
     read: Files
@@ -54,6 +55,7 @@ class Context:
     findings: list[Finding] = field(default_factory=list)
     known: dict[tuple[Kind, str], Plugin | str] = field(default_factory=dict)
     tables: list[InputFile] = field(default_factory=list)
+    former: Mapping[str, str] = field(default_factory=dict)
 
     def add(
         self,

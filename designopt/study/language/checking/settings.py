@@ -16,6 +16,7 @@ from designopt.plugin import Field, ModelPlugin, ObjectivePlugin, Plugin, Plugin
 from designopt.plugin.kinds import P
 from designopt.study.language import units
 from designopt.study.language.checking.annotations import type_words
+from designopt.study.language.checking.single_values import shown_range
 from designopt.study.language.checking.values import (
     Checked,
     Reader,
@@ -141,7 +142,7 @@ def rows(fields: Mapping[str, Field], prefix: str = "") -> list[SettingRow]:
                 type=type_words(field.annotation),
                 unit=field.quantity.unit if field.quantity else "",
                 default="required" if field.required else "" if members else _default(field.default),
-                range=_range(field.quantity),
+                range=shown_range(field.quantity),
                 meaning=field.quantity.description if field.quantity else "",
                 sampled=_sampled(field.quantity),
             )
@@ -156,17 +157,6 @@ def _default(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _range(quantity: Quantity | None) -> str:
-    if quantity is None:
-        return ""
-    words = [
-        f"{sign} {bound:g}"
-        for sign, bound in ((">", quantity.gt), (">=", quantity.ge), ("<", quantity.lt), ("<=", quantity.le))
-        if bound is not None
-    ]
-    return ", ".join(words)
 
 
 def _sampled(quantity: Quantity | None) -> str:

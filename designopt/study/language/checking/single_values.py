@@ -90,32 +90,34 @@ def in_range(value: float, quantity: Quantity | None) -> float:
     return value
 
 
+#: The ends of a range: field of `Quantity`, comparison, in words, in a table, keyword of JSON Schema.
+_ENDS: tuple[tuple[str, Callable[[float, float], bool], str, str, str], ...] = (
+    ("gt", operator.gt, "above", ">", "exclusiveMinimum"),
+    ("ge", operator.ge, "at least", ">=", "minimum"),
+    ("lt", operator.lt, "below", "<", "exclusiveMaximum"),
+    ("le", operator.le, "at most", "<=", "maximum"),
+)
+
+
 def out_of_range(value: float, quantity: Quantity | None) -> str:
     """Why `value`, in the declared unit, is outside the declared range; empty when it is not."""
-    if quantity is None:
-        return ""
-    unit = f" {quantity.unit}" if quantity.unit else ""
-    for bound, holds, words in (
-        (quantity.gt, operator.gt, "above"),
-        (quantity.ge, operator.ge, "at least"),
-        (quantity.lt, operator.lt, "below"),
-        (quantity.le, operator.le, "at most"),
-    ):
+    unit = f" {quantity.unit}" if quantity and quantity.unit else ""
+    for end, holds, words, *_ in _ENDS:
+        bound = getattr(quantity, end, None)
         if bound is not None and not holds(value, bound):
             return f"must be {words} {bound:g}{unit}, is {value:g}"
     return ""
 
 
+def shown_range(quantity: Quantity | None) -> str:
+    """The declared range in a table: ``> 0, <= 1``."""
+    known = [(sign, getattr(quantity, end, None)) for end, _, _, sign, _ in _ENDS]
+    return ", ".join(f"{sign} {bound:g}" for sign, bound in known if bound is not None)
+
+
 def _bounds(quantity: Quantity | None) -> dict[str, float]:
-    if quantity is None:
-        return {}
-    pairs = {
-        "exclusiveMinimum": quantity.gt,
-        "minimum": quantity.ge,
-        "exclusiveMaximum": quantity.lt,
-        "maximum": quantity.le,
-    }
-    return {word: bound for word, bound in pairs.items() if bound is not None}
+    known = {keyword: getattr(quantity, end, None) for end, _, _, _, keyword in _ENDS}
+    return {keyword: bound for keyword, bound in known.items() if bound is not None}
 
 
 def _amount(_: Quantity | None) -> Any:
