@@ -8,6 +8,14 @@ import subprocess
 import sys
 import time
 
+#: Most of the time these processes wait: by Dask's defaults they look at clocks and at themselves meanwhile, which takes
+#: more of the processor than what tests ask of them.
+IDLE = {
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+}
+
 
 def free_port():
     with socket.socket() as probe:
@@ -19,7 +27,7 @@ def started(*arguments, folder, within=(), **environment):
     """`dask` with these arguments as a process; `within` is the beginning of its command line."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
     command = [*within, sys.executable, "-m", "dask", *map(str, arguments), "--no-dashboard"]
-    return subprocess.Popen(command, env={**os.environ, **environment}, **quiet)
+    return subprocess.Popen(command, env={**os.environ, **IDLE, **environment}, **quiet)
 
 
 def end(processes):
