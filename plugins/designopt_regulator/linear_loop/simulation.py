@@ -47,19 +47,24 @@ class _Motion:
         self._x, self._rows = np.zeros_like(plant.B), np.arange(len(plant.A))
         self.share = plant.delay / h - self._late  # of a substep, after which a new input acts
         self.share = np.where(self.share < 1e-9, 0.0, self.share)
+        self._C, self._split = plant.C[:, None, :], self.share > 0.0
+        self._passes = bool((plant.D != 0.0).any())
+        self._nothing = np.zeros_like(plant.D)
 
     def step(self, held: Vector, at: int) -> tuple[Vector, Vector, Vector]:
         """The output at the end of substep `at` without what passes at once; that before a new input, and at the end.
 
         Inputs are `held` (n, samples + 1), column k + 1 is that of sample k.
         """
-        first = np.maximum((at - self._late) // self._count + 1, 0)
-        second = np.maximum((at - self._late - 1) // self._count + 1, 0)
-        new, old = held[self._rows, first], held[self._rows, second]
+        since = at - self._late
+        new = held[self._rows, np.maximum(since // self._count + 1, 0)]
+        old = held[self._rows, np.maximum((since - 1) // self._count + 1, 0)]
         self._x = self._x + (self._R @ self._x[:, :, None])[..., 0] + self._B0 * new[:, None] + self._B1 * old[:, None]
+        output = (self._C @ self._x[:, :, None])[:, 0, 0]
+        if not self._passes:
+            return output, self._nothing, self._nothing
         D = self._plant.D
-        before = np.where(self.share > 0.0, old, new)
-        return (self._plant.C[:, None, :] @ self._x[:, :, None])[:, 0, 0], D * before, D * new
+        return output, D * np.where(self._split, old, new), D * new
 
     def reset(self, rows: Mask) -> None:
         self._x[rows] = 0.0
@@ -81,6 +86,7 @@ class _Figures:
         self._h, self.sums = h, {name: np.zeros(n) for name in _SUMS}
         self._most, self._largest = np.ones(n), np.zeros(n)
         self._reached = {0.1: np.full(n, np.inf), 0.9: np.full(n, np.inf)}
+        self._to_reach = set(self._reached)  # levels that some of the outputs have not reached yet
         self._outside, self._left = np.zeros(n), np.ones(n)
 
     def command(self, part: str, change: Vector, u: Vector) -> None:
@@ -92,18 +98,23 @@ class _Figures:
         self, part: str, begin: Vector, end: Vector, high: Vector, start: Vector | float, length: Vector | float
     ) -> None:
         """Errors at `begin` and `end` of a piece, the output `high` at its end, when it starts, and its length."""
-        h = self._h
-        self.sums[f"iae_{part}"] += 0.5 * h * length * (np.abs(end) + np.abs(begin))
+        h, left = self._h, np.abs(end)
+        self.sums[f"iae_{part}"] += 0.5 * h * length * (left + np.abs(begin))
         self.sums[f"ise_{part}"] += 0.5 * h * length * (end * end + begin * begin)
         if part != "setpoint":
             return
         self._most = np.maximum(self._most, high)
-        for level, when in self._reached.items():
+        for level in tuple(self._to_reach):
+            when = self._reached[level]
             met = np.isinf(when) & (high >= level)
+            if not met.any():
+                continue
             passed = (level - (1.0 - begin)) / np.where(met & (begin != end), begin - end, 1.0)
             when[met] = ((start + np.maximum(passed, 0.0) * length) * h)[met]  # a jump passes the level at once
-        self._left = np.abs(end)
-        self._outside = np.where(self._left > SETTLED, (start + length) * h, self._outside)
+            if not np.isinf(when).any():
+                self._to_reach.remove(level)
+        self._left = left
+        self._outside = np.where(left > SETTLED, (start + length) * h, self._outside)
 
     def jump(self, part: str, high: Vector) -> None:
         """The output after a jump."""
