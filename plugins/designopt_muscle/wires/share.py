@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from designopt_mechanics.anatomy.companion import Anatomy
@@ -66,7 +67,7 @@ def share_wires(
     for name, values in (("q", q), ("dq", dq), ("ddq", ddq)):
         if np.shape(values) != (n, m):
             raise ValueError(f"{name} has the shape {np.shape(values)}, not {(n, m)}: frames and joints")
-    rows = WireRows(anatomy)
+    rows = _wire_rows(anatomy)
     good = np.isfinite(np.concatenate([q, dq, ddq], axis=1)).all(axis=1)
     q, dq, ddq = (np.where(good[:, None], v, 0.0) for v in (q, dq, ddq))
     muscles = _muscles(anatomy, n, strength)
@@ -97,6 +98,12 @@ def share_wires(
         {bone: np.where(gone, np.nan, force) for bone, force in contact.items()},
         _round,
     )
+
+
+@lru_cache(maxsize=4)
+def _wire_rows(anatomy: Anatomy) -> WireRows:
+    """Made once for all motions: to derive its functions takes longer than to share one."""
+    return WireRows(anatomy)
 
 
 def _muscles(anatomy: Anatomy, frames: int, strength: float) -> Muscles:
