@@ -35,6 +35,8 @@ def pytest_collection_finish() -> None:
     """From here on there is garbage; what is there already is none."""
     gc.freeze()
     gc.enable()
+    count = gc.get_freeze_count()  # Python walks through all of it to count it, and each run asks
+    gc.get_freeze_count = lambda: count
 
 
 #: Files that take longest, by what they wait for too: they begin first, so that none is left alone at the end.
