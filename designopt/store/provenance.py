@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib.metadata
 import json
 import os
@@ -42,10 +44,8 @@ def provenance(study: StudyDefinition) -> dict[str, Any]:
     uses = [study.model, *study.figures.values(), *(stage.solver for stage in study.stages)]
     found = versions([use.plugin for use in uses])
     for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = _version(name)
     revision, dirty = _revision(study.model.plugin.source)
     return {
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -87,10 +87,17 @@ def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:
         names.update(p.distribution for p in installed(plugin.kind) if p.name == plugin.name)
     for name in sorted(names - {"?"}):
         try:
-            found[name] = importlib.metadata.version(name)
+            found[name] = _version(name)
         except importlib.metadata.PackageNotFoundError:
             found[name] = "none"
     return found
+
+
+@functools.cache
+def _version(distribution: str) -> str:
+    """Read once in a process, which goes on with what it has loaded; what is not there may come. To read those of all
+    packages takes longer than all else that a small run does."""
+    return importlib.metadata.version(distribution)
 
 
 def _called(plugin: Plugin) -> str:
@@ -111,13 +118,11 @@ def _revision(source: Path | None) -> tuple[str | None, bool | None]:
     if source is None or not any((folder / ".git").exists() for folder in source.parents):
         return None, None
     try:
-        revision = _git(source.parent, "rev-parse", "HEAD")
-        dirty = bool(_git(source.parent, "status", "--porcelain", "--untracked-files=no"))
+        command = ["git", "-C", str(source.parent), "status", "--porcelain=v2", "--branch", "--untracked-files=no"]
+        lines = subprocess.run(command, capture_output=True, text=True, timeout=5.0, check=True).stdout.splitlines()
     except (OSError, subprocess.SubprocessError):
         return None, None
-    return revision, dirty
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=5.0, check=True).stdout.strip()
+    revision = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "(initial)")
+    if revision == "(initial)":  # nothing is committed yet
+        return None, None
+    return revision, any(not line.startswith("#") for line in lines)

@@ -8,8 +8,8 @@ import subprocess
 import sys
 import time
 
-#: Most of the time these processes wait: by Dask's defaults they look at clocks and at themselves meanwhile, which takes
-#: more of the processor than what tests ask of them.
+#: Most of the time these processes wait: by Dask's defaults they look at clocks and at themselves meanwhile, which
+#: takes more of the processor than what tests ask of them.
 IDLE = {
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
