@@ -18,6 +18,7 @@ from designopt.plugin import (
     Use,
     aggregation,
     discovery,
+    filled,
     find,
     installed,
     load_file,
@@ -27,6 +28,8 @@ from designopt.plugin import (
     report,
     solver,
 )
+from designopt.plugin.signature import typed_dict
+from designopt.study.language.checking.settings import describe
 
 Q = Quantity
 
@@ -48,6 +51,34 @@ class Outputs(TypedDict):
 
 
 # -------------------------------------------------------------------------------------------------------- declaration
+
+
+class Weather(TypedDict, total=False):
+    wind: Annotated[float, Q("m/s", "along the road", ge=0, default=3.0)]
+    rain: Annotated[float, Q("mm", "in an hour", ge=0)]
+
+
+def test_what_a_scenario_leaves_out_has_the_declared_default():
+    assert filled(Weather, {}) == {"wind": 3.0}
+    assert filled(Weather, {"wind": 5.0, "rain": 1.0}) == {"wind": 5.0, "rain": 1.0}
+
+    @model("drive", version=1)
+    def drive(design: Inputs, scenario: Weather) -> Outputs:
+        """Drive."""
+        return {"accel": filled(Weather, scenario)["wind"]}
+
+    lines = describe(find("model", "drive")).splitlines()
+    (wind,) = (line.split() for line in lines if "along the road" in line)
+    (rain,) = (line.split() for line in lines if "in an hour" in line)
+    assert wind == ["wind", "number", "m/s", "3", ">=", "0", "along", "the", "road"]
+    assert rain == ["rain", "number", "mm", ">=", "0", "in", "an", "hour"]
+
+
+def test_a_default_beyond_its_range_or_of_what_must_be_given_is_refused():
+    with pytest.raises(PluginError, match="the default -1 is outside of its own range"):
+        Q("m/s", "along the road", ge=0, default=-1.0)
+    with pytest.raises(PluginError, match="'wind' of Needed has a default"):
+        typed_dict(TypedDict("Needed", {"wind": Annotated[float, Q("m/s", default=3.0)]}))
 
 
 def test_a_model_function_declares_settings_inputs_and_outputs_with_units():

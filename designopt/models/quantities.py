@@ -8,7 +8,7 @@ outputs of the model; a `Guard` ends a motion that the equations describe no fur
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from designopt.plugin import Quantity
@@ -35,7 +35,7 @@ class Given(ModelQuantity):
     @property
     def quantity(self) -> Quantity:
         """As in an annotation."""
-        return Quantity(self.unit, self.description, self.gt, self.ge, self.lt, self.le)
+        return Quantity(self.unit, self.description, self.gt, self.ge, self.lt, self.le, default=self.default)
 
     @property
     def low(self) -> float:
@@ -63,9 +63,8 @@ class Condition(Given):
 
     @property
     def quantity(self) -> Quantity:
-        """As in an annotation; the meaning tells the default too."""
-        unless = "" if self.default is None else f"; {self.default:g} {self.unit}".rstrip() + " unless given"
-        return Quantity(self.unit, self.description + unless, self.gt, self.ge, self.lt, self.le, self.sampled)
+        """As in an annotation."""
+        return replace(super().quantity, sampled=self.sampled)
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from designopt.plugin.kinds import (
     Use,
 )
 from designopt.plugin.plain import as_model
+from designopt.plugin.signature import filled
 from designopt.plugin.values import (
     Array,
     Diverged,
@@ -68,6 +69,7 @@ __all__ = [
     "as_model",
     "closest",
     "exporter",
+    "filled",
     "find",
     "installed",
     "is_installed",

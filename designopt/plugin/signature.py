@@ -6,13 +6,16 @@ import dataclasses
 import inspect
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, cast
 
 from designopt.former import former_arguments
-from designopt.plugin.values import Field, Quantity
+from designopt.plugin.values import Field, PluginError, Quantity
+
+T = TypeVar("T")
 
 
 def shape(target: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Field]]:
@@ -66,8 +69,21 @@ def typed_dict(hint: Any) -> dict[str, Field] | None:
             # `__required_keys__` does not know them where annotations are kept as text (PEP 563).
             required = typing.get_origin(h) is typing.Required
             h = typing.get_args(h)[0]
-        fields[name] = Field(name, h, quantity(h), required)
+        about = quantity(h)
+        if required and about and about.default is not None:
+            raise PluginError(f"'{name}' of {hint.__name__} has a default: say that it may be left out (NotRequired)")
+        fields[name] = Field(name, h, about, required, about.default if about else None)
     return fields
+
+
+def filled(declared: type[T], given: Mapping[str, object]) -> T:
+    """The `given` inputs or conditions with the defaults that the TypedDict `declared` has for what they leave out."""
+    return cast(T, {**_defaults(cast(Any, declared)), **given})
+
+
+@cache
+def _defaults(declared: type) -> Mapping[str, Any]:
+    return {name: f.default for name, f in (typed_dict(declared) or {}).items() if f.default is not None}
 
 
 def quantity(hint: Any) -> Quantity | None:

@@ -15,9 +15,9 @@ class Quantity:
 
     `unit` is any unit string; ``""`` means a plain number, and so does ``"1"``, which becomes that. `gt`, `ge`, `lt`,
     `le` are in that unit. `sampled` is the range over which a sampled scenario varies a condition where the study does
-    not say. A `notable` output is said at the end of a run wherever it is above 0. `former` is the name that the value
-    had in an earlier version: study files with it work with a warning, and keys and stores go by it, so that what was
-    computed before is found again.
+    not say; `default` is the value of an input or condition that may be left out (see `filled`). A `notable` output is
+    said at the end of a run wherever it is above 0. `former` is the name that the value had in an earlier version: with
+    it study files work with a warning, and keys and stores go by it, so that what was computed before is found again.
     """
 
     unit: str = ""
@@ -29,10 +29,19 @@ class Quantity:
     sampled: tuple[float, float] | None = None
     notable: bool = False
     former: str = ""
+    default: Any = None
 
     def __post_init__(self) -> None:
         if self.unit == "1":
             object.__setattr__(self, "unit", "")
+        v = self.default
+        if isinstance(v, (int, float)) and not (
+            (self.gt is None or v > self.gt)
+            and (self.ge is None or v >= self.ge)
+            and (self.lt is None or v < self.lt)
+            and (self.le is None or v <= self.le)
+        ):
+            raise PluginError(f"the default {v:g} is outside of its own range")
 
 
 @dataclass(frozen=True)

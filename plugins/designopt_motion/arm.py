@@ -23,28 +23,30 @@ from designopt.collocation.statement.symbols import Symbols
 from designopt.dynamics.rows import Rows, outputs_over
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
-from designopt.plugin import Array, InvalidDesign, model
+from designopt.plugin import Array, InvalidDesign, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_motion import arm_equations as equations
 from designopt_motion.arm_equations import ACTIVATIONS, EXCITATIONS, FIBRE_SPEEDS, FIBRES, MIN_ACTIVATION
 
 
 class Support(TypedDict, total=False):
-    """What is designed: the movement's pace, and a spring worn at the elbow; what is left out is as in the text."""
+    """What is designed: the movement's pace, and a spring worn at the elbow."""
 
-    duration: Annotated[float, Q("s", "of the movement", ge=0.2, le=1.0)]
-    elbow_stiffness: Annotated[float, Q("N m/rad", "of the spring at the elbow", ge=0, le=50)]
-    elbow_rest: Annotated[float, Q("rad", "flexion of the elbow at which the spring is relaxed", ge=0, le=2.6)]
+    duration: Annotated[float, Q("s", "of the movement", ge=0.2, le=1.0, default=0.6)]
+    elbow_stiffness: Annotated[float, Q("N m/rad", "of the spring at the elbow", ge=0, le=50, default=0.0)]
+    elbow_rest: Annotated[
+        float, Q("rad", "flexion of the elbow at which the spring is relaxed", ge=0, le=2.6, default=1.5)
+    ]
 
 
 class Reach(TypedDict, total=False):
-    """Places of the hand from the shoulder, x sideways and y forward; what is left out is as in the model's text."""
+    """Places of the hand from the shoulder, x sideways and y forward."""
 
-    start_x: Annotated[float, Q("m", "where the hand starts")]
-    start_y: Annotated[float, Q("m", "where the hand starts")]
-    target_x: Annotated[float, Q("m", "where the hand ends")]
-    target_y: Annotated[float, Q("m", "where the hand ends")]
-    load: Annotated[float, Q("kg", "held in the hand", ge=0)]
+    start_x: Annotated[float, Q("m", "where the hand starts", default=0.0)]
+    start_y: Annotated[float, Q("m", "where the hand starts", default=0.35)]
+    target_x: Annotated[float, Q("m", "where the hand ends", default=0.15)]
+    target_y: Annotated[float, Q("m", "where the hand ends", default=0.5)]
+    load: Annotated[float, Q("kg", "held in the hand", ge=0, default=0.0)]
 
 
 class ReachOutputs(TypedDict):
@@ -82,8 +84,6 @@ ARRAYS = {
     "torques": Array(("time", "joint"), "N m", "of the muscles at shoulder and elbow, and of the spring at the elbow"),
 }
 
-_DESIGN = {"duration": 0.6, "elbow_stiffness": 0.0, "elbow_rest": 1.5}
-_CONDITIONS = {"start_x": 0.0, "start_y": 0.35, "target_x": 0.15, "target_y": 0.5, "load": 0.0}
 #: The size of a power is rounded below so many watts.
 _ROUNDED = 0.1
 _SAMPLES = 121
@@ -97,8 +97,7 @@ class ReachArm:
     Muscles on rigid tendons with constant moment arms pull at shoulder, elbow and both; force depends on length and
     speed as in De Groote et al. (2016), activation follows excitation in 15 ms and falls in 60 ms. Segments and moment
     arms of Selen et al. (2009), muscles of Holzbaur et al. (2005). The plane is horizontal, the muscles are relaxed at
-    the start. Unless design and scenario say otherwise: in 0.6 s from (0, 0.35) to (0.15, 0.5) m with an empty hand
-    and without a spring.
+    the start.
 
     Activation rises faster than it falls, so that pulses of excitation hold an activation at less effort than a steady
     excitation does. Movements that ask for much excitation have therefore many local optima, with more and shorter
@@ -128,7 +127,7 @@ class ReachArm:
     ) -> tuple[ReachOutputs, dict[str, Vector]]:
         """Solve for the movement of this design."""
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), self._options())
-        made, fibres, speeds = _sampled(self._system, solution, _conditions(scenario)["load"])
+        made, fibres, speeds = _sampled(self._system, solution, filled(Reach, scenario)["load"])
         hand = made["path"][:, 1]
         outputs = ReachOutputs(
             effort=solution.figures["effort"],
@@ -148,7 +147,7 @@ class ReachArm:
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The movement as a program. Raises `InvalidDesign` for places that the hand does not reach."""
-        given = _conditions(scenario)
+        given, usual = filled(Reach, scenario), cast(Mapping[str, float], filled(Support, {}))
         try:
             start = equations.angles_at(given["start_x"], given["start_y"])
             target = equations.angles_at(given["target_x"], given["target_y"])
@@ -171,14 +170,10 @@ class ReachArm:
             [phase],
             cost=lambda e: e.integral["effort"],
             constraints={"duration": Constraint(lambda e: e.duration - e["duration"], 0.0, 0.0, "s")},
-            parameters=_DESIGN,
-            guess=_DESIGN,
+            parameters=usual,
+            guess=usual,
             figures={"effort": lambda e: e.integral["effort"], "work": lambda e: e.integral["work"]},
         )
-
-
-def _conditions(scenario: Mapping[str, Any]) -> dict[str, float]:
-    return {**_CONDITIONS, **{name: float(value) for name, value in scenario.items()}}
 
 
 def _spread(solution: Solution) -> float:

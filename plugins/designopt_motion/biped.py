@@ -15,29 +15,31 @@ from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.dynamics.rows import Rows, outputs_over
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
-from designopt.plugin import Array, model
+from designopt.plugin import Array, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_motion import biped_equations as equations
 from designopt_motion.biped_equations import ANGLES, GRAVITY, MASS, SPEEDS, TORQUES
 
 
 class Step(TypedDict, total=False):
-    """What is designed; what is left out is as in the model's text."""
+    """What is designed."""
 
-    step_length: Annotated[float, Q("m", "from one foothold to the next", ge=0.1, le=0.9)]
-    step_time: Annotated[float, Q("s", "from one impact to the next", ge=0.3, le=1.1)]
-    hip_stiffness: Annotated[float, Q("N m/rad", "of a spring between the thighs", ge=0, le=200)]
-    knee_stiffness: Annotated[float, Q("N m/rad", "of a spring at each knee, relaxed when straight", ge=0, le=200)]
+    step_length: Annotated[float, Q("m", "from one foothold to the next", ge=0.1, le=0.9, default=0.5)]
+    step_time: Annotated[float, Q("s", "from one impact to the next", ge=0.3, le=1.1, default=0.7)]
+    hip_stiffness: Annotated[float, Q("N m/rad", "of a spring between the thighs", ge=0, le=200, default=0.0)]
+    knee_stiffness: Annotated[
+        float, Q("N m/rad", "of a spring at each knee, relaxed when straight", ge=0, le=200, default=0.0)
+    ]
 
 
 class Walk(TypedDict, total=False):
-    """Ground and motors; what is left out is as in the model's text."""
+    """Ground and motors."""
 
-    slope: Annotated[float, Q("rad", "of the ground, positive is downhill")]
-    clearance: Annotated[float, Q("m", "height of the swing foot beside the stance foot at least", ge=0)]
-    max_torque: Annotated[float, Q("N m", "of every joint", gt=0, former="greatest_torque")]
+    slope: Annotated[float, Q("rad", "of the ground, positive is downhill", default=0.0)]
+    clearance: Annotated[float, Q("m", "height of the swing foot beside the stance foot at least", ge=0, default=0.0)]
+    max_torque: Annotated[float, Q("N m", "of every joint", gt=0, former="greatest_torque", default=100.0)]
     max_ankle_torque: Annotated[
-        float, Q("N m", "of the stance ankle; 0 is a point foot", ge=0, former="greatest_ankle_torque")
+        float, Q("N m", "of the stance ankle; 0 is a point foot", ge=0, former="greatest_ankle_torque", default=100.0)
     ]
 
 
@@ -72,8 +74,6 @@ ARRAYS = {
     "ground_force": Array(("time", "axis"), "N", "on the stance foot, tangential and normal"),
 }
 
-_DESIGN = {"step_length": 0.5, "step_time": 0.7, "hip_stiffness": 0.0, "knee_stiffness": 0.0}
-_CONDITIONS = {"slope": 0.0, "clearance": 0.0, "max_torque": 100.0, "max_ankle_torque": 100.0}
 #: Where the search begins: the angles at both ends of a moderate step (rad).
 _POSTURE = (0.2, 0.4, -0.1, -0.3, -0.35)
 #: The size of a power is rounded below so many watts.
@@ -87,9 +87,8 @@ class Biped:
 
     Kelly, SIAM Review 59 (2017) 849, section 6: single stance, an impact without slip or rebound that exchanges the
     legs, and the same step again. The foot leaves the ground upwards and meets it downwards, knees do not bend
-    backwards. Links as of the robot RABBIT (Westervelt, Grizzle, Koditschek 2003). Unless design and scenario say
-    otherwise: 0.5 m in 0.7 s on level ground, 100 N m at most at every joint, the swing foot not below the ground, no
-    springs. `min_ground_force` and `friction_needed` say whether the stance foot stays on the ground without slip.
+    backwards. Links as of the robot RABBIT (Westervelt, Grizzle, Koditschek 2003).
+    `min_ground_force` and `friction_needed` say whether the stance foot stays on the ground without slip.
     One evaluation solves one trajectory problem.
     """
 
@@ -106,7 +105,7 @@ class Biped:
         """Solve for the step of this design."""
         options = Options(scheme=self.scheme, intervals=self.intervals)
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
-        made = _sampled(self._system, solution, _conditions(scenario)["slope"])
+        made = _sampled(self._system, solution, filled(Walk, scenario)["slope"])
         tangential, normal = made["ground_force"].T
         middle = slice(_SAMPLES // 4, -(_SAMPLES // 4))
         outputs = StepOutputs(
@@ -126,7 +125,7 @@ class Biped:
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The step as a program."""
-        given = _conditions(scenario)
+        given, usual = filled(Walk, scenario), cast(Mapping[str, float], filled(Step, {}))
         torque, ankle = given["max_torque"], given["max_ankle_torque"]
         phase = Phase(
             self._system,
@@ -156,8 +155,8 @@ class Biped:
                 "touch_down": Constraint(lambda e: _foot_speed(e.final), high=0.0, unit="m/s"),
                 "step_time": Constraint(lambda e: e.duration - e["step_time"], 0.0, 0.0, "s"),
             },
-            parameters=_DESIGN,
-            guess=_DESIGN,
+            parameters=usual,
+            guess=usual,
             figures={
                 "effort": lambda e: e.integral["effort"],
                 "work": lambda e: e.integral["work"],
@@ -166,10 +165,6 @@ class Biped:
                 "impact_loss": lambda e: _kinetic_energy(e.final) - _kinetic_energy(e.initial),
             },
         )
-
-
-def _conditions(scenario: Mapping[str, Any]) -> dict[str, float]:
-    return {**_CONDITIONS, **{name: float(value) for name, value in scenario.items()}}
 
 
 def _above(v: Symbols, clearance: float) -> Any:

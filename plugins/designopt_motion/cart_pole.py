@@ -21,7 +21,7 @@ from designopt.collocation import (
 )
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
-from designopt.plugin import Array, model
+from designopt.plugin import Array, filled, model
 from designopt.plugin import Quantity as Q
 
 GRAVITY = 9.81
@@ -35,13 +35,15 @@ class Machine(TypedDict):
 
 
 class Task(TypedDict, total=False):
-    """What the machine is and does; what is left out is as in the model's text."""
+    """What the machine is and does."""
 
-    cart_mass: Annotated[float, Q("kg", "of the cart", gt=0)]
-    pole_mass: Annotated[float, Q("kg", "at the end of the pole", gt=0)]
-    distance: Annotated[float, Q("m", "that the cart has moved at the end")]
-    track: Annotated[float, Q("m", "maximum distance of the cart from its start", gt=0)]
-    max_force: Annotated[float, Q("N", "maximum force on the cart, to both sides", gt=0, former="greatest_force")]
+    cart_mass: Annotated[float, Q("kg", "of the cart", gt=0, default=1.0)]
+    pole_mass: Annotated[float, Q("kg", "at the end of the pole", gt=0, default=0.3)]
+    distance: Annotated[float, Q("m", "that the cart has moved at the end", default=1.0)]
+    track: Annotated[float, Q("m", "maximum distance of the cart from its start", gt=0, default=2.0)]
+    max_force: Annotated[
+        float, Q("N", "maximum force on the cart, to both sides", gt=0, former="greatest_force", default=20.0)
+    ]
 
 
 class SwingUpOutputs(TypedDict):
@@ -61,7 +63,6 @@ ARRAYS = {
     "force": Array(("time",), "N", "on the cart"),
 }
 
-_DEFAULTS = {"cart_mass": 1.0, "pole_mass": 0.3, "distance": 1.0, "track": 2.0, "max_force": 20.0}
 _SAMPLES = 201
 
 
@@ -69,8 +70,7 @@ _SAMPLES = 201
 class CartPole:
     """Swing-up of a pole on a cart from hanging to upright, rest to rest, with the least integral of squared force.
 
-    Kelly, SIAM Review 59 (2017) 849, section 6. Unless the scenario says otherwise: cart 1 kg, pole 0.3 kg, 1 m of
-    way, a track of 2 m to both sides, 20 N at most. One evaluation solves one trajectory problem.
+    Kelly, SIAM Review 59 (2017) 849, section 6. One evaluation solves one trajectory problem.
     """
 
     scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "hermite_simpson"
@@ -100,7 +100,7 @@ class CartPole:
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The swing-up as a program."""
-        data = {**_DEFAULTS, **{name: float(value) for name, value in scenario.items()}}
+        data = filled(Task, scenario)
         force, track = data["max_force"], data["track"]
         phase = Phase(
             self._system,
@@ -110,7 +110,7 @@ class CartPole:
             initial={"cart": 0.0, "angle": 0.0, "cart_speed": 0.0, "angle_speed": 0.0},
             final={"cart": data["distance"], "angle": math.pi, "cart_speed": 0.0, "angle_speed": 0.0},
             integrals={"effort": Integral(lambda v: v["force"] ** 2, unit="N^2 s")},
-            data={name: data[name] for name in ("cart_mass", "pole_mass")},
+            data={"cart_mass": data["cart_mass"], "pole_mass": data["pole_mass"]},
         )
         return TrajectoryProblem(
             [phase],

@@ -18,8 +18,7 @@ _REACH = 5.0
 class QuarterCar:
     """Body and wheel of a car on a linear spring and damper over a smooth bump, from rest.
 
-    The bump is h exp(-((t - t_b)/w)^2). Unless the scenario says otherwise: body 350 kg, wheel 45 kg, tyre 200 kN/m, a
-    bump of 80 mm with its middle at 0.5 s and a width of 0.08 s. Any text on vehicle dynamics has the equations.
+    The bump is h exp(-((t - t_b)/w)^2). Any text on vehicle dynamics has the equations.
     """
 
     stiffness = Parameter("N/m", "of the suspension's spring", gt=0)

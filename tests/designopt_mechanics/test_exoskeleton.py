@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from designopt_mechanics.exoskeleton.anthropometry import ADDED, build
 from designopt_mechanics.exoskeleton.gait import angle, leg, lifted
-from designopt_mechanics.exoskeleton.model import ExoskeletonGait, start
-from designopt_mechanics.exoskeleton.walker import CONDITIONS, single_support, system
+from designopt_mechanics.exoskeleton.model import ExoskeletonGait, Operator, start
+from designopt_mechanics.exoskeleton.walker import single_support, system
 from designopt_mechanics.report.exoskeleton import exoskeleton_support
 from designopt_mechanics.report.scene import mechanism_scene
 from scipy.integrate import simpson
@@ -19,10 +19,11 @@ from scipy.integrate import simpson
 import designopt
 from designopt.collocation import Options, solve_design
 from designopt.dynamics import Simulator
+from designopt.plugin import filled
 
 STUDIES = Path(__file__).parents[2] / "studies"
 DESIGN = {"stiffness": 8e4, "link_damping": 0.4, "frequency": 15.0, "drive_damping": 1.0}
-WALK = {name: default for name, (_, default) in CONDITIONS.items()}
+WALK = filled(Operator, {})
 
 
 def simulated(limit: float, rtol: float = 1e-8, samples: int = 2001, **changes: float) -> dict[str, Any]:

@@ -126,7 +126,8 @@ def test_the_linearisation_is_of_the_states_and_signals():
 def test_what_is_declared_stands_in_the_plugin_once():
     plugin = find("model", "test_oscillator")
     assert {n: f.quantity.unit for n, f in plugin.inputs.items()} == {"frequency": "rad/s", "decay": "1/s"}
-    assert plugin.conditions["start"].quantity.description == "where it is let go; 0.3 m unless given"
+    assert plugin.conditions["start"].quantity.description == "where it is let go"
+    assert plugin.conditions["start"].default == 0.3
     assert plugin.conditions["start"].quantity.sampled == (0.1, 0.5)
     assert not plugin.conditions["start"].required
     assert {n: s.default for n, s in plugin.settings.items()} == {"weight": 4.0, "duration": 2.0, "rtol": 1e-11}

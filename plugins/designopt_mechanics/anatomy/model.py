@@ -12,7 +12,7 @@ from designopt.arrays import Vector
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
-from designopt.plugin import Array, Diverged, InputFile, InvalidSetting, model
+from designopt.plugin import Array, Diverged, InputFile, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_mechanics import scene
@@ -35,16 +35,18 @@ PatternName = Literal["teres_minor", "obturator_internus", "pectoralis", "biceps
 
 
 class Pull(TypedDict, total=False):
-    """What is chosen; what is left out is as in the model's text."""
+    """What is chosen."""
 
-    activation: Annotated[float, Q("", "of all muscles, between tone and their maximum force", ge=0, le=1)]
-    angle: Annotated[float, Q("rad", "of the first coordinate at the end of the sweep from 0", ge=-1.6, le=1.6)]
+    activation: Annotated[float, Q("", "of all muscles, between tone and their maximum force", ge=0, le=1, default=0.2)]
+    angle: Annotated[
+        float, Q("rad", "of the first coordinate at the end of the sweep from 0", ge=-1.6, le=1.6, default=1.0)
+    ]
 
 
 class Which(TypedDict, total=False):
     """Which anatomy."""
 
-    pattern: Annotated[PatternName, Q("", "bundled anatomy; not used with files")]
+    pattern: Annotated[PatternName, Q("", "bundled anatomy; not used with files", default="biceps")]
 
 
 class PatternOutputs(TypedDict):
@@ -79,10 +81,9 @@ class WirePatterns:
     """Wires with virtual links (Nakamura et al., JP 2002-154853): five branching patterns, or files of one's own.
 
     The pose of the virtual links is the one with the least potential of all wires, so that no resultant is left on
-    them. The first coordinate goes from 0 to `angle`, the others stay at 0. Unless design and scenario say otherwise:
-    biceps, activation 0.2, 1 rad. As a trajectory problem the muscles take the first coordinate to 0.5 rad in half a
-    second, with the poses of the links as algebraic variables, at the least mean square of their tensions by the
-    maximum; moments beside the wires help with a large weight in the cost.
+    them. The first coordinate goes from 0 to `angle`, the others stay at 0. As a trajectory problem the muscles take
+    the first coordinate to 0.5 rad in half a second, with the poses of the links as algebraic variables, at the least
+    mean square of their tensions by the maximum; moments beside the wires help with a large weight in the cost.
     """
 
     geometry: InputFile | None = None
@@ -99,10 +100,12 @@ class WirePatterns:
     ) -> tuple[PatternOutputs, dict[str, Vector]]:
         """Find the balance along the sweep."""
         anatomy, balance = self._equilibrium(scenario)
-        activation = float(design.get("activation", 0.2))
+        chosen = filled(Pull, design)
         muscles = [law for law in anatomy.laws.values() if isinstance(law, Muscle)]
-        pull = np.array([law.min_tension + activation * (law.max_tension - law.min_tension) for law in muscles])
-        angles = np.linspace(0.0, float(design.get("angle", 1.0)), _SAMPLES)
+        pull = np.array(
+            [law.min_tension + chosen["activation"] * (law.max_tension - law.min_tension) for law in muscles]
+        )
+        angles = np.linspace(0.0, chosen["angle"], _SAMPLES)
         found, pose = [], None
         for angle in angles:
             q = np.zeros(len(anatomy.joints))
@@ -183,7 +186,7 @@ class WirePatterns:
     def _equilibrium(self, scenario: Mapping[str, Any]) -> tuple[Anatomy, Equilibrium]:
         if self._own is not None:
             return self._own, Equilibrium(self._own)
-        return _bundled(str(scenario.get("pattern", "biceps")))
+        return _bundled(filled(Which, scenario)["pattern"])
 
 
 def _guesses(anatomy: Anatomy) -> dict[str, tuple[float, float]]:

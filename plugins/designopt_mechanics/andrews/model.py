@@ -13,28 +13,32 @@ from designopt.arrays import Vector
 from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.simulation.simulator import Simulator
 from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory
-from designopt.plugin import Array, Diverged, model
+from designopt.plugin import Array, Diverged, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_mechanics.andrews.mechanism import ANGLES, START, STIFFNESS, TORQUE, drawing
 from designopt_mechanics.andrews.systems import Formulation, system
 
 
 class Treatment(TypedDict, total=False):
-    """How the mechanism is formulated and integrated, and its spring; what is left out is as in the model's text."""
+    """How the mechanism is formulated and integrated, and its spring."""
 
     formulation: Annotated[
-        Literal["joint_functions", "constraints"], Q("", "one coordinate, or seven with stabilised constraints")
+        Formulation, Q("", "one coordinate, or seven with stabilised constraints", default="joint_functions")
     ]
-    tolerance: Annotated[float, Q("", "relative, of the integration; a tenth of it absolute", gt=0, le=1e-2)]
-    stabilisation: Annotated[float, Q("1/s", "rate at which constraints pull the gaps of the loops back", ge=0)]
-    stiffness: Annotated[float, Q("N/m", "of the spring", gt=0)]
+    tolerance: Annotated[
+        float, Q("", "relative, of the integration; a tenth of it absolute", gt=0, le=1e-2, default=1e-8)
+    ]
+    stabilisation: Annotated[
+        float, Q("1/s", "rate at which constraints pull the gaps of the loops back", ge=0, default=0.0)
+    ]
+    stiffness: Annotated[float, Q("N/m", "of the spring", gt=0, default=STIFFNESS)]
 
 
 class Drive(TypedDict, total=False):
-    """The crank's drive; what is left out is as in the model's text."""
+    """The crank's drive."""
 
-    torque: Annotated[float, Q("N m", "on the crank, constant")]
-    duration: Annotated[float, Q("s", "of the motion from rest", gt=0, le=1.0)]
+    torque: Annotated[float, Q("N m", "on the crank, constant", default=TORQUE)]
+    duration: Annotated[float, Q("s", "of the motion from rest", gt=0, le=1.0, default=0.03)]
 
 
 class AndrewsOutputs(TypedDict):
@@ -59,8 +63,6 @@ ARRAYS = {
     ),
 }
 
-_DESIGN = {"tolerance": 1e-8, "stabilisation": 0.0, "stiffness": STIFFNESS}
-_DURATION = 0.03
 #: Tolerance of the reference: 15 times its error at 30 ms is below 1e-10 against 30-digit arithmetic.
 _REFERENCE = 1e-12
 _SAMPLES = 301
@@ -72,9 +74,8 @@ class AndrewsSqueezer:
 
     Schiehlen (ed.), Multibody Systems Handbook (1990). With joint functions (Ehsani, Rostami and Parnianpour 2016) beta
     is the only coordinate and no loop can open; with constraints all seven angles are coordinates, multipliers close
-    the loops on the level of accelerations, and Baumgarte's terms pull the gaps back. Unless design and scenario say
-    otherwise: joint functions, tolerance 1e-8, no stabilisation, spring 4530 N/m, torque 0.033 N m for 30 ms. The
-    errors are differences to an integration with joint functions at a tolerance of 1e-12.
+    the loops on the level of accelerations, and Baumgarte's terms pull the gaps back. The errors are
+    differences to an integration with joint functions at a tolerance of 1e-12.
 
     As a trajectory problem the crank turns by `turn` from rest to rest with the least integral of its squared torque.
     """
@@ -85,20 +86,19 @@ class AndrewsSqueezer:
 
     def prepare(self) -> None:
         """Derive and compile the equations."""
-        _reference(TORQUE, STIFFNESS, _DURATION)
+        _reference(TORQUE, STIFFNESS, filled(Drive, {})["duration"])
 
     def evaluate(
         self, design: Treatment, scenario: Drive, arrays: Set[str] = frozenset()
     ) -> tuple[AndrewsOutputs, dict[str, Vector]]:
         """Integrate the motion."""
-        given: dict[str, Any] = {**_DESIGN, **design}
-        formulation: Formulation = given.get("formulation", "joint_functions")
-        torque, duration = scenario.get("torque", TORQUE), scenario.get("duration", _DURATION)
-        stiffness, tolerance = float(given["stiffness"]), float(given["tolerance"])
-        simulator = _simulator(formulation, self.method, tolerance)
+        given, drive = filled(Treatment, design), filled(Drive, scenario)
+        torque, duration = drive["torque"], drive["duration"]
+        formulation, stiffness = given["formulation"], given["stiffness"]
+        simulator = _simulator(formulation, self.method, given["tolerance"])
         data = {"torque": torque}
         if formulation == "constraints":
-            data["stabilisation"] = float(given["stabilisation"])
+            data["stabilisation"] = given["stabilisation"]
         times = np.linspace(0.0, duration, _SAMPLES)
         run = simulator.run(_at_rest(formulation), times, p={"stiffness": stiffness}, q=data)
         if run.status is not SimulationStatus.DONE:
@@ -126,7 +126,7 @@ class AndrewsSqueezer:
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """A turn of the crank from rest to rest in the scenario's duration."""
-        duration = float(scenario.get("duration", _DURATION))
+        duration = filled(Drive, scenario)["duration"]
         start = START["beta"]
         phase = Phase(
             self._driven,

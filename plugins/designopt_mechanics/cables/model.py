@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from designopt.collocation import Integral, Phase, TrajectoryProblem
 from designopt.dynamics.rows import Rows
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
-from designopt.plugin import Array, model
+from designopt.plugin import Array, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_mechanics.cables.robot import DEPTH, HALF, HEIGHT, MASS, WIDTH, margins, robot, stiffness
 from designopt_mechanics.equations import equations_of
@@ -25,19 +25,19 @@ CABLE = 1e5
 
 
 class Anchors(TypedDict, total=False):
-    """Where the cables are anchored; what is left out is 0: the corners of the frame."""
+    """Where the cables are anchored; with 0 in the corners of the frame."""
 
-    upper_inset: Annotated[float, Q("m", "of the upper anchors from the frame's corners", ge=0, le=0.8)]
-    lower_inset: Annotated[float, Q("m", "of the lower anchors from the frame's corners", ge=0, le=0.8)]
-    lower_height: Annotated[float, Q("m", "of the lower anchors above the floor", ge=0, le=1.2)]
+    upper_inset: Annotated[float, Q("m", "of the upper anchors from the frame's corners", ge=0, le=0.8, default=0.0)]
+    lower_inset: Annotated[float, Q("m", "of the lower anchors from the frame's corners", ge=0, le=0.8, default=0.0)]
+    lower_height: Annotated[float, Q("m", "of the lower anchors above the floor", ge=0, le=1.2, default=0.0)]
 
 
 class Task(TypedDict, total=False):
-    """What the platform has to bear; what is left out is as in the model's text."""
+    """What the platform has to bear."""
 
-    force: Annotated[float, Q("N", "outer force along each axis, to both sides", ge=0)]
-    moment: Annotated[float, Q("N m", "outer moment about each axis, to both sides", ge=0)]
-    payload: Annotated[float, Q("kg", "on the platform", ge=0)]
+    force: Annotated[float, Q("N", "outer force along each axis, to both sides", ge=0, default=20.0)]
+    moment: Annotated[float, Q("N m", "outer moment about each axis, to both sides", ge=0, default=1.0)]
+    payload: Annotated[float, Q("kg", "on the platform", ge=0, default=0.0)]
 
 
 class RobotOutputs(TypedDict):
@@ -69,9 +69,8 @@ class CableRobot:
 
     A pose counts when the tensions can be found within their bounds for every wrench of a box (wrench-feasible
     workspace). The frame is 2 m wide (and deep) and 1.6 m high, the platform 0.2 by 0.12 m with 5 kg, cables have 1e5
-    N/m. Unless the scenario says otherwise: 20 N and 1 N m to both sides along every axis, no payload. As a trajectory
-    problem the platform moves from the middle to the side and up in a second, from rest to rest, with the least
-    integral of squared tensions.
+    N/m. As a trajectory problem the platform moves from the middle to the side and up in a second, from rest to rest,
+    with the least integral of squared tensions.
     """
 
     kind: Annotated[Literal["planar", "spatial"], Q("", "four cables in a plane, or eight in space")] = "planar"
@@ -83,16 +82,15 @@ class CableRobot:
         self, design: Anchors, scenario: Task, arrays: Set[str] = frozenset()
     ) -> tuple[RobotOutputs, dict[str, Vector]]:
         """Go through the poses."""
-        anchors = [design.get("upper_inset", 0.0), design.get("lower_inset", 0.0), design.get("lower_height", 0.0)]
+        anchors, task = [*cast(Mapping[str, float], filled(Anchors, design)).values()], filled(Task, scenario)
         poses = self._poses()
         moves = poses.shape[1]
         turns = 1 if moves == 2 else 3
         z = np.column_stack([poses, np.zeros((len(poses), turns))])
         arms = self._arms(z, anchors)[0]
-        force, moment = scenario.get("force", 20.0), scenario.get("moment", 1.0)
-        box = np.array([force] * moves + [moment] * turns)
+        box = np.array([task["force"]] * moves + [task["moment"]] * turns)
         weight = np.zeros(moves + turns)
-        weight[moves - 1] = -9.81 * (MASS + scenario.get("payload", 0.0))
+        weight[moves - 1] = -9.81 * (MASS + task["payload"])
         margin = margins(arms, self.min_tension, self.max_tension, weight, box)
         feasible = margin >= 0.0
         middle = np.zeros((1, moves + turns))
@@ -132,12 +130,12 @@ class CableRobot:
             final=end,
             bounds=dict.fromkeys(tensions, (self.min_tension, self.max_tension)),
             integrals={"effort": Integral(lambda v: sum(v[t] ** 2 for t in tensions), unit="N^2 s")},
-            data={"payload": float(scenario.get("payload", 0.0))},
+            data={"payload": filled(Task, scenario)["payload"]},
         )
         return TrajectoryProblem(
             [phase],
             cost=lambda e: e.integral["effort"],
-            parameters=dict.fromkeys(Anchors.__annotations__, 0.0),
+            parameters=cast(Mapping[str, float], filled(Anchors, {})),
             figures={"effort": lambda e: e.integral["effort"]},
         )
 

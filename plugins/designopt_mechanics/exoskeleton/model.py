@@ -15,7 +15,7 @@ from designopt.dynamics.signals import SignalTable
 from designopt.dynamics.simulation.simulator import Simulator
 from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory
 from designopt.lazy import casadi as ca
-from designopt.plugin import Array, Diverged, InvalidDesign, model
+from designopt.plugin import Array, Diverged, InvalidDesign, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_mechanics.exoskeleton.anthropometry import Size, build
 from designopt_mechanics.exoskeleton.walker import CONDITIONS, reference, single_support, system
@@ -36,13 +36,13 @@ class Links(TypedDict):
 
 
 class Operator(TypedDict, total=False):
-    """Who walks, and how; what is left out is as in the model's text."""
+    """Who walks, and how."""
 
-    mass: Annotated[float, Q("kg", "of the operator", gt=0)]
-    height: Annotated[float, Q("m", "of the operator", gt=0)]
-    speed: Annotated[float, Q("", "of the recorded one, by time", gt=0)]
-    cycle_time: Annotated[float, Q("s", "of the recorded gait", gt=0)]
-    sway: Annotated[float, Q("rad", "lateral lean of the trunk at the frequency of the cycle")]
+    mass: Annotated[float, Q("kg", "of the operator", gt=0, default=80.0)]
+    height: Annotated[float, Q("m", "of the operator", gt=0, default=1.80)]
+    speed: Annotated[float, Q("", "of the recorded one, by time", gt=0, default=1.0)]
+    cycle_time: Annotated[float, Q("s", "of the recorded gait", gt=0, default=1.2)]
+    sway: Annotated[float, Q("rad", "lateral lean of the trunk at the frequency of the cycle", default=0.0)]
 
 
 class GaitOutputs(TypedDict):
@@ -77,8 +77,7 @@ class ExoskeletonGait:
     recorded gait are substitutes of the same model class. Gravity points along -y: upright rods have an azimuth of 90
     degrees in the sagittal plane and no elevation. The anchor is the ankle of the stance leg (5 rods) or its toe joint
     (11, the sole on springs). Drives at the joints of the legs follow the recorded angles by computed torque that knows
-    the lengths at rest only. Unless the scenario says otherwise: 80 kg, 1.80 m, recorded speed, cycle of 1.2 s, no
-    sway.
+    the lengths at rest only.
 
     The same question as a program: gains and stiffness as parameters, deviations of the followed azimuths as controls,
     whose squares are penalised, moments and compressions bounded, and an end that deviates from the recorded motion as
@@ -254,7 +253,7 @@ def _built(size: Size, design: Mapping[str, float], conditions: Mapping[str, flo
 
 
 def _conditions(scenario: Mapping[str, Any]) -> dict[str, float]:
-    return {name: float(scenario.get(name, default)) for name, (_, default) in CONDITIONS.items()}
+    return cast(dict[str, float], filled(Operator, scenario))
 
 
 def _row(conditions: Mapping[str, float]) -> Sequence[float]:

@@ -17,16 +17,9 @@ from designopt_mechanics.rods.basis import objects
 from designopt_mechanics.rods.dynamics import inverse_dynamics
 from designopt_mechanics.rods.outputs import elastic_forces, energies, places
 
-#: What a design chooses, and its unit.
+#: What a design chooses, and the operator and the walk, with their units.
 DESIGN: Mapping[str, str] = {"stiffness": "N/m", "link_damping": "", "frequency": "rad/s", "drive_damping": ""}
-#: The operator and the walk: unit and default.
-CONDITIONS: Mapping[str, tuple[str, float]] = {
-    "mass": ("kg", 80.0),
-    "height": ("m", 1.80),
-    "speed": ("", 1.0),
-    "cycle_time": ("s", 1.2),
-    "sway": ("rad", 0.0),
-}
+CONDITIONS: Mapping[str, str] = {"mass": "kg", "height": "m", "speed": "", "cycle_time": "s", "sway": "rad"}
 #: Springs and dampers of joints without drives (N m/rad, N m s/rad): sole on the ground, shoulders and elbows.
 SOLE, ARM = (4000.0, 80.0), (10.0, 1.0)
 _ELBOW = 0.3  # rad, flexion at rest
@@ -130,7 +123,7 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
         unknowns=[(Variable(f"{names[k]}_acceleration", f"{units[k]}/s^2"), s[k], residual[k]) for k in range(3 * n)],
         controls=[(Variable(f"deviation_{tree.rods[i].name}", "rad"), deviation[i]) for i in range(n) if feed_forward],
         parameters=[(Variable(name, unit, 0.0), design[name]) for name, unit in DESIGN.items()],
-        data=[(Variable(name, unit), data[name]) for name, (unit, _) in CONDITIONS.items()],
+        data=[(Variable(name, unit), data[name]) for name, unit in CONDITIONS.items()],
         outputs=[
             *((Variable(name, "N m"), moment) for name, moment in joints),
             (Variable("drive_power", "W"), power),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Set
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from designopt.dynamics.simulation.simulator import Simulator
 from designopt.dynamics.simulation.trajectory import SimulationStatus
 from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
-from designopt.plugin import Array, Diverged, model
+from designopt.plugin import Array, Diverged, filled, model
 from designopt.plugin import Quantity as Q
 from designopt_mechanics import scene
 from designopt_mechanics.dynamics.recursion import inverse_dynamics
@@ -32,18 +32,18 @@ _SAG = 0.2
 
 
 class Arm(TypedDict, total=False):
-    """The motion, and the rhythm with which torques are computed; what is left out is as in the model's text."""
+    """The motion, and the rhythm with which torques are computed."""
 
-    rhythm: Annotated[Literal["original", "simplified", "distributed"], Q("", "of the model that computes torques")]
-    elevation_angle: Annotated[float, Q("rad", "constant during the motion", gt=-3.0, lt=3.0)]
-    travel: Annotated[float, Q("rad", "of the plane of elevation", gt=0, lt=3.0)]
+    rhythm: Annotated[Rhythm, Q("", "of the model that computes torques", default="simplified")]
+    elevation_angle: Annotated[float, Q("rad", "constant during the motion", gt=-3.0, lt=3.0, default=math.pi / 2)]
+    travel: Annotated[float, Q("rad", "of the plane of elevation", gt=0, lt=3.0, default=math.pi / 2)]
 
 
 class Timing(TypedDict, total=False):
-    """How fast, and how well it begins; what is left out is as in the model's text."""
+    """How fast, and how well it begins."""
 
-    duration: Annotated[float, Q("s", "of the motion", gt=0)]
-    initial_error: Annotated[float, Q("rad", "of the plane of elevation at the beginning")]
+    duration: Annotated[float, Q("s", "of the motion", gt=0, default=1.0)]
+    initial_error: Annotated[float, Q("rad", "of the plane of elevation at the beginning", default=0.0)]
 
 
 class RhythmOutputs(TypedDict):
@@ -77,9 +77,8 @@ class ShoulderRhythm:
     Computed torque (Ehsani, Rostami and Parnianpour 2016, section on control) with gains of 100 1/s^2 and 20 1/s: the
     arm has the original rhythm of de Groot and Brand (2001), the torques are computed with the original, the simplified
     (by elevation alone) or the distributed one. The plane of elevation goes from 0 over `travel` on a quintic path,
-    elevation and axial rotation (-30 degrees) are fixed. Unless design and scenario say otherwise: simplified rhythm,
-    90 degrees of elevation, 90 of travel in 1 s, no initial error. The paper's path and segments are not public:
-    its table is not reproduced.
+    elevation and axial rotation (-30 degrees) are fixed. The paper's path and segments are not public: its table is not
+    reproduced.
 
     As a trajectory problem the arm makes the same travel, from rest to rest, with the least integral of squared
     torques, its elevation within 0.2 rad of the ends.
@@ -96,20 +95,18 @@ class ShoulderRhythm:
         self, design: Arm, scenario: Timing, arrays: Set[str] = frozenset()
     ) -> tuple[RhythmOutputs, dict[str, Vector]]:
         """Compare torques along the motion, and control it."""
-        rhythm: Rhythm = design.get("rhythm", "simplified")
-        half_turn = math.pi / 2.0
-        elevation, travel = design.get("elevation_angle", half_turn), design.get("travel", half_turn)
-        duration, initial = scenario.get("duration", 1.0), scenario.get("initial_error", 0.0)
+        arm, timing = filled(Arm, design), filled(Timing, scenario)
+        elevation, travel, duration = arm["elevation_angle"], arm["travel"], timing["duration"]
         time = np.linspace(0.0, duration, _SAMPLES)
         z, dz, ddz = _wanted(time, elevation, travel, duration)
-        torques, reference = (_rows(r).inverse_dynamics(z, dz, ddz) for r in (rhythm, "original"))
+        torques, reference = (_rows(r).inverse_dynamics(z, dz, ddz) for r in (arm["rhythm"], "original"))
         away = torques - reference
         spans = np.ptp(reference, axis=0)
         rms = np.sqrt((away**2).mean(axis=0))
         data = {"elevation": elevation, "travel": travel, "duration": duration}
         begin = [*z[0], *dz[0]]
-        begin[0] += initial
-        run = _simulator(rhythm, self.rtol).run(begin, time, q=data)
+        begin[0] += timing["initial_error"]
+        run = _simulator(arm["rhythm"], self.rtol).run(begin, time, q=data)
         if run.status is not SimulationStatus.DONE:
             raise Diverged(run.message, reason=run.status.name.lower())
         errors = run.x[:, :3] - z
@@ -132,10 +129,10 @@ class ShoulderRhythm:
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The same travel from rest to rest at the least integral of squared torques."""
-        still = {f"{name}_speed": 0.0 for name in COORDINATES}
+        still, arm = {f"{name}_speed": 0.0 for name in COORDINATES}, cast(Mapping[str, float], filled(Arm, {}))
         phase = Phase(
             _driven(),
-            tf=float(scenario.get("duration", 1.0)),
+            tf=filled(Timing, scenario)["duration"],
             name="swing",
             initial={"plane": 0.0, "rotation": _ROTATION, **still},
             final={"rotation": _ROTATION, **still},
@@ -151,7 +148,7 @@ class ShoulderRhythm:
                 "begins": Constraint(lambda e: e.initial["elevation"] - e["elevation_angle"], 0.0, 0.0, "rad"),
                 "ends": Constraint(lambda e: e.final["elevation"] - e["elevation_angle"], 0.0, 0.0, "rad"),
             },
-            parameters={"travel": math.pi / 2.0, "elevation_angle": math.pi / 2.0},
+            parameters={name: arm[name] for name in ("travel", "elevation_angle")},
             figures={"effort": lambda e: e.integral["effort"]},
         )
 

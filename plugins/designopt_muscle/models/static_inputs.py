@@ -11,14 +11,14 @@ from designopt_muscle.sharing.statement.criteria import Criterion, MinMax, Power
 
 
 class SharingDesign(TypedDict, total=False):
-    """What is varied; what is left out is as in the model's text."""
+    """What is varied."""
 
-    strength: Annotated[float, Q("", "factor on the forces of all muscles", gt=0)]
-    criterion: Annotated[CriterionName, Q("", "what is minimised")]
-    exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50)]
-    stiffness: Annotated[float, Q("N m/rad", "of a spring at the assisted coordinate", ge=0)]
-    rest: Annotated[float, Q("rad", "coordinate at which the spring is relaxed")]
-    assistance: Annotated[float, Q("", "share of the needed moment that a drive gives there", ge=0, le=1)]
+    strength: Annotated[float, Q("", "factor on the forces of all muscles", gt=0, default=1.0)]
+    criterion: Annotated[CriterionName, Q("", "what is minimised", default="power")]
+    exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50, default=2.0)]
+    stiffness: Annotated[float, Q("N m/rad", "of a spring at the assisted coordinate", ge=0, default=0.0)]
+    rest: Annotated[float, Q("rad", "coordinate at which the spring is relaxed", default=0.0)]
+    assistance: Annotated[float, Q("", "share of the needed moment that a drive gives there", ge=0, le=1, default=0.0)]
 
 
 class SharingScenario(TypedDict, total=False):
@@ -34,10 +34,6 @@ class StaticScenario(SharingScenario, total=False):
     emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV or C3D), for the setting 'emg'")]
     external_loads: Annotated[InputFile, Q("", "which recorded force acts on which body (XML of OpenSim)")]
     external_forces: Annotated[InputFile, Q("", "the table of forces, points and torques that 'external_loads' names")]
-
-
-#: The design where a study says nothing else.
-USUAL = {"strength": 1.0, "criterion": "power", "exponent": 2.0, "stiffness": 0.0, "rest": 0.0, "assistance": 0.0}
 
 
 CriterionName = Literal["power", "minmax", "strict_minmax", "quadratic_linear", "soft_saturation"]

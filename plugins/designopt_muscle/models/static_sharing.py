@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
-from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.drawing import drawing
@@ -21,7 +21,7 @@ from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
 from designopt_muscle.models.given import Files, SharingData, files_of, refuse
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
-from designopt_muscle.models.static_inputs import USUAL, SharingDesign, StaticScenario, criterion_of
+from designopt_muscle.models.static_inputs import SharingDesign, StaticScenario, criterion_of
 from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
@@ -43,8 +43,8 @@ class StaticSharing:
     rows. Frames that no activations balance are proved to be so; they have the activations that leave the least
     shortfall. A device (a spring, or a drive that gives a share of the needed moment) may help at one coordinate.
 
-    Unless design, scenario and settings say otherwise: the right leg of an adult walking, with nine muscles in a plane;
-    squared activations at full strength without reserves; no device. Passive fibre forces are left out and tendons are
+    Unless scenario and settings say otherwise: the right leg of an adult walking, with nine muscles in a plane, without
+    reserves. Passive fibre forces are left out and tendons are
     rigid, as in OpenSim's StaticOptimization. Net moments come from a table, or from masses, motion and external loads.
     Measured activity, synergies, joint reactions and a rate limit are further terms of the problem.
     """
@@ -134,7 +134,7 @@ class StaticSharing:
         """Share the moments of the trial."""
         given = self._read(scenario)
         trial = given.trial
-        sharing, device = self._shared(given, {**USUAL, **design})
+        sharing, device = self._shared(given, cast(Mapping[str, Any], filled(SharingDesign, design)))
         reactions = given.reaction_forces(sharing.forces)
         outputs = figures(sharing, device, device_rate(trial, self.assisted), reactions)
         made: dict[str, NDArray[Any]] = {
@@ -168,7 +168,7 @@ class StaticSharing:
     def gradient(self, design: SharingDesign, scenario: StaticScenario) -> dict[str, dict[str, float]]:
         """Exact derivatives of the figures of activations, where every frame is balanced and the criterion is a sum."""
         given = self._read(scenario)
-        trial, values = given.trial, {**USUAL, **design}
+        trial, values = given.trial, cast(Mapping[str, Any], filled(SharingDesign, design))
         sharing, _ = self._shared(given, values)
         if not sharing.feasible.all() or not sharing.separable:
             return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from dataclasses import field
 from functools import cached_property
 from typing import Annotated, Any, TypedDict
@@ -17,7 +17,7 @@ from designopt_recordings.signals.filters import lowpass
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
-from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_muscle.models.static_inputs import CriterionName, criterion_of
@@ -30,11 +30,11 @@ _ORDER = 3
 
 
 class WireDesign(TypedDict, total=False):
-    """What is varied; what is left out is as in the model's text."""
+    """What is varied."""
 
-    strength: Annotated[float, Q("", "factor on the maximum tensions of all muscles", gt=0)]
-    criterion: Annotated[CriterionName, Q("", "what is minimised")]
-    exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50)]
+    strength: Annotated[float, Q("", "factor on the maximum tensions of all muscles", gt=0, default=1.0)]
+    criterion: Annotated[CriterionName, Q("", "what is minimised", default="power")]
+    exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50, default=2.0)]
 
 
 class WireScenario(TypedDict, total=False):
@@ -77,8 +77,6 @@ ARRAYS = {
     "paths": Array(("time", "wire", "vertex", "axis"), "m", "drawing of the wires"),
 }
 
-_DESIGN = {"strength": 1.0, "criterion": "power", "exponent": 2.0}
-
 
 @model("wire_sharing", version=1, arrays=ARRAYS)
 class WireSharingModel:
@@ -88,8 +86,7 @@ class WireSharingModel:
     tensions: it is an unknown of every frame. Criteria and statuses are those of ``muscle_sharing``. The model is a
     VRML file with its companion, or the bundled arm of five joints, eighteen muscles and a forked biceps.
 
-    Unless design, scenario and settings say otherwise: squared activations at full strength without reserves, one
-    second of a motion of the arm by formulas.
+    Without a motion of one's own: one second of a motion of the arm by formulas.
     """
 
     geometry: Annotated[InputFile | None, Q("", "wires and virtual links (VRML); the bundled arm if none")] = None
@@ -115,11 +112,11 @@ class WireSharingModel:
     ) -> tuple[WireOutputs, dict[str, NDArray[Any]]]:
         """Share the moments of the motion."""
         time, q, dq, ddq = self._motion(scenario.get("motion") or bundled("wire_arm.csv"))
-        values: Mapping[str, Any] = {**_DESIGN, **design}
+        values = filled(WireDesign, design)
         terms = Terms(criterion_of(values, self.linear, self.tie_break))
         try:
             found = share_wires(
-                self._anatomy, time, q, dq, ddq, terms, reserve=self.reserve, strength=float(values["strength"])
+                self._anatomy, time, q, dq, ddq, terms, reserve=self.reserve, strength=values["strength"]
             )
         except ValueError as error:
             raise InvalidDesign(str(error)) from None

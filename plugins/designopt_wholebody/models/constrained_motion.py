@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from functools import cached_property
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 
 from designopt.arrays import Array
 from designopt.plugin import Array as ArrayOf
-from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_wholebody.forward.forces import Forces, SpringActuator, model_springs
-from designopt_wholebody.forward.formulations import Accelerations
+from designopt_wholebody.forward.formulations import Accelerations, Formulation
+from designopt_wholebody.forward.integrators import Integrator
 from designopt_wholebody.forward.simulation import measures, simulate
 from designopt_wholebody.forward.turning import turning_springs
 from designopt_wholebody.model.library import content_of
@@ -26,9 +27,9 @@ from designopt_wholebody.subject import Subject, SubjectError, make_subject
 class Method(TypedDict):
     """How the motion is computed."""
 
-    formulation: Annotated[Literal["LC", "LE", "LP", "LA", "LAP"], Q("", "of the constrained equations of motion")]
+    formulation: Annotated[Formulation, Q("", "of the constrained equations of motion")]
     integrator: NotRequired[
-        Annotated[Literal["trapezoidal", "adams", "bdf"], Q("", "of LC, LE, LP and LA; bdf of LC and LE only")]
+        Annotated[Integrator, Q("", "of LC, LE, LP and LA; bdf of LC and LE only", default="trapezoidal")]
     ]
     step: Annotated[float, Q("s", "of the integrator", gt=0)]
 
@@ -36,7 +37,7 @@ class Method(TypedDict):
 class Conditions(TypedDict, total=False):
     """What a scenario may change."""
 
-    gravity: Annotated[float, Q("m/s^2", "downwards", ge=0)]
+    gravity: Annotated[float, Q("m/s^2", "downwards", ge=0, default=9.81)]
 
 
 class MotionOutputs(TypedDict):
@@ -112,7 +113,7 @@ class ConstrainedMotion:
             raise InvalidSetting("model_file", str(error)) from None
 
     def _forces(self, scenario: Mapping[str, Any]) -> Forces:
-        gravity = np.array([0.0, -float(scenario.get("gravity", 9.81)), 0.0])
+        gravity = np.array([0.0, -filled(Conditions, scenario)["gravity"], 0.0])
         own = (SpringActuator(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in self.springs)
         springs = (*model_springs(self._subject), *own)
         return Forces(self._subject, springs, gravity, turning=turning_springs(self._subject))
@@ -121,11 +122,11 @@ class ConstrainedMotion:
         self, design: Method, scenario: Conditions, arrays: Set[str] = frozenset()
     ) -> tuple[MotionOutputs, dict[str, Array]]:
         """Simulate and compare with the reference."""
-        steps = max(1, round(self.duration / design["step"]))
+        method = filled(Method, design)
+        steps = max(1, round(self.duration / method["step"]))
         if steps > 1_000_000:
-            raise InvalidDesign(f"{self.duration:g} s in steps of {design['step']:g} s are {steps} steps: too many")
-        integrator = design.get("integrator", "trapezoidal")
-        if integrator == "bdf" and design["formulation"] in ("LP", "LA"):
+            raise InvalidDesign(f"{self.duration:g} s in steps of {method['step']:g} s are {steps} steps: too many")
+        if method["integrator"] == "bdf" and method["formulation"] in ("LP", "LA"):
             raise InvalidDesign("bdf goes with LC and LE: round-off times the penalty stops its step control")
         forces, q0 = self._forces(scenario), self._subject.q0
         trajectory = simulate(
@@ -134,8 +135,8 @@ class ConstrainedMotion:
             np.zeros_like(q0),
             self.duration,
             self.duration / steps,
-            formulation=design["formulation"],
-            integrator=integrator,
+            formulation=method["formulation"],
+            integrator=method["integrator"],
             penalty=self.penalty,
             tolerance=self.tolerance,
         )

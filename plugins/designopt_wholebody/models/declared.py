@@ -15,10 +15,10 @@ KINDS = ("rigid", "spherical", "universal", "revolute", "ellipsoid")
 
 
 class Preparing(TypedDict, total=False):
-    """How the trial is prepared; what is left out is as in the model's text."""
+    """How the trial is prepared."""
 
-    preparation: Annotated[Preparation, Q("", "of coordinates, step by step")]
-    cutoff: Annotated[float, Q("Hz", "of the filters", gt=0)]
+    preparation: Annotated[Preparation, Q("", "of coordinates, step by step", default="filtered_consistent")]
+    cutoff: Annotated[float, Q("Hz", "of the filters", gt=0, default=6.0)]
     max_gap: Annotated[
         float,
         Q(
@@ -26,29 +26,36 @@ class Preparing(TypedDict, total=False):
             "gaps up to which markers are interpolated where their segment has fewer than three",
             ge=0,
             former="longest_gap",
+            default=0.0,
         ),
     ]
-    weighting: Annotated[Literal["lengths", "equal"], Q("", "of coordinates: by the segments' sizes, or all alike")]
-    contact_weight: Annotated[float, Q("", "of segments that may touch plates in the search for consistency", gt=0)]
-    hold_contacts: Annotated[Literal["no", "yes"], Q("", "whether centres of pressure keep their places")]
-    body: Annotated[str, Q("", "bundled model of the body")]
-    grip: Annotated[Literal["closed", "open"], Q("", "of the bundled push-up")]
-    ellipsoid: Annotated[float, Q("", "factor on the radii of the surfaces under the scapulae", gt=0)]
-    hidden: Annotated[str, Q("", "marker that is hidden in the middle half of the trial; none: no marker is")]
-    trunk_mass: Annotated[float, Q("", "factor on head, thorax, girdle and pelvis", gt=0)]
-    arm_mass: Annotated[float, Q("", "factor on arms and hands", gt=0)]
-    leg_mass: Annotated[float, Q("", "factor on legs and feet", gt=0)]
+    weighting: Annotated[
+        Literal["lengths", "equal"], Q("", "of coordinates: by the segments' sizes, or all alike", default="lengths")
+    ]
+    contact_weight: Annotated[
+        float, Q("", "of segments that may touch plates in the search for consistency", gt=0, default=1.0)
+    ]
+    hold_contacts: Annotated[Literal["no", "yes"], Q("", "whether centres of pressure keep their places", default="no")]
+    body: Annotated[str, Q("", "bundled model of the body", default="wholebody21")]
+    grip: Annotated[Literal["closed", "open"], Q("", "of the bundled push-up", default="closed")]
+    ellipsoid: Annotated[float, Q("", "factor on the radii of the surfaces under the scapulae", gt=0, default=1.0)]
+    hidden: Annotated[
+        str, Q("", "marker that is hidden in the middle half of the trial; none: no marker is", default="none")
+    ]
+    trunk_mass: Annotated[float, Q("", "factor on head, thorax, girdle and pelvis", gt=0, default=1.0)]
+    arm_mass: Annotated[float, Q("", "factor on arms and hands", gt=0, default=1.0)]
+    leg_mass: Annotated[float, Q("", "factor on legs and feet", gt=0, default=1.0)]
 
 
 class TrialOf(TypedDict, total=False):
     """A trial: files of a laboratory, or a bundled synthetic one without them."""
 
-    exercise: Annotated[Literal["pushup", "walk"], Q("", "the bundled trial")]
+    exercise: Annotated[Literal["pushup", "walk"], Q("", "the bundled trial", default="pushup")]
     recording: Annotated[InputFile, Q("", "C3D or TRC file of the trial")]
     static: Annotated[InputFile, Q("", "C3D or TRC file of the static posture")]
     reactions: Annotated[InputFile, Q("", "MOT, STO or CSV file of ground reactions, for a recording without plates")]
     mass: Annotated[float, Q("kg", "of the subject", gt=0)]
-    seed: Annotated[int, Q("", "of the markers' errors in the bundled trials", ge=0)]
+    seed: Annotated[int, Q("", "of the markers' errors in the bundled trials", ge=0, default=1)]
 
 
 _MEANINGS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from designopt_recordings.errors import RecordingError
@@ -14,7 +14,7 @@ from designopt_recordings.loads.tables import plates_from_table
 from designopt_recordings.recording import Recording
 from numpy.typing import NDArray
 
-from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, model
+from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting, filled, model
 from designopt.plugin import Quantity as Q
 from designopt.study.language.errors import StudyError
 from designopt_wholebody.dynamics.loads import JointLoads
@@ -35,9 +35,8 @@ from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, bundled_m
 class WholebodyTrial:
     """Inverse dynamics of the whole body in natural coordinates, from markers and force plates.
 
-    Landmarks, gaps, filters, kinematic consistency, joint forces and torques, residual loads (Nunes 2017). Unless the
-    design says otherwise: preparation filtered_consistent, cut-off 6 Hz, weighting lengths, contact weight 1, body
-    wholebody21. A scenario with files is a trial of a laboratory; without them it is a bundled synthetic push-up (with
+    Landmarks, gaps, filters, kinematic consistency, joint forces and torques, residual loads (Nunes 2017). A scenario
+    with files is a trial of a laboratory; without them it is a bundled synthetic push-up (with
     closed or open grip) or walk, whose truth is known. Torque actuators give the least joint forces: muscles add to
     them. Cycles are cut where `cycle_angle` is least: by default hip or elbow flexion, whichever moves more.
     """
@@ -86,22 +85,22 @@ class WholebodyTrial:
         self, design: Preparing, scenario: TrialOf, arrays: Set[str] = frozenset()
     ) -> tuple[TrialOutputs, dict[str, NDArray[Any]]]:
         """Analyse the trial."""
-        body = varied(chosen(design.get("body", "wholebody21")), design)
+        given = filled(Preparing, design)
+        body = varied(chosen(given["body"]), cast(Mapping[str, float], given))
         try:
-            subject, recording, truth = self._trial(body, design, scenario)
+            subject, recording, truth = self._trial(body, given["grip"], filled(TrialOf, scenario))
             settings = Settings(
-                preparation=design.get("preparation", "filtered_consistent"),
-                cutoff=float(design.get("cutoff", 6.0)),
-                weighting=design.get("weighting", "lengths"),
-                contact_weight=float(design.get("contact_weight", 1.0)),
-                hold_contacts=design.get("hold_contacts", "no") == "yes",
+                preparation=given["preparation"],
+                cutoff=given["cutoff"],
+                weighting=given["weighting"],
+                contact_weight=given["contact_weight"],
+                hold_contacts=given["hold_contacts"] == "yes",
                 tolerance=self.tolerance,
-                max_gap=float(design.get("max_gap", 0.0)),
+                max_gap=given["max_gap"],
                 inverse=self.inverse,
             )
             markers = self._markers if "recording" in scenario else OWN_NAMES
-            hidden = design.get("hidden", "none")
-            seen = recording if hidden == "none" else without(recording, hidden)
+            seen = recording if given["hidden"] == "none" else without(recording, given["hidden"])
             found = analyse(subject, seen, settings, markers)
             rebuilt = rebuilt_error(found, recording, seen)
             summed = Summed(
@@ -121,7 +120,7 @@ class WholebodyTrial:
         return summed.outputs(rebuilt), summed.arrays(arrays)
 
     def _trial(
-        self, body: BodyModel, design: Preparing, scenario: TrialOf
+        self, body: BodyModel, grip: Literal["closed", "open"], scenario: TrialOf
     ) -> tuple[Subject, Recording, JointLoads | None]:
         if "recording" in scenario:
             static = scenario.get("static")
@@ -135,11 +134,10 @@ class WholebodyTrial:
             if mass is None:
                 raise ValueError("the recording does not tell the mass of the subject; give mass")
             return static_subject(body, _read(static), self._markers, float(mass)), recording, None
-        seed = int(scenario.get("seed", 1))
-        if scenario.get("exercise", "pushup") == "walk":
+        seed = scenario["seed"]
+        if scenario["exercise"] == "walk":
             made = walk(cycles=self.cycles, rate=self.rate, skin=self.skin, noise=self.noise, seed=seed)
         else:
-            grip = design.get("grip", "closed")
             made = pushup(grip, cycles=self.cycles, rate=self.rate, skin=self.skin, noise=self.noise, seed=seed)
         mass = float(scenario.get("mass", made.subject.mass))
         return make_subject(body, made.subject.landmarks, mass), made.recording, made.loads
@@ -170,14 +168,14 @@ def chosen(name: str) -> BodyModel:
     return load_model(name)
 
 
-def varied(body: BodyModel, design: Mapping[str, Any]) -> BodyModel:
+def varied(body: BodyModel, factors: Mapping[str, float]) -> BodyModel:
     """The model with the masses of groups of segments and the radii of surfaces scaled by factors of a design.
 
     Tensors that are given scale with the mass.
     """
     segments = dict(body.segments)
     for group, beginnings in _GROUPS.items():
-        factor = float(design.get(group, 1.0))
+        factor = factors[group]
         for name, segment in segments.items():
             if factor != 1.0 and name.startswith(beginnings):
                 i = segment.inertia
@@ -190,7 +188,7 @@ def varied(body: BodyModel, design: Mapping[str, Any]) -> BodyModel:
                 )
                 segments[name] = replace(segment, inertia=changed)
     joints = dict(body.joints)
-    factor = float(design.get("ellipsoid", 1.0))
+    factor = factors["ellipsoid"]
     for name, joint in joints.items():
         if factor != 1.0 and joint.radii is not None:
             x, y, z = joint.radii

@@ -198,8 +198,9 @@ def describe(plugin: Plugin) -> str:
 
 
 def _named(fields: Mapping[str, Field] | None) -> list[SettingRow]:
-    """Rows of design inputs or scenario conditions: one that may be left out has no default that could be stated."""
-    return [row if row.default == "required" else replace(row, default="") for row in rows(fields or {})]
+    """Rows of design inputs or scenario conditions: one that may be left out has a default only if it is declared."""
+    undeclared = {name for name, field in (fields or {}).items() if not field.required and field.default is None}
+    return [replace(row, default="") if row.name in undeclared else row for row in rows(fields or {})]
 
 
 def _table(title: str, lines: list[SettingRow]) -> str:
