@@ -64,7 +64,7 @@ def summary_table(result: Result) -> str:
     recommended = result.recommended() if len(chosen) > 1 else None
     for label, row in chosen.items():
         cells = [number(v) for v in design_values(result, row)] + [number(float(v)) for v in values[row]]
-        broken = "" if result.outcomes.feasible[row] else " (breaks limits)"
+        broken = "" if result.outcomes.feasible[row] else " (violates limits)"
         if near is not None:
             cells.append(near.words(row))
         marked = " (recommended)" if recommended is not None and row == recommended[1] else ""

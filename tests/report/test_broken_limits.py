@@ -27,13 +27,13 @@ def test_a_limit_that_every_design_breaks_is_told_with_the_best_value_and_its_un
     given = limited(at_most("sag", 1.5, "mm"), at_most("mass", 3.0, "kg"), at_least("cost", 6.0))
     assert summary_table(given).splitlines() == [
         "No design satisfies all limits, so there is no design to choose.",
-        "limit         broken by  best value  design",
-        "sag ≤ 1.5 mm     4 of 4        2 mm       3",
-        "mass ≤ 3 kg      1 of 4        1 kg       0",
+        "limit         violated by  best value  design",
+        "sag ≤ 1.5 mm       4 of 4        2 mm       3",
+        "mass ≤ 3 kg        1 of 4        1 kg       0",
     ]
     assert overview(given).findings == (
         "No feasible design was found.",
-        "Every design breaks sag ≤ 1.5 mm: the best has 2 mm (design 3).",
+        "Every design violates sag ≤ 1.5 mm: the best has 2 mm (design 3).",
     )
     section = limits(given)
     assert section is not None
@@ -50,7 +50,7 @@ def test_of_limits_that_every_design_breaks_the_one_that_is_farther_away_stands_
 
 def test_two_limits_that_no_design_keeps_together_are_named() -> None:
     given = limited(at_most("mass", 2.0, "kg"), at_most("sag", 4.0, "mm"))
-    sentence = "No evaluated design keeps both mass ≤ 2 kg and sag ≤ 4 mm."
+    sentence = "No evaluated design satisfies both mass ≤ 2 kg and sag ≤ 4 mm."
     assert summary_table(given).splitlines()[-1] == sentence
     assert overview(given).findings[-1] == sentence
     assert limits(given).findings == (sentence,)  # type: ignore[union-attr]
@@ -58,7 +58,7 @@ def test_two_limits_that_no_design_keeps_together_are_named() -> None:
 
 def test_where_each_pair_is_kept_by_a_design_the_limit_that_most_break_is_named() -> None:
     given = limited(at_most("mass", 3.0, "kg"), at_most("sag", 4.0, "mm"), at_most("cost", 8.0))
-    assert overview(given).findings[-1] == "2 of 4 designs break sag ≤ 4 mm, more than break any other limit."
+    assert overview(given).findings[-1] == "2 of 4 designs violate sag ≤ 4 mm, more than any other limit."
     assert "both" not in summary_table(given)
 
 
@@ -73,7 +73,7 @@ def test_an_equality_that_no_design_meets_is_told_too() -> None:
 
 
 def test_a_design_that_keeps_all_limits_leaves_nothing_to_explain() -> None:
-    assert "broken by" not in summary_table(limited(at_most("sag", 3.0, "mm")))
+    assert "violated by" not in summary_table(limited(at_most("sag", 3.0, "mm")))
     assert all("break" not in sentence for sentence in overview(grid()).findings)
 
 

@@ -45,7 +45,7 @@ def test_the_front_is_drawn_with_dominated_designs_and_the_compromise() -> None:
     assert section is not None
     assert list(zip(*(trace(section, "Pareto front")[k] for k in "xy"), strict=True)) == POINTS[:4]  # type: ignore[arg-type]
     assert list(trace(section, "dominated")["x"]) == [5.0]  # type: ignore[call-overload]
-    assert list(trace(section, "breaks a limit")["x"]) == [9.5]  # type: ignore[call-overload]
+    assert list(trace(section, "violates a limit")["x"]) == [9.5]  # type: ignore[call-overload]
     star = trace(section, "compromise")
     # Scaled to its range, (2, 4) lies 0.452 from the ideal point and (4, 2) too by symmetry of the ranges.
     assert (star["x"], star["y"]) == ([2.0], [4.0])
@@ -234,17 +234,17 @@ def test_the_map_keeps_the_colours_of_the_front_and_marks_what_breaks_a_limit() 
     designs, ring, _, cross = section.figures[0].plot["data"]
     assert (ring["name"], ring["marker"]["symbol"]) == ("Pareto front", "circle-open")
     assert designs["marker"]["symbol"] == [0, 0, 0, 0, 0, 4]
-    assert (cross["name"], cross["showlegend"], cross["x"]) == ("breaks a limit", True, [None])
+    assert (cross["name"], cross["showlegend"], cross["x"]) == ("violates a limit", True, [None])
     (free,) = map_figures(result([(30, 0.5), (40, 0.6)], {"mass": [1, 2], "sag": [2, 1]})).figures  # type: ignore[union-attr]
     assert "symbol" not in free.plot["data"][0]["marker"]
-    assert all(trace["name"] != "breaks a limit" for trace in free.plot["data"][1:])
+    assert all(trace["name"] != "violates a limit" for trace in free.plot["data"][1:])
 
 
 def test_designs_on_a_grid_that_break_a_limit_are_crossed() -> None:
     section = map_figures(grid(constraints=(at_most("mass", 40.0, "kg"),)))
     assert section is not None
     cross = section.figures[0].plot["data"][-1]
-    assert cross["name"] == "breaks a limit"
+    assert cross["name"] == "violates a limit"
     np.testing.assert_array_less(40.0, np.array(cross["x"]) * (1 + np.array(cross["y"])))
     assert len(cross["x"]) == sum(w * (1 + h) > 40 for w in np.geomspace(10, 100, 7) for h in np.linspace(0, 1, 5))
 
@@ -297,7 +297,7 @@ def test_a_design_that_is_best_in_several_ways_has_one_column_with_all_labels() 
 def test_the_rings_of_the_front_stand_in_the_legend_once() -> None:
     data = front(known()).figures[0].plot["data"]  # type: ignore[union-attr]
     shown = [t["name"] for t in data if t["showlegend"]]
-    assert shown == ["breaks a limit", "dominated", "Pareto front", "best of an objective", "compromise"]
+    assert shown == ["violates a limit", "dominated", "Pareto front", "best of an objective", "compromise"]
 
 
 def test_hypervolume_rises_to_the_final_one_with_a_fixed_reference() -> None:

@@ -76,7 +76,7 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
         raise ExportError(f"controller: design {row} has no result: its evaluation failed, or it was refused")
     origin: tuple[str, ...] = (f"Design {row} of the study {result.study.name}, problem {result.problem.digest}.",)
     if not result.outcomes.feasible[row]:
-        origin += ("WARNING: this design breaks limits of the study.",)
+        origin += ("WARNING: this design violates limits of the study.",)
     try:
         if isinstance(model, LinearLoop):
             return _of_plant(model, design, origin)

@@ -257,8 +257,8 @@ def test_a_design_that_breaks_limits_is_written_with_a_warning(tmp_path):
     strict = run(tmp_path, text)
     done = CliRunner().invoke(main, ["export", f"{strict.path}/0", "--controller", "c", "--folder", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    assert "warning: design 0 breaks limits of the study" in done.output
-    assert "WARNING: this design breaks limits" in (tmp_path / "controller.c").read_text()
+    assert "warning: design 0 violates limits of the study" in done.output
+    assert "WARNING: this design violates limits" in (tmp_path / "controller.c").read_text()
 
 
 def test_the_command_line_says_what_is_no_design(linear, tmp_path):

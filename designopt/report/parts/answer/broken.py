@@ -60,7 +60,7 @@ def broken_limits(result: Result) -> list[BrokenLimit]:
 def conflicts(limits: list[BrokenLimit]) -> list[str]:
     """Sentences about pairs of limits of which each is kept by some designs, but both by none."""
     apart = (
-        f"No evaluated design keeps both {a.text} and {b.text}."
+        f"No evaluated design satisfies both {a.text} and {b.text}."
         for a, b in combinations([one for one in limits if one.share < 1.0][:PAIRED], 2)
         if not np.any(a.of.known & b.of.known & ~a.of.broken & ~b.of.broken)
     )
@@ -72,7 +72,7 @@ def findings(result: Result) -> list[str]:
     limit that most break."""
     limits = broken_limits(result)
     told = [
-        f"Every design breaks {one.text}: the best has {one.best} (design {one.of.best})."
+        f"Every design violates {one.text}: the best has {one.best} (design {one.of.best})."
         for one in limits
         if one.share == 1.0
     ]
@@ -80,7 +80,7 @@ def findings(result: Result) -> list[str]:
     if limits and not told:
         first = limits[0]
         broken, of = int(first.of.broken.sum()), int(first.of.known.sum())
-        told.append(f"{count(broken)} of {plural(of, 'design')} break {first.text}, more than break any other limit.")
+        told.append(f"{count(broken)} of {plural(of, 'design')} violate {first.text}, more than any other limit.")
     return told
 
 
@@ -90,8 +90,8 @@ def table(result: Result) -> Table | None:
         (one.text, int(one.of.broken.sum()), f"{one.share:.1%}".replace("%", " %"), one.best, one.of.best)
         for one in broken_limits(result)
     )
-    head = ("limit", "broken by", "share of results", "best value", "design")
-    return Table("Limits that designs break", head, rows) if rows else None
+    head = ("limit", "violated by", "share of results", "best value", "design")
+    return Table("Violated limits", head, rows) if rows else None
 
 
 def lines(limits: list[BrokenLimit]) -> list[list[str]]:
@@ -100,4 +100,4 @@ def lines(limits: list[BrokenLimit]) -> list[list[str]]:
         [one.text, f"{count(int(one.of.broken.sum()))} of {count(int(one.of.known.sum()))}", one.best, str(one.of.best)]
         for one in limits
     ]
-    return [["limit", "broken by", "best value", "design"], *rows]
+    return [["limit", "violated by", "best value", "design"], *rows]

@@ -45,7 +45,7 @@ def limits(result: Result) -> Section | None:
     rows = [_row(result, c, front) for c in stated_constraints(result.problem)]
     tables: tuple[Table, ...] = ()
     if rows:
-        head = ("limit", "broken by", "share of results", "smallest on front", "largest on front")
+        head = ("limit", "violated by", "share of results", "smallest on front", "largest on front")
         tables = (Table("Limits", head, tuple(rows)),)
     return Section(
         "Bounds and limits",

@@ -71,12 +71,12 @@ def front(result: Result) -> Section | None:
     m = min(len(problem.objectives), PAIRED)
     limit = min(DRAWN, POINTS // (m * (m - 1) // 2))
     drawn = {
-        "breaks a limit": thinned(outside, limit // 2),
+        "violates a limit": thinned(outside, limit // 2),
         "dominated": thinned(dominated, limit),
         "Pareto front": thinned(rows, limit),
     }
     notes = []
-    for name, every in (("breaks a limit", outside), ("dominated", dominated), ("Pareto front", rows)):
+    for name, every in (("violates a limit", outside), ("dominated", dominated), ("Pareto front", rows)):
         if len(drawn[name]) < len(every):
             notes.append(
                 f"{plural(len(drawn[name]), 'design')} of {plural(len(every), 'design')} marked “{name}” are "
@@ -150,7 +150,7 @@ def _on_axes(values: Matrix, rows: Rows) -> Matrix:
 
 def _styles() -> dict[str, dict[str, Any]]:
     return {
-        "breaks a limit": {"color": "@dim", "size": 5, "symbol": "x-thin-open", "opacity": 0.6},
+        "violates a limit": {"color": "@dim", "size": 5, "symbol": "x-thin-open", "opacity": 0.6},
         "dominated": {"color": "@dim", "size": 5, "opacity": 0.5},
         "Pareto front": {"color": "@accent", "size": 7, "line": {"color": "@surface", "width": 0.5}},
     }
@@ -305,7 +305,7 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
         groups["compromise"] = np.array([compromise])
     styles = _styles() | {"compromise": {"color": "@mark", "size": 8, "symbol": "diamond"}}
     for name, rows in groups.items():
-        if name == "breaks a limit" or not len(rows):
+        if name == "violates a limit" or not len(rows):
             continue
         designs[len(data)] = rows
         style = styles[name]

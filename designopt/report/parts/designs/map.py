@@ -44,7 +44,7 @@ NODES = 100
 #: Points in the plots of all pairs together.
 POINTS = 7000
 #: What is marked by a cross, and the number of Plotly's symbol for it.
-BREAKS, CROSS = "breaks a limit", 4
+BREAKS, CROSS = "violates a limit", 4
 #: Pairs of at most this many parameters are drawn.
 PAIRED = 5
 
