@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,24 @@ def selectable(
         variants=plots if len(plots) > 1 else {},
         **more,
     )
+
+
+def motion_section(
+    result: Result,
+    title: str,
+    arrays: Sequence[str],
+    *drawn: tuple[str, Callable[[Arrays], Plot], Mapping[str, Any]],
+    **more: Any,
+) -> Section | None:
+    """A section with figures of the `arrays` of designs, `drawn` by titles, plots and what `selectable` takes besides.
+
+    None without designs; where no arrays are kept it says how to get them.
+    """
+    motions = kept(result, *arrays)
+    if not motions:
+        return missing(title, *arrays) if len(result.outcomes.X) else None
+    figures = tuple(selectable(name, motions, plot, **options) for name, plot, options in drawn)
+    return Section(title, figures=figures, **more)
 
 
 def poses(count: int) -> NDArray[np.intp]:

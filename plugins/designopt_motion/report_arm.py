@@ -8,7 +8,7 @@ import numpy as np
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.designs import Arrays, Plot, kept, line, missing, poses, selectable
+from designopt.report.designs import Arrays, Plot, line, motion_section, poses
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
@@ -20,22 +20,17 @@ _COLUMNS, _ROWS = 2, 3
 @report("arm_reach", version=1)
 def arm_reach(result: Result) -> Section | None:
     """Movements of an arm: its way, excitation and activation of each muscle, torques at the joints."""
-    title = "The reaching arm"
-    names = ("time", "path", "excitations", "activations", "torques")
-    motions = kept(result, *names)
-    if not motions:
-        return missing(title, *names) if len(result.outcomes.X) else None
-    return Section(
-        title,
+    note = "Excitations are lines, activations dashed."
+    return motion_section(
+        result,
+        "The reaching arm",
+        ("time", "path", "excitations", "activations", "torques"),
+        ("Way of the arm", _way, {"height": 480, "note": "Drawn to scale, at equal times."}),
+        ("The arm in motion", _motion, {"height": 480, "note": "Drawn to scale."}),
+        ("Excitation and activation of the muscles", _muscles, {"height": 560, "note": note}),
+        ("Torques", _torques, {"height": 360}),
         introduction="Seen from above; the shoulder is at the origin and y points forward.",
-        figures=(
-            selectable("Way of the arm", motions, _way, height=480, note="Drawn to scale, at equal times."),
-            selectable("The arm in motion", motions, _motion, height=480, note="Drawn to scale."),
-            selectable("Excitation and activation of the muscles", motions, _muscles, height=560,
-                       note="Excitations are lines, activations dashed."),
-            selectable("Torques", motions, _torques, height=360),
-        ),
-    )  # fmt: skip
+    )
 
 
 def _way(arrays: Arrays) -> Plot:

@@ -6,7 +6,7 @@ import numpy as np
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.designs import Arrays, Plot, kept, line, missing, poses, selectable
+from designopt.report.designs import Arrays, Plot, line, motion_section, poses
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
@@ -19,23 +19,23 @@ _SWING = tuple(JOINTS.index(name) for name in ("hip", "swing_knee", "swing_foot"
 @report("walking_step", version=1)
 def walking_step(result: Result) -> Section | None:
     """Steps of a walker: stick figures, torques of the joints and force of the ground over time."""
-    title = "The walking step"
-    names = ("time", "figure", "torques", "ground_force")
-    motions = kept(result, *names)
-    if not motions:
-        return missing(title, *names) if len(result.outcomes.X) else None
-    return Section(
-        title,
+    return motion_section(
+        result,
+        "The walking step",
+        ("time", "figure", "torques", "ground_force"),
+        ("Stick figures", _figures, {"height": 480, "note": _STICKS}),
+        ("The step in motion", _motion, {"height": 480, "note": "Drawn to scale."}),
+        ("Torques of the joints", _torques, {"height": 420}),
+        ("Force of the ground", _ground, {"height": 380, "note": _GLUED}),
         introduction="One step from impact to impact; the next one is the same with the legs exchanged.",
-        figures=(
-            selectable("Stick figures", motions, _figures, height=480, note="Drawn to scale, at equal times. Stance "
-                       "leg and trunk are dark, the swing leg is coloured; the dotted line is the swing foot's way."),
-            selectable("The step in motion", motions, _motion, height=480, note="Drawn to scale."),
-            selectable("Torques of the joints", motions, _torques, height=420),
-            selectable("Force of the ground", motions, _ground, height=380, note="On the stance foot. Where the normal "
-                       "force were negative the foot would have to be glued to the ground."),
-        ),
-    )  # fmt: skip
+    )
+
+
+_STICKS = (
+    "Drawn to scale, at equal times. Stance leg and trunk are dark, the swing leg is coloured; the dotted line is the "
+    "swing foot's way."
+)
+_GLUED = "On the stance foot. Where the normal force were negative the foot would have to be glued to the ground."
 
 
 def _figures(arrays: Arrays) -> Plot:

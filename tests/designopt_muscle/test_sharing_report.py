@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from designopt_muscle.report.margins import margin_figure
-from designopt_muscle.report.sharing import muscle_sharing
+from designopt_muscle.report.sharing import margin_figure, muscle_sharing
 
 import designopt
 

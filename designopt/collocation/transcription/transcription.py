@@ -18,7 +18,7 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.entries import ONE, Entries, constant_matrix, stretch
 from designopt.collocation.transcription.functions.ends import end_constants, end_functions
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.functions.mapped import mapped
+from designopt.collocation.transcription.functions.per_point import mapped
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout, layout
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import PointFunctions

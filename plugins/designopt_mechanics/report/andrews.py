@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
+from designopt.report.designs import Arrays, Plot, line, motion_section
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_mechanics.andrews.mechanism import ANGLES, END
@@ -18,22 +20,16 @@ _TURNING = ("beta", "Theta")
 @report("andrews_angles", version=1)
 def andrews_angles(result: Result) -> Section | None:
     """Angles over time as in figures 4 and 5 of Ehsani et al. (2016), with the reference at 30 ms, and the gaps."""
-    title = "Angles of the mechanism"
-    names = ("time", "angles", "gap")
-    motions = kept(result, *names)
-    if not motions:
-        return missing(title, *names) if len(result.outcomes.X) else None
-    return Section(
-        title,
+    note = "Largest distance between points that are one in the closed mechanism; there is none with joint functions."
+    return motion_section(
+        result,
+        "Angles of the mechanism",
+        ("time", "angles", "gap"),
+        ("Crank and coupler", partial(_angles, turning=True), {"height": 380}),
+        ("Angles that swing", partial(_angles, turning=False), {"height": 420}),
+        ("Gap of the loops", _gap, {"height": 340, "note": note}),
         introduction="Circles are the reference state after 30 ms with the published spring and torque.",
-        figures=(
-            selectable("Crank and coupler", motions, lambda a: _angles(a, turning=True), height=380),
-            selectable("Angles that swing", motions, lambda a: _angles(a, turning=False), height=420),
-            selectable("Gap of the loops", motions, _gap, height=340,
-                       note="Largest distance between points that are one in the closed mechanism; there is none with "
-                       "joint functions."),
-        ),
-    )  # fmt: skip
+    )
 
 
 def _angles(arrays: Arrays, *, turning: bool) -> Plot:

@@ -6,7 +6,7 @@ import numpy as np
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
+from designopt.report.designs import Arrays, Plot, line, motion_section
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_mechanics.exoskeleton.anthropometry import build
@@ -15,21 +15,16 @@ from designopt_mechanics.exoskeleton.anthropometry import build
 @report("exoskeleton_support", version=1)
 def exoskeleton_support(result: Result) -> Section | None:
     """Moments, stretch and distance over the single support of an exoskeleton."""
-    title = "The single support"
-    names = ("time", "moments", "stretch", "distance")
-    motions = kept(result, *names)
-    if not motions:
-        return missing(title, *names) if len(result.outcomes.X) else None
-    return Section(
-        title,
-        figures=(
-            selectable("Moments of the drives in the sagittal plane", motions, _moments, height=400),
-            selectable("Lengthening of the links", motions, _stretch, height=380),
-            selectable("Distance from the recorded motion", motions, _distance, height=320,
-                       note="Root mean square of hip, stance knee and swing ankle."),
-        ),
+    note = "Root mean square of hip, stance knee and swing ankle."
+    return motion_section(
+        result,
+        "The single support",
+        ("time", "moments", "stretch", "distance"),
+        ("Moments of the drives in the sagittal plane", _moments, {"height": 400}),
+        ("Lengthening of the links", _stretch, {"height": 380}),
+        ("Distance from the recorded motion", _distance, {"height": 320, "note": note}),
         notes=("Anthropometry and gait are substitutes: the paper of the rods prints no data.",),
-    )  # fmt: skip
+    )
 
 
 def _moments(arrays: Arrays) -> Plot:

@@ -6,7 +6,7 @@ import numpy as np
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
+from designopt.report.designs import Arrays, Plot, line, motion_section
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_mechanics.shoulder.chain import COORDINATES
@@ -15,18 +15,13 @@ from designopt_mechanics.shoulder.chain import COORDINATES
 @report("shoulder_torques", version=1)
 def shoulder_torques(result: Result) -> Section | None:
     """Torques over time as in figures 6 and 7 of Ehsani et al. (2016), and the errors of the controlled arm."""
-    title = "Torques of the shoulder"
-    names = ("time", "torques", "reference", "errors")
-    motions = kept(result, *names)
-    if not motions:
-        return missing(title, *names) if len(result.outcomes.X) else None
-    return Section(
-        title,
+    return motion_section(
+        result,
+        "Torques of the shoulder",
+        ("time", "torques", "reference", "errors"),
+        ("Torques", _torques, {"height": 420}),
+        ("Errors of the controlled arm", _errors, {"height": 340}),
         introduction="Full lines are computed with the design's rhythm, dashed ones with the original.",
-        figures=(
-            selectable("Torques", motions, _torques, height=420),
-            selectable("Errors of the controlled arm", motions, _errors, height=340),
-        ),
         notes=("The paper's path and segment data are not public: same model class and pattern, not its numbers.",),
     )
 

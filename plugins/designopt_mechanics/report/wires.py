@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
+from designopt.report.designs import Arrays, Plot, line, motion_section
 from designopt.report.section import Section
 from designopt.store.result import Result
 from designopt_mechanics.model_file.wire_arms import WireArms
@@ -13,41 +13,29 @@ from designopt_mechanics.model_file.wire_arms import WireArms
 @report("wire_moment_arm", version=1)
 def wire_moment_arm(result: Result) -> Section | None:
     """Moment arm, length and tension of a wire over a coordinate of its mechanism."""
-    title = "Moment arm of the wire"
-    names = ("time", "arm", "length", "tension")
-    motions = kept(result, *names)
-    if not motions:
-        return missing(title, *names) if len(result.outcomes.X) else None
     made = result.problem.model.build()
     over = f"{made.coordinate} [{made.unit}]" if isinstance(made, WireArms) else "coordinate"
-    return Section(
-        title,
-        figures=(
-            selectable("Moment arm", motions, lambda a: _curve(a, over, "arm", "moment arm [mm]", 1e3), height=360),
-            selectable("Length", motions, lambda a: _curve(a, over, "length", "length [mm]", 1e3), height=320),
-            selectable("Tension that holds the weight", motions,
-                       lambda a: _curve(a, over, "tension", "tension [N]", 1.0), height=320),
-        ),
-    )  # fmt: skip
+    return motion_section(
+        result,
+        "Moment arm of the wire",
+        ("time", "arm", "length", "tension"),
+        ("Moment arm", lambda a: _curve(a, over, "arm", "moment arm [mm]", 1e3), {"height": 360}),
+        ("Length", lambda a: _curve(a, over, "length", "length [mm]", 1e3), {"height": 320}),
+        ("Tension that holds the weight", lambda a: _curve(a, over, "tension", "tension [N]", 1.0), {"height": 320}),
+    )
 
 
 @report("wire_tensions", version=1)
 def wire_tensions(result: Result) -> Section | None:
     """Tensions of all wires, and their moments on the joints, over the sweep of a coordinate."""
-    title = "Tensions of the wires"
-    names = ("time", "tensions", "moments")
-    motions = kept(result, *names)
-    if not motions:
-        return missing(title, *names) if len(result.outcomes.X) else None
-    return Section(
-        title,
+    return motion_section(
+        result,
+        "Tensions of the wires",
+        ("time", "tensions", "moments"),
+        ("Tensions", lambda a: _curves(a, "tensions", "wire", "tension [N]"), {"height": 380}),
+        ("Moments on the joints", lambda a: _curves(a, "moments", "joint", "moment [N m]"), {"height": 340}),
         introduction="Wires and joints are numbered in the order of the files.",
-        figures=(
-            selectable("Tensions", motions, lambda a: _curves(a, "tensions", "wire", "tension [N]"), height=380),
-            selectable("Moments on the joints", motions, lambda a: _curves(a, "moments", "joint", "moment [N m]"),
-                       height=340),
-        ),
-    )  # fmt: skip
+    )
 
 
 def _curves(arrays: Arrays, name: str, what: str, title: str) -> Plot:

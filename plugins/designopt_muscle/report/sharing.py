@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import report
-from designopt.report.colours import axis, layout
+from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
-from designopt.report.section import Section
+from designopt.report.section import Figure, Section
 from designopt.store.result import Result
+from designopt_muscle.curves import OPENSIM
 from designopt_muscle.report.balances import balance_figures
-from designopt_muscle.report.fibres import fibre_ranges
 from designopt_muscle.report.frames import frame_table, short_frames
-from designopt_muscle.report.margins import margin_figure
 from designopt_muscle.report.named import drawn, key_of_lines, signals_of
-from designopt_muscle.report.reactions import reaction_figure
 
 #: Notes on the trials that are shown.
 _MOST_NOTES = 30
@@ -80,3 +78,95 @@ def _activations(arrays: Arrays) -> Plot:
     highest = max(float(np.nanmax(part, initial=0.0)) for part in (a, signals))
     top = 1.05 if 0.5 < highest <= 1.0 else 1.1 * max(highest, 0.01)
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("activation", range=[0.0, top]))}
+
+
+#: Frames that lack more than ten times the strength are drawn at this.
+_LOWEST = -10.0
+
+
+def margin_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure:
+    """The share of the strength that is left in every frame; below 0 what is lacking."""
+    return selectable(
+        "Feasibility margin", found, _margin, height=320,
+        note="The share of their strength that all muscles could lose and still balance the frame without reserves."
+        " Frames below 0 are beyond them; those that no strength balances are drawn at the lower edge.",
+    )  # fmt: skip
+
+
+def _margin(arrays: Arrays) -> Plot:
+    time, margin = np.asarray(arrays["time"]), np.asarray(arrays["margin"], dtype=float)
+    finite = margin[np.isfinite(margin)]
+    shown = np.maximum(margin, max(_LOWEST, float(finite.min(initial=-1.0 if np.isinf(margin).any() else 0.0))))
+    data = [line(time, shown, "margin", line={"color": "@accent", "width": 1.8}, showlegend=False)]
+    short = margin < 0.0
+    if short.any():
+        data.append(
+            {"type": "scatter", "mode": "markers", "x": np.round(time[short], 5), "y": np.round(shown[short], 5),
+             "name": "beyond the muscles", "marker": {"color": "@mark", "size": 5},
+             "hovertemplate": "%{x:.4g} s: %{y:.1%}<extra>beyond the muscles</extra>"}
+        )  # fmt: skip
+    edge = {"color": "@ink", "width": 1.2, "dash": "dash"}
+    data.append(line(time[[0, -1]], np.zeros(2), "edge", line=edge, showlegend=False))
+    lowest = min(float(np.nanmin(shown, initial=0.0)) * 1.08, -0.05)
+    return {
+        "data": data,
+        "layout": layout(xaxis=axis("time [s]"), yaxis=axis("strength left", range=[lowest, 1.02], tickformat=".0%")),
+    }
+
+
+def reaction_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure | None:
+    """Size and components of the force in each joint that the settings name; None where none is."""
+    if not all(len(arrays.get("joints", ())) for arrays in found.values()):
+        return None
+    return selectable(
+        "Joint reactions", found, _reactions, height=360,
+        note="Force of the parent on the child, size and components in the axes that the settings ask for.",
+    )  # fmt: skip
+
+
+def _reactions(arrays: Arrays) -> Plot:
+    time, force = arrays["time"], np.asarray(arrays["reactions"], dtype=float)
+    data: list[dict[str, Any]] = []
+    for n, joint in enumerate(arrays["joints"]):
+        data.append(
+            line(time, np.linalg.norm(force[:, n], axis=1), str(joint), line={"color": category(n), "width": 2})
+        )
+        for part, dash in zip(range(3), ("dot", "dash", "dashdot"), strict=True):
+            thin = {"color": category(n), "width": 1, "dash": dash}
+            data.append(line(time, force[:, n, part], f"{joint} {'xyz'[part]}", line=thin))
+    return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]"))}
+
+
+def fibre_ranges(found: Mapping[tuple[str, str], Arrays]) -> Figure:
+    """Range and median of each muscle's fibre length over the trial, below the curve of active force."""
+    count = max(len(arrays["muscles"]) for arrays in found.values())
+    return selectable(
+        "Fibre lengths", found, _fibres, height=int(np.clip(140 + 16 * count, 300, 1600)),
+        note="Lines are ranges over the trial, points medians, in optimal lengths; the area is the active force.",
+    )  # fmt: skip
+
+
+def _fibres(arrays: Arrays) -> Plot:
+    lengths = np.asarray(arrays["fibre_lengths"], dtype=float)
+    names = [str(name) for name in arrays["muscles"]]
+    low, middle, high = (np.nanquantile(lengths, share, axis=0) for share in (0.0, 0.5, 1.0))
+    ends = np.full((3, len(names)), np.nan)
+    ends[0], ends[1] = low, high
+    rows = np.repeat(np.arange(len(names)), 3)
+    x = np.linspace(min(0.4, float(low.min())), max(1.6, float(high.max())), 200)
+    data = [
+        line(x, OPENSIM.active_length(x), line={"color": "@faint", "width": 0}, fill="tozeroy"),
+        line(ends.T.ravel(), rows, line={"color": "@accent", "width": 3}, yaxis="y2"),
+        {"type": "scatter", "mode": "markers", "x": np.round(middle, 5), "y": np.arange(len(names)), "text": names,
+         "showlegend": False, "yaxis": "y2", "marker": {"color": "@accent", "size": 8},
+         "hovertemplate": "%{text}: %{x:.3f}<extra></extra>"},
+    ]  # fmt: skip
+    ticks = {"tickmode": "array", "tickvals": np.arange(len(names)), "ticktext": names, "automargin": True}
+    return {
+        "data": data,
+        "layout": layout(
+            xaxis=axis("fibre length [optimal lengths]"),
+            yaxis=axis("active force", side="right", range=[0.0, 1.05], dtick=0.5, showgrid=False),
+            yaxis2=axis("", overlaying="y", side="left", range=[len(names) - 0.5, -0.5], showgrid=False, **ticks),
+        ),
+    }

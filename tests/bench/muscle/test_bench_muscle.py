@@ -23,8 +23,7 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.sharing.muscles import Muscles
-from designopt_muscle.sharing.solvers.blocks import blocks
-from designopt_muscle.sharing.solvers.solve import solve
+from designopt_muscle.sharing.solvers.solve import blocks, solve
 from designopt_muscle.sharing.statement.criteria import Power
 from designopt_muscle.sharing.statement.formulate import formulate
 from designopt_muscle.sharing.statement.formulation import Terms

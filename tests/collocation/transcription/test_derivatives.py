@@ -14,7 +14,7 @@ from designopt.collocation.statement.scheme import hermite_simpson, radau, trape
 from designopt.collocation.transcription.boxes import boxes
 from designopt.collocation.transcription.entries import constant_matrix
 from designopt.collocation.transcription.functions.functions import state
-from designopt.collocation.transcription.functions.mapped import mapped
+from designopt.collocation.transcription.functions.per_point import mapped
 from designopt.collocation.transcription.mesh.layout import layout
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.dynamics.system import System, Variable

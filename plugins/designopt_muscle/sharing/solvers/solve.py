@@ -8,7 +8,6 @@ import numpy as np
 
 from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.sharing.solvers.batch import Batch, Variables
-from designopt_muscle.sharing.solvers.blocks import blocks
 from designopt_muscle.sharing.solvers.dual import solve_dual
 from designopt_muscle.sharing.solvers.full import FullMatrices, is_full
 from designopt_muscle.sharing.solvers.interior import solve_interior
@@ -224,3 +223,23 @@ def _stages(formulation: Formulation) -> FrameSolutions:
         iterations[stage] += answer.iterations
         going[stage] &= answer.converged
     return FrameSolutions(x, multipliers, first_converged, iterations)
+
+
+def blocks(pattern: Mask) -> list[tuple[Integers, Integers]]:
+    """Rows and columns of the connected components of a pattern (m, v), in the order of their first rows.
+
+    Columns without an entry form a last block without rows, if there are any.
+    """
+    m = len(pattern)
+    joined = (pattern.astype(np.int64) @ pattern.T.astype(np.int64) + np.eye(m, dtype=np.int64)) > 0
+    while not np.array_equal(further := (joined.astype(np.int64) @ joined.astype(np.int64)) > 0, joined):
+        joined = further
+    label = joined.argmax(axis=1)  # the first row that each hangs together with
+    found = []
+    for first in np.unique(label):
+        rows = np.flatnonzero(label == first)
+        found.append((rows, np.flatnonzero(pattern[rows].any(axis=0))))
+    idle = np.flatnonzero(~pattern.any(axis=0))
+    if len(idle):
+        found.append((np.zeros(0, dtype=np.int64), idle))
+    return found
