@@ -183,7 +183,8 @@ def _abilities(use: Use[Plugin]) -> dict[str, Any]:
     """What keys, canonical form and the reading of results depend on besides names and settings; only what is there."""
     p, has = use.plugin, {}
     if isinstance(p, ModelPlugin):
-        fidelity = dataclasses.asdict(p.fidelity) if p.fidelity else None
+        cheap = p.fidelity
+        fidelity = {"settings": stored_settings(p, cheap.settings), "cost": cheap.cost} if cheap else None
         has = {"takes_rng": p.takes_rng, "has_gradient": p.has_gradient, "fidelity": fidelity}
     elif isinstance(p, SolverPlugin):
         has = {"wants_gradient": p.wants_gradient(use.settings), "wants_cheap": p.wants_cheap(use.settings)}

@@ -20,7 +20,6 @@ from designopt.study.language.checking.single_values import shown_range
 from designopt.study.language.checking.values import (
     Checked,
     Reader,
-    adapted,
     check,
     checker,
     members_of,
@@ -64,12 +63,10 @@ def fields_type(name: str, fields: Mapping[str, Field], only: Collection[str] | 
 
     def make() -> Checked:
         chosen = {n: f for n, f in fields.items() if names is None or n in names}
-        for field in chosen.values():
-            try:
-                adapted(field.annotation)
-            except PluginError as error:
-                raise PluginError(f"{name}: '{field.name}': {error}") from None
-        return TypeAdapter(table(name, chosen))
+        try:
+            return TypeAdapter(table(name, chosen))
+        except PluginError as error:
+            raise PluginError(f"{name}: {error}") from None
 
     return once(fields, make, names)
 

@@ -207,7 +207,10 @@ def _missing(key: str, entry: Field) -> str:
 
 
 def _table_field(entry: Field) -> Any:
-    inner: Any = adapted(entry.annotation, entry.quantity)
+    try:
+        inner: Any = adapted(entry.annotation, entry.quantity)
+    except PluginError as error:
+        raise PluginError(f"'{entry.name}': {error}") from None
     extra: dict[str, Any] = {}
     if not entry.required and isinstance(entry.default, (str, int, float)):
         extra["default"] = entry.default
