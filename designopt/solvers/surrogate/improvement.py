@@ -128,10 +128,10 @@ def feasibility_slopes(mean: Array, sd: Array, equality: NDArray[np.bool_], band
     logarithm = scipy.special.log_ndtr(-z)
     ratio = np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - logarithm)  # pdf / cdf at -z
     value, by_mean, by_sd = logarithm, -ratio / sd, ratio * z / sd
-    wide = np.hypot(sd, band)
-    value = np.where(equality, -0.5 * (mean / wide) ** 2, value)
-    by_mean = np.where(equality, -mean / wide**2, by_mean)
-    by_sd = np.where(equality, mean**2 * sd / wide**4, by_sd)
+    m, s = mean[equality], sd[equality]  # powers of the others' deviations may be 0: of a limit that never varied
+    wide = np.hypot(s, band[equality])
+    value[equality] = -0.5 * (m / wide) ** 2
+    by_mean[equality], by_sd[equality] = -m / wide**2, m**2 * s / wide**4
     return float(value.sum()), by_mean, by_sd
 
 

@@ -86,6 +86,13 @@ def test_feasibility_is_the_product_of_probabilities_and_has_its_slopes():
         assert by_sd[j] == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-9)
 
 
+def test_a_limit_that_never_varied_has_no_slopes():
+    """Its process has almost no deviation, the fourth power of which is 0 (and warnings are errors)."""
+    mean, sd = np.array([-1.0, 0.1]), np.array([1e-150, 0.2])
+    value, by_mean, by_sd = feasibility_slopes(mean, sd, np.array([False, True]), np.array([0.0, 1e-6]))
+    assert (value, by_mean[0], by_sd[0]) == (pytest.approx(-0.125), 0.0, 0.0)
+
+
 def test_a_hopeless_design_has_a_finite_probability_that_still_ranks():
     far, farther = log_feasibility(np.array([[100.0], [200.0]]), np.ones((2, 1)), np.array([False]), np.zeros(1))
     assert np.isfinite([far, farther]).all()
