@@ -189,7 +189,7 @@ def width_of(design):
 )
 def test_a_misspelt_name_of_an_objective_or_a_limit_stops_the_run_with_the_name_that_was_meant(asked, tmp_path):
     with pytest.raises(
-        FailurePolicyStop, match="returned no 'mas', which the study asks for; did you mean 'mass'"
+        FailurePolicyStop, match="returned no 'mas', which the study needs; did you mean 'mass'"
     ) as stop:
         designopt.minimize(
             width_of, {"width": [0.01, 0.1]}, **asked, evaluations=20, executor="serial", store=tmp_path / "s"
@@ -208,7 +208,7 @@ def test_a_result_prints_its_designs_and_the_command_for_the_page(tmp_path):
     row = result.chosen()["compromise"]
     (line,) = [line.split() for line in rows if line.startswith("compromise")]
     assert float(line[1]) == pytest.approx(result.outcomes.X[row, 0], rel=1e-5)
-    assert last == f"all of it on a page: designopt report {tmp_path / 's'}"
+    assert last == f"full report: designopt report {tmp_path / 's'}"
 
 
 def fails(design):
@@ -216,7 +216,7 @@ def fails(design):
 
 
 def test_a_function_that_fails_is_shown_with_its_own_lines_only(tmp_path):
-    with pytest.raises(ValueError, match="gives no figure in the middle of the space") as error:
+    with pytest.raises(ValueError, match="returns no figure at the centre of the space") as error:
         designopt.minimize(fails, {"width": [0.01, 0.1]}, evaluations=20, executor="serial", store=tmp_path / "s")
     lines = str(error.value).splitlines()[1:]
     assert [line.split()[1] for line in lines[:-1]] == ['"test_minimize.py",']

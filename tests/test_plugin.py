@@ -455,7 +455,9 @@ def test_an_unknown_name_is_answered_with_the_nearest_one():
 
 
 def test_a_plugin_of_earlier_versions_names_the_one_that_does_the_same() -> None:
-    with pytest.raises(PluginError, match="the solver 'de' of earlier versions is gone; use 'differential_evolution'"):
+    with pytest.raises(
+        PluginError, match="the solver 'de' of earlier versions was removed; use 'differential_evolution'"
+    ):
         find("solver", "de")
     assert find("solver", "differential_evolution").name == "differential_evolution"
 

@@ -59,7 +59,7 @@ def test_a_budget_that_is_just_spent_ends_the_stage_at_the_next_batch():
 def test_a_bug_of_the_function_shows_itself():
     with pytest.raises(AssertionError, match="ZeroDivisionError"):
         InProcess(problem_from(lambda d, s: {"f": 1 / 0}, SQUARE, minimize="f"))(np.full((1, 2), 0.5))
-    with pytest.raises(AssertionError, match=r"returned no 'h', which the study asks for; it returned f, g"):
+    with pytest.raises(AssertionError, match=r"returned no 'h', which the study needs; it returned f, g"):
         InProcess(problem_from(line, SQUARE, minimize="h"))(np.full((1, 2), 0.5))
 
 

@@ -55,14 +55,14 @@ class Desk:
             return await asyncio.wait_for(asyncio.wrap_future(pool.submit(make, *arguments)), LONGEST)
         except TimeoutError:
             self._end(pool)
-            raise Refused(f"this took more than {LONGEST:g} s and was ended") from None
+            raise Refused(f"this took more than {LONGEST:g} s and was terminated") from None
         except asyncio.CancelledError:
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise  # the desk is closed
-            raise Refused("this was ended with another view that took too long; try again") from None
+            raise Refused("this was terminated with another view that took too long; try again") from None
         except BrokenProcessPool:
             self._end(pool)
-            raise Refused("the process that makes this ended before it was done; try again") from None
+            raise Refused("the process for this view ended early; try again") from None
 
     def _end(self, pool: ProcessPoolExecutor) -> None:
         """End a pool with what it is at; the next view begins another one."""
@@ -83,7 +83,7 @@ class Desk:
     def computed(self, name: str) -> str:
         """A page that was kept; `KeyError` with a sentence when it is no longer."""
         if name not in self._computed:
-            raise KeyError("this page is not kept any more: compute it again")
+            raise KeyError("this page is no longer kept: recompute it")
         return self._computed[name]
 
     def close(self) -> None:

@@ -61,7 +61,7 @@ class Handler(RequestHandler):
             self.set_status(409)
             self.finish(str(error))
         elif status_code == 403:
-            self.finish("This desk does not answer here. Open the address that `designopt desk` has printed last.")
+            self.finish("Access denied. Open the latest address printed by `designopt desk`.")
         else:
             self.finish(str(error) if isinstance(error, WrongRequest | UnknownPlace) else self._reason)
 
@@ -90,7 +90,7 @@ class Handler(RequestHandler):
     @staticmethod
     def number(text: Any) -> int:
         if not str(text).isascii() or not str(text).isdigit() or len(str(text)) > 9:
-            raise WrongRequest("a design is named by its number")
+            raise WrongRequest("give the number of the design")
         return int(text)
 
     @property
@@ -108,14 +108,14 @@ class Handler(RequestHandler):
         except (ValueError, KeyError, TypeError, RecursionError):
             raise WrongRequest(f"the body has to be a JSON object with {', '.join(names)}") from None
         if not all(isinstance(value, str | int) for value in values):
-            raise WrongRequest("texts and numbers are expected")
+            raise WrongRequest("expected texts and numbers")
         return values
 
     @property
     def runs(self) -> Runs:
         """The runs; answers 403 where this desk only shows."""
         if self.desk.runs is None:
-            raise Refused("this desk only shows; start it with: designopt desk --run")
+            raise Refused("this desk is read-only; start it with: designopt desk --run")
         return self.desk.runs
 
     def json(self, value: Any) -> None:

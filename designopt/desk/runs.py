@@ -42,7 +42,7 @@ class Runs:
     def start(self, study: Path, store: Path) -> None:
         """Run a study file; `Refused` where the store is there already."""
         if (store / "journal.db").exists():
-            raise Refused(f"{_shown(store, self._root)} exists already: resume it, or give another name")
+            raise Refused(f"{_shown(store, self._root)} already exists: resume it, or choose another name")
         if store.suffix != ".study":
             raise Refused(f"{store.name}: the name of a folder of results ends with .study")
         if self._log(store).exists() and not store.exists():
@@ -85,7 +85,7 @@ class Runs:
                 if done.returncode == 2 and "no arrays" in done.stderr:
                     done = self._shown(command)
             except subprocess.TimeoutExpired:
-                raise Refused(f"the design took more than {LONGEST:g} s and was ended") from None
+                raise Refused(f"the design took more than {LONGEST:g} s and was terminated") from None
             lines = [line for line in done.stdout.splitlines() if line.startswith(("recomputed", "not computed"))]
             if not lines:
                 raise Refused(done.stderr.strip() or f"the computation ended with exit code {done.returncode}")

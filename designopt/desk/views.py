@@ -44,7 +44,7 @@ LINES = 12
 LOOKS, EVENTS = 10, 8
 
 #: What is added to a finding, or an error, of a plugin that is not there, where the desk was given no file of plugins.
-PLUGIN_FILE = "a plugin in a file of yours is given to the desk when it starts: designopt desk --plugin FILE"
+PLUGIN_FILE = "pass a plugin in your own file when you start the desk: designopt desk --plugin FILE"
 
 _given_files: list[str] = []
 _data: dict[str, Path] = {}
@@ -221,5 +221,5 @@ def arrays_page(path: Path, row: int, file: bytes, words: str) -> str:
             "layout": layout(xaxis=axis(with_unit(about.axes[0], unit)), yaxis=axis(with_unit(base, about.unit))),
         }
         figures.append(Figure(name, plot, note=about.description, height=320))
-    section = Section(f"Design {row} computed again", figures=tuple(figures), details=(("Against the record", words),))
+    section = Section(f"Design {row} recomputed", figures=tuple(figures), details=(("Against the record", words),))
     return page(result.study.name, result.study.title or result.study.name, path.name, [section], plotly=PLOTLY)

@@ -118,7 +118,7 @@ def write_arrays(result: Result, kept: list[StoredArrays], file: Path, facts: Ma
             _create(nc, name, plan, text)
         for axis in plan.ragged:
             length = nc.create_variable(plan.length_of(axis), ("design", "scenario"), np.int64, fillvalue=0)
-            length.attrs["long_name"] = f"values along {axis}; what comes after is filled up"
+            length.attrs["long_name"] = f"values along {axis}; the rest is padding"
         for item, arrays in _each(result, kept):
             _fill(nc, plan, plan.place[item.row], item.scenario, arrays)
 

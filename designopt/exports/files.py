@@ -132,7 +132,9 @@ def write_netcdf(result: Result, folder: Path, prefix: str) -> list[Path]:
     kept = kept_arrays(result)
     if not kept:
         named = ", ".join(result.study.execution.arrays)
-        why = f"no evaluation gave any of {named}" if named else "name some in the study: execution: {arrays: [...]}"
+        why = (
+            f"no evaluation returned any of {named}" if named else "name some in the study: execution: {arrays: [...]}"
+        )
         raise ExportError(f"{result.path}: no arrays are kept, so there is nothing for NetCDF; {why}")
     file = folder / f"{prefix}arrays.nc"
     try:

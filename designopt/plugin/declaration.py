@@ -91,8 +91,7 @@ def model(
             )
         if takes_prepared != has("prepare_scenario"):
             raise PluginError(
-                f"model '{name}': a class with prepare_scenario(conditions) takes what it gave as 'prepared' in its"
-                " evaluate"
+                f"model '{name}': a class with prepare_scenario(conditions) takes its result as 'prepared' in evaluate"
             )
         for p in parameters:
             if inspect.isclass(target) and p.kind is p.KEYWORD_ONLY and (p.name == "rng" or p.default is p.empty):

@@ -31,7 +31,7 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
         return use
     declared = (built if built is not None else use.build()).declares()
     if not isinstance(declared, Declared):
-        raise PluginError(f"model '{plugin.name}': declares() gives a designopt.Declared, not {declared!r:.60}")
+        raise PluginError(f"model '{plugin.name}': declares() must return a designopt.Declared, not {declared!r:.60}")
     inputs, outputs = _fields(declared.inputs, declared), _fields(declared.outputs, declared)
     _check_names("input", inputs, plugin.inputs or {}, plugin)
     _check_names("output", outputs, {**plugin.outputs, **declared.arrays}, plugin)

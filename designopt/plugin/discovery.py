@@ -140,7 +140,7 @@ def find(kind: Kind, name: str) -> Plugin:
         return _models_of_functions[0](_plain[bare])
     if not entries:
         if (kind, bare) in REPLACED:
-            raise PluginError(f"the {kind} '{bare}' of earlier versions is gone; use '{REPLACED[kind, bare]}'")
+            raise PluginError(f"the {kind} '{bare}' of earlier versions was removed; use '{REPLACED[kind, bare]}'")
         known = names(kind)
         near = closest(bare, known)
         hint = f"; did you mean '{near}'?" if near else ""

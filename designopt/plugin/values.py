@@ -80,7 +80,7 @@ class Fidelity:
 
     def __post_init__(self) -> None:
         if not self.settings:
-            raise PluginError("a fidelity names the settings that make an evaluation cheap")
+            raise PluginError("a Fidelity must name the settings that make an evaluation cheap")
         if not 0.0 < self.cost < 1.0:
             raise PluginError(f"a cheap evaluation costs between 0 and 1 full one, not {self.cost:g}")
 

@@ -56,9 +56,9 @@ class Auto:
     uses_start: ClassVar[bool] = True
 
     evaluations: Annotated[
-        int, Quantity("", "evaluations to plan for; not given: those of the budget when the study is read", ge=1)
+        int, Quantity("", "planned evaluations; default: those of the budget when the study is read", ge=1)
     ]
-    cost: Annotated[float, Quantity("s", "time of one evaluation; not given: seconds and more", gt=0.0)] | None = None
+    cost: Annotated[float, Quantity("s", "time of one evaluation; default: seconds or more", gt=0.0)] | None = None
 
     @property
     def _few(self) -> bool:
@@ -95,17 +95,19 @@ class Auto:
         m, d, n = len(problem.objectives), len(problem.space.free), self.evaluations
         facts = f"planned for {_plural(n, 'evaluation')}, {_plural(m, 'objective')} and {_plural(d, 'parameter')}"
         if self._few and 1 <= m <= FRONTS:
-            return Chosen("gp", {}, f"{facts}: a model of what is known makes most of each")
+            return Chosen("gp", {}, f"{facts}: a surrogate search needs the fewest evaluations")
         population = {"population": fitting.population(n, 100)}
         if m > 1:
             directions = sum(math.comb(m + p - 1, p) for p in PARTITIONS.get(m, ()))
             if m > 2 and directions and n >= MIN_GENERATIONS * directions:
-                return Chosen("nsga3", {}, f"{facts}: {directions} directions spread designs along the front")
-            return Chosen("nsga2", population, f"{facts}: a population that keeps its spread")
+                return Chosen(
+                    "nsga3", {}, f"{facts}: {directions} reference directions distribute designs along the front"
+                )
+            return Chosen("nsga2", population, f"{facts}: an evolutionary search that preserves diversity")
         if d > 1 and not problem.space.conditional and all(p.kind == "real" for p in problem.space.free):
-            return Chosen("cma_es", {}, f"{facts}, all of them real: steps that learn their directions")
+            return Chosen("cma_es", {}, f"{facts}, all of them real: covariance matrix adaptation")
         why = (
-            "a step in one direction alone has no shape to learn"
+            "covariance matrix adaptation needs at least two parameters"
             if d == 1
             else "not all of them real and always active"
         )

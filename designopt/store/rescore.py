@@ -33,7 +33,7 @@ def changed_study(
     `StoreError` for a change that would need a simulation.
     """
     if not study.text:
-        raise StoreError(f"{path}: has no study.yaml, so nothing of it can be changed afterwards", path)
+        raise StoreError(f"{path}: has no study.yaml, so it cannot be changed afterwards", path)
     for override in overrides:
         section = override.partition("=")[0].strip().partition(".")[0]
         if section not in SECTIONS and section in schema.SECTIONS:
@@ -50,8 +50,8 @@ def changed_study(
     )
     if Problem.of(same).digest != Problem.of(study).digest:
         raise StoreError(
-            f"{path}: study.yaml does not pose the problem that was run (it was changed, or plugins of other versions"
-            " are installed), so it cannot be re-scored here",
+            f"{path}: study.yaml differs from the problem that was run (it was changed, or other plugin "
+            "versions are installed), so it cannot be re-scored here",
             path,
         )
     changed = load_text(study.text, name, files=files, overrides=[*stages, *overrides])
@@ -80,9 +80,9 @@ def _as_run(use: Use[P], before: Use[P] | None) -> Use[P]:
 
 def _refuse(path: Path, key: str) -> NoReturn:
     raise StoreError(
-        f"{path}: '{key}' decides what is computed and cannot be changed afterwards; objectives, constraints, figures"
-        " on record, report, title and description can. For anything else begin a new study; with start_from:"
-        f" {{store: {path}}} it uses what is known",
+        f"{path}: '{key}' determines what is computed and cannot be changed afterwards; objectives, "
+        "constraints, recorded figures, report, title and description can. For other changes start a "
+        f"new study; with start_from: {{store: {path}}} it reuses recorded evaluations",
         path,
     )
 

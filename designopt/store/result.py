@@ -64,13 +64,13 @@ class Result:
         counts, chosen = self.counts, self.chosen()
         head = f"{self.study.title or self.study.name}: {_designs(counts['designs'])}, {counts['feasible']} feasible, "
         head += f"{len(self.front())} on the front"
-        text = table.as_text(self._shown(), chosen) if chosen else "no design keeps all limits and has a result"
+        text = table.as_text(self._shown(), chosen) if chosen else "no design has a result within all limits"
         act, first = self.recommended(), self.first_choice()
         if act is not None and first is not None:
-            why = "" if act == first else f", for {first[0]} breaks limits within its tolerances"
+            why = "" if act == first else f", because {first[0]} violates limits within its tolerances"
             text += f"\nrecommended: {act[0]}{why}"
         text = "\n".join([*(f"warning: {changed}" for changed in self.other_code), text])
-        return f"{head}\n{text}\nall of it on a page: designopt report {self.path}"
+        return f"{head}\n{text}\nfull report: designopt report {self.path}"
 
     def _shown(self) -> list[table.Column]:
         """The free parameters and the objectives."""
@@ -467,7 +467,7 @@ class Result:
         try:
             yield
         except PluginError as error:
-            text = f"{self.path}: cannot be scored here: {error}; install it, or declare it before the store is opened"
+            text = f"{self.path}: cannot be scored here: {error}; install it, or declare it before opening the store"
             raise StoreError(text, self.path) from error
 
     @cached_property

@@ -43,7 +43,7 @@ def check(path: Path, *, thoroughly: bool = False) -> None:
             if entry.is_symlink():
                 raise NotOwn(Path(entry.path), _described(stat.S_IFLNK))
             if name == "arrays" and not entry.is_dir():
-                raise NotOwn(Path(entry.path), "is in the place of a folder of arrays; move it away")
+                raise NotOwn(Path(entry.path), "is in place of a folder of arrays; move it away")
             if thoroughly:
                 _check_all_in(Path(entry.path))
 
@@ -76,7 +76,7 @@ def _check(file: Path, *, folder: bool = False) -> None:
 def _described(mode: int, wanted: str = "file") -> str:
     """What is wrong with a thing of this mode, and the way out."""
     if stat.S_ISLNK(mode):
-        return "is a symbolic link, which is not followed in a store; put what it leads to in its place, or remove it"
+        return "is a symbolic link, which is not followed in a store; replace it by its target, or remove it"
     kind = "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "pipe, socket or device"
     return f"is a {kind}, where a {wanted} is expected; move it away"
 

@@ -40,7 +40,7 @@ def executor_for(
     execution = study.execution
     if execution.executor == "serial" and execution.timeout is not None:
         raise WorkersError(
-            "executor 'serial' cannot end an evaluation that hangs; remove execution.timeout or use 'dask'", path
+            "executor 'serial' cannot terminate a hanging evaluation; remove execution.timeout or use 'dask'", path
         )
 
     def workers() -> Executor:

@@ -85,7 +85,7 @@ def _local(delivery: Delivery, workers: int, path: Path) -> Dask:
             return Dask(run, delivery, path, Local(run, workers, path))
         except OSError as error:
             if attempt == STARTS:
-                text = f"workers died while they were given the problem, in {STARTS} attempts: {error!r}"
+                text = f"workers died while receiving the problem, in {STARTS} attempts: {error!r}"
                 raise WorkersError(text, path) from error
     raise AssertionError("unreachable")
 
@@ -137,7 +137,7 @@ class Dask:
         answers = self._client.register_plugin(self._plugin)
         for worker, answer in (answers or {}).items():
             if answer.get("status") == "error":
-                raise WorkersError(f"worker {worker} cannot take the problem: {answer.get('exception')}", self._path)
+                raise WorkersError(f"worker {worker} cannot set up the problem: {answer.get('exception')}", self._path)
         if self._connection.local:
             return
         for worker, problem in self._client.run(dask_worker.check, self._run).items():
@@ -145,7 +145,10 @@ class Dask:
                 raise WorkersError(f"worker {worker}: {problem}", self._path)
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
         if self._limit is not None and any(not w.get("nanny") for w in workers):
-            text = "some workers have no nanny: an evaluation that hangs there cannot be ended, the time-out is void"
+            text = (
+                "some workers have no nanny: a hanging evaluation cannot be terminated there, so the "
+                "time-out has no effect"
+            )
             self._notices.put(("no_nanny", text))
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
@@ -167,7 +170,7 @@ class Dask:
                 self._warned.add(message["warned"])
                 self._notices.put(("warning", message["warned"]))
         elif "cut" in message:
-            text = f"worker {message['cut']} had to leave before its evaluation was done; another one starts it again"
+            text = f"worker {message['cut']} had to exit before its evaluation was done; another worker repeats it"
             self._notices.put(("worker_retired", text))
 
     def _send_file(self, digest: str, worker: str) -> None:
@@ -199,7 +202,7 @@ class Dask:
             if fit:
                 self._worker_seen = now
             elif self._connection.local and known and self._unfit.keys() >= {str(w["name"]) for w in known}:
-                why = f"no worker can take the problem: {next(iter(self._unfit.values()))}"
+                why = f"no worker can set up the problem: {next(iter(self._unfit.values()))}"
                 raise WorkersError(why, self._path)
             for notice in self._connection.tend(fit, self._most_in_flight):
                 self._notices.put(notice)
@@ -270,7 +273,7 @@ class Dask:
             raise WorkersError(f"no worker could be started for {WITHOUT_WORKERS:.0f} s; {again}", self._path)
         self._worker_seen = time.monotonic()
         if isinstance(self._connection, Existing):
-            self._notices.put(("no_workers", "the scheduler has no workers; waiting for some"))
+            self._notices.put(("no_workers", "the scheduler has no workers; waiting"))
 
     def notices(self) -> Sequence[tuple[str, str]]:
         """What the user should know, once."""
@@ -350,8 +353,8 @@ class Dask:
         if self._failed_starts > max(FAILED_STARTS_LIMIT, 2 * self.workers):
             raise PluginError(f"workers die while they prepare the model: the last one {death.how}")
         if self._killed > max(KILLED_LIMIT, 4 * self.workers):
-            text = f"workers are killed before they can begin: the last one {death.how}"
-            raise PluginError(f"{text}; where memory is short, fewer of them (--workers) need less")
+            text = f"workers are killed before they can start: the last one {death.how}"
+            raise PluginError(f"{text}; if memory is short, use fewer (--workers)")
 
     def _unfinished(self, death: Death) -> Iterator[Completion]:
         """Chunks that the dead worker had done, and whose results died with it.

@@ -195,7 +195,7 @@ def test_a_study_is_started_stopped_and_resumed(client, folder):
     wait_for(lambda: state_of(client, place) == "running", "the run is seen")
     again = client.post("/start", file="long.yaml", store="results/long.study")
     assert again.status == 409
-    assert "exists already" in again.text
+    assert "already exists" in again.text
     assert "is running" in client.post("/resume", store=place).text
     wait_for(
         lambda: next(s["evaluations"] for s in client.get("/state").json["stores"] if s["place"] == place) > 0,

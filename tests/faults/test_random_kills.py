@@ -249,7 +249,7 @@ def test_workers_killed_while_they_start_are_started_again_or_the_run_ends_with_
             hits("runs that went on")
             assert dump(Result.open(store, study())) == expected
         else:
-            assert "could not be started" in said or "killed before they can begin" in said
+            assert "could not be started" in said or "killed before they can start" in said
 
 
 def test_nothing_outlives_a_coordinator_that_is_killed_at_any_moment(tmp_path, hits):

@@ -121,7 +121,7 @@ def test_what_makes_an_evaluation_cheap_is_a_setting_and_costs_less():
         model("odd_fidelity", version=1, unchecked=True, fidelity=Fidelity({"cycles": 2}, cost=0.5))(lambda d, s: {})
     with pytest.raises(PluginError, match="between 0 and 1 full one, not 1"):
         Fidelity({"cycles": 2}, cost=1.0)
-    with pytest.raises(PluginError, match="names the settings"):
+    with pytest.raises(PluginError, match="must name the settings"):
         Fidelity({}, cost=0.5)
 
 

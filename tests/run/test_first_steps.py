@@ -93,7 +93,7 @@ def test_workers_that_cannot_take_a_problem_end_the_run_at_once_with_the_reason(
         problem_of=Problem.of,
     )
     (tmp_path / "flag").touch()
-    with pytest.raises(WorkersError, match=r"no worker can take the problem: .*once\.py:4: RuntimeError: no licence"):
+    with pytest.raises(WorkersError, match=r"no worker can set up the problem: .*once\.py:4: RuntimeError: no licence"):
         run_study(study, tmp_path / "s")
 
 

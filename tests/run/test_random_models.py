@@ -67,10 +67,10 @@ def test_one_design_alone_has_the_numbers_of_the_run(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "value", "message"),
     [
-        ("real", 2.5, "a: 2.5 is not from -2 to 2 mm"),
-        ("real", -2.0001, "a: -2.0001 is not from -2 to 2 mm"),
-        ("real", float("nan"), "a: nan is not from -2 to 2 mm"),
-        ("int", 3, "a: 3 is not from -2 to 2 mm"),
+        ("real", 2.5, "a: 2.5 is outside -2 to 2 mm"),
+        ("real", -2.0001, "a: -2.0001 is outside -2 to 2 mm"),
+        ("real", float("nan"), "a: nan is outside -2 to 2 mm"),
+        ("int", 3, "a: 3 is outside -2 to 2 mm"),
         ("int", 1.5, "a: 1.5 is not a whole number"),
     ],
 )

@@ -145,7 +145,7 @@ def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limit
 where nearest to f1 0.1 keeps them in {kept} of 16"
     assert summary_table(result).splitlines()[0] == f"the recommended design is {lead}"
     assert overview(result).findings[0] == f"The recommended design is {lead}."
-    assert "\nrecommended: robust, for nearest to f1 0.1 breaks limits within its tolerances\n" in str(result)
+    assert "\nrecommended: robust, because nearest to f1 0.1 violates limits within its tolerances\n" in str(result)
 
 
 def test_the_parameter_that_matters_is_the_one_on_which_the_objectives_depend(tmp_path):
@@ -212,7 +212,7 @@ execution: {executor: serial}
     result = run_study(load_text(text, "near.yaml", problem_of=Problem.of), tmp_path / "s")
     assert fragile(result)
     assert fragile(result.with_changes(["constraints.low.max=2"])) == []
-    with pytest.raises(StoreError, match=r"'report\.tolerances' decides what is computed"):
+    with pytest.raises(StoreError, match=r"'report\.tolerances' determines what is computed"):
         result.with_changes(["report.tolerances.neighbours=64"])
 
 

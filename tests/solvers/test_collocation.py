@@ -169,12 +169,12 @@ def test_a_program_without_a_solution_tells_why_and_leaves_its_last_iterate(tmp_
 def test_a_model_that_evaluates_the_optimum_otherwise_is_reported(tmp_path):
     result = study(model={"use": "damped_start", "bias": 1.01}).run(tmp_path / "s")
     (text,) = told(result, "objective_differs")
-    assert "'decay' of the optimum otherwise than the program, at most 1.01 instead of 1" in text
+    assert "'decay' of the optimum differently from the program, by up to 1.01 instead of 1" in text
     result = study(
         model={"use": "damped_start", "bias": 1.01}, constraints=[{"name": "l", "of": "error", "max": 1.005}]
     ).run(tmp_path / "t")
     (text,) = told(result, "limits_differ")
-    assert "passes limits that the program keeps, by up to 0.005 of their size" in text
+    assert "violates limits that the program satisfies, by up to 0.005 of their size" in text
 
 
 # ---------------------------------------------------------------------------------------------------- scenarios
@@ -355,9 +355,7 @@ def test_points_that_end_elsewhere_when_they_are_solved_cold_are_reported():
     told, _ = solved_by_rule(lambda row, _: 1.0 if row < 4 else 0.9, chain=2, verify=5)
     assert [chain for chain, _, _ in told.asked] == [0, 0, 1, 1, 2, 3]  # the first of a chain is cold anyway
     (text,) = [text for kind, text in told.notes if kind == "programs_differ"]
-    assert text.startswith(
-        "2 of 2 points that were solved cold as well ended elsewhere (objectives differ by up to 0.1"
-    )
+    assert text.startswith("2 of 2 points solved cold as well have other optima (objectives differ by up to 0.1")
     assert told.inner.X[:, 0].tolist() == pytest.approx([1.0, 1.04, 1.02, 1.05])  # what is better counts
     same, _ = solved_by_rule(lambda row, _: 1.0 if row < 4 else 1.0 + 5e-7, chain=2, verify=5)
     assert [kind for kind, _ in same.notes if kind == "programs_differ"] == []
@@ -370,7 +368,7 @@ def test_evaluations_without_a_result_are_compared_with_nothing():
     ((kind, text),) = compared(problem, outcomes, np.array([math.inf, 1.0, 1.0, 1.0]))
     assert kind == "objective_differs"
     assert text.startswith(
-        "the model evaluates 'decay' of 1 of 4 optima otherwise than the program, at most 1.1 instead"
+        "the model evaluates 'decay' of 1 of 4 optima differently from the program, by up to 1.1 instead"
     )
 
 

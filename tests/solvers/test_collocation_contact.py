@@ -64,7 +64,7 @@ def test_scenarios_have_pairs_of_their_own(tmp_path: Path) -> None:
         ({"degree": 3}, "contacts need radau of degree 1"),
         ({"scheme": "hermite_simpson"}, "contacts need radau of degree 1"),
         ({"refine": {}}, "a mesh is not refined while contacts change"),
-        ({"switches": {"u": {"pieces": 4}}}, "contacts are solved for by a chain of programs, switches by another one"),
+        ({"switches": {"u": {"pieces": 4}}}, "contacts and switches each need their own sequence of programs"),
         ({"deviations": {"friction": 1.0}, "margins": {"x": 1.0}}, "contacts open and close elsewhere"),
     ],
 )

@@ -56,7 +56,7 @@ def test_a_held_force_costs_what_a_sampled_controller_spends(tmp_path: Path) -> 
     assert np.ptp(force, axis=1).max() < 1e-9
     # the model's own motion has a free force, and the run says why the two differ
     (event,) = [e["text"] for e in result.events if e["kind"] == "objective_differs"]
-    assert "'rates', 'held' and 'switches' are not those of the model's own motions" in event
+    assert "the model's own motions do not include the solver's 'rates', 'held' and 'switches'" in event
     assert result.outcomes.objectives[0, 0] == pytest.approx(12.0, rel=1e-6)  # 12 m^2 d^2 / T^3
 
 

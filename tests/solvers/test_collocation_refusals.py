@@ -48,14 +48,14 @@ def refused(text):
         (
             "damped_start",
             "no_equations",
-            "7:15: model_not_symbolic: model 'no_equations' states no equations that a program could take in (it has no"
+            "7:15: model_not_symbolic: model 'no_equations' states no equations for a program (it has no"
             " 'trajectory_problem'); use a solver that evaluates designs: slsqp, cma_es, nsga2 ...",
         ),
         (
             "minimize: error}",
             "minimize: error}\n  - {name: heat, minimize: loss}",
-            "8:15: collocation minimises one objective, not 2; make limits of the others under 'constraints', or take a"
-            " solver for fronts (nsga2)",
+            "8:15: collocation minimises one objective, not 2; make the others limits under "
+            "'constraints', or use a solver for fronts (nsga2)",
         ),
         (
             "minimize: error",
@@ -208,4 +208,4 @@ def test_of_a_scenario_with_a_wrong_value_that_alone_is_reported(mass):
 
 def test_neighbours_of_a_robust_study_are_refused_where_the_solver_is_named():
     text = TEXT.replace("unit: N s/m}", "unit: N s/m, tolerance: 2 %}") + "robust: 4\n"
-    assert refused(text).startswith("7:15: with 'robust' each design is evaluated with its neighbours")
+    assert refused(text).startswith("7:15: 'robust' evaluates each design with its neighbours")

@@ -56,7 +56,7 @@ def _forget():
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("time", np.array([1, None]), "'time' has objects in it"),
+        ("time", np.array([1, None]), "'time' contains objects instead of numbers"),
         ("time", np.array(["a"]), "'time' has values of type <U1, not numbers; declare Array(..., dtype='str')"),
         ("time", np.zeros(2, [("x", float)]), "'time' has values of type"),
         ("time", np.zeros((2, 3)), r"'time' has shape (2, 3); its declared axes are: time"),
@@ -69,7 +69,7 @@ def _forget():
         ("status", np.array([0, 3]), "'status' has the value 3; its categories are numbers 0 to 2"),
         ("status", np.array([-1]), "'status' has the value -1"),
         ("names", np.array([1.0]), "'names' has values of type float64, not str"),
-        ("time", np.broadcast_to(0.0, 2**27), "the arrays have 1024 MiB, and at most 512 MiB an evaluation are kept"),
+        ("time", np.broadcast_to(0.0, 2**27), "the arrays have 1024 MiB, and at most 512 MiB per evaluation are kept"),
     ],
 )
 def test_an_array_that_cannot_be_kept_is_an_error_of_its_evaluation(tmp_path, name, value, said):
@@ -100,7 +100,7 @@ def test_the_arrays_of_a_diverged_evaluation_are_checked_too(tmp_path):
     GIVEN["diverged"] = {"time": np.array([object()])}
     result = run_study(of_giver(["time"]), tmp_path / "a")
     assert (result.status[0, 0], result.arrays(0)) == ("error", {})
-    assert "fell over; the array 'time' has objects in it" in result.message(0)
+    assert "fell over; the array 'time' contains objects instead of numbers" in result.message(0)
     GIVEN["diverged"] = {"time": np.arange(2.0)}
     result = run_study(of_giver(["time"]), tmp_path / "b")
     assert (result.status[0, 0], result.arrays(0)["time"].tolist()) == ("diverged", [0.0, 1.0])

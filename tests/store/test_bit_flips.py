@@ -150,7 +150,7 @@ def test_a_journal_with_other_tables_views_or_triggers_is_refused(intact, tmp_pa
     db.commit()
     db.close()
     for use_it in (Result.open, resume_study):
-        with pytest.raises(StoreError, match=r"journal.db is damaged: it has another (table|view|trigger) "):
+        with pytest.raises(StoreError, match=r"journal.db is damaged: its (table|view|trigger) "):
             use_it(path)
 
 
@@ -162,6 +162,6 @@ def test_how_a_stage_ended_cannot_be_had_again_and_is_reported(intact, tmp_path)
     db.execute("UPDATE tell SET ask = 5")
     db.commit()
     db.close()
-    with pytest.raises(StoreError, match=r"the order in which a solver was told of results.*cannot be had again"):
+    with pytest.raises(StoreError, match=r"the order in which a solver was told of results.*cannot be recovered"):
         resume_study(path)
     assert Result.open(path).counts["designs"] > 0

@@ -104,7 +104,7 @@ def test_what_is_no_regular_file_is_reported_and_not_waited_for(store, name, kin
 
 def test_a_file_in_the_place_of_a_folder_of_arrays_is_reported(store):
     (store / "arrays" / "README").write_text("mine")
-    refused(store, "README: is in the place of a folder of arrays; move it away")
+    refused(store, "README: is in place of a folder of arrays; move it away")
 
 
 def test_arrays_that_are_a_link_are_not_read_and_resume_replaces_the_link(store, elsewhere):

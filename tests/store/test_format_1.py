@@ -100,7 +100,7 @@ def test_a_reader_while_it_is_written_anew_ends_the_resume_with_a_sentence(study
     db.execute("INSERT INTO event VALUES (100, 1.0, 1, 'x', 'y')")
     db.execute("BEGIN")
     assert db.execute("SELECT COUNT(*) FROM event").fetchone()[0] > 0
-    with pytest.raises(Exception, match=r"is being read by another process|database is locked"):
+    with pytest.raises(Exception, match=r"is in use by another process|database is locked"):
         resume_study(tmp_path / "s")
     db.execute("COMMIT")
     db.close()

@@ -127,7 +127,7 @@ def test_what_is_read_of_the_store_stays_what_it_was(path):
     ],
 )
 def test_what_needs_a_simulation_is_refused_by_name(path, change, key):
-    with pytest.raises(StoreError, match=rf"'{key}' decides what is computed .* start_from: {{store: "):
+    with pytest.raises(StoreError, match=rf"'{key}' determines what is computed .* start_from: {{store: "):
         Result.open(path).with_changes([change])
 
 
@@ -229,7 +229,7 @@ def test_a_store_whose_file_was_tampered_with_is_not_judged_anew(path, tmp_path)
     shutil.copytree(path, copy)
     file = copy / "study.yaml"
     file.write_text(file.read_text().replace("0.5,", "0.25,", 1))
-    with pytest.raises(StoreError, match=r"study.yaml does not pose the problem that was run"):
+    with pytest.raises(StoreError, match=r"study.yaml differs from the problem that was run"):
         Result.open(copy).with_changes(["title=x"])
     file.unlink()
     with pytest.raises(StoreError, match=r"has no study.yaml"):

@@ -110,7 +110,7 @@ def test_an_evaluation_that_does_not_end_before_its_job_is_begun_anew_and_nobody
     monkeypatch.setattr(cluster.Retirement, "of", lambda *_: next(times))
     slow = study([0.1], pause=25.0, asked=wanted(jobs=1))
     result = run_study(slow, tmp_path / "s", progress=(recorder := Recorder()))
-    assert any("had to leave before its evaluation was done" in text for _, text in recorder.events)
+    assert any("had to exit before its evaluation was done" in text for _, text in recorder.events)
     assert attempts(result) == {1}
     assert result.counts["ok"] == 1
 
@@ -137,14 +137,14 @@ def test_a_pool_with_little_to_do_gives_jobs_back(state, tmp_path, monkeypatch):
 
 def test_the_commands_of_the_batch_system_must_be_there(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(WorkersError, match="SLURM asks for the command sbatch, which is not on the path"):
+    with pytest.raises(WorkersError, match="SLURM needs the command sbatch, which is not on the path"):
         run_study(study([0.0]), tmp_path / "s")
     assert run_study(study([0.0]), tmp_path / "t", workers=1).counts["ok"] == 1
 
 
 def test_a_job_that_is_refused_ends_the_run_with_what_the_batch_system_says(state, tmp_path):
     (state / "refuse").write_text("Batch job submission failed: Invalid account")
-    with pytest.raises(WorkersError, match=r"the job is refused: sbatch: error: .* Invalid account"):
+    with pytest.raises(WorkersError, match=r"the job was rejected: sbatch: error: .* Invalid account"):
         run_study(study([0.0]), tmp_path / "s")
 
 
@@ -153,7 +153,7 @@ def test_jobs_that_end_before_a_worker_comes_end_the_run_with_their_last_words(s
     with (
         dask.config.set(broken),
         pytest.raises(
-            WorkersError, match=r"3 jobs have ended before a worker came(?s:.*)no such module(?s:.*)squeue --me"
+            WorkersError, match=r"3 jobs ended before a worker appeared(?s:.*)no such module(?s:.*)squeue --me"
         ) as caught,
     ):
         run_study(study([0.0]), tmp_path / "s")
@@ -178,7 +178,7 @@ def test_while_jobs_wait_the_run_says_so_and_goes_on_when_they_begin_on_pbs_as_w
 
 
 def test_evaluations_too_long_for_a_job_are_refused_at_once(state, tmp_path):
-    with pytest.raises(WorkersError, match=r"timeout is 60 s, too long for jobs of 120 s.* walltime of 225 s"):
+    with pytest.raises(WorkersError, match=r"timeout is 60 s, too long for jobs of 120 s.* walltime to at least 225 s"):
         run_study(study([0.0], timeout=60.0, asked=wanted(walltime=120.0)), tmp_path / "s")
 
 

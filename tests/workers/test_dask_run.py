@@ -310,7 +310,7 @@ def test_a_model_typed_in_interactively_is_refused_with_the_way_out(tmp_path):
 
 
 def test_serial_refuses_a_time_out_that_it_cannot_keep(tmp_path):
-    with pytest.raises(WorkersError, match="cannot end an evaluation that hangs"):
+    with pytest.raises(WorkersError, match="cannot terminate a hanging evaluation"):
         run_study(trouble("sleep", timeout=1.0), tmp_path / "s", executor="serial")
     assert not (tmp_path / "s").exists()
 

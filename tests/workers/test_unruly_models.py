@@ -45,7 +45,7 @@ def table(result, name):
     ("kind", "said"),
     [
         pytest.param("closes files", "", marks=pytest.mark.faults),
-        pytest.param("breaks pickle", "could not go on: TypeError", marks=pytest.mark.faults),
+        pytest.param("breaks pickle", "could not continue: TypeError", marks=pytest.mark.faults),
         pytest.param("prints and exits", "ended itself with exit code 3", marks=pytest.mark.faults),
         pytest.param("kills its group", "was killed by SIGKILL", marks=pytest.mark.faults),
     ],
@@ -93,7 +93,7 @@ def test_a_worker_that_stops_itself_is_ended_when_the_limit_has_passed(tmp_path)
     result = run_study(unruly("stops itself", timeout=3.0), tmp_path / "s")
     assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
     assert result.status[50, 0] == "crashed"
-    assert "something had stopped it for " in result.message(50)
+    assert "it had been stopped for " in result.message(50)
 
 
 @pytest.mark.faults
@@ -102,7 +102,7 @@ def test_a_worker_that_stops_itself_does_not_hold_up_a_run_without_a_limit(tmp_p
     result = run_study(unruly("stops itself"), tmp_path / "s")
     assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
     assert result.status[50, 0] == "crashed"
-    assert "something had stopped it" in result.message(50)
+    assert "it had been stopped" in result.message(50)
 
 
 @pytest.mark.faults
@@ -171,7 +171,7 @@ def test_prints_of_a_good_evaluation_and_of_c_code_are_kept_too(tmp_path):
 
 def test_prints_of_a_design_that_ends_its_worker_are_kept_with_the_attempt(tmp_path):
     result = run_study(unruly("prints and exits"), tmp_path / "s")
-    assert all("the last that it printed:\nbefore the end" in a["detail"] for a in table(result, "attempt"))
+    assert all("its last output:\nbefore the end" in a["detail"] for a in table(result, "attempt"))
 
 
 # ----------------------------------------------------------------------------------------------------- children

@@ -63,7 +63,7 @@ def verified(asked: AskedPrograms, done: SolvedPrograms) -> str | None:
         else []
     )
     return (
-        f"{int(other.sum())} of {len(rows)} points that were solved cold as well ended elsewhere ({'; '.join(how)}):"
+        f"{int(other.sum())} of {len(rows)} points solved cold as well have other optima ({'; '.join(how)}):"
         " there are several local optima; try starts, or shorter chains"
     )
 
@@ -83,17 +83,19 @@ def compared(
     if (apart > APART).any():
         worst = int(apart.argmax())
         text = (
-            f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(own))} otherwise than"
-            f" the program, at most {own[worst]:.6g} instead of {objectives[worst]:.6g}: refine the mesh; or one of the"
-            " two ended in another local optimum, or the model's motions minimise something else than the study"
+            f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(own))} "
+            f"differently from the program, by up to {own[worst]:.6g} instead of {objectives[worst]:.6g}: "
+            "refine the mesh; or one of the two found another local optimum, or the model minimises "
+            "another objective over its motions than the study"
         )
         if controls:
-            text += "; the solver's 'rates', 'held' and 'switches' are not those of the model's own motions"
+            text += "; the model's own motions do not include the solver's 'rates', 'held' and 'switches'"
         found.append(("objective_differs", text))
     if (broken := known & (outcomes.violation > 0.0)).any():
         text = (
-            f"the model's own evaluation of {_counted(int(broken.sum()), len(own))} passes limits that the program"
-            f" keeps, by up to {outcomes.violation[broken].max():.2g} of their size: refine the mesh or raise 'margin'"
+            f"the model's own evaluation of {_counted(int(broken.sum()), len(own))} violates limits that "
+            f"the program satisfies, by up to {outcomes.violation[broken].max():.2g} of their size: "
+            "refine the mesh or raise 'margin'"
         )
         found.append(("limits_differ", text))
     return found

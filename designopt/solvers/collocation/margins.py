@@ -49,7 +49,10 @@ class LimitMargins:
         if not self.times:
             return base
         if objective in self.times and WORST in {v.name for v in base.extra}:
-            text = "the worst of several scenarios has no one deviation: take another aggregation, or make it a limit"
+            text = (
+                "the worst of several scenarios has no single standard deviation: use another aggregation, "
+                "or make it a limit"
+            )
             raise InvalidSetting(f"margins.{objective}", text)
         asked: dict[str, float] = {}
         for name, times in self.times.items():

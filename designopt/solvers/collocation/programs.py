@@ -75,7 +75,7 @@ class StudyPrograms:
     ) -> None:
         contacts = bool(study.base.complementary)
         if contacts and study.controls.switches:
-            text = "contacts are solved for by a chain of programs, switches by another one: leave out one of them"
+            text = "contacts and switches each need their own sequence of programs: omit one of them"
             raise ProblemError("bad_statement", "switches", text)
         self._study, self._expected = study, expected
         self._options = euler(options) if contacts else options

@@ -26,14 +26,15 @@ def check_symbolic(problem: Problem) -> None:
     if not plugin.has_trajectory_problem:
         raise InvalidSetting(
             "use",
-            f"model_not_symbolic: model '{plugin.name}' states no equations that a program could take in (it has no"
+            f"model_not_symbolic: model '{plugin.name}' states no equations for a program (it has no"
             " 'trajectory_problem'); use a solver that evaluates designs: slsqp, cma_es, nsga2 ...",
         )
     if any(scenario.shift for scenario in problem.scenarios):
         raise InvalidSetting(
             "use",
-            "with 'robust' each design is evaluated with its neighbours, which a program cannot take in; leave 'robust'"
-            " out (report.tolerances evaluates the neighbours of the optimum), or use a solver that evaluates designs",
+            "'robust' evaluates each design with its neighbours, which a program cannot do; omit "
+            "'robust' (report.tolerances evaluates the neighbours of the optimum), or use a solver that "
+            "evaluates designs",
         )
 
 
@@ -42,8 +43,8 @@ def check_single(problem: Problem) -> Objective:
     if len(problem.objectives) != 1:
         raise InvalidSetting(
             "use",
-            f"collocation minimises one objective, not {len(problem.objectives)}; make limits of the others under"
-            " 'constraints', or take a solver for fronts (nsga2)",
+            f"collocation minimises one objective, not {len(problem.objectives)}; make the others limits "
+            "under 'constraints', or use a solver for fronts (nsga2)",
         )
     return problem.objectives[0]
 
@@ -62,7 +63,7 @@ def check_parameters(problem: Problem, part: TrajectoryProblem) -> None:
                 " out of 'space', or use a solver that evaluates designs",
             )
         if any(isinstance(value, str) for value in p.values):
-            raise InvalidSetting("use", f"'{name}' has words as values; a program has numbers only")
+            raise InvalidSetting("use", f"'{name}' has text values; a program needs numbers")
         unit = plugin.inputs[name].quantity if plugin.inputs and name in plugin.inputs else None
         if unit is not None and not _same_unit(unit.unit, variables[name].unit):
             raise InvalidSetting(

@@ -89,7 +89,7 @@ def _entry(p: DesignVariable, value: Any, where: str) -> float:
         for i, known in enumerate(p.values):
             if value == known and isinstance(value, bool) == isinstance(known, bool):
                 return float(i)
-        raise InvalidSetting(where, f"{value!r} is none of {', '.join(map(str, p.values))}")
+        raise InvalidSetting(where, f"{value!r} is not one of {', '.join(map(str, p.values))}")
     try:
         amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
         number = (

@@ -61,7 +61,7 @@ class JournalReader:
                 continue
             if kind != "table" or name not in ours or (self.digested and text != ours[name]):
                 raise StoreError(
-                    f"{self.path}: journal.db is damaged: it has another {kind} '{name}' than a journal has", self.path
+                    f"{self.path}: journal.db is damaged: its {kind} '{name}' is not that of a journal", self.path
                 )
 
     # -------------------------------------------------------------------------------------------------- records
@@ -84,7 +84,7 @@ class JournalReader:
 
     def damaged(self, table: str, row: Sequence[Any]) -> DamagedRecord:
         """What is to be said of a damaged record."""
-        what, way = f"{table} {row[0]}", "cannot be had again, but a run goes on without it"
+        what, way = f"{table} {row[0]}", "cannot be recovered, but a run continues without it"
         if table == "evaluation":
             key = row[0].hex() if isinstance(row[0], bytes) else row[0]
             return DamagedRecord(self.path, f"evaluation {key} (design {row[2]}, {row[1]} {row[3]})")

@@ -53,7 +53,7 @@ def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
             _copy(journal, db, study)
             (busy, *_) = db.execute("PRAGMA main.wal_checkpoint(TRUNCATE)").fetchone()
             if busy:
-                raise StoreError(f"{path}: is being read by another process; wait for it to end", path)
+                raise StoreError(f"{path}: is in use by another process; wait for it to end", path)
         finally:
             db.close()
         for name in ("journal.db-wal", "journal.db-shm"):  # empty by now; they do not belong to the new file
@@ -81,7 +81,7 @@ def _damaged(journal: JournalReader) -> Counter[str]:
         there[table] += 1
         if not intact and table in _NEEDED:
             what = f"{table} {row[0]} ({_NEEDED[table]})"
-            way = "is lost and cannot be had again; begin a new study with start_from. What is left can be read, not"
+            way = "is lost and cannot be recovered; start a new study with start_from. The rest can be read, not"
             raise DamagedRecord(journal.path, what, f"{way} continued with")
         found[table] += not intact
     for (table, least, _), intact in journal.checked("total"):

@@ -84,7 +84,7 @@ class Journal(JournalReader):
         if journal.meta["problem"] != problem.digest or journal.meta["seed"] != str(seed):
             db.close()
             what = "another seed" if journal.meta["problem"] == problem.digest else "another problem"
-            raise StoreError(f"{path}: belongs to {what}; give another folder, or delete this one", path)
+            raise StoreError(f"{path}: belongs to {what}; choose another folder, or delete this one", path)
         with explained(path):
             mode = "DELETE" if file_system(path) in NETWORK_FILE_SYSTEMS else "WAL"
             db.execute(f"PRAGMA journal_mode={mode}")

@@ -68,9 +68,9 @@ def columns(problem: Problem, recorded: Recorded) -> list[Column]:
     found += [
         Column("violation", "violation", "number", _numbers(outcomes.violation), meaning="0 for a feasible design"),
         Column("feasible", "feasible", "boolean", _plain(outcomes.feasible)),
-        Column("stage", "stage", "string", _plain(recorded.stage), meaning="that asked for the design first"),
+        Column("stage", "stage", "string", _plain(recorded.stage), meaning="that proposed the design first"),
         Column(
-            "ask", "ask", "integer", _plain(_asks(recorded)), meaning="position among what the stage asked for, from 0"
+            "ask", "ask", "integer", _plain(_asks(recorded)), meaning="position in the sequence of the stage, from 0"
         ),
     ]
     for k, scenario in enumerate(problem.scenarios):

@@ -48,7 +48,7 @@ def numbers(returned: Any, declared: Mapping[str, bool], asked: Sequence[str], m
     if lacking := [name for name in asked if not declared and name not in outputs]:
         near = closest(lacking[0], outputs)
         hint = f"did you mean '{near}'?" if near else f"it returned {', '.join(outputs) or 'nothing'}"
-        raise WrongAnswer(f"{model} returned no '{lacking[0]}', which the study asks for; {hint}")
+        raise WrongAnswer(f"{model} returned no '{lacking[0]}', which the study needs; {hint}")
     return outputs
 
 

@@ -31,7 +31,7 @@ def taken(given: Mapping[str, Any], names: Sequence[str], declared: Mapping[str,
     if size > LARGEST:
         largest = max(found, key=lambda name: found[name].nbytes)
         raise ValueError(
-            f"the arrays have {size / 2**20:.0f} MiB, and at most {LARGEST / 2**20:.0f} MiB an evaluation are kept;"
+            f"the arrays have {size / 2**20:.0f} MiB, and at most {LARGEST / 2**20:.0f} MiB per evaluation are kept;"
             f" the largest is '{largest}', of shape {found[largest].shape}"
         )
     return found
@@ -41,7 +41,7 @@ def _array(name: str, given: Any, declared: Array | None) -> NDArray[Any]:
     array = np.asarray(given)
     kind, wanted = array.dtype.kind, declared.dtype if declared else ""
     if array.dtype.hasobject:
-        raise TypeError(f"the array '{name}' has objects in it, not numbers")
+        raise TypeError(f"the array '{name}' contains objects instead of numbers")
     if kind not in (_MADE_OF[wanted] if wanted else "biufc"):
         hint = "; declare Array(..., dtype='str') for text" if kind == "U" and not wanted else ""
         raise TypeError(f"the array '{name}' has values of type {array.dtype}, not {wanted or 'numbers'}{hint}")

@@ -346,7 +346,7 @@ def _needed(name: str, outputs: Mapping[str, float], arrays: Mapping[str, Any]) 
         return outputs[name]
     if name in arrays:
         return arrays[name]
-    raise KeyError(f"the model gave neither an output nor an array '{name}'")
+    raise KeyError(f"the model returned neither an output nor an array '{name}'")
 
 
 def matrix(rows: Sequence[Mapping[str, float]], names: tuple[str, ...]) -> NDArray[np.float64]:
@@ -430,10 +430,10 @@ def evaluate_one(
             raise KeyError(f"parameter '{p.name}' has no value")
         value = values.get(p.name, p.values[0] if p.kind == "choice" else p.low)
         if p.kind == "choice" and value not in p.values:
-            raise ValueError(f"{p.name}: {value!r} is none of {', '.join(map(str, p.values))}")
+            raise ValueError(f"{p.name}: {value!r} is not one of {', '.join(map(str, p.values))}")
         x.append(float(p.values.index(value)) if p.kind == "choice" else float(value))
         if p.kind != "choice" and not p.low <= x[-1] <= p.high:
-            raise ValueError(f"{p.name}: {value!r} is not from {p.low!r} to {p.high!r} {p.unit}".rstrip())
+            raise ValueError(f"{p.name}: {value!r} is outside {p.low!r} to {p.high!r} {p.unit}".rstrip())
         if p.kind == "int" and not x[-1].is_integer():
             raise ValueError(f"{p.name}: {value!r} is not a whole number")
     design = problem.space.design(x)
@@ -458,7 +458,7 @@ def middle(study: StudyDefinition) -> list[str]:
     if not done.outputs:
         at = ", ".join(f"{name} = {value}" for name, value in problem.space.values(x[0].tolist()).items())
         said = done.message or done.reason
-        raise ValueError(f"the model gives no figure in the middle of the space ({at}):\n{said}")
+        raise ValueError(f"the model returns no figure at the centre of the space ({at}):\n{said}")
     return list(done.outputs)
 
 

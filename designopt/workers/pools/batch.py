@@ -41,7 +41,7 @@ class BatchSystem:
         out = _call([self.submit_command, str(script)])
         found = re.search(r"\d+(\[\])?(\.[\w.-]+)?", out)
         if found is None:
-            raise BatchError(f"{self.submit_command} did not give the number of the job but: {out.strip()!r}")
+            raise BatchError(f"{self.submit_command} did not return a job number but: {out.strip()!r}")
         return found.group(0)
 
     def cancel(self, jobs: Sequence[str]) -> None:
@@ -112,7 +112,7 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise BatchError(f"{command[0]} gave no answer for {ANSWER_WAIT:.0f} s") from error
+        raise BatchError(f"{command[0]} did not answer for {ANSWER_WAIT:.0f} s") from error
     except OSError as error:
         raise BatchError(f"{command[0]} cannot be run: {error.strerror}") from error
 

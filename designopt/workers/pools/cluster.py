@@ -117,7 +117,7 @@ class Jobs:
             self._submit_one()
         except BatchError as error:
             self._exits.close()
-            raise WorkersError(f"the job is refused: {error}", path) from error
+            raise WorkersError(f"the job was rejected: {error}", path) from error
         except BaseException:
             self._exits.close()
             raise
@@ -227,7 +227,7 @@ class Jobs:
                 return
             except Exception as error:
                 again = f"continue with: {resume_command(self._path)}"
-                self._error = WorkersError(f"the pool of jobs failed: {error!r}; {again}", self._path)
+                self._error = WorkersError(f"the job pool failed: {error!r}; {again}", self._path)
                 return
 
     def _look(self) -> None:
@@ -255,7 +255,7 @@ class Jobs:
         late = [job for job in self._jobs if job.running and not job.seen and now - job.running > ARRIVAL]
         if late and not any(job.seen for job in self._jobs):
             raise self._hopeless(
-                f"job {late[0].number} runs for {ARRIVAL:.0f} s and no worker has come; can they reach "
+                f"job {late[0].number} has run for {ARRIVAL:.0f} s without a worker; can its workers reach "
                 f"{self._cluster.scheduler_address}? (execution.cluster.interface names the network)"
             )
 
@@ -264,7 +264,7 @@ class Jobs:
             return
         self._failed_starts += 1
         if self._failed_starts >= FAILED_JOBS:
-            raise self._hopeless(f"{self._failed_starts} jobs have ended before a worker came")
+            raise self._hopeless(f"{self._failed_starts} jobs ended before a worker appeared")
 
     def _hopeless(self, text: str) -> WorkersError:
         said = self._last_words()
@@ -290,8 +290,11 @@ class Jobs:
             except BatchError as error:
                 self._refused = time.monotonic()
                 if not self._jobs:
-                    raise self._hopeless(f"the job is refused: {error}") from error
-                text = f"a job is refused ({error}); {len(self._jobs)} of {self._wanted} are there, it is tried again"
+                    raise self._hopeless(f"the job was rejected: {error}") from error
+                text = (
+                    f"a job was rejected ({error}); {len(self._jobs)} of {self._wanted} are running, it will be "
+                    "resubmitted"
+                )
                 self._notices.append(("job_refused", text))
 
     def _submit_one(self) -> None:
@@ -347,7 +350,7 @@ def _check(cluster: Cluster, system: BatchSystem, path: Path, timeout: float | N
         raise WorkersError(text, path) from error
     if command := system.absent():
         raise WorkersError(
-            f"execution.cluster: {system.name} asks for the command {command}, which is not on the path; "
+            f"execution.cluster: {system.name} needs the command {command}, which is not on the path; "
             "run the study on a login node of the cluster, or with --workers on this machine",
             path,
         )
@@ -355,7 +358,8 @@ def _check(cluster: Cluster, system: BatchSystem, path: Path, timeout: float | N
     if timeout is not None and SLACK * timeout > longest:
         raise WorkersError(
             f"execution.timeout is {timeout:g} s, too long for jobs of {cluster.walltime:g} s: "
-            f"a worker ends its evaluation before its job does; give a walltime of {3.0 * SLACK * timeout:g} s or more",
+            "a worker must finish its evaluation before its job ends; set walltime to at least "
+            f"{3.0 * SLACK * timeout:g} s",
             path,
         )
 

@@ -107,7 +107,7 @@ class Existing:
         threads = {w["nthreads"] for w in workers.values()}
         if threads != {1}:
             raise WorkersError(
-                f"scheduler {address}: workers have {max(threads)} threads, models need one to themselves; "
+                f"scheduler {address}: workers have {max(threads)} threads, models need workers with one thread; "
                 f"start them with: dask worker {address} --nthreads 1 --nworkers {max(threads)}",
                 path,
             )
@@ -153,7 +153,7 @@ def _refuse_open(address: str, path: Path, *, insecure: bool) -> None:
         loopback = host == socket.gethostname() and socket.gethostbyname(host).startswith("127.")
     if not loopback:
         raise WorkersError(
-            f"scheduler {address} is on another host and not encrypted: anybody there could run code here; "
+            f"scheduler {address} is on another host and not encrypted: anyone there could run code here; "
             "use tls:// with certificates, or allow it with --insecure",
             path,
         )

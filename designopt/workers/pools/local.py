@@ -89,8 +89,8 @@ class Local:
         if _without_files(error):
             return self._too_few_files(workers)
         return (
-            f"{workers} workers could not be started in {STARTS} attempts ({type(error).__name__}: {error}); where "
-            "memory is short, fewer of them (--workers) need less"
+            f"{workers} workers could not be started in {STARTS} attempts ({type(error).__name__}: "
+            f"{error}); if memory is short, use fewer (--workers)"
         )
 
     def _allow_files(self, workers: int) -> None:
@@ -112,7 +112,7 @@ class Local:
     def _too_few_files(self, workers: int) -> str:
         need = FILES + FILES_A_WORKER * workers
         return (
-            f"{workers} workers need some {need} open files, and the system allows fewer (ulimit -n shows the limit); "
+            f"{workers} workers need about {need} open files, and the system allows fewer (ulimit -n shows the limit); "
             "raise it, or use fewer workers (--workers) or none (--executor serial)"
         )
 

@@ -125,7 +125,10 @@ class DeliveredProblem(WorkerPlugin):
 
     def _unfit(self, worker: Any) -> str:
         if worker.state.nthreads != 1:
-            return f"it has {worker.state.nthreads} threads, models need one to themselves; start it with --nthreads 1"
+            return (
+                f"it has {worker.state.nthreads} threads, models need workers with one thread; start it with "
+                "--nthreads 1"
+            )
         try:
             self.delivery.plugins()
         except PluginError as error:
@@ -189,7 +192,7 @@ class DeliveredProblem(WorkerPlugin):
 
     def _give_up(self, error: BaseException) -> None:
         if self.supervised and not self.watch.closed:  # closed: the run has gone, others may have work for this process
-            self.watch.give_up(f"was ended because it could not go on: {name_of(error)}: {text_of(error)}")
+            self.watch.give_up(f"was terminated because it could not continue: {name_of(error)}: {text_of(error)}")
 
     def run_chunk(self, chunk: Chunk) -> ChunkResult:
         """Evaluate a chunk; raises `PluginError` when the model cannot be built here.
@@ -212,7 +215,7 @@ class DeliveredProblem(WorkerPlugin):
             if not watch.intact():
                 raise OSError("an evaluation closed the files of its process")
             if not _sound():
-                raise RuntimeError("an evaluation changed what is sent")
+                raise RuntimeError("an evaluation corrupted its messages")
         except PluginError:
             watch.end()
             raise

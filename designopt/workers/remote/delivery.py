@@ -208,7 +208,7 @@ def _files_of(plugin: Plugin, study: StudyDefinition) -> list[tuple[str, bytes]]
         return []
     if plugin.source is None or not plugin.source.is_file():
         raise PluginError(
-            f"{plugin.kind} '{plugin.name}' was typed in interactively and cannot be sent to workers; "
+            f"{plugin.kind} '{plugin.name}' was defined interactively and cannot be sent to workers; "
             "put it into a file, or use executor 'serial'"
         )
     return [(str(plugin.source), plugin.source.read_bytes())]

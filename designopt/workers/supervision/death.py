@@ -95,5 +95,5 @@ class Death:
     @property
     def detail(self) -> str:
         """Stack traces and prints."""
-        printed = f"the last that it printed:\n{self.prints}" if self.prints else ""
+        printed = f"its last output:\n{self.prints}" if self.prints else ""
         return "\n".join(text for text in (self.trace, printed) if text)

@@ -124,18 +124,18 @@ class Supervisor(NannyPlugin):
         """The cause and the words for which the worker must be ended; None as long as it need not."""
         patience = SILENCE if self.limit is None else min(SILENCE, max(MIN_SILENCE, SLACK * self.limit))
         if note.position == ENDED and self._still > patience:
-            return CRASHED, f"was ended because it had not handed over its results for {patience:.3g} s"
+            return CRASHED, f"was terminated because it had not delivered its results for {patience:.3g} s"
         if note.chunk == IDLE and self._silent > patience:
-            return CRASHED, f"was ended because it had not answered for {patience:.3g} s"
+            return CRASHED, f"was terminated because it had not answered for {patience:.3g} s"
         if note.chunk != IDLE and note.position == PREPARING:
             if self.preparation is not None and self._still > self.preparation:
-                return TIMEOUT, "was ended because the set-up took longer than ten time-outs and a minute"
+                return TIMEOUT, "was terminated because the set-up took longer than ten time-outs and a minute"
         elif note.chunk != IDLE and self.limit is not None and self._still > SLACK * self.limit:
             if _stopped(pid):  # not at once: it may have gone on into other evaluations
-                return CRASHED, f"was ended because something had stopped it for {self._still:.3g} s"
-            return TIMEOUT, f"was ended after {self._still:.3g} s without a result"
+                return CRASHED, f"was terminated because it had been stopped for {self._still:.3g} s"
+            return TIMEOUT, f"was terminated after {self._still:.3g} s without a result"
         if self._silent > patience and _stopped(pid):
-            return CRASHED, f"was ended because something had stopped it for {self._silent:.3g} s"
+            return CRASHED, f"was terminated because it had been stopped for {self._silent:.3g} s"
         return None
 
     async def _end(self, pid: int, note: Note, cause: str, why: str) -> None:
