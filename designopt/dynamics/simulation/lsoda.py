@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Vector
-from designopt.dynamics.signals import Signal
 from designopt.dynamics.simulation.functions import run_functions
 from designopt.dynamics.simulation.interpreted import Interpreted
-from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory, describe
+from designopt.dynamics.simulation.trajectory import RunInput, SimulationStatus, Trajectory, describe
 from designopt.dynamics.system import System
 from designopt.lazy import scipy
 
@@ -25,28 +24,16 @@ class InterpretedLsoda:
         self._rtol, self._atol, self._max_steps = rtol, atol, max_steps
         self._functions = run_functions(system, signals)
 
-    def run(
-        self,
-        x0: Vector,
-        times: Vector,
-        p: Vector,
-        q: Vector,
-        u: Vector,
-        first_step: float | None,
-        step: float | None,
-        signals: Sequence[Signal] = (),
-        transition: bool = False,
-    ) -> Trajectory:
-        """Integrate over `times` (checked before); `ValueError` for a fixed `step`, which LSODA does not take."""
-        if step is not None:
+    def run(self, given: RunInput) -> Trajectory:
+        """Integrate; raises `ValueError` for a fixed step, which LSODA does not take."""
+        if given.step is not None:
             raise ValueError("step: a fixed step needs a Rosenbrock method and a C compiler")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # LSODA says so what its status says as well
-            return self._run(Interpreted(self._functions, u, p, q, signals), x0, times, first_step, transition)
+            return self._run(Interpreted(self._functions, given.u, given.p, given.q, given.signals), given)
 
-    def _run(
-        self, model: Interpreted, x0: Vector, times: Vector, first_step: float | None, transition: bool
-    ) -> Trajectory:
+    def _run(self, model: Interpreted, given: RunInput) -> Trajectory:
+        x0, times, first_step, transition = given.x0, given.times, given.first_step, given.transition
         system, start, end = self._system, times[0], times[-1]
         guard = model.guard
         rows = np.empty((len(times) + 1, len(x0)))

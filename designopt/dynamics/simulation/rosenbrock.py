@@ -13,10 +13,9 @@ import numpy as np
 
 from designopt.arrays import Vector
 from designopt.dynamics.compile import CompilerError, load_library
-from designopt.dynamics.signals import Signal
 from designopt.dynamics.simulation.functions import run_functions
 from designopt.dynamics.simulation.tableau import RosenbrockMethod
-from designopt.dynamics.simulation.trajectory import SimulationStatus, Trajectory, describe
+from designopt.dynamics.simulation.trajectory import RunInput, SimulationStatus, Trajectory, describe
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
 
@@ -96,41 +95,26 @@ class CompiledRosenbrock:
             **{name: _pointer(array) for name, array in self._tableau.items()},
         )
 
-    def run(
-        self,
-        x0: Vector,
-        times: Vector,
-        p: Vector,
-        q: Vector,
-        u: Vector,
-        first_step: float | None,
-        step: float | None,
-        signals: Sequence[Signal] = (),
-        transition: bool = False,
-    ) -> Trajectory:
-        """Integrate over `times` (checked before); `step` turns error control off."""
-        followed = (_Signal * max(len(signals), 1))(
-            *(_Signal(_pointer(knots), _pointer(c), len(c)) for knots, c in (signal.pieces for signal in signals))
+    def run(self, given: RunInput) -> Trajectory:
+        """Integrate; a fixed step turns error control off."""
+        followed = (_Signal * max(len(given.signals), 1))(
+            *(_Signal(_pointer(knots), _pointer(c), len(c)) for knots, c in (signal.pieces for signal in given.signals))
         )
-        rows, nx, ny = len(times) + 1, len(x0), len(self._system.outputs)
+        rows, nx, ny = len(given.times) + 1, len(given.x0), len(self._system.outputs)
         t, x, y = np.empty(rows), np.empty((rows, nx)), np.empty((rows, ny))
         problem = _Problem(
-            x0=_pointer(x0),
-            u=_pointer(u),
-            p=_pointer(p),
-            q=_pointer(q),
-            times=_pointer(times),
+            **{name: _pointer(getattr(given, name)) for name in ("x0", "u", "p", "q", "times")},
             rtol=_pointer(self._rtol),
             atol=_pointer(self._atol),
-            n_times=len(times),
+            n_times=len(given.times),
             max_steps=self._max_steps,
-            first_step=first_step or 0.0,
-            fixed_step=step or 0.0,
+            first_step=given.first_step or 0.0,
+            fixed_step=given.step or 0.0,
             signals=followed,
         )
         result = _Result(t=_pointer(t), x=_pointer(x), y=_pointer(y))
         columns = np.empty((nx, nx))
-        if transition:
+        if given.transition:
             result.transition = _pointer(columns)
         ended = self._simulate(byref(problem), byref(self._method), byref(result))
         if ended >= len(_STATUSES):
@@ -149,7 +133,9 @@ class CompiledRosenbrock:
             evaluations=result.evaluations,
             last_step=result.last_step,
             guard=guard,
-            transition=np.ascontiguousarray(columns.T) if transition and status is SimulationStatus.DONE else None,
+            transition=np.ascontiguousarray(columns.T)
+            if given.transition and status is SimulationStatus.DONE
+            else None,
         )
 
 

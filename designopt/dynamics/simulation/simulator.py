@@ -16,7 +16,7 @@ from designopt.dynamics.signals import Signal, SignalTable, columns
 from designopt.dynamics.simulation.lsoda import InterpretedLsoda
 from designopt.dynamics.simulation.rosenbrock import CompiledRosenbrock
 from designopt.dynamics.simulation.tableau import METHODS
-from designopt.dynamics.simulation.trajectory import Trajectory
+from designopt.dynamics.simulation.trajectory import RunInput, Trajectory
 from designopt.dynamics.system import System
 
 Method = Literal["auto", "rosenbrock3", "rosenbrock4", "lsoda"]
@@ -27,19 +27,8 @@ logger = logging.getLogger(__name__)
 class Engine(Protocol):
     """What integrates one system with one method and one set of tolerances."""
 
-    def run(
-        self,
-        x0: Vector,
-        times: Vector,
-        p: Vector,
-        q: Vector,
-        u: Vector,
-        first_step: float | None,
-        step: float | None,
-        signals: Sequence[Signal] = (),
-        transition: bool = False,
-    ) -> Trajectory:
-        """As `Simulator.run`, for arrays that have been checked."""
+    def run(self, given: RunInput) -> Trajectory:
+        """As `Simulator.run`."""
         ...
 
 
@@ -134,7 +123,7 @@ class Simulator:
         followed = self._followed(signals, at)
         q, u = (system.values(table, given, without=self.signals) for table, given in (("data", q), ("controls", u)))
         p = system.values("parameters", p)
-        found = self._engine.run(x, at, p, q, u, first_step, step, followed, transition)
+        found = self._engine.run(RunInput(x, at, p, q, u, first_step, step, followed, transition))
         return replace(found, states=system.states, outputs=system.outputs)
 
     def _followed(self, given: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Vector) -> list[Signal]:

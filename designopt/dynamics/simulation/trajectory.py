@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from designopt.arrays import Array
+from designopt.dynamics.signals import Signal
 from designopt.dynamics.variable import Variable
 
 
@@ -26,6 +27,25 @@ class SimulationStatus(Enum):
         "The right-hand side is not finite (NaN or infinite) at or next to the last state, however short the step; "
         "check the parameters and the initial state."
     )
+
+
+@dataclass(frozen=True, eq=False)
+class RunInput:
+    """What a simulation is given, checked: the states `x0` (nx,) at the first of the `times` (n,), and arrays of
+    parameters `p`, data `q` and controls `u` in the order of the tables, without those that follow `signals`.
+
+    `first_step`, `step` and `transition` are those of `Simulator.run`.
+    """
+
+    x0: Array
+    times: Array
+    p: Array
+    q: Array
+    u: Array
+    first_step: float | None
+    step: float | None
+    signals: Sequence[Signal]
+    transition: bool
 
 
 @dataclass(frozen=True, eq=False)
