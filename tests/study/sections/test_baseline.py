@@ -129,7 +129,7 @@ def test_the_page_shows_them_in_tables_and_on_the_front(tmp_path) -> None:
     section = best(result)
     assert section is not None
     assert any("present" in column for column in section.tables[0].columns)
-    assert any("present, of the baseline" in text for text in section.findings)
+    assert any(text.startswith("present (baseline)") for text in section.findings)
     drawn = front(result)
     assert drawn is not None
     own = [trace for trace in drawn.figures[0].plot["data"] if trace.get("name") == "baseline"]
