@@ -28,6 +28,7 @@ from designopt.plugin.kinds import (
     ReportPlugin,
     SolverPlugin,
 )
+from designopt.plugin.signature import check_former_names
 from designopt.plugin.values import PluginError
 
 GROUPS: dict[Kind, str] = {
@@ -59,9 +60,11 @@ def register(target: Any, plugin: Plugin) -> None:
         raise PluginError(f"{plugin.kind} '{plugin.name}': a plugin's name is letters, digits and underscores")
     model = plugin if isinstance(plugin, ModelPlugin) else None
     given = {**(model.inputs or {}), **(model.conditions or {}), **model.outputs} if model else {}
-    for fields in (plugin.settings, given):
-        if taken := {f.key_name for f in fields.values() if f.key_name != f.name} & fields.keys():
-            raise PluginError(f"{plugin.kind} '{plugin.name}': the former name '{min(taken)}' is another's name now")
+    try:
+        for entries in (plugin.settings, given):
+            check_former_names(entries)
+    except PluginError as error:
+        raise PluginError(f"{plugin.kind} '{plugin.name}': {error}") from None
     target.__designopt__ = plugin
     _declared[plugin.kind, plugin.name] = plugin
 

@@ -76,6 +76,31 @@ def typed_dict(hint: Any) -> dict[str, Field] | None:
     return fields
 
 
+def check_former_names(entries: Mapping[str, Field], within: tuple[Any, ...] = ()) -> None:
+    """Raise `PluginError` where a former name among `entries`, or in the records that they are, is another's name or
+    former name: keys would take one for the other."""
+    former = [entry.key_name for entry in entries.values() if entry.key_name != entry.name]
+    for name in former:
+        if name in entries:
+            raise PluginError(f"the former name '{name}' is another's name now")
+        if former.count(name) > 1:
+            raise PluginError(f"two have the former name '{name}'")
+    for record in (_record(entry.annotation) for entry in entries.values()):
+        if record is not None and record not in within:
+            members = typed_dict(record)
+            check_former_names(dataclass_fields(record) if members is None else members, (*within, record))
+
+
+def _record(hint: Any) -> Any:
+    """The TypedDict or dataclass of an annotation, None without one."""
+    parts = typing.get_args(hint)
+    if typing.get_origin(hint) is Annotated:
+        return _record(parts[0])
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return next((record for record in map(_record, parts) if record is not None), None)
+    return hint if typing.is_typeddict(hint) or (isinstance(hint, type) and dataclasses.is_dataclass(hint)) else None
+
+
 def filled(declared: type[T], given: Mapping[str, object]) -> T:
     """The `given` inputs or conditions with the defaults that the TypedDict `declared` has for what they leave out."""
     return cast(T, {**_defaults(cast(Any, declared)), **given})

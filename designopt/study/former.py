@@ -129,22 +129,26 @@ _PLUGINS: dict[tuple[str, ...], Kind] = {
     ("report", "plots", "*"): "report",
     ("report", "export", "*"): "export",
 }
-#: Where keys are names of inputs or conditions, at any depth.
-_KEYS = (
+#: Where keys are names of inputs.
+_INPUTS = (
     ("space",),
-    ("scenarios",),
+    ("space", "*", "when"),
     ("baseline",),
-    ("solver", "designs"),
-    ("stages", "*", "solver", "designs"),
-    ("report", "validate", "scenarios"),
+    ("baseline", "*"),
+    ("solver", "designs", "*"),
+    ("stages", "*", "solver", "designs", "*"),
     ("report", "tolerances", "of"),
 )
+#: Where scenarios stand: a list of them, or one sample.
+_SCENARIOS = (("scenarios",), ("report", "validate", "scenarios"))
 #: Where texts are expressions, or names of outputs.
 _TEXTS = (
     ("relations", "*"),
     ("objectives", "*", "minimize"),
     ("objectives", "*", "maximize"),
     ("constraints", "*", "of"),
+    ("scenarios", "as"),
+    ("scenarios", "*", "as"),
     ("solver", "outputs", "*"),
     ("stages", "*", "solver", "outputs", "*"),
 )
@@ -158,8 +162,10 @@ def with_present_names(root: Node) -> Node:
     if not isinstance(plugin, ModelPlugin) or not plugin.key_names:
         return root
     names = {old: name for name, old in plugin.key_names.items()}
-    for path in _KEYS:
-        root = _at(root, path, lambda node: _with_keys(node, names))
+    for path in _INPUTS:
+        root = _at(root, path, lambda node: _with_former(node, names))
+    for path in _SCENARIOS:
+        root = _at(root, path, lambda node: _with_conditions(node, names))
     for path in (("objectives", "*"), ("constraints", "*")):
         root = _at(root, path, lambda node: _with_name(node, names))
     for path in _TEXTS:
@@ -202,8 +208,6 @@ def _with_settings(section: Node, kind: Kind) -> Node:
 
 def _with_members(node: Node, members: Mapping[str, Field]) -> Node:
     """A mapping with the keys `members`, and the mappings in it."""
-    if node.entries is None:
-        return node
     node = _with_former(node, {old: name for name, old in _former(members).items()})
     for name in [name for name in node.entries or () if name in members]:
         inner = members_of(members[name].annotation)
@@ -211,22 +215,43 @@ def _with_members(node: Node, members: Mapping[str, Field]) -> Node:
     return node
 
 
-def _with_keys(node: Node, names: Mapping[str, str]) -> Node:
-    """`node` with the keys of all mappings in it renamed."""
-    if node.entries is not None:
-        node = _with_former(node, names)
-    return _at(node, ("*",), lambda member: _with_keys(member, names))
+def _with_conditions(node: Node, names: Mapping[str, str]) -> Node:
+    """Scenarios, or a sample of them, with the keys that are conditions renamed."""
+    if node.entries is None:
+        return _at(node, ("*",), lambda member: _with_conditions(member, names) if member.entries else member)
+    if "use" not in node.entries:
+        return _with_former(node, names)
+    for key in ("vary", "with"):
+        node = _at(node, (key,), lambda member: _with_former(member, names))
+    return node
 
 
 def _with_former(node: Node, names: Mapping[str, str]) -> Node:
-    """A mapping with its former keys renamed; one that is there under both names is an unknown key."""
-    assert node.entries is not None
-    former = {key: names[key] for key in node.entries if key in names and names[key] not in node.entries}
-    for key, name in former.items():
-        _warn(node.entries[key][0], key, name)
-    if not former:
+    """A mapping with its former keys renamed. What ``--set`` gives replaces what the file has under the other name; in
+    one file the former one is an unknown key beside the present one."""
+    if node.entries is None:
         return node
-    return replace(node, entries={former.get(key, key): entry for key, entry in node.entries.items()})
+    entries: dict[str, tuple[Span, Node]] = {}
+    for key, (span, value) in node.entries.items():
+        name = names.get(key, key)
+        given = node.entries.get(name) if name != key else None
+        if given is not None and given[0].source is span.source:
+            _warn(span, f"'{key}' is the former name of '{name}', which is given too")
+            name = key
+        elif name != key:
+            _warn(span, f"'{key}' is called '{name}' now")
+        entries[name] = (span, _overlaid(given[1], value)) if given is not None and name != key else (span, value)
+    return node if entries.keys() == node.entries.keys() else replace(node, entries=entries)
+
+
+def _overlaid(below: Node, above: Node) -> Node:
+    """`below` with what `above` gives in its place, member by member."""
+    if below.entries is None or above.entries is None:
+        return above
+    entries = dict(below.entries)
+    for key, (span, value) in above.entries.items():
+        entries[key] = (span, _overlaid(entries[key][1], value) if key in entries else value)
+    return replace(below, entries=entries)
 
 
 def _with_name(node: Node, names: Mapping[str, str]) -> Node:
@@ -244,10 +269,10 @@ def _with_text(node: Node, names: Mapping[str, str]) -> Node:
     if renamed == text:
         return node
     for name in [name for name in names if renamed_text(text, {name: names[name]}) != text]:
-        _warn(node.span, name, names[name])
+        _warn(node.span, f"'{name}' is called '{names[name]}' now")
     return replace(node, scalar=renamed)
 
 
-def _warn(span: Span, former: str, name: str) -> None:
+def _warn(span: Span, text: str) -> None:
     place = f"{span.source.name}:{span.line + 1}:{span.column + 1}: " if span.source.lines else ""
-    warnings.warn(f"{place}'{former}' is called '{name}' now", FutureWarning, stacklevel=2)
+    warnings.warn(place + text, FutureWarning, stacklevel=2)

@@ -15,6 +15,10 @@ from designopt.study.remarks import remarks
 RAN = []
 
 
+class Mass(TypedDict):
+    mass: Annotated[float, Quantity("kg", "of the part")]
+
+
 @pytest.fixture(autouse=True)
 def declared(monkeypatch):
     """What is declared here is forgotten with the test."""
@@ -179,8 +183,28 @@ def test_a_former_name_given_on_the_command_line_works_too(tmp_path):
 
 def test_a_value_under_both_names_is_refused(tmp_path):
     declare_now()
-    with pytest.raises(StudyError, match="unknown key 'least_margin'; did you mean 'min_margin'"):
+    with (
+        pytest.warns(
+            FutureWarning, match="yaml:2:43: 'least_margin' is the former name of 'min_margin', which is given"
+        ),
+        pytest.raises(StudyError, match="unknown key 'least_margin'; did you mean 'min_margin'"),
+    ):
         loaded(tmp_path, NOW.replace("min_margin: 2", "min_margin: 2, least_margin: 2"))
+
+
+@pytest.mark.parametrize("text", [BEFORE, NOW], ids=["file of former names", "file of present names"])
+def test_the_command_line_replaces_what_the_file_has_under_the_other_name(tmp_path, text, recwarn):
+    declare_now()
+    (tmp_path / "study.yaml").write_text(text)
+    given = ["model.least_margin=3", "model.drive.greatest_force=5", "space.least_size.low=1.1"]
+    given += ["scenarios.light.greatest_load=2", "baseline.least_size=1.4"]
+    study = designopt.load(tmp_path / "study.yaml", overrides=given).definition
+    assert study.model.settings["min_margin"] == 3.0
+    assert study.model.settings["drive"].max_force == 5.0
+    assert (study.space[0].name, study.space[0].low, study.space[0].high) == ("min_size", 1.1, 2.0)
+    assert [scenario.values["max_load"] for scenario in study.scenarios] == [2.0, 3.0]
+    assert study.baseline.solver.settings["designs"][0]["min_size"] == 1.4
+    assert {str(warning.message).partition("'")[2].partition("'")[0] for warning in recwarn} >= {"least_margin"}
 
 
 def test_mistakes_in_a_value_with_a_former_name_have_its_place(tmp_path):
@@ -257,3 +281,64 @@ def test_a_former_name_is_no_name_of_something_else():
         @model("clash_test", version=1)
         def clash(design, scenario) -> Outputs:
             raise AssertionError("declared to be checked, never to be run")
+
+
+def test_two_have_no_former_name_in_common():
+    with pytest.raises(PluginError, match="model 'twice_test': two have the former name 'z'"):
+
+        @model("twice_test", version=1)
+        class Twice:
+            k: Annotated[float, Quantity("", "", former="z")] = 1.0
+            l: Annotated[float, Quantity("", "", former="z")] = 1.0  # noqa: E741
+
+            def evaluate(self, design, scenario) -> Mass:
+                raise AssertionError("declared to be checked, never to be run")
+
+
+def test_former_names_of_the_members_of_a_setting_are_checked_too():
+    @dataclass(frozen=True)
+    class Inner:
+        a: Annotated[float, Quantity("N", "", former="b")] = 1.0
+        b: Annotated[float, Quantity("N", "")] = 1.0
+
+    with pytest.raises(PluginError, match="model 'inner_test': the former name 'b' is another's name now"):
+
+        @model("inner_test", version=1)
+        class Outer:
+            drive: Inner | None = None
+
+            def evaluate(self, design, scenario) -> Mass:
+                raise AssertionError("declared to be checked, never to be run")
+
+
+def test_a_figure_has_no_former_name_of_an_output(tmp_path):
+    declare_now()
+    text = NOW.replace("objectives:", "figures: {error_left: {use: mass}}\nobjectives:")
+    with pytest.raises(
+        StudyError, match="model 'renamed_test' had an output 'error_left'; give the figure another name"
+    ):
+        loaded(tmp_path, text)
+
+
+def test_words_of_the_study_language_are_no_former_names_where_they_stand(tmp_path):
+    class Design(TypedDict, total=False):
+        size: Annotated[float, Quantity("m", "", former="scale")]
+
+    class Conditions(TypedDict, total=False):
+        load: Annotated[float, Quantity("N", "", former="count")]
+
+    @model("words_test", version=1)
+    def words(design: Design, scenario: Conditions) -> Mass:
+        raise AssertionError("declared to be checked, never to be run")
+
+    text = """\
+study: words
+model: {use: words_test}
+space: {size: {low: 1 m, high: 2 m, scale: log}}
+scenarios: {use: sobol, count: 3, vary: {load: {low: 1 N, high: 2 N, scale: log}}}
+objectives: [{minimize: mass}]
+stages: [{name: sample, solver: {use: random, samples: 4}}]
+"""
+    study = loaded(tmp_path, text).definition
+    assert (study.space[0].name, study.space[0].scale) == ("size", "log")
+    assert [set(scenario.values) for scenario in study.scenarios] == [{"load"}] * 3

@@ -49,8 +49,9 @@ def namespace(
         if not name.isidentifier():
             ctx.add(path, "the name of a figure is letters, digits and underscores", key="")
             part = None
-        elif model and name in model.outputs:
-            ctx.add(path, f"model '{model.name}' has an output '{name}'; give the figure another name", key="")
+        elif model and name in {*model.outputs, *model.key_names.values()}:
+            has = "has" if name in model.outputs else "had"
+            ctx.add(path, f"model '{model.name}' {has} an output '{name}'; give the figure another name", key="")
             continue
         use = ctx.use(ObjectivePlugin, part, path)
         if use is None or not _fed(ctx, use.plugin, model, path, None):
