@@ -202,7 +202,7 @@ def test_tried_designs_have_their_units(folder: Path) -> None:
 
 def test_what_is_written_without_a_unit_is_noted_with_that_in_which_it_is_taken(folder: Path) -> None:
     (folder / "beam.py").write_text(WITH_UNITS)
-    note = "note: without a unit in the file, taken as the model's: side in m\n"
+    note = "note: no unit given, the model's is assumed: side in m\n"
     done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
     assert done.stdout == f"beam.yaml: a valid study\n  {note}"
     assert done.returncode == 0

@@ -33,7 +33,10 @@ set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALU
 @plugin_option
 @data_option
 def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> None:
-    """Check study files: every mistake, with its place and a suggested fix."""
+    """Check study files.
+
+    Every mistake is shown with its place and a suggested fix.
+    """
     from designopt.api import load
     from designopt.study.language.errors import StudyError, render_json, render_text
     from designopt.study.remarks import remarks

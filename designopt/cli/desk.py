@@ -25,7 +25,9 @@ from designopt.cli.opening import data_option, declare, plugin_option
 def desk(
     folder: str, run: bool, port: int, no_browser: bool, plugin_files: tuple[str, ...], data: dict[str, str]
 ) -> None:
-    """Show all stores and studies below FOLDER on a page in the browser, those of running studies as they grow.
+    """Show stores and studies in the browser.
+
+    One page has all below FOLDER, those of running studies as they grow.
 
     The page is served on this machine only, to the browser that opens the printed address; without --run it only
     shows. Closing it, or this command, ends no run.

@@ -35,7 +35,7 @@ from designopt.cli.showing import store_and_point
 def export(
     name: str, language: str, folder: Path, replace: bool, plugin_files: tuple[str, ...], data: dict[str, str]
 ) -> None:
-    """Write a design as a program for the machine that it is for.
+    """Export the controllers of a design as source code.
 
     POINT is a design's number, the beginning of its key, or a label such as "best mass", as for `designopt show`.
     Tables and arrays of a whole store are written by `designopt report STORE --export FORMAT`.

@@ -21,7 +21,10 @@ class _Kinds(click.Choice[str]):
 @click.argument("kind", required=False, type=_Kinds([*(f"{k}s" for k in plugin.GROUPS), "stores"]))
 @click.argument("folder", required=False, type=click.Path())
 def list_(kind: str | None, folder: str | None) -> None:
-    """List installed plugins (imports none of them), or the stores in FOLDER (default: results)."""
+    """List installed plugins, or stores.
+
+    Plugins are not imported. `designopt list stores [FOLDER]` lists those in FOLDER (default: results).
+    """
     if folder is not None and kind != "stores":
         raise click.UsageError(f"a folder is only for stores: designopt list stores {folder}")
     if kind == "stores":

@@ -16,7 +16,9 @@ from designopt.cli.ending import STORE, WRONG_INPUT, fail
 @click.option("-o", "--output", metavar="FILE", help="File or folder to write [default: named after the template].")
 @click.option("--name", help="Name of the study, model and package in the template.")
 def new(template: str | None, output: str | None, name: str | None) -> None:
-    """Begin with a template: a study, or a plugin with its study and tests. Without TEMPLATE, list them.
+    """Write a study or a plugin from a template.
+
+    Without TEMPLATE, list the templates.
 
     Nothing that exists is overwritten.
     """

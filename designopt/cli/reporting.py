@@ -56,7 +56,9 @@ def report(
     changes: tuple[str, ...],
     plugin_files: tuple[str, ...],
 ) -> None:
-    """Rewrite the report of STORE, also while its run is going; of several stores, or one page that compares them.
+    """Rewrite the report of each STORE, or compare stores.
+
+    This also works while a run is going on; --compare puts all stores on one page.
 
     With --set results are re-scored from stored outputs and go to report-set.html: the store and its own report stay as
     they are.

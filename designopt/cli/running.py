@@ -111,7 +111,10 @@ def run(
     progress_mode: Mode,
     **options: Any,
 ) -> int:
-    """Run the study in FILE; everything computed is durable at once and a stopped run can be resumed."""
+    """Run the study in FILE.
+
+    Each result is saved as soon as it is computed, and a stopped run can be resumed.
+    """
     from designopt.run.progress import progress
     from designopt.study.remarks import remarks
 
@@ -151,7 +154,10 @@ def resume(
     progress_mode: Mode,
     **options: Any,
 ) -> int:
-    """Continue a stopped run; nothing that was recorded is computed again."""
+    """Continue a stopped run.
+
+    Nothing that was recorded is computed again; a finished run needs a larger --budget.
+    """
     from designopt.api import resume as resume_store
     from designopt.run.progress import progress
 

@@ -48,7 +48,9 @@ def show(
     plugin_files: tuple[str, ...],
     data: dict[str, str],
 ) -> None:
-    """Show a plugin's settings with their units, the state of a store, one design, or `schema`.
+    """Show a plugin, a store or one design.
+
+    A plugin is shown with its settings and their units, a store with its state; `schema` is the JSON Schema of studies.
 
     NAME is a plugin; a STORE; STORE/POINT, where POINT is a design's number (its row in exported tables), the beginning
     of its key, or a label of the chosen designs such as "best mass"; or `schema`, the JSON Schema of study files.

@@ -115,7 +115,7 @@ class Integral(Output):
 
 @dataclass(frozen=True)
 class Peak(Output):
-    """The largest size of its equation at the samples of the motion; its largest or smallest value by `of`."""
+    """The largest magnitude of its equation at the samples of the motion; its largest or smallest value by `of`."""
 
     of: Literal["size", "largest", "smallest"] = field(default="size", kw_only=True)
 

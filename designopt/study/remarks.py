@@ -40,7 +40,7 @@ def remarks(study: StudyDefinition) -> list[str]:
     taken = [f"{name} in {unit}" for name, unit in units_taken(study).items()]
     more = [f"{len(taken) - NAMED} more"] if len(taken) > NAMED else []
     words = ", ".join([*taken[:NAMED], *more])
-    notes = [f"note: without a unit in the file, taken as the model's: {words}"] if taken else []
+    notes = [f"note: no unit given, the model's is assumed: {words}"] if taken else []
     return [*notes, *_mixed(study)]
 
 

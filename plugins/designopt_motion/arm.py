@@ -54,7 +54,7 @@ class ReachOutputs(TypedDict):
 
     effort: Annotated[float, Q("s", "integral of the sum of squared excitations")]
     work: Annotated[float, Q("J", "integral of the size of the muscles' power at the joints, rounded near zero")]
-    peak_torque: Annotated[float, Q("N m", "largest size of the muscles' torque at shoulder or elbow")]
+    peak_torque: Annotated[float, Q("N m", "largest magnitude of the muscles' torque at shoulder or elbow")]
     peak_excitation: Annotated[float, Q("", "largest of any muscle")]
     peak_speed: Annotated[float, Q("m/s", "of the hand")]
     detour: Annotated[float, Q("m", "largest distance of the hand from the straight line to the target")]

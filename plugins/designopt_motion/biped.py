@@ -50,7 +50,7 @@ class StepOutputs(TypedDict):
     work: Annotated[float, Q("J", "integral of the size of the motors' power, rounded within a few watts of zero")]
     cost_of_transport: Annotated[float, Q("", "work by weight and distance")]
     speed: Annotated[float, Q("m/s", "step length by step time")]
-    peak_torque: Annotated[float, Q("N m", "largest size of the torque of any motor")]
+    peak_torque: Annotated[float, Q("N m", "largest magnitude of the torque of any motor")]
     foot_clearance: Annotated[float, Q("m", "least height of the swing foot in the middle half of its way")]
     impact_loss: Annotated[float, Q("J", "kinetic energy lost in the impact")]
     min_ground_force: Annotated[

@@ -51,7 +51,7 @@ class SwingUpOutputs(TypedDict):
 
     effort: Annotated[float, Q("N^2 s", "integral of the squared force")]
     cost: Annotated[float, Q("N^2 s", "effort + time_weight duration")]
-    peak_force: Annotated[float, Q("N", "largest size of the force at the collocation points")]
+    peak_force: Annotated[float, Q("N", "largest magnitude of the force at the collocation points")]
     error_estimate: Annotated[float, Q("", "of the discretisation, relative to the states")]
     resimulation_error: Annotated[float, Q("", "of a simulation with the same force, relative to the states")]
 

@@ -48,7 +48,7 @@ class QuarterCar:
     travel = Integral("m^2 s", "integral of the squared travel of the suspension")
     tyre = Integral("m^2 s", "integral of the squared deflection of the tyre")
     cost = Final("m^2/s^3", "discomfort + travel_weight travel + tyre_weight tyre")
-    peak_acceleration = Peak("m/s^2", "largest size of the body's acceleration")
+    peak_acceleration = Peak("m/s^2", "largest magnitude of the body's acceleration")
     peak_travel = Peak("m", "largest travel of the suspension")
 
     def equations(self, v: Any) -> dict[str, Any]:

@@ -90,9 +90,11 @@ def test_a_tenth_of_the_designs_decides_where_the_study_does_not(tmp_path):
     assumed = Tolerances((Tolerance("a", 0.01),), assumed=True)
     few = run_study(study(np.linspace(0, 0.9, 60), tolerances=assumed), tmp_path / "few")
     assert on_record(few) == []
-    clause = "60 designs are too few to try the chosen ones within tolerances: it takes 240, or a tolerance that the"
-    assert f"note: {clause} study states" in summary_table(few).splitlines()
-    assert f"{clause} study states." in overview(few).findings
+    clause = (
+        "60 designs are too few to check the robustness of the chosen ones: at least 240 are needed, or a tolerance in"
+    )
+    assert f"note: {clause} the space" in summary_table(few).splitlines()
+    assert f"{clause} the space." in overview(few).findings
     many = run_study(study(np.linspace(0, 0.9, 300), tolerances=assumed), tmp_path / "many")
     assert len(on_record(many)) == 30  # three designs with ten neighbours each
     assert "too few" not in summary_table(many)

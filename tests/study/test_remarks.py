@@ -114,7 +114,7 @@ def test_the_note_is_one_line_in_the_order_of_the_file() -> None:
         **{**SOUND, "model": {"use": "noted_ride", "mass": 3}, "constraints": [{"of": "travel", "max": 38}]}
     )
     assert remarks(study.definition) == [
-        "note: without a unit in the file, taken as the model's: setting mass in kg, limit travel in m"
+        "note: no unit given, the model's is assumed: setting mass in kg, limit travel in m"
     ]
 
 

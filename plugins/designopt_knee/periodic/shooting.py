@@ -47,7 +47,7 @@ class PeriodicMotion:
 
     @property
     def modulus(self) -> float:
-        """The largest size of a multiplier: below 1 the motion is stable."""
+        """The largest magnitude of a multiplier: below 1 the motion is stable."""
         return float(np.abs(self.multipliers[0]))
 
     @property

@@ -69,8 +69,8 @@ def margins(arms: Vector, low: float, high: float, weight: Vector, box: Vector) 
     """(n,) by how much (N or N m, along the worst direction) the wrenches that cables can make exceed those needed.
 
     `arms` (n, m, k) is the wrench of a unit tension of each of k cables, tensions are from `low` to `high` (N),
-    `weight` (m) is the wrench of gravity and `box` (m) the largest size of each component of an outer wrench. Where it
-    is not negative all wrenches of the box are feasible.
+    `weight` (m) is the wrench of gravity and `box` (m) the largest magnitude of each component of an outer wrench.
+    Where it is not negative all wrenches of the box are feasible.
 
     The wrenches of bounded tensions are a zonotope; its faces are normal to what m - 1 of the cables leave free
     (Bouchard, Gosselin and Moore 2010; Gouttefarde and Krut 2010). Exact; degenerate poses, whose cables do not span

@@ -52,7 +52,7 @@ class GaitOutputs(TypedDict):
     penalised_error: Annotated[
         float, Q("m", "the same with the penalty on deviations, which the program minimises", former="priced_error")
     ]
-    peak_moment: Annotated[float, Q("N m", "largest size of a drive's moment")]
+    peak_moment: Annotated[float, Q("N m", "largest magnitude of a drive's moment")]
     energy: Annotated[float, Q("J", "positive mechanical work of the drives")]
     compression: Annotated[float, Q("", "largest shortening of a link by its length")]
     tension: Annotated[float, Q("N", "largest axial force that lengthens a link; its pre-load has to exceed it")]

@@ -49,7 +49,7 @@ class Pose(TypedDict, total=False):
 class ArmOutputs(TypedDict):
     """Over the range of the coordinate."""
 
-    peak_arm: Annotated[float, Q("m", "largest size of the moment arm")]
+    peak_arm: Annotated[float, Q("m", "largest magnitude of the moment arm")]
     min_arm: Annotated[float, Q("m", "minimum size of the moment arm", former="least_arm")]
     mean_arm: Annotated[float, Q("m", "mean size of the moment arm")]
     excursion: Annotated[float, Q("m", "longest less shortest length of the wire")]

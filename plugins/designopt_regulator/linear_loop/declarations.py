@@ -77,7 +77,9 @@ class LinearOutputs(TypedDict):
     effort: Annotated[float, Q("s", "integral of the squared command, less its final value, after the set-point")]
     tv: Annotated[float, Q("", "total variation of the command after the set-point")]
     tv_load: Annotated[float, Q("", "total variation of the command after the load")]
-    peak_command: Annotated[float, Q("", "largest size of the command after the set-point", former="largest_command")]
+    peak_command: Annotated[
+        float, Q("", "largest magnitude of the command after the set-point", former="largest_command")
+    ]
     rise: NotRequired[Annotated[float, Q("s", "from 10 to 90 % of the set-point; none where 90 % is not reached")]]
     settling: NotRequired[
         Annotated[float, Q("s", "last time outside of 2 % of the set-point; none of a continuous loop that stays so")]

@@ -73,8 +73,8 @@ def untried(result: Result) -> list[str]:
     designs, enough = len(result.outcomes), enough_for(len(chosen))
     if designs >= enough or result.tolerated() is not None:
         return []
-    few = f"{plural(designs, 'design')} are too few to try the chosen ones within tolerances"
-    return [f"{few}: it takes {count(enough)}, or a tolerance that the study states"]
+    few = f"{plural(designs, 'design')} are too few to check the robustness of the chosen ones"
+    return [f"{few}: at least {count(enough)} are needed, or a tolerance in the space"]
 
 
 def _because(name: str) -> str:
