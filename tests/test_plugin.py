@@ -520,6 +520,31 @@ def f(design, scenario, *, gain: float = 1.0) -> Out:
     assert found.settings["gain"].annotation is float
 
 
+DECORATED = """
+from typing import Annotated, TypedDict
+from designopt.plugin import Quantity, model
+
+class Outputs(TypedDict):
+    y: Annotated[float, Quantity("m", "")]
+
+@model("again_and_again", version=1)
+def again(design, scenario) -> Outputs:
+    return {{"y": {factor} * design["x"]}}
+"""
+PLAIN = """
+def again_and_again(x):
+    return {factor} * x
+"""
+
+
+@pytest.mark.parametrize("text", [DECORATED, PLAIN], ids=["decorated", "plain"])
+def test_the_file_that_is_loaded_last_declares_the_model_also_where_its_content_was_loaded_before(text):
+    for factor in (1.0, 2.0, 1.0):
+        load_file("again.py", text.format(factor=factor).encode())
+        evaluate = find("model", "again_and_again").build({}).evaluate
+        assert list(evaluate({"x": 3.0}, {}).values()) == [3.0 * factor]
+
+
 def test_the_same_file_is_run_once():
     source = b"import sys\nsys.designopt_test_runs = getattr(sys, 'designopt_test_runs', 0) + 1\n"
     try:

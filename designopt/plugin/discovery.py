@@ -43,10 +43,15 @@ GROUPS: dict[Kind, str] = {
 #: What took the place of plugins of earlier versions.
 REPLACED: dict[tuple[Kind, str], str] = {("solver", "de"): "differential_evolution"}
 
+#: With this the names of modules of files begin.
+FILES = "designopt_plugin_"
+
 _declared: dict[tuple[Kind, str], Plugin] = {}
 _loading: list[str] = []
 #: Functions of files that were run for their plugins, by name, and what makes a model of one (see `plain`).
 _plain: dict[str, types.FunctionType] = {}
+#: What each file that was run has declared, and its plain functions, by the name of its module.
+_of_file: dict[str, tuple[dict[tuple[Kind, str], Plugin], dict[str, types.FunctionType]]] = {}
 _models_of_functions: list[Callable[[Any], Plugin]] = []
 
 
@@ -181,10 +186,12 @@ def load_file(name: str, content: bytes) -> None:
 
     A script that runs a study without the guard ``if __name__ == "__main__":`` is run up to there, and of what follows
     its functions, classes and imports. A plain function of the file is a model where one of its name is asked for.
+    The same content is run once; what it declares takes the place of what other files have declared since.
     """
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
-    module_name = f"designopt_plugin_{digest}"
+    module_name = f"{FILES}{digest}"
     if module_name in sys.modules:
+        _declare_again(module_name)
         return
     module = types.ModuleType(module_name)
     module.__file__ = name
@@ -205,8 +212,21 @@ def load_file(name: str, content: bytes) -> None:
     finally:
         _loading.pop()
     functions = {k: v for k, v in vars(module).items() if isinstance(v, types.FunctionType)}
-    own = {k: f for k, f in functions.items() if f.__module__ == module_name}
-    _plain.update({k: f for k, f in own.items() if not hasattr(f, "__designopt__")})
+    own = {k: f for k, f in functions.items() if f.__module__ == module_name and not hasattr(f, "__designopt__")}
+    declared = {key: plugin for key, plugin in _declared.items() if plugin.target.__module__ == module_name}
+    _of_file[module_name] = declared, own
+    _declare_again(module_name)
+
+
+def _declare_again(module_name: str) -> None:
+    """Put what a file declares in the place of what other files have declared under the same names."""
+    declared, plain = _of_file.get(module_name, ({}, {}))
+    for name in plain:
+        known = _declared.get(("model", name))
+        if known is not None and known.target.__module__.startswith(FILES):
+            del _declared["model", name]
+    _plain.update(plain)
+    _declared.update(declared)
 
 
 def _define_rest(module: types.ModuleType, name: str, content: bytes, line: int) -> None:
