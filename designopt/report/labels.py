@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
+from designopt.problem import derivative_name
 from designopt.problem import figure_meaning as figure_meaning
 from designopt.problem import figure_unit as figure_unit
 from designopt.solvers.auto import Auto
@@ -167,13 +168,19 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
 
 def figures_shown(result: Result) -> dict[str, tuple[str, Matrix]]:
     """The figures by name, each with its unit and values (designs, scenarios): in the unit in which an objective or a
-    limit of the study states it, else in the model's. So a quantity has one unit on the whole page."""
-    stated = stated_units(result.problem)
-    shown = {}
-    for name, values in result.outcomes.figures.items():
-        factor, unit = stated.get(name, (1.0, figure_unit(result.problem, name)))
-        shown[name] = unit, values if factor == 1.0 else factor * values
-    return shown
+    limit of the study states it, else in the model's. So a quantity has one unit on the whole page. Derivatives on
+    record are of that quantity, by the parameter in the unit of the study."""
+    problem, figures = result.problem, result.outcomes.figures
+    scales = {name: (1.0, figure_unit(problem, name)) for name in figures} | stated_units(problem)
+    for p in problem.space.free:
+        for name in [name for name in figures if derivative_name(name, p.name) in figures]:
+            factor, unit = scales[name]
+            by = f"({p.unit})" if re.search(r"[ */]", p.unit) else p.unit
+            scales[derivative_name(name, p.name)] = factor * p.factor, f"{unit or '1'}/{by}" if by else unit
+    return {
+        name: (scales[name][1], values if scales[name][0] == 1.0 else scales[name][0] * values)
+        for name, values in figures.items()
+    }
 
 
 def figure_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[float]]]:

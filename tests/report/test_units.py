@@ -1,5 +1,7 @@
 """One quantity has one unit on a whole page; limits have their names; arrays over time are drawn."""
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Annotated, TypedDict
 
 import numpy as np
@@ -11,7 +13,9 @@ from designopt.report import one_design
 from designopt.report.labels import figures_shown
 from designopt.report.page.page import sections
 from designopt.report.parts.motion.frames import over_time
+from designopt.space import Space
 from designopt.store.views.table import stated_constraints, stated_units
+from designopt.study.study import DesignVariable
 
 
 class Bar(TypedDict):
@@ -148,3 +152,12 @@ def test_the_unit_1_is_no_unit():
         solver={"use": "full_factorial", "levels": 2},
     )  # fmt: skip
     assert made.definition.objectives[0].unit == ""
+
+
+def test_derivatives_are_shown_in_the_units_of_their_quantity_and_of_the_parameter(one):
+    side = DesignVariable("side", "real", 10.0, 20.0, unit="mm", factor=1e-3)
+    problem, stress = replace(one.problem, space=Space((side,))), one.outcomes.figures["stress"]
+    figures = {"stress": stress, "d(stress)/d(side)": np.full_like(stress, 2e9)}  # Pa/m
+    shown = figures_shown(SimpleNamespace(problem=problem, outcomes=SimpleNamespace(figures=figures)))
+    assert shown["d(stress)/d(side)"][0] == "MPa/mm"
+    np.testing.assert_allclose(shown["d(stress)/d(side)"][1], 2.0, rtol=1e-12)
