@@ -14,6 +14,7 @@ import command
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
+from page_study import REST
 
 from designopt import define
 from designopt.plugin import installed
@@ -50,14 +51,6 @@ def listed_first(text: str, first: str, last: str) -> list[str]:
 
 # ------------------------------------------------------------------------------------------------------ study files
 
-#: What a study needs besides a section that is shown by itself.
-REST = {
-    "study": "shown",
-    "model": {"use": "four_bar_knee"},
-    "space": {"stiffness": [12e3, 30e3], "damping_ratio": [0.02, 0.12]},
-    "objectives": [{"name": "mismatch", "minimize": "1 - rho"}],
-    "stages": [{"name": "look", "solver": {"use": "full_factorial", "levels": 2}}],
-}
 
 #: Packages that solvers need.
 EXTRAS = {"tpe": "optuna", "morris": "SALib", "sobol_indices": "SALib"}

@@ -215,7 +215,7 @@ def _finish(result: Result) -> int:
     if not feasible:
         nothing = "No feasible design was found" if result.problem.objectives else "No design has a feasible result"
         click.echo(f"\n{nothing}: see failures and limits in the report.", err=True)
-        limits = broken_limits(result) if result.problem.objectives else []  # an analysis has told of them
+        limits = broken_limits(result) if result.problem.objectives else []  # the table of an analysis has them
         for line in (*limits, most_frequent_failure(result), most_frequent_end(result)):
             if line:
                 click.echo(line, err=True)

@@ -63,7 +63,7 @@ class Handler(RequestHandler):
         elif status_code == 403:
             self.finish("Access denied. Open the latest address printed by `designopt desk`.")
         else:
-            self.finish(str(error) if isinstance(error, WrongRequest | UnknownPlace) else self._reason)
+            self.finish(str(error) if isinstance(error, WrongRequest) else self._reason)
 
     def log_exception(self, typ: Any, value: Any, tb: Any) -> None:
         if not isinstance(value, Refused | HTTPError):
@@ -123,23 +123,19 @@ class Handler(RequestHandler):
         self.finish(json.dumps(value))
 
 
-class UnknownPlace(HTTPError):
-    """Something that is not there; the text says so, and what may have been meant."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(404, reason="Nothing of that name")
-        self._text = text
-
-    def __str__(self) -> str:
-        return self._text
-
-
 class WrongRequest(HTTPError):
-    """A request that is wrong in itself; the text says in what."""
+    """A request that is wrong in itself; the text explains the mistake."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(400, reason="Wrong request")
+    def __init__(self, text: str, status: int = 400, reason: str = "Wrong request") -> None:
+        super().__init__(status, reason=reason)
         self._text = text
 
     def __str__(self) -> str:
         return self._text
+
+
+class UnknownPlace(WrongRequest):
+    """A request for something that does not exist; the text suggests what may have been meant."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, 404, "Nothing of that name")

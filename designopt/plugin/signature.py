@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -85,20 +85,28 @@ def check_former_names(entries: Mapping[str, Field], within: tuple[Any, ...] = (
             raise PluginError(f"the former name '{name}' is another's name now")
         if former.count(name) > 1:
             raise PluginError(f"two have the former name '{name}'")
-    for record in (_record(entry.annotation) for entry in entries.values()):
-        if record is not None and record not in within:
-            members = typed_dict(record)
-            check_former_names(dataclass_fields(record) if members is None else members, (*within, record))
+    for entry in entries.values():
+        for record in records(entry.annotation):
+            if record not in within:
+                check_former_names(record_fields(record), (*within, record))
 
 
-def _record(hint: Any) -> Any:
-    """The TypedDict or dataclass of an annotation, None without one."""
+def records(hint: Any) -> Iterator[Any]:
+    """The TypedDicts and dataclasses that an annotation admits."""
     parts = typing.get_args(hint)
     if typing.get_origin(hint) is Annotated:
-        return _record(parts[0])
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return next((record for record in map(_record, parts) if record is not None), None)
-    return hint if typing.is_typeddict(hint) or (isinstance(hint, type) and dataclasses.is_dataclass(hint)) else None
+        yield from records(parts[0])
+    elif typing.get_origin(hint) in (typing.Union, types.UnionType):
+        for part in parts:
+            yield from records(part)
+    elif typing.is_typeddict(hint) or (isinstance(hint, type) and dataclasses.is_dataclass(hint)):
+        yield hint
+
+
+def record_fields(record: Any) -> dict[str, Field]:
+    """The fields of a TypedDict or dataclass."""
+    members = typed_dict(record)
+    return dataclass_fields(record) if members is None else members
 
 
 def filled(declared: type[T], given: Mapping[str, object]) -> T:

@@ -189,7 +189,7 @@ def _at(node: Node, path: tuple[str, ...], change: Callable[[Node], Node]) -> No
 
 
 def _plugin(section: Node | None, kind: Kind) -> Plugin | None:
-    """The plugin that a section names; None where that cannot be told, which the check says."""
+    """The plugin that a section names; None if it is not known, which the check reports."""
     word = section.entries.get("use", (None, None))[1] if section is not None and section.entries else section
     name = None if word is None else word.scalar
     declared = as_part(name)
@@ -240,18 +240,8 @@ def _with_former(node: Node, names: Mapping[str, str]) -> Node:
             name = key
         elif name != key:
             _warn(span, f"'{key}' is called '{name}' now")
-        entries[name] = (span, _overlaid(given[1], value)) if given is not None and name != key else (span, value)
+        entries[name] = (span, given[1].overlaid(value)) if given is not None and name != key else (span, value)
     return node if entries.keys() == node.entries.keys() else replace(node, entries=entries)
-
-
-def _overlaid(below: Node, above: Node) -> Node:
-    """`below` with what `above` gives in its place, member by member."""
-    if below.entries is None or above.entries is None:
-        return above
-    entries = dict(below.entries)
-    for key, (span, value) in above.entries.items():
-        entries[key] = (span, _overlaid(entries[key][1], value) if key in entries else value)
-    return replace(below, entries=entries)
 
 
 def _with_name(node: Node, names: Mapping[str, str]) -> Node:

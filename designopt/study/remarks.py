@@ -28,7 +28,7 @@ Taken = tuple[str, str]
 def units_taken(study: StudyDefinition) -> dict[str, str]:
     """The quantities that are written without a unit, each with the model's, in which they are taken: parameters of the
     space, their tolerances, limits, settings of the model and conditions of scenarios."""
-    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # former names were told when it was read
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # the first reading has warned
         data = with_present_names(parse(study.text, "")).data()
     given = data if isinstance(data, Mapping) else {}
     return dict([*_settings(study, given), *_space(study, given), *_conditions(study, given), *_limits(study, given)])

@@ -23,7 +23,7 @@ def limited(*constraints: StudyConstraint, **more: object) -> GivenResult:
     return result(X, FIGURES, constraints=constraints, **more)  # type: ignore[arg-type]
 
 
-def test_a_limit_that_every_design_breaks_is_told_with_the_best_value_and_its_unit() -> None:
+def test_a_limit_that_every_design_breaks_is_reported_with_the_best_value_and_its_unit() -> None:
     given = limited(at_most("sag", 1.5, "mm"), at_most("mass", 3.0, "kg"), at_least("cost", 6.0))
     assert summary_table(given).splitlines() == [
         "No design satisfies all limits, so there is no design to choose.",
@@ -67,7 +67,7 @@ def test_designs_without_a_result_neither_keep_nor_break_a_limit() -> None:
     assert summary_table(given).splitlines()[2].split() == ["sag", "≤", "1.5", "mm", "3", "of", "3", "4", "mm", "2"]
 
 
-def test_an_equality_that_no_design_meets_is_told_too() -> None:
+def test_an_equality_that_no_design_meets_is_reported_too() -> None:
     equal = replace(at_most("mass", 2.5, "kg"), maximum=None, equals=2.5)
     assert "mass = 2.5 kg" in summary_table(limited(equal))
 

@@ -51,6 +51,15 @@ def dump(result):
         journal.close()
 
 
+def table(result, name):
+    """The records of a table of the journal."""
+    journal = JournalReader.read(result.path, result.problem)
+    try:
+        return journal.records(name)
+    finally:
+        journal.close()
+
+
 def rewrite(path, *statements):
     """Change the journal of the store `path` by SQL as if it had been written so: its digests and counts fit."""
     with contextlib.closing(sqlite3.connect(path / "journal.db")) as db:

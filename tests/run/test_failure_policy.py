@@ -3,12 +3,11 @@
 import dataclasses
 
 import pytest
-from run_cases import Recorder, dump, listed, make_study
+from run_cases import Recorder, dump, listed, make_study, table
 
 from designopt.run.failures import Attempts, place
 from designopt.run.runner import run_study
 from designopt.store.errors import FailurePolicyStop
-from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 from designopt.study.study import DesignVariable
 
@@ -24,14 +23,6 @@ def trouble(kind, values=range(40, 60), settings=None, **execution):
         stages=(listed(values),),
         execution={"executor": "serial", **execution},
     )
-
-
-def table(result, name):
-    journal = Journal.read(result.path, result.problem)
-    try:
-        return journal.records(name)
-    finally:
-        journal.close()
 
 
 # ------------------------------------------------------------------------------------------------------- stops

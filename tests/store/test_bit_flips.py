@@ -162,6 +162,6 @@ def test_how_a_stage_ended_cannot_be_had_again_and_is_reported(intact, tmp_path)
     db.execute("UPDATE tell SET ask = 5")
     db.commit()
     db.close()
-    with pytest.raises(StoreError, match=r"the order in which a solver was told of results.*cannot be recovered"):
+    with pytest.raises(StoreError, match=r"the order in which a solver received results.*cannot be recovered"):
         resume_study(path)
     assert Result.open(path).counts["designs"] > 0

@@ -31,14 +31,14 @@ def declare_before():
 
     @dataclass(frozen=True)
     class Drive:
-        greatest_force: Annotated[float, Quantity("N", "of the drive")] = 5.0
+        force_limit: Annotated[float, Quantity("N", "of the drive")] = 5.0
 
     class Design(TypedDict, total=False):
         least_size: Annotated[float, Quantity("m", "of the part")]
         kind: Annotated[str, Quantity("", "of the part")]
 
     class Conditions(TypedDict, total=False):
-        greatest_load: Annotated[float, Quantity("N", "on the part")]
+        load_limit: Annotated[float, Quantity("N", "on the part")]
 
     class Outputs(TypedDict):
         error_left: Annotated[float, Quantity("m", "at the end")]
@@ -51,7 +51,7 @@ def declare_before():
 
         def evaluate(self, design: Design, scenario: Conditions) -> Outputs:
             RAN.append(design)
-            error = scenario["greatest_load"] / design["least_size"] / self.drive.greatest_force
+            error = scenario["load_limit"] / design["least_size"] / self.drive.force_limit
             return {"error_left": self.least_margin * error, "mass": design["least_size"]}
 
     return Part
@@ -60,17 +60,17 @@ def declare_before():
 def declare_now():
     """The same model with the present names."""
 
-    @former_arguments(greatest_force="max_force")
+    @former_arguments(force_limit="max_force")
     @dataclass(frozen=True)
     class Drive:
-        max_force: Annotated[float, Quantity("N", "of the drive", former="greatest_force")] = 5.0
+        max_force: Annotated[float, Quantity("N", "of the drive", former="force_limit")] = 5.0
 
     class Design(TypedDict, total=False):
         min_size: Annotated[float, Quantity("m", "of the part", former="least_size")]
         kind: Annotated[str, Quantity("", "of the part")]
 
     class Conditions(TypedDict, total=False):
-        max_load: Annotated[float, Quantity("N", "on the part", former="greatest_load")]
+        max_load: Annotated[float, Quantity("N", "on the part", former="load_limit")]
 
     class Outputs(TypedDict):
         residual_error: Annotated[float, Quantity("m", "at the end", former="error_left")]
@@ -91,11 +91,11 @@ def declare_now():
 
 BEFORE = """\
 study: renamed
-model: {use: renamed_test, least_margin: 2, drive: {greatest_force: 4}}
+model: {use: renamed_test, least_margin: 2, drive: {force_limit: 4}}
 space:
   least_size: {low: 1, high: 2, tolerance: 1 %}
   kind: {values: [round, square]}
-scenarios: [{name: light, greatest_load: 1}, {name: heavy, greatest_load: 3}]
+scenarios: [{name: light, load_limit: 1}, {name: heavy, load_limit: 3}]
 relations: ["least_size >= 0.5"]
 baseline: {least_size: 1.5, kind: round}
 objectives: [{minimize: error_left}, {name: weight, minimize: 2 * mass}]
@@ -103,13 +103,13 @@ constraints: [{name: settled, of: "error_left / 2", max: 4 m}]
 stages: [{name: sample, solver: {use: random, samples: 4}}]
 report:
   reference: {error_left: 9, weight: 9}
-  validate: {scenarios: [{name: worst, greatest_load: 4}]}
+  validate: {scenarios: [{name: worst, load_limit: 4}]}
   tolerances: {neighbours: 2}
 """
 NOW = BEFORE
 for former, present in (
-    ("least_margin", "min_margin"), ("greatest_force", "max_force"), ("least_size", "min_size"),
-    ("greatest_load", "max_load"), ("error_left", "residual_error"),
+    ("least_margin", "min_margin"), ("force_limit", "max_force"), ("least_size", "min_size"),
+    ("load_limit", "max_load"), ("error_left", "residual_error"),
 ):  # fmt: skip
     NOW = NOW.replace(former, present)
 
@@ -132,15 +132,15 @@ def test_keys_and_digest_stay_with_the_present_names(tmp_path):
     assert identity(loaded(tmp_path, NOW)) == before
 
 
-def test_a_file_with_former_names_is_the_same_study_and_each_is_told_with_its_place(tmp_path):
+def test_a_file_with_former_names_is_the_same_study_and_each_has_a_warning_with_its_place(tmp_path):
     declare_now()
     now = loaded(tmp_path, NOW)
-    with pytest.warns(FutureWarning) as told:
+    with pytest.warns(FutureWarning) as warned:
         study = loaded(tmp_path, BEFORE)
     assert identity(study) == identity(now)
-    texts = [str(warning.message).removeprefix(f"{tmp_path}/") for warning in told]
+    texts = [str(warning.message).removeprefix(f"{tmp_path}/") for warning in warned]
     assert "study.yaml:2:28: 'least_margin' is called 'min_margin' now" in texts
-    assert "study.yaml:2:53: 'greatest_force' is called 'max_force' now" in texts
+    assert "study.yaml:2:53: 'force_limit' is called 'max_force' now" in texts
     assert "study.yaml:4:3: 'least_size' is called 'min_size' now" in texts
     assert "study.yaml:9:25: 'error_left' is called 'residual_error' now" in texts
     assert study.definition.objectives[0].name == "error_left"  # other sections may refer to it
@@ -159,14 +159,14 @@ def test_numbers_without_units_are_noted_by_their_present_names(tmp_path):
 def test_tables_with_former_names_in_their_heads_are_taken(tmp_path):
     declare_now()
     (tmp_path / "designs.csv").write_text("least_size [mm],kind\n1200,round\n1300,square\n")
-    (tmp_path / "loads.csv").write_text("name,greatest_load\nlight,1\nheavy,3\n")
+    (tmp_path / "loads.csv").write_text("name,load_limit\nlight,1\nheavy,3\n")
     text = NOW.replace("{use: random, samples: 4}", "{use: evaluate, table: designs.csv}")
     text = text.replace("[{name: light, max_load: 1}, {name: heavy, max_load: 3}]", "[{use: table, file: loads.csv}]")
-    with pytest.warns(FutureWarning) as told:
+    with pytest.warns(FutureWarning) as warned:
         study = loaded(tmp_path, text)
-    assert {str(warning.message) for warning in told} == {
+    assert {str(warning.message) for warning in warned} == {
         "designs.csv:1:1: 'least_size' is called 'min_size' now",
-        "loads.csv:1:6: 'greatest_load' is called 'max_load' now",
+        "loads.csv:1:6: 'load_limit' is called 'max_load' now",
     }
     assert [s.values for s in study.definition.scenarios] == [{"max_load": 1.0}, {"max_load": 3.0}]
     designs = study.definition.stages[-1].solver.settings["designs"]
@@ -196,8 +196,8 @@ def test_a_value_under_both_names_is_refused(tmp_path):
 def test_the_command_line_replaces_what_the_file_has_under_the_other_name(tmp_path, text, recwarn):
     declare_now()
     (tmp_path / "study.yaml").write_text(text)
-    given = ["model.least_margin=3", "model.drive.greatest_force=5", "space.least_size.low=1.1"]
-    given += ["scenarios.light.greatest_load=2", "baseline.least_size=1.4"]
+    given = ["model.least_margin=3", "model.drive.force_limit=5", "space.least_size.low=1.1"]
+    given += ["scenarios.light.load_limit=2", "baseline.least_size=1.4"]
     study = designopt.load(tmp_path / "study.yaml", overrides=given).definition
     assert study.model.settings["min_margin"] == 3.0
     assert study.model.settings["drive"].max_force == 5.0
@@ -210,10 +210,10 @@ def test_the_command_line_replaces_what_the_file_has_under_the_other_name(tmp_pa
 def test_mistakes_in_a_value_with_a_former_name_have_its_place(tmp_path):
     declare_now()
     with (
-        pytest.warns(FutureWarning, match="greatest_force"),
-        pytest.raises(StudyError, match=r"study\.yaml:2:67: error: model\.drive\.max_force: expected a number in 'N'"),
+        pytest.warns(FutureWarning, match="force_limit"),
+        pytest.raises(StudyError, match=r"study\.yaml:2:64: error: model\.drive\.max_force: expected a number in 'N'"),
     ):
-        loaded(tmp_path, NOW.replace("max_force: 4", "greatest_force: strong"))
+        loaded(tmp_path, NOW.replace("max_force: 4", "force_limit: strong"))
 
 
 def test_a_store_with_former_names_is_read_and_continued_without_evaluating_again(tmp_path):

@@ -1,4 +1,4 @@
-"""A model that returns something else than it declares is told so with its file and both lists of names."""
+"""The error for a model that does not return what it declares names its file and both lists of names."""
 
 from __future__ import annotations
 

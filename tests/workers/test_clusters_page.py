@@ -8,19 +8,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from page_study import REST
 
 from designopt import define
 
 PAGE = (Path(__file__).parents[2] / "docs" / "clusters.md").read_text()
-
-#: What a study needs besides a section that is shown by itself.
-REST = {
-    "study": "shown",
-    "model": {"use": "four_bar_knee"},
-    "space": {"stiffness": [12e3, 30e3], "damping_ratio": [0.02, 0.12]},
-    "objectives": [{"name": "mismatch", "minimize": "1 - rho"}],
-    "stages": [{"name": "look", "solver": {"use": "full_factorial", "levels": 2}}],
-}
 
 
 def shown(language: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The process that local workers are forked from: killed, shared by runs, and gone with the last of them."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -119,17 +120,18 @@ def test_two_runs_at_the_same_time_in_one_process_leave_each_other_their_workers
     assert forkserver._forkserver._forkserver_pid is None
 
 
+@contextlib.contextmanager
+def change(said):
+    said.append("made")
+    try:
+        yield
+    finally:
+        said.append("taken back")
+
+
 def test_what_runs_share_is_made_by_the_first_and_taken_back_by_the_last():
     said = []
-
-    class Change:
-        def __enter__(self):
-            said.append("made")
-
-        def __exit__(self, *_):
-            said.append("taken back")
-
-    together = SharedChanges(Change)
+    together = SharedChanges(lambda: change(said))
     with together:
         together.at_end(said.append, "called")
         with together:
@@ -144,17 +146,10 @@ def test_what_runs_share_is_made_by_the_first_and_taken_back_by_the_last():
 def test_a_change_that_cannot_be_made_takes_back_those_before_it():
     said = []
 
-    class Change:
-        def __enter__(self):
-            said.append("made")
-
-        def __exit__(self, *_):
-            said.append("taken back")
-
     def fails():
         raise OSError("no")
 
-    together = SharedChanges(Change, fails)
+    together = SharedChanges(lambda: change(said), fails)
     for _ in range(2):
         with pytest.raises(OSError, match="no"):
             together.__enter__()

@@ -81,7 +81,7 @@ def test_a_chunk_behind_a_long_one_goes_to_a_worker_that_has_nothing_to_do(clust
     assert cluster.streams.held() == {"a": [1], "b": [3]}
 
 
-def test_chunks_of_a_worker_that_is_gone_are_told_and_it_gets_no_more(cluster):
+def test_chunks_of_a_worker_that_is_gone_are_reported_and_it_gets_no_more(cluster):
     cluster.start("a", "b")
     cluster.submit(1, 2, 3)
     del cluster.workers["a"]

@@ -1,5 +1,6 @@
 """Models that harm their process: the design is found and recorded, its neighbours are fine, the run goes on."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -8,11 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import PLUGINS, Recorder, listed, make_study
+from run_cases import PLUGINS, Recorder, listed, make_study, table
 
 from designopt.plugin import Use, find, load_file
 from designopt.run.runner import run_study
-from designopt.store.journal.writer import Journal
 
 MODELS = Path(__file__).with_name("plugins_faults.py")
 pytestmark = [
@@ -31,14 +31,6 @@ def unruly(kind, count=101, settings=None, **execution):
     )
     object.__setattr__(study, "model", Use(find("model", "unruly"), {"kind": kind, **(settings or {})}))
     return study
-
-
-def table(result, name):
-    journal = Journal.read(result.path, result.problem)
-    try:
-        return journal.records(name)
-    finally:
-        journal.close()
 
 
 @pytest.mark.parametrize(
@@ -184,18 +176,18 @@ def _alive(pid):
         return False
 
 
-def _left_of(group):
-    """Members of the groups of processes that are not dead."""
-    members = []
+def _processes():
+    """Number, state, parent and group of every process."""
     for place in Path("/proc").iterdir():
         if place.name.isdigit():
-            try:
-                fields = (place / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[2]) in group and fields[0] not in "ZX":
-                members.append(int(place.name))
-    return members
+            with contextlib.suppress(OSError):
+                state, parent, group = (place / "stat").read_text().rpartition(")")[2].split()[:3]
+                yield int(place.name), state, int(parent), int(group)
+
+
+def _left_of(groups):
+    """Members of the groups of processes that are not dead."""
+    return [pid for pid, state, _, group in _processes() if group in groups and state not in "ZX"]
 
 
 def test_what_a_model_starts_ends_with_the_run(own_origin, tmp_path):
@@ -203,15 +195,7 @@ def test_what_a_model_starts_ends_with_the_run(own_origin, tmp_path):
 
     class Looking(Recorder):
         def update(self, snapshot):
-            me = os.getpid()
-            for place in Path("/proc").iterdir():
-                if place.name.isdigit():
-                    try:
-                        fields = (place / "stat").read_text().rpartition(")")[2].split()
-                    except OSError:
-                        continue
-                    if int(fields[1]) == me and int(fields[2]) == int(place.name):
-                        groups.add(int(place.name))
+            groups.update(pid for pid, _, parent, group in _processes() if parent == os.getpid() and group == pid)
 
     log = tmp_path / "pids"
     settings = {"log": str(log), "pause": 0.02}

@@ -20,7 +20,7 @@ from designopt.store.journal.writer import new_database
 from designopt.study.study import StudyDefinition
 
 #: Without these records a replay would not be the same run.
-_NEEDED = {"ending": "how a stage ended", "tell": "the order in which a solver was told of results"}
+_NEEDED = {"ending": "how a stage ended", "tell": "the order in which a solver received results"}
 _AGAIN = {
     "evaluation": "computed again",
     "design": "asked for again",

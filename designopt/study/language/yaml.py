@@ -94,6 +94,15 @@ class Node:
             return [node.data() for node in self.items]
         return self.scalar
 
+    def overlaid(self, above: Node) -> Node:
+        """What stands in both mappings is merged if both are mappings, and is otherwise that of `above`."""
+        if self.entries is None or above.entries is None:
+            return above
+        merged = dict(self.entries)
+        for key, (span, node) in above.entries.items():
+            merged[key] = (span, merged[key][1].overlaid(node) if key in merged else node)
+        return Node(above.span, entries=merged, style=above.style)
+
 
 def split_lines(text: str) -> tuple[str, ...]:
     """Lines as the parser counts them."""

@@ -59,17 +59,7 @@ def _with_base(root: Node, library: Library, left: int) -> Node:
         raise _wrong(root, ("based_on",), str(error.args[0])) from None
     base = _with_base(parse_bytes(content, f"{base_name}.yaml"), library, left - 1)
     own = {key: entry for key, entry in root.entries.items() if key not in ("based_on", "only", "without")}
-    return _overlaid(_chosen(base, root), Node(root.span, entries=own))
-
-
-def _overlaid(below: Node, above: Node) -> Node:
-    """Both mappings in one; what stands in both is merged if both are mappings, else taken from above."""
-    if below.entries is None or above.entries is None:
-        return above
-    merged = dict(below.entries)
-    for key, (span, node) in above.entries.items():
-        merged[key] = (span, _overlaid(merged[key][1], node) if key in merged else node)
-    return Node(above.span, entries=merged, style=above.style)
+    return _chosen(base, root).overlaid(Node(root.span, entries=own))
 
 
 def _chosen(base: Node, root: Node) -> Node:

@@ -71,17 +71,17 @@ def findings(result: Result) -> list[str]:
     """Why no design keeps all limits, in sentences: limits that all break, pairs that none keeps together, else the
     limit that most break."""
     limits = broken_limits(result)
-    told = [
+    found = [
         f"Every design violates {one.text}: the best has {one.best} (design {one.of.best})."
         for one in limits
         if one.share == 1.0
     ]
-    told += conflicts(limits)
-    if limits and not told:
+    found += conflicts(limits)
+    if limits and not found:
         first = limits[0]
         broken, of = int(first.of.broken.sum()), int(first.of.known.sum())
-        told.append(f"{count(broken)} of {plural(of, 'design')} violate {first.text}, more than any other limit.")
-    return told
+        found.append(f"{count(broken)} of {plural(of, 'design')} violate {first.text}, more than any other limit.")
+    return found
 
 
 def table(result: Result) -> Table | None:

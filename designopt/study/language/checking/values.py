@@ -19,7 +19,7 @@ import typing_extensions
 from pydantic import BeforeValidator, ConfigDict, PlainValidator, TypeAdapter, ValidationError, WrapValidator
 
 from designopt.plugin import Field, InputFile, PluginError, Quantity, closest
-from designopt.plugin.signature import dataclass_fields, typed_dict
+from designopt.plugin.signature import record_fields, records
 from designopt.study.language.checking.annotations import type_name
 from designopt.study.language.checking.refusals import expected, findings, refused, several, wrong_kind
 from designopt.study.language.checking.single_values import LEAVES, word_of
@@ -158,14 +158,7 @@ def _record(hint: Any) -> Any:
 
 def members_of(hint: Any) -> dict[str, Field]:
     """The keys of a TypedDict or dataclass annotation; empty for anything else."""
-    origin, args = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Annotated:
-        return members_of(args[0])
-    if origin in (Union, types.UnionType):
-        return next((members for members in map(members_of, args) if members), {})
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type) and hint not in LEAVES:
-        return dataclass_fields(hint)
-    return typed_dict(hint) or {}
+    return next((record_fields(record) for record in records(hint) if record not in LEAVES), {})
 
 
 def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, Any]], Any] | None = None) -> Any:
