@@ -315,8 +315,20 @@ model("beam", version=1)(Doubtful)
 
 def test_a_dry_run_refuses_a_budget_below_what_the_solver_needs(folder: Path) -> None:
     done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--budget", "front=3")
-    assert done.returncode == 4
-    assert re.search(r"solver 'nsga2' of stage 'front' needs at least \d+ evaluations, not 3$", done.stderr.strip())
+    assert done.returncode == 2
+    assert re.search(
+        r"front=3: solver 'nsga2' of stage 'front' needs at least \d+ evaluations, not 3$", done.stderr.strip()
+    )
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_budget_of_no_stage_is_a_mistake_in_the_command(folder: Path, more: tuple[str, ...]) -> None:
+    done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--budget", "nsga2=60", *more)
+    assert done.returncode == 2
+    assert (
+        done.stderr.strip().splitlines()[-1] == "error: --budget nsga2=60: no stage named 'nsga2' (known: look, front)"
+    )
+    assert not (folder / "results").exists()
 
 
 def test_a_wrong_number_of_evaluations_is_one_mistake(folder: Path) -> None:
@@ -401,8 +413,8 @@ def test_a_smaller_budget_is_refused_when_a_run_is_continued(folder: Path) -> No
     assert done.returncode == 4
     assert "stage 'front' has already proposed 40 designs; set a budget of at least 40, not 10" in done.stderr
     done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "frnt=100")
-    assert done.returncode == 4
-    assert "s.study: no stage named 'frnt' to set the budget of; did you mean 'front'?" in done.stderr
+    assert done.returncode == 2
+    assert "error: --budget frnt=100: no stage named 'frnt'; did you mean 'front'?" in done.stderr
 
 
 def test_a_model_that_always_raises_stops_the_study_with_3(folder: Path) -> None:

@@ -166,6 +166,19 @@ def test_a_design_computed_again_is_the_same_bit_for_bit_and_gives_its_arrays(tm
         assert (arrays["bow@warm"] == np.linspace(0.0, 1.0, 11) ** 2).all()
 
 
+def test_a_figure_that_is_infinite_again_is_the_same_as_recorded(tmp_path: Path) -> None:
+    endless = MODEL.replace("CHANGED", "0.0").replace('"pitch": pitch', '"pitch": pitch, "life": float("inf")')
+    declared = 'Q("Hz", "lowest tone")]\n    life: NotRequired[Annotated[float, Q("s", "until it breaks")]]'
+    (tmp_path / "rod.py").write_text(
+        endless.replace('Q("Hz", "lowest tone")]', declared).replace("import Ann", "import NotRequired, Ann")
+    )
+    store = str(tmp_path / "s.study")
+    assert process("run", "rod.yaml", "--plugin", str(tmp_path / "rod.py"), "-o", store).returncode == 0
+    again = process("show", f"{store}/best tone", "--plugin", str(tmp_path / "rod.py"), "--evaluate")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert again.stdout.count("the same as recorded") == 2
+
+
 def test_a_design_that_gives_other_numbers_is_reported_with_the_difference_and_exit_code_1(tmp_path: Path) -> None:
     (tmp_path / "rod.py").write_text(MODEL.replace("CHANGED", "1e-9"))
     again = process("show", f"{STORE}/best tone", "--plugin", str(tmp_path / "rod.py"), "--evaluate")

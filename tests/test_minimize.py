@@ -122,7 +122,7 @@ def test_what_is_no_function_of_designs_is_refused():
 
 
 def test_an_answer_that_is_no_number_is_reported(tmp_path):
-    with pytest.raises(ValueError, match="return a number, or a mapping of names to numbers"):
+    with pytest.raises(PluginError, match="return a number, or a mapping of names to numbers$"):
         designopt.minimize(lambda design: [1.0], {"x": [0, 1]}, store=tmp_path / "s")
     with pytest.raises(StudyError, match="'low' is missing"):
         designopt.minimize(beam, {"width": {"high": 1.0}}, store=tmp_path / "s")
@@ -216,11 +216,25 @@ def fails(design):
 
 
 def test_a_function_that_fails_is_shown_with_its_own_lines_only(tmp_path):
-    with pytest.raises(ValueError, match="returns no figure at the centre of the space") as error:
+    with pytest.raises(PluginError, match="returns no figure at the centre of the space") as stop:
         designopt.minimize(fails, {"width": [0.01, 0.1]}, evaluations=20, executor="serial", store=tmp_path / "s")
-    lines = str(error.value).splitlines()[1:]
-    assert [line.split()[1] for line in lines[:-1]] == ['"test_minimize.py",']
-    assert lines[-1] == "KeyError: 'none'"
+    line = fails.__code__.co_firstlineno + 1
+    assert str(stop.value).endswith(f"(width = 0.055): KeyError: 'none' (test_minimize.py:{line})")
+    assert len(traceback.extract_tb(stop.tb)) == 2
+
+
+@pytest.mark.parametrize("objectives", [None, "value"])
+def test_the_only_parameter_of_a_function_that_asks_by_name_may_be_misspelt(objectives, tmp_path):
+    def square(width, factor=1.0):
+        return factor * width**2
+
+    with pytest.raises(
+        (PluginError, FailurePolicyStop), match="takes no 'widht', which is in space; did you mean 'width'"
+    ) as stop:
+        designopt.minimize(
+            square, {"widht": [0.1, 1.0]}, objectives, evaluations=20, executor="serial", store=tmp_path / "s"
+        )
+    assert len(traceback.extract_tb(stop.tb)) == 2
 
 
 class Terminal(io.StringIO):

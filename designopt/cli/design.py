@@ -177,8 +177,8 @@ def _compared(result: Result, row: int, k: int, done: Evaluation) -> list[str]:
     clauses = []
     for name, figures in result.outcomes.figures.items():
         was, now = float(figures[row, k]), float(done.outputs.get(name, np.nan))
-        if was != now and not (np.isnan(was) and np.isnan(now)):
-            size = f" ({abs(now - was) / abs(was):.2g} of it)" if was else ""
+        if was != now and (np.isfinite(was) or np.isfinite(now)):  # what is not finite is recorded as missing
+            size = f" ({abs(now - was) / abs(was):.2g} of it)" if was and np.isfinite(now - was) else ""
             clauses.append(f"{name} was {was!r}, now {now!r}{size}")
     return clauses
 

@@ -60,13 +60,16 @@ def _running(command: F) -> F:
 def _end(command: F, tell: Tell, arguments: dict[str, Any]) -> None:
     """Leave with the exit code of `command`, or of its error."""
     from designopt.plugin import PluginError
-    from designopt.store.errors import FailurePolicyStop, Interrupted, StoreError
+    from designopt.store.errors import BudgetError, FailurePolicyStop, Interrupted, StoreError
 
     here = Path.cwd()
     try:
         sys.exit(command(tell, **arguments))
     except PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
+    except BudgetError as error:
+        given = next(text for text in arguments["budget"] if text.startswith(f"{error.stage}="))
+        fail(f"error: --budget {given}: {error}", WRONG_INPUT)
     except StoreError as error:
         fail(_message(error, here), STORE)
     except FailurePolicyStop as error:

@@ -52,7 +52,12 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
                 _check_names(name, asked, design, given)
             answer = function(**{one: value for one, value in given.items() if anything or one in asked})
         else:
-            answer = function(design) if len(names) == 1 else function(design, scenario)
+            try:
+                answer = function(design) if len(names) == 1 else function(design, scenario)
+            except TypeError:
+                if any(closest(one, list(asked)) for one in design):  # misspelt, so not called by names
+                    _check_names(name, asked, design, {**scenario, **design})
+                raise
         return answer if isinstance(answer, Mapping) else {VALUE: _number(answer, name)}
 
     evaluate.__module__, evaluate.__doc__ = function.__module__, function.__doc__

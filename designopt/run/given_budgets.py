@@ -11,7 +11,7 @@ from pathlib import Path
 
 from designopt.problem import Problem
 from designopt.run.budget import ROUNDING
-from designopt.store.errors import StoreError, reading
+from designopt.store.errors import BudgetError, StoreError, reading
 from designopt.store.folder import read_study
 from designopt.store.journal.reader import JournalReader
 from designopt.study.language.findings import nearest_or_all
@@ -19,13 +19,11 @@ from designopt.study.study import Budget, Stage, StudyDefinition
 
 
 def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta], path: Path) -> tuple[Stage, ...]:
-    """The stages with the budgets given by their names; `StoreError` of the store `path` for an unknown name."""
+    """The stages with the budgets given by their names; `BudgetError` of the store `path` for an unknown name."""
     present = [stage.name for stage in stages]
     for name in budget:
         if name not in present:
-            raise StoreError(
-                f"{path}: no stage named '{name}' to set the budget of{nearest_or_all(name, present)}", path
-            )
+            raise BudgetError(f"no stage named '{name}'{nearest_or_all(name, present)}", path, name)
     return tuple(
         dataclasses.replace(stage, budget=_changed(stage.budget, budget[stage.name])) if stage.name in budget else stage
         for stage in stages
@@ -41,14 +39,14 @@ def _changed(budget: Budget, given: int | timedelta) -> Budget:
 def refuse_too_small(
     study: StudyDefinition, problem: Problem, budget: Mapping[str, int | timedelta], path: Path
 ) -> None:
-    """Raises `StoreError` of the store `path` for a given `budget` with which the solver of its stage cannot work."""
+    """Raises `BudgetError` of the store `path` for a given `budget` with which the solver of its stage cannot work."""
     for stage in study.stages:
         given, plugin = budget.get(stage.name), stage.solver.plugin
         if isinstance(given, int) and plugin.has_minimum_budget:
             least = int(stage.solver.build().minimum_budget(problem))
             if given < least:
                 text = f"solver '{plugin.name}' of stage '{stage.name}' needs at least {least} evaluations, not {given}"
-                raise StoreError(f"{path}: {text}", path)
+                raise BudgetError(text, path, stage.name)
 
 
 def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None:

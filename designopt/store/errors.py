@@ -93,6 +93,14 @@ class ReplayError(StoreError):
     """On resume the solver asked for something else than the journal holds."""
 
 
+class BudgetError(StoreError):
+    """The budget given for `stage` names no stage of the study, or is too small for its solver. Nothing was written."""
+
+    def __init__(self, message: str, path: Path, stage: str) -> None:
+        super().__init__(message, path)
+        self.stage = stage
+
+
 class WorkersError(StoreError):
     """The workers cannot be used: out of reach, unsafe, with other versions than this process, or without the model."""
 

@@ -116,6 +116,12 @@ def key_name(item: Objective | StudyConstraint, names: Mapping[str, str]) -> str
     return item.former or (names.get(item.name, item.name) if str(item.expression) == item.name else item.name)
 
 
+def by_key_name(items: Iterable[Item], study: StudyDefinition) -> dict[str, Item]:
+    """Objectives or constraints of `study` by what keys call them: renamed ones are the same in two studies."""
+    names = study.model.plugin.key_names
+    return {key_name(item, names): item for item in items}
+
+
 # ---------------------------------------------------------------------------------------------- study files
 
 #: Where the sections of plugins stand; "*" is every member of a list or mapping.

@@ -257,6 +257,18 @@ def test_a_store_of_a_model_that_is_away_is_read_with_the_former_names(tmp_path)
     assert found.problem.space.names == ("least_size", "kind")
 
 
+def test_stores_from_before_and_after_a_rename_are_compared_by_the_same_objectives(tmp_path):
+    declare_before()
+    loaded(tmp_path, BEFORE).run(tmp_path / "before.study", executor="serial")
+    declare_now()
+    loaded(tmp_path, NOW).run(tmp_path / "now.study", executor="serial")
+    page = designopt.compare([tmp_path / "before.study", tmp_path / "now.study"], tmp_path / "page.html").read_text()
+    assert "now against before: the same study." in page
+    assert "Not compared" not in page
+    assert "Reference point: error_left 9 m, weight 9 kg." in page
+    assert "before and now have the same hypervolume" in page.replace("now and before", "before and now")
+
+
 def test_an_objective_keeps_its_store_under_another_name(tmp_path):
     declare_now()
     renamed = NOW.replace("{name: weight, ", "{name: heaviness, former: weight, ").replace("weight: 9", "heaviness: 9")

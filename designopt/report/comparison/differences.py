@@ -10,6 +10,7 @@ from designopt.plugin import InputFile, Plugin, Use
 from designopt.report.labels import listed, number
 from designopt.report.parts.answer.problem import limit_text, range_text, value_text
 from designopt.store.views.table import stated_constraints
+from designopt.study.former import by_key_name
 from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
 #: Of more differences of one kind only so many are listed.
@@ -99,16 +100,16 @@ def _scenarios(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
 def _scored(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
     limits = stated_constraints(a), stated_constraints(b)
     for what, olds, news in (("objective", a.objectives, b.objectives), ("limit", *limits)):
-        old: Mapping[str, Any] = {o.name: o for o in olds}
-        new: Mapping[str, Any] = {o.name: o for o in news}
+        old: Mapping[str, Any] = by_key_name(olds, a)
+        new: Mapping[str, Any] = by_key_name(news, b)
         for name, item in new.items():
             if name not in old:
-                yield f"{what} {name} ({_score(item)}) added"
+                yield f"{what} {item.name} ({_score(item)}) added"
             elif _score(item) != _score(old[name]):
-                yield f"{what} {name} is {_score(item)} instead of {_score(old[name])}"
-        for name in old:
+                yield f"{what} {item.name} is {_score(item)} instead of {_score(old[name])}"
+        for name, item in old.items():
             if name not in new:
-                yield f"{what} {name} left out"
+                yield f"{what} {item.name} left out"
 
 
 def _score(item: Objective | StudyConstraint) -> str:

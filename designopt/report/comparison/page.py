@@ -25,6 +25,7 @@ from designopt.report.section import Figure, Section, Table
 from designopt.report.tables import unfinished
 from designopt.report.traces import above, beside, trace
 from designopt.store.result import Result
+from designopt.study.former import by_key_name
 from designopt.study.language import units
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def write_comparison(results: Sequence[Result], path: Path | str) -> Path:
 def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
     """A page that puts the stores of `results` side by side; `plotly` as in `designopt.report.page.page`.
 
-    Compared are the objectives that all have by name and direction, in the unit of the first. Raises `ValueError` for
+    Compared are the objectives that all have by name (former ones count) and direction, in the unit of the first. Raises `ValueError` for
     fewer than two stores, for stores without a common objective, and for objectives of different kind, with a sentence.
     """
     if len(results) < 2:
@@ -71,20 +72,23 @@ def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
 
 def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objective, ...], list[str]]:
     """The stores with what they have in common, its objectives (of the first store), and what was left out."""
-    known = [{o.name: o for o in r.problem.objectives} for r in results]
+    known = [by_key_name(r.problem.objectives, r.study) for r in results]
     names = [n for n in known[0] if all(n in k for k in known)]
     labels = _labels(results)
     if not names:
-        each = "; ".join(f"{label}: {', '.join(k)}" for label, k in zip(labels, known, strict=True))
+        each = "; ".join(
+            f"{label}: {', '.join(o.name for o in k.values())}" for label, k in zip(labels, known, strict=True)
+        )
         raise ValueError(
             f"the stores have no objective in common ({each}); a comparison needs an objective of the same name"
         )
     for name in names:
         directions = {k[name].direction for k in known}
         if len(directions) > 1:
-            raise ValueError(f"objective {name} is minimised in one store and maximised in another: not comparable")
+            shown = known[0][name].name
+            raise ValueError(f"objective {shown} is minimised in one store and maximised in another: not comparable")
     notes = []
-    left = sorted({n for k in known for n in k} - set(names))
+    left = sorted({o.name for k in known for n, o in k.items() if n not in names})
     if left:
         notes.append(f"Not compared, because not all stores have them: {listed(left)}.")
     entries = []
@@ -95,7 +99,7 @@ def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objec
             factor, offset = _conversion(k[name], known[0][name], label)
             values = objective_values(result)[:, own.index(name)] * factor + offset
             if (factor, offset) != (1.0, 0.0):
-                notes.append(f"{name} of {label} is converted from {k[name].unit} to {known[0][name].unit}.")
+                notes.append(f"{k[name].name} of {label} is converted from {k[name].unit} to {known[0][name].unit}.")
             columns.append(np.where(np.isfinite(values), k[name].sign * values, np.inf))
         entries.append(ComparedStore(label, result, np.column_stack(columns)))
     return entries, tuple(known[0][n] for n in names), notes
@@ -186,13 +190,20 @@ def _reference(
 ) -> Matrix:
     """One reference point for all: that of the first study if all agree on it, or a tenth of all fronts' range beyond
     their worst."""
-    given = [e.result.given_reference for e in entries]
-    names = [o.name for o in objectives]
+    given = [_given_reference(e.result) for e in entries]
+    names = list(by_key_name(objectives, entries[0].result.study))
     if given[0] and all(g == given[0] for g in given) and set(names) <= set(given[0]):
-        return np.array([o.sign * given[0][o.name] for o in objectives])
+        return np.array([o.sign * given[0][name] for name, o in zip(names, objectives, strict=True)])
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     worst, span = F.max(axis=0), np.ptp(F, axis=0)
     return np.asarray(worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0)))
+
+
+def _given_reference(result: Result) -> dict[str, float]:
+    """The reference point that the study gives, by what keys call the objectives."""
+    given = result.given_reference
+    known = by_key_name(result.problem.objectives, result.study)
+    return {name: given[o.name] for name, o in known.items() if o.name in given}
 
 
 def _scores(entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Scores:

@@ -106,7 +106,7 @@ class Evaluator:
             if model.plugin.has_prepare:
                 built.prepare()
         except (Exception, SystemExit) as error:
-            said = f"{name_of(error)}: {text_of(error)} ({place_of(error)})"
+            said = f"{name_of(error)}: {text_of(error)}" + (f" ({where})" if (where := place_of(error)) else "")
             text = f"model '{model.plugin.name}' cannot be prepared: {said}"
             raise PluginError(text) from error
         return cls(
@@ -361,7 +361,7 @@ def _frames(error: BaseException) -> traceback.StackSummary:
     own = _package(theirs[0].filename) if theirs else ""
     while len(theirs) > 1 and _package(theirs[-1].filename) not in ("", own):
         theirs.pop()
-    return traceback.StackSummary.from_list(theirs or frames)
+    return traceback.StackSummary.from_list(theirs)
 
 
 def _package(file: str) -> str:
@@ -379,13 +379,14 @@ def _plugins() -> Path:
 
 
 def place_of(error: BaseException) -> str:
-    last = _frames(error)[-1] if error.__traceback__ else None
-    return f"{Path(last.filename).name}:{last.lineno}" if last else ""
+    """``drive.py:33``; nothing where only code of the suite led to `error`."""
+    return "".join(f"{Path(last.filename).name}:{last.lineno}" for last in _frames(error)[-1:])
 
 
 def traceback_of(error: BaseException) -> str:
     """The traceback of the model's part, without columns and addresses, so that equal errors read the same."""
-    lines = [f'  File "{Path(f.filename).name}", line {f.lineno}, in {f.name}\n' for f in _frames(error)]
+    frames = _frames(error) or traceback.extract_tb(error.__traceback__)
+    lines = [f'  File "{Path(f.filename).name}", line {f.lineno}, in {f.name}\n' for f in frames]
     return text_of("".join(lines) + f"{name_of(error)}: {text_of(error)}")
 
 
@@ -448,7 +449,7 @@ def evaluate_one(
 def middle(study: StudyDefinition) -> list[str]:
     """Names of what the model gives for the design in the middle of the space, in the first scenario.
 
-    Raises `ValueError` when it gives nothing there: with the message of the model.
+    Raises `PluginError` when it gives nothing there: with the message of the model.
     """
     problem = dataclasses.replace(Problem.of(study), fidelity=None)
     x = problem.space.from_search((problem.space.lower + problem.space.upper)[None] / 2.0)
@@ -457,8 +458,9 @@ def middle(study: StudyDefinition) -> list[str]:
     done = evaluator.evaluate(evaluator.design(x[0].tolist(), 0), 0, seed=seed)
     if not done.outputs:
         at = ", ".join(f"{name} = {value}" for name, value in problem.space.values(x[0].tolist()).items())
-        said = done.message or done.reason
-        raise ValueError(f"the model returns no figure at the centre of the space ({at}):\n{said}")
+        said = (done.message.strip() or done.reason or done.status).splitlines()[-1]
+        said += f" ({done.place})" if done.place else ""
+        raise PluginError(f"the model returns no figure at the centre of the space ({at}): {said}")
     return list(done.outputs)
 
 
