@@ -122,7 +122,7 @@ def test_what_is_no_function_of_designs_is_refused():
 
 
 def test_an_answer_that_is_no_number_is_reported(tmp_path):
-    with pytest.raises(PluginError, match="return a number, or a mapping of names to numbers$"):
+    with pytest.raises(PluginError, match=r"return a number, or a mapping of names to numbers$"):
         designopt.minimize(lambda design: [1.0], {"x": [0, 1]}, store=tmp_path / "s")
     with pytest.raises(StudyError, match="'low' is missing"):
         designopt.minimize(beam, {"width": {"high": 1.0}}, store=tmp_path / "s")

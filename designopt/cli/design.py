@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from designopt import plugin
 from designopt.cli.ending import DIFFERENT, STORE, WRONG_INPUT, fail
-from designopt.cli.opening import open_result
+from designopt.cli.opening import open_result, without_plugin
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -163,7 +163,7 @@ def _evaluated(result: Result, values: dict[str, Any], scenario: str, arrays: tu
 
 
 def _absent(result: Result, reason: str) -> NoReturn:
-    fail(f"{result.path}: {reason}; install it, or pass the file that declares it with --plugin FILE", STORE)
+    fail(without_plugin(result.path, reason), STORE)
 
 
 def _compared(result: Result, row: int, k: int, done: Evaluation) -> list[str]:

@@ -94,13 +94,16 @@ def open_result(store: str, plugin_files: tuple[str, ...] = (), data: Mapping[st
         _ = result.counts, result.sessions  # read here, where a damaged journal can be reported
     except StoreError as error:
         if isinstance(error.__cause__, plugin.PluginError):
-            fail(_without_plugin(store, error.__cause__), STORE)
+            fail(without_plugin(store, error.__cause__), STORE)
         fail(str(error), STORE)
     except plugin.PluginError as error:
-        fail(_without_plugin(store, error), STORE)
+        fail(without_plugin(store, error), STORE)
     return result
 
 
-def _without_plugin(store: str, error: plugin.PluginError) -> str:
+def without_plugin(store: str | Path, reason: object) -> str:
     """An aggregation, say, of a file of the user's: nothing can be scored without it."""
-    return f"{store}: {error}; install it, or pass the file that declares it with --plugin FILE"
+    from designopt.store.errors import plugin_options
+
+    file = plugin_options(Path(store)) or " --plugin FILE"
+    return f"{store}: {reason}; install it, or pass the file that declares it:{file}"

@@ -98,7 +98,7 @@ def _default_page(result: Result, changes: Sequence[str]) -> Path:
 
 def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]) -> Result:
     """`result` re-scored from stored outputs; ends the command when that cannot be done."""
-    from designopt.store.errors import StoreError
+    from designopt.store.errors import StoreError, plugin_options
     from designopt.study.language.errors import StudyError, render_text
 
     if not changes:
@@ -106,11 +106,9 @@ def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]
     try:
         return result.with_changes(changes)
     except StudyError as error:
-        here = {Path(file).name for file in plugin_files}
-        given = [name for name, _ in result.study.plugin_files if Path(name).name not in here]
-        again = "".join(f" --plugin {shlex.quote(name)}" for name in given)
-        hint = f"\nThe run used{again}; it is needed here too." if again else ""
-        fail(render_text(error.issues) + hint, WRONG_INPUT)
+        again = plugin_options(result.path, {Path(file).name for file in plugin_files})
+        hint = f"{result.path}: the run used{again}, which is needed here too\n" if again else ""
+        fail(hint + render_text(error.issues), WRONG_INPUT)
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     except StoreError as error:

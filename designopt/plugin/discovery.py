@@ -29,7 +29,7 @@ from designopt.plugin.kinds import (
     SolverPlugin,
 )
 from designopt.plugin.signature import check_former_names
-from designopt.plugin.values import PluginError
+from designopt.plugin.values import PluginError, UnknownPlugin
 
 GROUPS: dict[Kind, str] = {
     "model": "designopt.models",
@@ -152,7 +152,7 @@ def find(kind: Kind, name: str) -> Plugin:
         known = names(kind)
         near = closest(bare, known)
         hint = f"; did you mean '{near}'?" if near else ""
-        raise PluginError(f"no plugin named '{name}'{hint} (installed: {', '.join(known) or 'none'})")
+        raise UnknownPlugin(f"no plugin named '{name}'", f"{hint} (installed: {', '.join(known) or 'none'})")
     found = entries[0]
     try:
         plugin = getattr(found.entry.load(), "__designopt__", None)

@@ -114,6 +114,13 @@ class PluginError(Exception):
     """A plugin is missing, ambiguous, broken or declared wrongly; the message is one line for the user."""
 
 
+class UnknownPlugin(PluginError):
+    """No plugin has the name, as the first argument says; the second one adds those that there are."""
+
+    def __str__(self) -> str:
+        return "".join(self.args)
+
+
 @dataclass(frozen=True)
 class Field:
     """One named value of a plugin: a setting, a design input, a scenario condition or an output."""

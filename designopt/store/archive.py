@@ -223,7 +223,7 @@ def _plugin(item: Mapping[str, Any]) -> Plugin:
     try:
         plugin = find(kind, item["name"])
     except PluginError as error:
-        return _absent(item, str(error))
+        return _absent(item, str(error.args[0]))
     if plugin.version != item["version"]:
         reason = f"{kind} '{plugin.name}' is installed in version {plugin.version}, the store needs {item['version']}"
         return _absent(item, reason)

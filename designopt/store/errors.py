@@ -7,19 +7,20 @@ import json
 import shlex
 import sqlite3
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 from designopt.store import safe_files
 
 
-def plugin_options(path: Path) -> str:
-    """The options that name the files which declare the plugins of the store `path`, each after a space."""
+def plugin_options(path: Path, given: Collection[str] = ()) -> str:
+    """The options that name the files which declare the plugins of the store `path`, each after a space; without those
+    whose names are `given`."""
     try:
         data = json.loads(safe_files.read_bytes(path / "problem.json"))
         files = [file["name"] for file in data["study"]["plugin_files"]] + list(data.get("declared_in", ()))
-        return "".join(f" --plugin {shlex.quote(str(file))}" for file in files)
+        return "".join(f" --plugin {shlex.quote(str(f))}" for f in files if Path(f).name not in given)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""
 

@@ -46,8 +46,9 @@ def write_comparison(results: Sequence[Result], path: Path | str) -> Path:
 def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
     """A page that puts the stores of `results` side by side; `plotly` as in `designopt.report.page.page`.
 
-    Compared are the objectives that all have by name (former ones count) and direction, in the unit of the first. Raises `ValueError` for
-    fewer than two stores, for stores without a common objective, and for objectives of different kind, with a sentence.
+    Compared are the objectives that all have by name (former ones count) and direction, in the unit of the first.
+    Raises `ValueError` for fewer than two stores, for stores without a common objective, and for objectives of
+    different kind, with a sentence.
     """
     if len(results) < 2:
         raise ValueError("a comparison needs at least two stores")
