@@ -95,8 +95,11 @@ def test_a_second_run_on_the_same_store_asks_for_resume(folder: Path) -> None:
 
 def test_resume_with_a_larger_budget_goes_on_from_the_recorded_evaluations(folder: Path) -> None:
     assert designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "-o", "s.study").returncode == 0
+    finished = designopt(folder, "resume", "s.study", "--plugin", "beam.py")
+    assert "\nnothing to do: the run is complete, all its results are on record\n" in finished.stderr
     done = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=64")
     assert done.returncode == 0, done.stderr
+    assert "nothing to do" not in done.stderr
     again = designopt(folder, "resume", "s.study", "--plugin", "beam.py", "--budget", "front=90min")
     assert again.returncode == 0, again.stderr
     assert read_study(folder / "s.study").stages[-1].budget == Budget(64, 5400.0)

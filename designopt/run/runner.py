@@ -119,6 +119,8 @@ def run_study(
                 with _ending(store, dispatcher):
                     _run_stages(study, dispatcher, taken)
                     finish(study, dispatcher)
+                if resume and not starting.done and not dispatcher.evaluations:
+                    show.event("nothing_to_do", "nothing to do: the run is complete, all its results are on record")
         except WorkersError:
             if not resume and not starting.done:
                 discard(store_path, folder=opened.made_folder)
