@@ -75,7 +75,7 @@ def test_the_first_line_of_the_result_says_which_design_breaks_limits_within_its
     assert 5 <= lost <= 11  # half of an even distribution
     (clause,) = fragile(result)
     assert (
-        clause == f"best f1 violates limits, or has no result, in {lost} of 16 neighbours within its tolerances; "
+        clause == f"best f1 violates limits in {lost} of 16 neighbours within its tolerances; "
         "a has the largest influence"
     )
     first, head, *lines = summary_table(result).splitlines()
@@ -196,7 +196,31 @@ def test_failures_of_neighbours_are_data_and_stop_nothing(tmp_path):
     assert result.ended == "done"
     assert 0.2 < done.share[0] < 0.8
     assert np.isnan(done.objectives[0, ~done.feasible[0]]).all()
-    assert "violates limits, or has no result" in summary_table(result).splitlines()[0]
+    (lost,) = (~done.feasible).sum(axis=1)
+    assert f" has no result in {lost} of 16 neighbours" in summary_table(result).splitlines()[0]
+
+
+def test_neighbours_that_violate_limits_and_those_without_a_result_are_counted_apart(tmp_path):
+    def ran(name, points, minimum, *minimize):
+        limit = StudyConstraint("stiff", Expression.parse("other"), use("aggregation", "worst"), minimum=minimum)
+        made = make_study(minimize=minimize, names=("a",), low=0.05, high=1.0, stages=(listed(points),), tolerances=OFF)
+        made = dataclasses.replace(made, model=Use(brittle.__designopt__, {}), constraints=(limit,))
+        result = run_study(made, tmp_path / name)
+        done = result.tolerated()
+        without = np.isnan(done.objectives[:, :, 0])
+        return summary_table(result).splitlines()[0], without.sum(axis=1), (~done.feasible & ~without).sum(axis=1)
+
+    first, (without,), (violated,) = ran("one", [0.45], 0.4, "value")
+    assert min(without, violated) > 0
+    clauses = f"violates limits in {violated} and has no result in {without} of 16 neighbours within its tolerances"
+    assert f" {clauses}" in first
+    first, without, violated = ran("two", [0.2, 0.45], 0.15, "value", "other")
+    assert (violated[0], without[0], violated[1], without[1]) == (violated[0], 0, 0, without[1])
+    assert first == (
+        "note: 2 of the chosen designs violate limits or have no result in some neighbours within their tolerances: "
+        f"best f0, compromise has no result in {without[1]} of 16 and best f1 violates limits in {violated[0]} of 16; "
+        "a has the largest influence"
+    )
 
 
 def test_neighbours_are_scored_anew_with_other_limits_and_tolerances_cannot_be_changed_afterwards(tmp_path):

@@ -47,8 +47,8 @@ def tolerances(result: Result) -> Section | None:
 def fragile(result: Result) -> list[str]:
     """A clause for each chosen design of which too few neighbours keep the limits."""
     return [
-        f"{label} violates limits, or has no result, in {lost} of {of} neighbours within its tolerances{_because(name)}"
-        for label, lost, of, name in _fragile(result)
+        f"{label} {_lost(violated, without)} of {of} neighbours within its tolerances{_because(name)}"
+        for label, violated, without, of, name in _fragile(result)
     ]
 
 
@@ -57,11 +57,17 @@ def fragile_in_short(result: Result) -> list[str]:
     found = _fragile(result)
     if len(found) < 2:
         return fragile(result)
-    each = listed([f"{label} in {lost} of {of}" for label, lost, of, _ in found])
+    violate, have_none = any(violated for _, violated, *_ in found), any(without for _, _, without, *_ in found)
+    what = " or ".join(["violate limits"] * violate + ["have no result"] * have_none)
+    each = listed(
+        [
+            f"{label} {_lost(violated, without) if violate and have_none else f'in {violated + without}'} of {of}"
+            for label, violated, without, of, _ in found
+        ]
+    )
     names = dict.fromkeys(name for *_, name in found if name)
     return [
-        f"{len(found)} of the chosen designs violate limits, or have no result, in some neighbours within their "
-        f"tolerances: {each}{_because(listed(list(names)))}"
+        f"{len(found)} of the chosen designs {what} in some neighbours within their tolerances: {each}{_because(listed(list(names)))}"
     ]
 
 
@@ -82,9 +88,15 @@ def _because(name: str) -> str:
     return f"; {name} {'have' if several else 'has'} the largest influence" if name else ""
 
 
-def _fragile(result: Result) -> list[tuple[str, int, int, str]]:
-    """The chosen designs of which too few neighbours keep the limits, but for the baseline: label, how many of how many
-    do not, and the parameter that matters most."""
+def _lost(violated: int, without: int) -> str:
+    """What became of the neighbours that are not feasible; " of 16" follows."""
+    both = [f"violates limits in {violated}"] * (violated > 0) + [f"has no result in {without}"] * (without > 0)
+    return " and ".join(both)
+
+
+def _fragile(result: Result) -> list[tuple[str, int, int, int, str]]:
+    """The chosen designs of which too few neighbours keep the limits, but for the baseline: label, how many violate
+    limits, how many have no result, of how many, and the parameter that matters most."""
     done = result.tolerated()
     if done is None:
         return []
@@ -94,8 +106,10 @@ def _fragile(result: Result) -> list[tuple[str, int, int, str]]:
         place = done.place(row)
         if place is None or row in own or not result.outcomes.feasible[row] or done.share[place] >= ENOUGH:
             continue
-        lost, of = int((done.known[place] & ~done.feasible[place]).sum()), int(done.known[place].sum())
-        found.append((label, lost, of, done.matters(place)))
+        known, feasible = done.known[place], done.feasible[place]
+        without = int((known & np.isnan(done.objectives[place]).any(axis=1)).sum())
+        violated = int((known & ~feasible).sum()) - without
+        found.append((label, violated, without, int(known.sum()), done.matters(place)))
     return found
 
 
