@@ -29,6 +29,7 @@ from designopt.run.observed import snapshot
 from designopt.run.progress import event_text, line
 from designopt.store.errors import StoreError
 from designopt.store.result import Result
+from designopt.store.views.table import stated_constraints
 from designopt.study.language.errors import StudyError, render_text
 from designopt.study.load import load_text
 
@@ -103,7 +104,7 @@ def question(path: Path) -> dict[str, Any]:
         "constraints": [
             {"name": c.name, "unit": c.unit, "over": c.over.plugin.name}
             | {side: value for side, value in (("min", c.minimum), ("max", c.maximum)) if value is not None}
-            for c in problem.constraints
+            for c in stated_constraints(problem)
         ],
         "aggregations": [listed.name for listed in plugin.installed("aggregation")],
         "scenarios": len(problem.scenarios),

@@ -86,7 +86,7 @@ def test_a_report_is_made_of_the_parts_that_are_wanted(client):
 
 def test_another_question_is_answered_from_what_is_on_record(client):
     question = client.get("/question", store=ONE).json
-    assert [(c["name"], c["max"], c["unit"]) for c in question["constraints"]] == [("short", 0.09, "m")]
+    assert [(c["name"], c["max"], c["unit"]) for c in question["constraints"]] == [("short", 90.0, "mm")]
     assert [o["name"] for o in question["objectives"]] == ["ride", "stroke"]
     assert "mean" in question["aggregations"]
     answer = client.get("/report", store=ONE, part="overview", set="constraints.short.max=1 um")

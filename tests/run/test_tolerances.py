@@ -14,6 +14,7 @@ from designopt.problem import Problem, derivative_name
 from designopt.report import summary_table
 from designopt.report.parts.answer.overview import overview
 from designopt.report.parts.answer.tolerances import fragile, tolerances
+from designopt.report.parts.designs.front import front
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted, StoreError
 from designopt.store.result import Result
@@ -141,6 +142,8 @@ def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limit
     result = run_study(study((0.1, 0.5, 0.6, 0.9), tolerances=off, choose=near), tmp_path / "s")
     assert result.first_choice() == ("nearest to f1 0.1", 3)
     assert result.recommended() == ("robust", 1)
+    marked = {t["name"]: t["marker"].get("symbol") for t in front(result).figures[0].plot["data"] if t["showlegend"]}
+    assert (marked["selected by a rule"], marked["robust"]) == ("star", "star-square")
     assert result.chosen() == {"best f0": 0, "best f1": 3, "nearest to f1 0.1": 3, "robust": 1}
     kept, _ = result.tolerated().kept(3)
     lead = f"robust: a 0.5 gives f0 0.25 and f1 0.5; 16 of 16 neighbours within the tolerances satisfy the limits, \

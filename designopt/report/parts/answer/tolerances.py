@@ -67,7 +67,8 @@ def fragile_in_short(result: Result) -> list[str]:
     )
     names = dict.fromkeys(name for *_, name in found if name)
     return [
-        f"{len(found)} of the chosen designs {what} in some neighbours within their tolerances: {each}{_because(listed(list(names)))}"
+        f"{len(found)} of the chosen designs {what} in some neighbours within their tolerances: {each}"
+        + _because(listed(list(names)))
     ]
 
 

@@ -32,6 +32,7 @@ from designopt.report.no_design import without_feasible
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, above, beside, trace
 from designopt.store.result import Result
+from designopt.store.views.choices import ROBUST
 
 Rows = NDArray[np.intp]
 
@@ -177,7 +178,7 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     height = 540 if m == 2 else 300 * (m - 1) + 120
     chosen = result.chosen()
     plain_labels = {*(f"best {o.name}" for o in problem.objectives), *result.baseline}
-    rules = [label for label in chosen if label not in plain_labels]
+    kinds = {label: _kind(label, label in plain_labels, label in result.baseline) for label in chosen}
     for k, (x, y) in enumerate(pairs, start=1):
         column, line = x, y - 1
         suffix = "" if k == 1 else str(k)
@@ -200,20 +201,18 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
                       marker=_styles()[name], hover=hover(result, figures=name == "Pareto front"), legendgroup=name,
                       showlegend=k == 1, **on, **steps)
             )  # fmt: skip
-        for place, (label, row) in enumerate(chosen.items()):
-            mark = label in rules
-            own = label in result.baseline
-            first = label == rules[0] if mark else label == next(iter(result.baseline)) if own else place == 0
+        for label, row in chosen.items():
+            kind = kinds[label]
+            first = label == next(other for other in chosen if kinds[other] == kind)
             designs[len(data)] = np.array([row])
-            kind = _CHOSEN["own" if own else "star" if mark else "ring"]
-            name = kind["name"] or ("compromise" if label == "compromise" else "selected by a rule")
             data.append(
-                trace(values[[row], x], values[[row], y], name, mode="markers", marker=kind["marker"], **on,
-                      hover=f"<b>{plain(label)}</b><br>{hover(result)}", legendgroup=kind["legendgroup"],
+                trace(values[[row], x], values[[row], y], kind, mode="markers", marker=_CHOSEN[kind], **on,
+                      hover=f"<b>{plain(label)}</b><br>{hover(result)}", legendgroup=f"chosen {kind}",
                       showlegend=k == 1 and first)
             )  # fmt: skip
-            if mark or own or m == 2:
-                annotations.append(_annotation(label, places[row, x], places[row, y], suffix, mark))
+            if kind != BEST or m == 2:
+                by_rule = kind not in (BEST, BASELINE)
+                annotations.append(_annotation(label, places[row, x], places[row, y], suffix, by_rule))
     return Figure(
         "Objectives against each other",
         {"data": data, "layout": layout(**axes, annotations=_spread(annotations, frames))},
@@ -223,15 +222,22 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     )
 
 
-#: How designs are set off: of the baseline, selected by a rule (its name is that of the rule), best of an objective.
+BEST, BASELINE, BY_RULE, COMPROMISE = "best of an objective", "baseline", "selected by a rule", "compromise"
+#: How designs are set off, by what the legend calls them.
 _CHOSEN: Mapping[str, Trace] = {
-    "own": {"name": "baseline", "legendgroup": "baseline", "marker":
-            {"symbol": "diamond", "size": 13, "color": "@good", "line": {"color": "@surface", "width": 1}}},
-    "star": {"name": "", "legendgroup": "chosen star", "marker":
-             {"symbol": "star", "size": 17, "color": "@mark", "line": {"color": "@surface", "width": 1}}},
-    "ring": {"name": "best of an objective", "legendgroup": "chosen ring", "marker":
-             {"symbol": "circle-open", "size": 14, "color": "@ink", "line": {"color": "@ink", "width": 1.5}}},
-}  # fmt: skip
+    BASELINE: {"symbol": "diamond", "size": 13, "color": "@good", "line": {"color": "@surface", "width": 1}},
+    COMPROMISE: {"symbol": "star", "size": 17, "color": "@mark", "line": {"color": "@surface", "width": 1}},
+    BY_RULE: {"symbol": "star", "size": 17, "color": "@mark", "line": {"color": "@surface", "width": 1}},
+    ROBUST: {"symbol": "star-square", "size": 15, "color": "@mark", "line": {"color": "@surface", "width": 1}},
+    BEST: {"symbol": "circle-open", "size": 14, "color": "@ink", "line": {"color": "@ink", "width": 1.5}},
+}
+
+
+def _kind(label: str, plain: bool, own: bool) -> str:
+    """What the legend calls a chosen design."""
+    if label in (COMPROMISE, ROBUST):
+        return label
+    return BASELINE if own else BEST if plain else BY_RULE
 
 
 def _annotation(label: str, x: float, y: float, suffix: str, star: bool) -> dict[str, Any]:
