@@ -334,6 +334,14 @@ def test_a_budget_of_no_stage_is_a_mistake_in_the_command(folder: Path, more: tu
     assert not (folder / "results").exists()
 
 
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_a_python_file_in_the_place_of_the_study_belongs_to_plugin(folder: Path, command: str) -> None:
+    done = designopt(folder, command, "beam.py")
+    assert done.returncode == 2
+    text = "error: beam.py is a Python file; give the study file, and this one with --plugin beam.py\n"
+    assert done.stderr == text
+
+
 def test_a_wrong_number_of_evaluations_is_one_mistake(folder: Path) -> None:
     study = (folder / "beam.yaml").read_text()
     (folder / "beam.yaml").write_text(study.replace("{use: nsga2, population: 8}", "{use: auto}"))

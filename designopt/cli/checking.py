@@ -12,7 +12,7 @@ import click
 from designopt import plugin
 from designopt.cli.completion import studies
 from designopt.cli.ending import DONE, WRONG_INPUT, fail
-from designopt.cli.opening import data_option, plugin_hint, plugin_option
+from designopt.cli.opening import data_option, plugin_hint, plugin_option, refuse_python
 from designopt.cli.separate import Tell, separately
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ def _show_choices(study: Study) -> None:
 
 def _refuse_no_file(file: str) -> None:
     """A folder, or a pattern that the shell found nothing for, has a message of its own."""
+    refuse_python(file)
     path = Path(file)
     if path.is_dir():
         if (path / "problem.json").exists():

@@ -49,6 +49,12 @@ data_option = click.option(
 )
 
 
+def refuse_python(file: str) -> None:
+    """A Python file in the place of a study ends the command."""
+    if file.endswith(".py"):
+        fail(f"error: {file} is a Python file; give the study file, and this one with --plugin {file}", WRONG_INPUT)
+
+
 def load_study(
     path: str,
     overrides: tuple[str, ...] = (),
@@ -59,6 +65,7 @@ def load_study(
     from designopt.api import load
     from designopt.study.language.errors import StudyError, render_text
 
+    refuse_python(path)
     try:
         return load(path, overrides=overrides, plugin_files=plugin_files, data=data)
     except StudyError as error:

@@ -84,6 +84,10 @@ class Amount:
     value: float
     unit: str | None = None
 
+    def written(self, unit: str) -> str:
+        """The number as it was given, in `unit` where it was given without one."""
+        return f"{self.value!r} {self.unit or unit}".rstrip()
+
 
 def split(unit: str) -> Factors | None:
     """The factors of a unit such as ``N s/m^2``; None when it is written with parentheses or in words of pint's own."""
@@ -175,7 +179,9 @@ def _pint_unit(unit: str) -> Any:
         return _registry().parse_units(unit.replace("%", "percent").replace("·", "*"))
     except pint.UndefinedUnitError as error:
         unknown = error.unit_names if isinstance(error.unit_names, str) else ", ".join(error.unit_names)
-        raise UnitError(f"unknown unit '{unknown}'" + ("" if unknown == unit else f" in '{unit}'")) from None
+        where = "" if unknown == unit else f" in '{unit}'"
+        near = _BY_LETTERS.get(_letters(unknown))
+        raise UnitError(f"unknown unit '{unknown}'{where}" + (f"; did you mean '{near}'?" if near else "")) from None
     except (pint.PintError, ValueError, TypeError, KeyError, AttributeError, ArithmeticError, SyntaxError) as error:
         del error
         raise UnitError(f"'{unit}' is not a unit") from None
@@ -232,7 +238,7 @@ def factor_offset(from_unit: str, to_unit: str) -> tuple[float, float]:
         check(from_unit)
         return 1.0, 0.0
     if not same_dimension(from_unit, to_unit):
-        raise UnitError(f"{named(from_unit)} cannot be converted to {named(to_unit)}")
+        raise UnitError(f"{named(from_unit)} cannot be converted to {named(to_unit)}{_meant(from_unit, to_unit)}")
     a, b = _quick(from_unit), _quick(to_unit)
     if a is not None and b is not None:
         return _tidy(a[0] / b[0]), 0.0
@@ -259,6 +265,20 @@ def convert(value: float, from_unit: str, to_unit: str) -> float:
     if offset == 0.0 and factor != 0.0 and abs(factor) < 1.0 and (1.0 / factor).is_integer():
         return value / (1.0 / factor)  # 5 mm is 0.005 m exactly as written, not 5 * 0.001 rounded twice
     return factor * value + offset
+
+
+def _letters(unit: str) -> str:
+    """What is left of a unit whose letters may have the wrong case, and whose factors may stand together."""
+    return re.sub(r"[\s*·]", "", unit).lower()
+
+
+_BY_LETTERS = {_letters(unit): unit for unit in ("N m", "kN m", *KNOWN)}
+
+
+def _meant(unit: str, target: str) -> str:
+    """``; did you mean 'km'?`` where `unit` has the letters of a unit that can be converted to `target`."""
+    near = target if _letters(unit) == _letters(target) else _BY_LETTERS.get(_letters(unit), "")
+    return f"; did you mean '{near}'?" if near and same_dimension(near, target) else ""
 
 
 def named(unit: str) -> str:

@@ -153,6 +153,8 @@ def parse(text: str, name: str) -> Node:
         mark = error.problem_mark or error.context_mark
         line, column = _inside(source, *((mark.line, mark.column) if mark else (0, 0)))
         tab = source.lines[line][column : column + 1] == "\t" or "tab character" in str(error.problem)
+        if (key := _without_colon(source.lines, line)) and any(sign in str(error.problem) for sign in _COLON):
+            raise _error(source, *key[:2], f"not valid YAML here; is a ':' missing after '{key[2]}'?") from None
         raise _error(source, line, column, _syntax(error, tab)) from None
     except pyyaml.YAMLError as error:
         raise _error(source, 0, 0, str(error).splitlines()[0]) from None
@@ -166,6 +168,27 @@ def _events(parser: Any) -> Iterator[Any]:
         if event is None or isinstance(event, pyyaml.StreamEndEvent):
             return
         yield event
+
+
+#: What the parser says where a key has no colon: there, or in the line below.
+_COLON = ("mapping values are not allowed", "could not find expected ':'")
+_BEFORE_BRACKET = re.compile(r"\s*(?:- )?([A-Za-z_]\w*)\s+[{\[]")
+_ALONE = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:#.*)?$")
+_FIRST = re.compile(r"([A-Za-z_]\w*) [^:]*$")
+
+
+def _without_colon(lines: Sequence[str], line: int) -> tuple[int, int, str] | None:
+    """Line, column of the end, and name of what is most likely a key without its colon, in `line` or in the line with
+    text above: before a bracket, alone above a block, or at the beginning of the line, where no text goes on."""
+    above = next((i for i in range(line - 1, -1, -1) if lines[i].strip()), line)
+    block = above < line and _indent(lines[above]) < _indent(lines[line])
+    tried = [(_BEFORE_BRACKET, line), (_BEFORE_BRACKET, above), *[(_ALONE, above)] * block, (_FIRST, above)]
+    matches = ((number, pattern.match(lines[number])) for pattern, number in tried)
+    return next(((number, found.end(1), found[1]) for number, found in matches if found), None)
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())
 
 
 def _syntax(error: pyyaml.MarkedYAMLError, tab: bool) -> str:
@@ -286,6 +309,10 @@ class _Builder:
         length = max(1, node.span.end_column - node.span.column)
         if key == "<<" and not node.style:
             raise self._fail(event, "merge keys ('<<') are not allowed; write the keys out", length)
+        if isinstance(key, (int, float)) and parent.node.style == "{" and parent.node.entries:
+            raise self._fail(
+                event, f"a key must be a word, not {event.value}; write a decimal point, not a comma", length
+            )
         if not isinstance(key, str):
             raise self._fail(event, f"a key must be a word; put quotes around {event.value or 'it'}", length)
         if key in parent.node.entries:

@@ -198,9 +198,9 @@ def _ranged(
         return None
     if declared is int and (made.kind == "real" or made.factor != 1.0):
         ctx.add(path, "the model takes a whole number here; use type: int")
-    in_unit = f" {made.unit}" if made.unit else ""
     if not low < high:
-        ctx.add(path, f"low ({low!r}{in_unit}) must be below high ({high!r}{in_unit})")
+        written = {key: section[key].written(made.unit) for key in ("low", "high")}
+        ctx.add(path, "low ({low}) must be below high ({high})".format(**written))
     elif not math.isfinite(high - low):
         ctx.add(path, f"the range from {low:g} to {high:g} is too wide: its width is no finite number")
     return replace(made, low=low, high=high)

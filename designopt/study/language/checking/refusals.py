@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,10 +20,15 @@ _EXPECTED = {
     "tuple_type": "a list",
 }
 
+_COMMA = re.compile(r"\s*[-+]?\d+,\d")
+#: The hint where a comma stands in a number.
+POINT = "; write a decimal point, not a comma"
+
 
 def wrong_kind(expected: str, value: Any, hint: str = "") -> PydanticCustomError:
     """``expected a number, not the word 'x'``; unions join what their members expected in one sentence."""
-    finding = Finding((), f"expected {expected}, not {shown(value)}{hint}")
+    comma = POINT if "a number" in expected and isinstance(value, str) and _COMMA.match(value) else ""
+    finding = Finding((), f"expected {expected}, not {shown(value)}{hint}{comma}")
     return PydanticCustomError("kind", "{expected}", {"finding": finding, "expected": expected})
 
 

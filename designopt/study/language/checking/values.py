@@ -21,7 +21,7 @@ from pydantic import BeforeValidator, ConfigDict, PlainValidator, TypeAdapter, V
 from designopt.plugin import Field, InputFile, PluginError, Quantity, closest
 from designopt.plugin.signature import record_fields, records
 from designopt.study.language.checking.annotations import type_name
-from designopt.study.language.checking.refusals import expected, findings, refused, several, wrong_kind
+from designopt.study.language.checking.refusals import POINT, expected, findings, refused, several, wrong_kind
 from designopt.study.language.checking.single_values import LEAVES, word_of
 from designopt.study.language.findings import MOST, Finding, nearest_or_all
 
@@ -175,7 +175,7 @@ def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, An
         if not isinstance(value, Mapping):
             raise wrong_kind("a mapping", value)
         unknown = [str(key) for key in itertools.islice((k for k in value if k not in entries), MOST)]
-        found = [Finding((), f"unknown key '{key}'{nearest_or_all(key, entries)}", key) for key in unknown]
+        found = [Finding((), f"unknown key '{key}'{_hint(key, value, entries)}", key) for key in unknown]
         meant = {near for near in (closest(key, entries) for key in unknown) if near and near not in value}
         missing = [key for key in required if key not in value and key not in meant]
         found.extend(Finding((), _missing(key, entries[key])) for key in missing)
@@ -191,6 +191,11 @@ def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, An
         return build(result) if build else result
 
     return Annotated[record, WrapValidator(validate)]
+
+
+def _hint(key: str, value: Mapping[Any, Any], entries: Mapping[str, Field]) -> str:
+    """What an unknown key may be: in braces what follows a comma is the next key, ``{high: 0,05 m}``."""
+    return POINT if key[:1].isdigit() and value.get(key, key) is None else nearest_or_all(key, entries)
 
 
 def _missing(key: str, entry: Field) -> str:

@@ -195,7 +195,7 @@ def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: P
     if low is None or high is None or not ctx.sound(path):
         return None
     if not low < high:
-        ctx.add(path, f"low ({low!r}) must be below high ({high!r})")
+        ctx.add(path, f"low ({section['low']}) must be below high ({section['high']})")
         return None
     declared_type = number_type(item.annotation) if item is not None else None
     log = section.get("scale") == "log"
