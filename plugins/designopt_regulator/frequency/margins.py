@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Array
+from designopt_regulator.frequency.bracketed import minima, roots
 
 #: L of rows (k,) at frequencies (k,), real and imaginary part.
 Response = Callable[[NDArray[np.intp], Array], tuple[Array, Array]]
@@ -77,22 +78,14 @@ def lowest(function: Callable[[NDArray[np.intp], Array], Array], w: Array, value
 
     `values` (n, m) are those on the grid `w` (n, m).
     """
-    from scipy.optimize.elementwise import find_minimum
-
     least = values.min(axis=1)
     middle = values[:, 1:-1]
     low = (middle < values[:, :-2]) & (middle <= values[:, 2:]) & (middle <= 2.0 * least[:, None])
     each, at = np.nonzero(low)
     if len(each):
         log = np.log(w[each, at]), np.log(w[each, at + 1]), np.log(w[each, at + 2])
-        found = find_minimum(
-            lambda x, row: function(row.astype(np.intp), np.exp(x)),
-            log,
-            args=(each.astype(np.float64),),
-            tolerances={"xatol": 1e-9, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
-            maxiter=40,
-        )
-        np.minimum.at(least, each, np.where(np.isfinite(found.f_x), found.f_x, np.inf))
+        found = minima(lambda row, x: function(row, np.exp(x)), each, log, tolerance=1e-9, iterations=40)
+        np.minimum.at(least, each, np.where(np.isfinite(found), found, np.inf))
     return np.asarray(least)
 
 
@@ -104,18 +97,10 @@ def _roots(
     function: Callable[[Array, Array], Array],
 ) -> Array:
     """Where `function` of L changes its sign between points `at` and `at` + 1 of the grid, in rows `each`."""
-    from scipy.optimize.elementwise import find_root
-
-    low, high = np.log(w[each, at]), np.log(w[each, at + 1])
-    found = find_root(
-        lambda x, row: function(*response(row.astype(np.intp), np.exp(x))),
-        (low, high),
-        args=(each.astype(np.float64),),
-        tolerances={"xatol": 1e-13, "xrtol": 0.0, "fatol": 0.0, "frtol": 0.0},
-        maxiter=60,
-    )
+    ends = np.log(w[each, at]), np.log(w[each, at + 1])
+    found = roots(lambda row, x: function(*response(row, np.exp(x))), each, ends, tolerance=1e-13, iterations=60)
     # A bracket that is closed by rounding alone has its root at the end that it was closed by.
-    return np.asarray(np.exp(np.where(np.isfinite(found.x), found.x, high)))
+    return np.exp(np.where(np.isfinite(found), found, ends[1]))
 
 
 def _gain_margins(
