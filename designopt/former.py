@@ -17,7 +17,7 @@ def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     def find(name: str) -> Any:
         if name not in names:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        warnings.warn(f"{module}.{name} is called {names[name]} now", DeprecationWarning, stacklevel=2)
+        warnings.warn(f"{module}.{name} is now called {names[name]}", DeprecationWarning, stacklevel=2)
         return getattr(sys.modules[module], names[name])
 
     return find
@@ -32,7 +32,7 @@ def former_arguments(**names: str) -> Callable[[C], C]:
         @functools.wraps(construct)
         def init(self: Any, *args: Any, **given: Any) -> None:
             for former in names.keys() & given.keys():
-                text = f"{cls.__name__}: the argument '{former}' is called '{names[former]}' now"
+                text = f"{cls.__name__}: the argument '{former}' is now called '{names[former]}'"
                 warnings.warn(text, DeprecationWarning, stacklevel=2)
                 given[names[former]] = given.pop(former)
             construct(self, *args, **given)

@@ -103,7 +103,7 @@ def _words(value: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     return " or ".join(dict.fromkeys(word for word in words if word != "null"))
 
 
-_KINDS = {"integer": "whole number", "string": "text", "boolean": "true or false", "object": "mapping"}
+_KINDS = {"integer": "integer", "string": "text", "boolean": "true or false", "object": "mapping"}
 _SCALAR = {"string", "number", "boolean"}
 
 #: Meanings of keys whose schema has none.

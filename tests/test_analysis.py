@@ -126,7 +126,7 @@ def test_a_sampler_needs_no_objectives_but_a_search_does(folder: Path) -> None:
     assert open_store(folder / "s.study").outcomes.figures["sag"].shape == (3, 2)
     search = designopt(folder, "validate", "beam.yaml", *space, "--set", "solver={use: nelder_mead}")
     assert search.returncode == 2
-    assert "'objectives' is missing (what is to be made small or large)" in search.stderr
+    assert "'objectives' is missing (quantities to minimise or maximise)" in search.stderr
 
 
 DECLARING = '''

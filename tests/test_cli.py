@@ -228,7 +228,7 @@ def test_a_dry_run_lists_all_kinds_of_parameters_and_says_what_auto_takes(folder
     done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--set", f"space={space}")
     assert done.stdout.splitlines()[2:6] == [
         "space      side    0.002 to 0.05",
-        "           ribs    1 to 4, whole numbers",
+        "           ribs    1 to 4, integers",
         "           broken  0, 1",
         "           a       fixed at 2",
     ]
@@ -348,7 +348,7 @@ def test_a_wrong_number_of_evaluations_is_one_mistake(folder: Path) -> None:
     done = designopt(
         folder, "validate", "beam.yaml", "--plugin", "beam.py", "--set", "stages.front.budget.evaluations=0"
     )
-    assert done.stderr.splitlines()[0].endswith("budget.evaluations: must be at least 1, is 0")
+    assert done.stderr.splitlines()[0].endswith("budget.evaluations: must be at least 1, not 0")
     assert "1 error" in done.stderr
 
 
@@ -366,7 +366,7 @@ def test_a_plugin_file_that_raises_is_reported_in_a_sentence(folder: Path) -> No
 def test_a_study_given_as_a_plugin_is_said_to_be_no_python_file(folder: Path) -> None:
     done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.yaml")
     assert done.returncode == 2
-    first = "error: beam.yaml is no Python file; --plugin takes the Python file that declares a plugin"
+    first = "error: beam.yaml is not a Python file; --plugin takes the Python file that declares a plugin"
     assert done.stderr.splitlines() == [first, "1 error, nothing was run."]
 
 

@@ -32,7 +32,7 @@ from designopt.former import former_arguments
 )
 def test_a_former_name_leads_to_what_is_called_otherwise_now(module: str, former: str, now: str) -> None:
     found = importlib.import_module(module)
-    with pytest.warns(DeprecationWarning, match=f"{module}.{former} is called {now} now"):
+    with pytest.warns(DeprecationWarning, match=f"{module}.{former} is now called {now}"):
         assert getattr(found, former) is getattr(found, now)
 
 
@@ -47,7 +47,7 @@ def test_a_class_takes_a_renamed_argument_by_its_former_name_too() -> None:
     class Muscle:
         minimum: float
 
-    with pytest.warns(DeprecationWarning, match="Muscle: the argument 'least' is called 'minimum' now"):
+    with pytest.warns(DeprecationWarning, match="Muscle: the argument 'least' is now called 'minimum'"):
         assert Muscle(least=0.1) == Muscle(minimum=0.1)
     with pytest.raises(TypeError, match="lesst"):
         Muscle(lesst=0.1)

@@ -75,7 +75,7 @@ def test_what_a_scenario_leaves_out_has_the_declared_default():
 
 
 def test_a_default_beyond_its_range_or_of_what_must_be_given_is_refused():
-    with pytest.raises(PluginError, match="the default -1 is outside of its own range"):
+    with pytest.raises(PluginError, match="the default -1 is outside its own range"):
         Q("m/s", "along the road", ge=0, default=-1.0)
     with pytest.raises(PluginError, match="'wind' of Needed has a default"):
         typed_dict(TypedDict("Needed", {"wind": Annotated[float, Q("m/s", default=3.0)]}))
@@ -254,7 +254,7 @@ def test_a_solver_wants_derivatives_always_never_or_by_its_settings():
 
 
 def test_the_former_name_of_later_settings_is_taken_with_a_warning():
-    with pytest.warns(DeprecationWarning, match="'added' is called 'later_settings' now"):
+    with pytest.warns(DeprecationWarning, match="'added' is now called 'later_settings'"):
 
         @solver("older", version=1)
         class Older:
@@ -268,7 +268,7 @@ def test_the_former_name_of_later_settings_is_taken_with_a_warning():
 
 
 def test_later_settings_have_defaults():
-    with pytest.raises(PluginError, match="later_settings names 'slope', which is no setting with a default"):
+    with pytest.raises(PluginError, match="later_settings names 'slope', which is not a setting with a default"):
 
         @solver("misspelled", version=1)
         class Misspelled:
@@ -299,7 +299,7 @@ def settings_after_the_star(self, design, scenario, *, gain):
     [
         (
             lambda: model("m", version=1)(lambda design, scenario: {}),
-            "model 'm': annotate what it returns with a TypedDict of numbers with units",
+            "model 'm': annotate its return value with a TypedDict of numbers with units",
         ),
         (
             lambda: model("m", version=1, unchecked=True)(lambda design: {}),
@@ -307,23 +307,23 @@ def settings_after_the_star(self, design, scenario, *, gain):
         ),
         (
             lambda: model("m", version=1, unchecked=True)(lambda design, scenario, rng, arrays: {}),
-            "model 'm': evaluate takes .*, and 'prepared' and 'rng' after them",
+            "model 'm': evaluate takes .*, followed by 'prepared' and 'rng'",
         ),
         (
             lambda: model("m", version=1, unchecked=True)(type("M", (), {"evaluate": after_the_star})),
-            r"model 'm': evaluate has 'rng' after '\*', where nothing is given to it; put it last, without the '\*'",
+            r"model 'm': evaluate has the keyword-only argument 'rng', which is never passed.*; put it last",
         ),
         (
             lambda: model("m", version=1, unchecked=True)(type("M", (), {"evaluate": settings_after_the_star})),
-            r"model 'm': evaluate has 'gain' after '\*', .*; settings of a class are its fields",
+            r"model 'm': evaluate has the keyword-only argument 'gain', .*; settings of a class are its fields",
         ),
         (
             lambda: model("m", version=1)(returns_derivatives),
-            r"model 'm': output 'd\(f\)/d\(x\)': names that begin with 'd\(' are of derivatives",
+            r"model 'm': output 'd\(f\)/d\(x\)': names that begin with 'd\(' are reserved for derivatives",
         ),
         (
             lambda: objective("o", version=1)(lambda force: 1.0),
-            r"objective 'o': annotate what it returns: Annotated\[float, Quantity\(unit, meaning\)\]",
+            r"objective 'o': annotate its return value: Annotated\[float, Quantity\(unit, meaning\)\]",
         ),
         (
             lambda: solver("s", version=1)(lambda problem: None),
@@ -335,7 +335,7 @@ def settings_after_the_star(self, design, scenario, *, gain):
         ),
         (
             lambda: aggregation("no-name", version=1)(lambda values: values),
-            "aggregation 'no-name': a plugin's name is letters, digits and underscores",
+            "aggregation 'no-name': a plugin's name has only letters, digits and underscores",
         ),
     ],
 )
@@ -418,7 +418,7 @@ def test_a_plugin_is_imported_when_it_is_used(install):
         ("raise ValueError('two\\nlines')", "my_ride (my-pkg 1.2): ValueError: two lines"),
         ("import sys; sys.exit('left')", "my_ride (my-pkg 1.2): SystemExit: left"),
         ("g = 1", "my_ride (my-pkg 1.2): AttributeError: module 'my_pkg_broken' has no attribute 'f'"),
-        ("f = 1", "my_ride (my-pkg): entry point does not lead to a model plugin"),
+        ("f = 1", "my_ride (my-pkg): the entry point is not a model plugin"),
         (GOOD.format(name="her_ride"), "my_ride (my-pkg): the plugin calls itself 'her_ride'"),
     ],
 )

@@ -255,9 +255,9 @@ def that_trips_over_failures(self, problem, evaluate, rng, start):
         (of_global_random, "the same instance asked for other designs"),
         (of_what_it_remembers, "the same instance asked for other designs"),
         (of_its_number, "a new instance asked for other designs"),
-        (beyond_the_bounds, r"asked for x = .*; it has to be within its bounds, -1\.0 to 2\.0"),
-        (of_fractions, r"asked for n = .*; it has to be a whole number within its bounds, -2 to 3"),
-        (of_nan, "asked for x = nan; it has to be within its bounds"),
+        (beyond_the_bounds, r"asked for x = .*; it must be within its bounds, -1\.0 to 2\.0"),
+        (of_fractions, r"asked for n = .*; it must be an integer within its bounds, -2 to 3"),
+        (of_nan, "asked for x = nan; it must be within its bounds"),
         (of_one_row, r"a batch has the shape \(designs, 4\), not \(4,\)"),
         (of_nothing, "asked for no design at all"),
         (that_never_ends, "batches did not spend a budget of 150 designs"),
@@ -270,7 +270,7 @@ def that_trips_over_failures(self, problem, evaluate, rng, start):
         (that_depends_on_the_budget, "a new instance asked for other designs"),
         (that_forgets_its_start, "asked for other designs although its generator and start were equal"),
         (that_asks_ahead_for_two, "asks ahead for 2 designs at once; it has to be one or none"),
-        (that_looks_no_design_ahead, "looks 0 designs ahead; it has to be a whole number from 1 on"),
+        (that_looks_no_design_ahead, "looks 0 designs ahead; it must be an integer of at least 1"),
         (that_trips_over_failures, "the solver's own mistake"),
     ],
 )
@@ -304,7 +304,7 @@ def of_one_objective_alone(count):
 def test_a_solver_is_tried_on_the_problems_that_it_accepts():
     with pytest.raises(AssertionError, match=r"refuses all problems \(use: needs 3 objectives\); give others"):
         check_solver(of_one_objective_alone(3))
-    with pytest.raises(AssertionError, match="minimum_budget gives 0; it has to be a whole number from 1 on"):
+    with pytest.raises(AssertionError, match="minimum_budget gives 0; it must be an integer of at least 1"):
         check_solver(of_one_objective_alone(1))
     check_solver(of_one_objective_alone(2))
 

@@ -77,7 +77,7 @@ def test_what_is_asked_ahead_is_reported_before_a_spent_budget_ends_the_stage():
 
 
 def test_a_subclass_that_overrides_record_by_its_former_name_is_called_and_warned():
-    with pytest.warns(DeprecationWarning, match="Watched: InProcess.heard is called record now"):
+    with pytest.warns(DeprecationWarning, match="Watched: InProcess.heard is now called record"):
 
         class Watched(InProcess):
             seen = 0

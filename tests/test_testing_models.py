@@ -181,7 +181,7 @@ def test_a_refused_design_may_not_spoil_the_next_one():
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        (lambda wanted: {}, "gives no array 'path'"),
+        (lambda wanted: {}, "no array 'path'"),
         (lambda wanted: {"path": np.ones(3), "more": np.ones(3)} if wanted else {}, "gives an undeclared array 'more'"),
         (
             lambda wanted: {"path": np.ones((3, 2))} if wanted else {},

@@ -43,14 +43,14 @@ def findings(symbols: Sequence[tuple[Any, str]], equations: Sequence[tuple[str, 
             if unit is not None and expected is not None and not _fits(unit, expected):
                 raise UnitsApart(f"{_shown(expression)} is in {units.named(unit[0])}, not {units.named(expected[0])}")
         except UnitsApart as error:
-            found.append(f"units do not fit in {what}: {error}")
+            found.append(f"incompatible units in {what}: {error}")
         except RuntimeError:  # what CasADi cannot write as scalar operations has no units to follow
             continue
     return found
 
 
 def check_units(system: System) -> None:
-    """Raises `ValueError`, with a sentence for each, for equations of a system in which units do not fit together.
+    """Raises `ValueError`, with a sentence for each, for equations of a system with incompatible units.
 
     The rate of a state is in its unit by second, an output in its own. A number that is written into an equation may
     have any unit, and so may what it is multiplied with. A system in which nothing has a unit is not checked.

@@ -68,9 +68,9 @@ def _check(name: str, declared: Mapping[str, ModelQuantity], target: type, cost:
     if not callable(getattr(target, "equations", None)):
         raise refuse("give it a method equations(self, v)")
     if "time" in declared:
-        raise refuse("time is there without being declared")
+        raise refuse("time is always there; do not declare it")
     if cost and not isinstance(declared.get(cost), Output):
-        raise refuse(f"the cost '{cost}' is no declared figure")
+        raise refuse(f"the cost '{cost}' is not a declared figure")
     for n, d in declared.items():
         try:
             units.check(d.unit)
@@ -78,7 +78,7 @@ def _check(name: str, declared: Mapping[str, ModelQuantity], target: type, cost:
             raise refuse(f"{n}: {error}") from None
         named = d.initial if isinstance(d, State) else None
         if isinstance(named, str) and not isinstance(declared.get(named), Given):
-            raise refuse(f"the initial value of '{n}' is '{named}', which is no parameter, condition or setting")
+            raise refuse(f"the initial value of '{n}' is '{named}', which is not a parameter, condition or setting")
 
 
 def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cost: str, samples: int) -> dict[str, Any]:

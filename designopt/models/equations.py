@@ -62,7 +62,7 @@ class Equations:
         integrals = ca.vertcat(*(known[n] for n in made.names(Integral)), ca.SX(0, 1))
         for n in made.names(State, Unknown, Integral, Series, Peak, Event, Guard):
             if ca.depends_on(values[n], integrals):
-                raise ValueError(f"model '{name}': the equation of '{n}' holds an integral: declare that as a State")
+                raise ValueError(f"model '{name}': the equation of '{n}' contains an integral: declare it as a State")
         return made
 
     def unit_findings(self) -> list[str]:

@@ -125,7 +125,7 @@ class Simulation:
         passed = np.flatnonzero(~(motion.y[:, column] > 0.0))
         if not len(passed):
             if declared.never is None:
-                raise Diverged(f"{name} does not happen within {motion.t[-1]:g} s", reason=name)
+                raise Diverged(f"{name} does not occur within {motion.t[-1]:g} s", reason=name)
             return float(numbers[declared.never] if isinstance(declared.never, str) else declared.never), None
         after = int(passed[0])
         if after == 0 or motion.y[after, column] == 0.0:

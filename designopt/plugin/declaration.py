@@ -86,17 +86,17 @@ def model(
         plain = len(positional) - len(special)
         if plain not in (2, 3) or [p.name for p in positional[plain:]] != special:
             raise PluginError(
-                f"model '{name}': evaluate takes (design, scenario) or (design, scenario, arrays), and 'prepared' and"
-                " 'rng' after them"
+                f"model '{name}': evaluate takes (design, scenario) or (design, scenario, arrays), followed by"
+                " 'prepared' and 'rng'"
             )
         if takes_prepared != has("prepare_scenario"):
             raise PluginError(
-                f"model '{name}': a class with prepare_scenario(conditions) takes its result as 'prepared' in evaluate"
+                f"model '{name}': prepare_scenario(conditions) and the argument 'prepared' of evaluate need each other"
             )
         for p in parameters:
             if inspect.isclass(target) and p.kind is p.KEYWORD_ONLY and (p.name == "rng" or p.default is p.empty):
                 raise PluginError(
-                    f"model '{name}': evaluate has '{p.name}' after '*', where nothing is given to it; "
+                    f"model '{name}': evaluate has the keyword-only argument '{p.name}', which is never passed; "
                     + ("put it last, without the '*'" if p.name == "rng" else "settings of a class are its fields")
                 )
         hints = typing.get_type_hints(call, include_extras=True)
@@ -104,11 +104,13 @@ def model(
         if isinstance(hints.get("return"), types.GenericAlias) and typing.get_origin(hints["return"]) is tuple:
             outputs = typed_dict(typing.get_args(hints["return"])[0])
         if not outputs and not unchecked and not has("declares"):
-            raise PluginError(f"model '{name}': annotate what it returns with a TypedDict of numbers with units")
+            raise PluginError(f"model '{name}': annotate its return value with a TypedDict of numbers with units")
         if taken := [output for output in outputs or {} if output.startswith("d(")]:
-            raise PluginError(f"model '{name}': output '{taken[0]}': names that begin with 'd(' are of derivatives")
+            raise PluginError(
+                f"model '{name}': output '{taken[0]}': names that begin with 'd(' are reserved for derivatives"
+            )
         if unknown := [setting for setting in (fidelity.settings if fidelity else ()) if setting not in settings]:
-            raise PluginError(f"model '{name}': fidelity names '{unknown[0]}', which is no setting")
+            raise PluginError(f"model '{name}': fidelity names '{unknown[0]}', which is not a setting")
         register(
             target,
             ModelPlugin(
@@ -151,20 +153,22 @@ def _optional_methods(target: Callable[..., Any]) -> Callable[[str], bool]:
 def _batch_size(name: str, target: Any, takes_rng: bool) -> int:
     size = getattr(target, "batch_size", 0)
     if not isinstance(size, int) or size < 1:
-        raise PluginError(f"model '{name}': a model with 'batch' says its 'batch_size', a whole number from 1 on")
+        raise PluginError(f"model '{name}': a model with 'batch' must declare 'batch_size', an integer of at least 1")
     if takes_rng:
-        raise PluginError(f"model '{name}': a model with 'rng' has one generator for each evaluation, no 'batch'")
+        raise PluginError(
+            f"model '{name}': a model with 'rng' has one generator for each evaluation and cannot have 'batch'"
+        )
     return size
 
 
 def _later_settings(target: Any, settings: Mapping[str, Any], what: str) -> tuple[str, ...]:
     later = tuple(getattr(target, "later_settings", ()))
     if hasattr(target, "added"):
-        warnings.warn(f"{what}: 'added' is called 'later_settings' now", DeprecationWarning, stacklevel=4)
+        warnings.warn(f"{what}: 'added' is now called 'later_settings'", DeprecationWarning, stacklevel=4)
         later += tuple(target.added)
     for name in later:
         if name not in settings or settings[name].required:
-            raise PluginError(f"{what}: later_settings names '{name}', which is no setting with a default")
+            raise PluginError(f"{what}: later_settings names '{name}', which is not a setting with a default")
     return later
 
 
@@ -180,7 +184,7 @@ def objective(name: str, *, version: int) -> Callable[[T], T]:
         given = quantity(hints.get("return"))
         if given is None:
             raise PluginError(
-                f"objective '{name}': annotate what it returns: Annotated[float, Quantity(unit, meaning)]"
+                f"objective '{name}': annotate its return value: Annotated[float, Quantity(unit, meaning)]"
             )
         register(
             target,
@@ -228,7 +232,7 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
         has = _optional_methods(target)
         objectives: Any = getattr(target, "objectives", "any")
         if objectives not in ("one", "several", "any"):
-            raise PluginError(f"solver '{name}': 'objectives' is 'one', 'several' or 'any', not {objectives!r}")
+            raise PluginError(f"solver '{name}': 'objectives' must be 'one', 'several' or 'any', not {objectives!r}")
         wants, cheap = getattr(target, "wants_gradient", False), getattr(target, "wants_cheap", False)
         register(
             target,

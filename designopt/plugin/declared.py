@@ -58,7 +58,8 @@ def _check_names(what: str, given: Mapping[str, Any], taken: Mapping[str, Any], 
     for name in given:
         if not isinstance(name, str) or not name.isidentifier():
             raise PluginError(
-                f"model '{plugin.name}' declares an {what} {name!r:.60}; a name is letters, digits and underscores"
+                f"model '{plugin.name}' declares an {what} {name!r:.60}; a name has only letters, digits and"
+                " underscores"
             )
         if name in taken:
             raise PluginError(f"model '{plugin.name}' declares '{name}' twice")

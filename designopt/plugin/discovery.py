@@ -62,7 +62,7 @@ def make_models_of_functions_by(make: Callable[[Any], Plugin]) -> None:
 
 def register(target: Any, plugin: Plugin) -> None:
     if not plugin.name.isidentifier():
-        raise PluginError(f"{plugin.kind} '{plugin.name}': a plugin's name is letters, digits and underscores")
+        raise PluginError(f"{plugin.kind} '{plugin.name}': a plugin's name has only letters, digits and underscores")
     model = plugin if isinstance(plugin, ModelPlugin) else None
     given = {**(model.inputs or {}), **(model.conditions or {}), **model.outputs} if model else {}
     try:
@@ -159,7 +159,7 @@ def find(kind: Kind, name: str) -> Plugin:
     except (Exception, SystemExit) as error:
         raise PluginError(f"{found.name} ({found.distribution} {found.version}): {_one_line(error)}") from error
     if not isinstance(plugin, Plugin) or plugin.kind != kind:
-        raise PluginError(f"{found.name} ({found.distribution}): entry point does not lead to a {kind} plugin")
+        raise PluginError(f"{found.name} ({found.distribution}): the entry point is not a {kind} plugin")
     if plugin.name != found.name:
         raise PluginError(f"{found.name} ({found.distribution}): the plugin calls itself '{plugin.name}'")
     return plugin
@@ -206,7 +206,7 @@ def load_file(name: str, content: bytes) -> None:
         del sys.modules[module_name]
         if isinstance(error, SyntaxError) and not name.endswith(".py"):
             raise PluginError(
-                f"{name} is no Python file; --plugin takes the Python file that declares a plugin"
+                f"{name} is not a Python file; --plugin takes the Python file that declares a plugin"
             ) from error
         raise PluginError(said(error) if place(error) else f"{name}: {said(error)}") from error
     finally:

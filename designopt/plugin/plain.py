@@ -96,12 +96,10 @@ def _check_names(
     """A parameter that the function does not take would change nothing."""
     for one in design:
         if one not in asked:
-            raise TypeError(f"{name}() takes no '{one}', which is in space{_meant(one, asked)}")
+            raise TypeError(f"{name}() has no argument '{one}', which is in space{_meant(one, asked)}")
     for one, parameter in asked.items():
         if one not in given and parameter.default is parameter.empty:
-            raise TypeError(
-                f"{name}() asks for '{one}', which is neither in space nor in a scenario{_meant(one, given)}"
-            )
+            raise TypeError(f"{name}() needs '{one}', which is neither in space nor in a scenario{_meant(one, given)}")
 
 
 def _meant(name: str, known: Iterable[str]) -> str:

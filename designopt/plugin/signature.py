@@ -71,7 +71,7 @@ def typed_dict(hint: Any) -> dict[str, Field] | None:
             h = typing.get_args(h)[0]
         about = quantity(h)
         if required and about and about.default is not None:
-            raise PluginError(f"'{name}' of {hint.__name__} has a default: say that it may be left out (NotRequired)")
+            raise PluginError(f"'{name}' of {hint.__name__} has a default: annotate it with NotRequired")
         fields[name] = Field(name, h, about, required, about.default if about else None)
     return fields
 
@@ -82,7 +82,7 @@ def check_former_names(entries: Mapping[str, Field], within: tuple[Any, ...] = (
     former = [entry.key_name for entry in entries.values() if entry.key_name != entry.name]
     for name in former:
         if name in entries:
-            raise PluginError(f"the former name '{name}' is another's name now")
+            raise PluginError(f"the former name '{name}' is now the name of another")
         if former.count(name) > 1:
             raise PluginError(f"two have the former name '{name}'")
     for entry in entries.values():

@@ -41,7 +41,7 @@ class Quantity:
             and (self.lt is None or v < self.lt)
             and (self.le is None or v <= self.le)
         ):
-            raise PluginError(f"the default {v:g} is outside of its own range")
+            raise PluginError(f"the default {v:g} is outside its own range")
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class Array:
 
     def __post_init__(self) -> None:
         if self.dtype not in ("", "float", "float32", "int", "bool", "complex", "str"):
-            raise PluginError(f"no type of arrays '{self.dtype}' (float, float32, int, bool, complex or str)")
+            raise PluginError(f"'{self.dtype}' is not an array type (float, float32, int, bool, complex or str)")
         if self.categories:
             if self.dtype not in ("", "int"):
-                raise PluginError(f"categories are names of whole numbers, not of {self.dtype}")
+                raise PluginError(f"categories name integers, not {self.dtype}")
             object.__setattr__(self, "categories", tuple(self.categories))
             object.__setattr__(self, "dtype", "int")
 
@@ -82,7 +82,9 @@ class Fidelity:
         if not self.settings:
             raise PluginError("a Fidelity must name the settings that make an evaluation cheap")
         if not 0.0 < self.cost < 1.0:
-            raise PluginError(f"a cheap evaluation costs between 0 and 1 full one, not {self.cost:g}")
+            raise PluginError(
+                f"the cost of a cheap evaluation must be between 0 and 1 (a full evaluation), not {self.cost:g}"
+            )
 
 
 class Diverged(Exception):

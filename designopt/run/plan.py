@@ -64,7 +64,7 @@ def _range(p: DesignVariable) -> str:
     if p.kind in ("choice", "fixed"):
         values = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in p.values)
         return f"{values}{unit}" if p.kind == "choice" else f"fixed at {values}{unit}"
-    whole = ", whole numbers" if p.kind == "int" else ""
+    whole = ", integers" if p.kind == "int" else ""
     return f"{p.low:g} to {p.high:g}{unit}{', log scale' if p.scale == 'log' else ''}{whole}"
 
 

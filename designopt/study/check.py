@@ -114,7 +114,7 @@ def _members(ctx: Context, name: str, section: TopLevelKey, value: Any) -> Any:
     if section.shape == "one" or (section.alone and isinstance(value, Mapping)):
         return checked((name,), value)
     if isinstance(value, (Mapping, list)) and len(value) > _MOST_MEMBERS:
-        ctx.add((name,), f"at most {_MOST_MEMBERS} are possible, there are {len(value)}")
+        ctx.add((name,), f"at most {_MOST_MEMBERS} are allowed, not {len(value)}")
         return None
     if section.shape == "mapping":
         if not isinstance(value, Mapping):
@@ -210,13 +210,13 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[StudyDefinition | None, l
     for name in missing:
         ctx.add((), f"'{name}' is missing ({SECTIONS[name].meaning})")
     if "missing" in values and count == 1:
-        ctx.add(("missing",), "there is one scenario; without its result a design has none", key="")
+        ctx.add(("missing",), "there is only one scenario; a design without its result has none at all", key="")
     parameters, placed = _designs(ctx, given, names, known, plugin, solvers)
     own = _baseline(ctx, given, parameters, placed)
     space_known = "space" in values
     relations = space_.relations(ctx, given.members("relations"), parameters, known, plugin) if space_known else []
     if given.members("relations") and "space" not in given.present and not needed["space"]:
-        ctx.add(("relations",), "relations are between the parameters of 'space', which is not there", key="")
+        ctx.add(("relations",), "relations need the parameters of 'space', which is missing", key="")
     execution = execution_.execution(ctx, values.get("execution"), plugin, analysis=goals.none)
     report = values.get("report")
     plots = report_.plots(ctx, report)
@@ -232,7 +232,11 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[StudyDefinition | None, l
     sections = names if "space" in given.present else {}
     tolerances = tolerances_.tolerances(ctx, sections, parameters, None if goals.none else report, plugin)
     if goals.none and (report or {}).get("tolerances") is not None:
-        ctx.add(("report", "tolerances"), "objectives choose the designs that have neighbours; leave it out", key="")
+        ctx.add(
+            ("report", "tolerances"),
+            "without objectives no design is chosen, so no neighbours are evaluated; leave it out",
+            key="",
+        )
     if robust and ctx.sound(("space",)) and (tolerances is None or tolerances.assumed):
         message = "needs the tolerances of parameters, as in space: {stiffness: {..., tolerance: 2 %}}"
         ctx.add(("robust",), message, key="")

@@ -242,10 +242,10 @@ def _with_former(node: Node, names: Mapping[str, str]) -> Node:
         name = names.get(key, key)
         given = node.entries.get(name) if name != key else None
         if given is not None and given[0].source is span.source:
-            _warn(span, f"'{key}' is the former name of '{name}', which is given too")
+            _warn(span, f"'{key}' is the former name of '{name}', which is also given")
             name = key
         elif name != key:
-            _warn(span, f"'{key}' is called '{name}' now")
+            _warn(span, f"'{key}' is now called '{name}'")
         entries[name] = (span, given[1].overlaid(value)) if given is not None and name != key else (span, value)
     return node if entries.keys() == node.entries.keys() else replace(node, entries=entries)
 
@@ -265,7 +265,7 @@ def _with_text(node: Node, names: Mapping[str, str]) -> Node:
     if renamed == text:
         return node
     for name in [name for name in names if renamed_text(text, {name: names[name]}) != text]:
-        _warn(node.span, f"'{name}' is called '{names[name]}' now")
+        _warn(node.span, f"'{name}' is now called '{names[name]}'")
     return replace(node, scalar=renamed)
 
 

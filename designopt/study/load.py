@@ -221,7 +221,7 @@ def _with_value(node: Node, steps: Sequence[str], value: Node, fail: Callable[[s
         index = _index(items, step, fail)
         items[index] = _with_value(items[index], rest, value, fail)
         return Node(node.span, items=items, style=node.style)
-    raise fail(f"'{step}' cannot be set: there is a plain value, not a section")
+    raise fail(f"'{step}' cannot be set: its parent is a plain value, not a section")
 
 
 def _index(items: Sequence[Node], step: str, fail: Callable[[str], StudyError]) -> int:

@@ -48,7 +48,7 @@ def read_model_file(file: InputFile, of: Any, form: Literal["yaml", "xml"] | Non
         form = "xml" if file.name.lower().endswith((".xml", ".osim")) else "yaml"
     largest = LARGEST_XML if form == "xml" else MAX_BYTES
     if file.size > largest:
-        raise StudyError([_issue(file.name, f"has {file.size} bytes; a model file has {largest} at most")])
+        raise StudyError([_issue(file.name, f"has {file.size} bytes; a model file has at most {largest}")])
     root = parse_bytes(file.content, file.name) if form == "yaml" else _shaped(_parse_xml(file), of)
     value, findings = check(known_checker(of), root.data(), NO_FILES)
     if findings:

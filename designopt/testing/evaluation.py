@@ -123,7 +123,7 @@ class InProcess(StageRun):
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
         if "heard" in vars(cls):
-            warnings.warn(f"{cls.__name__}: InProcess.heard is called record now", DeprecationWarning, stacklevel=2)
+            warnings.warn(f"{cls.__name__}: InProcess.heard is now called record", DeprecationWarning, stacklevel=2)
             cls.record = vars(cls)["heard"]  # type: ignore[method-assign]
 
     def heard(self, outcomes: Outcomes, relation_violation: Matrix) -> None:

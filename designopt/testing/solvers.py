@@ -77,7 +77,7 @@ def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int
     if use.plugin.has_minimum_budget:
         least = solver.minimum_budget(problem)
         if not isinstance(least, int) or least < 1:
-            raise AssertionError(f"{name}: minimum_budget gives {least!r}; it has to be a whole number from 1 on")
+            raise AssertionError(f"{name}: minimum_budget gives {least!r}; it must be an integer of at least 1")
         budget = max(budget, least)
     asked, spent = _asked(name, solver, problem, budget)
     if not len(asked):
@@ -118,10 +118,8 @@ def _check_batch(name: str, space: Space, X: Matrix) -> None:
         if p.kind != "real":
             wrong |= column != np.rint(column)
         if wrong.any():
-            what = "within its bounds" if p.kind == "real" else "a whole number within its bounds"
-            raise AssertionError(
-                f"{name} asked for {p.name} = {column[wrong][0]}; it has to be {what}, {low} to {high}"
-            )
+            what = "within its bounds" if p.kind == "real" else "an integer within its bounds"
+            raise AssertionError(f"{name} asked for {p.name} = {column[wrong][0]}; it must be {what}, {low} to {high}")
 
 
 class _Stopped(Exception):
@@ -194,7 +192,7 @@ class _Watched:
     def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
         if not isinstance(look_ahead, int) or look_ahead < 1:
             raise AssertionError(
-                f"{self._name} looks {look_ahead!r} designs ahead; it has to be a whole number from 1 on"
+                f"{self._name} looks {look_ahead!r} designs ahead; it must be an integer of at least 1"
             )
 
         def asked() -> Matrix:

@@ -61,9 +61,9 @@ def test_every_number_but_the_offset_has_a_range():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"heel_fraction": 1.2}, "heel_fraction: must be at most 1, is 1.2"),
+        ({"heel_fraction": 1.2}, "heel_fraction: must be at most 1, not 1.2"),
         ({"heel_fraction": -0.1}, "heel_fraction"),
-        ({"hip_hike": 1.2}, "hip_hike: must be at most 1.1, is 1.2"),
+        ({"hip_hike": 1.2}, "hip_hike: must be at most 1.1, not 1.2"),
         ({"hip_hike": 0.8}, "hip_hike"),
         ({"ad_length": 0.2}, "does not close with the knee straight"),
         ({"bc_length": 0.2, "ad_length": 0.21}, "110 deg are needed"),

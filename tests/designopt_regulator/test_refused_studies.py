@@ -35,15 +35,15 @@ def test_the_study_itself_is_accepted() -> None:
 #: What is replaced, by what, the path, a piece of the message.
 CASES = [
     # numbers that have to be positive
-    (MODEL, "  vehicle: {mass: 0 kg}\n" + MODEL, "model.vehicle.mass", "must be above 0 kg, is 0"),
+    (MODEL, "  vehicle: {mass: 0 kg}\n" + MODEL, "model.vehicle.mass", "must be above 0 kg, not 0"),
     (MODEL, "  vehicle: {yaw_inertia: -1}\n" + MODEL, "model.vehicle.yaw_inertia", "must be above 0"),
     (MODEL, "  vehicle: {track_distance: 0 m}\n" + MODEL, "model.vehicle.track_distance", "must be above 0"),
     (MODEL, "  vehicle: {contact_length: 0 m}\n" + MODEL, "model.vehicle.contact_length", "must be above 0"),
-    (MODEL, "  sample_time: 0 s\n" + MODEL, "model.sample_time", "must be above 0 s, is 0"),
-    ("horizon: 30 s", "horizon: 0 s", "model.horizon", "must be above 0 s, is 0"),
+    (MODEL, "  sample_time: 0 s\n" + MODEL, "model.sample_time", "must be above 0 s, not 0"),
+    ("horizon: 30 s", "horizon: 0 s", "model.horizon", "must be above 0 s, not 0"),
     ("{low: 1 s, high: 100 s, unit: s, scale: log}", "{low: 0 s, high: 9 s}", "space.ti.low", "must be above 0 s"),
     ("kp: {low: 0.1, high: 10,", "kp: {low: 0.1, high: 1e40,", "space.kp", "1e+40 is beyond what can be computed"),
-    ("tt: 3 s", "tt: 0 s", "space.tt.value", "must be above 0 s, is 0"),
+    ("tt: 3 s", "tt: 0 s", "space.tt.value", "must be above 0 s, not 0"),
     ("    low: 0.05 s", "    low: 0 s", "space.tf.low", "must be above 0 s"),
     ("td: {low: 0 s", "td: {low: -0.1 s", "space.td.low", "must be at least 0 s"),
     ("b: {low: 0, high: 1}", "b: {low: 0, high: 1.6}", "space.b.high", "must be at most 1.5"),
@@ -56,8 +56,8 @@ CASES = [
     ("horizon: 30 s", "horizon: 15 s", "model.horizon", "15 s has to be after the disturbance at 15 s"),
     # the ground
     (TURF, "{name: turf_5, terrain: turv, speed: 5}", "scenarios.6.terrain", "did you mean 'turf'?"),
-    (TURF, "{name: turf_5, terrain: turf, speed: 5, adhesion: 0}", "scenarios.6.adhesion", "must be above 0, is 0"),
-    (TURF, "{name: turf_5, terrain: turf, speed: 5, turning: 0}", "scenarios.6.turning", "must be above 0, is 0"),
+    (TURF, "{name: turf_5, terrain: turf, speed: 5, adhesion: 0}", "scenarios.6.adhesion", "must be above 0, not 0"),
+    (TURF, "{name: turf_5, terrain: turf, speed: 5, turning: 0}", "scenarios.6.turning", "must be above 0, not 0"),
     # 98.07 kN of weight: 0.09 of it against a traction of 0.05, and the drag of 2.2 * 5^2 N
     (TURF, "{name: turf_5, terrain: turf, speed: 5, adhesion: 0.05}", "scenarios.6.speed",
      "in scenario 'turf_5': 5 m/s cannot be held on turf with grade 0: 3.98 kN of traction are missing"),

@@ -91,7 +91,7 @@ def test_units_that_do_not_fit_are_said(rate, said):
     with pytest.raises(ValueError, match=re.escape(said)) as caught:
         oscillator(rate)
     line = line_of('        return {"place": v.speed, "speed": rate(v), "force": v.stiffness * v.place}')
-    assert f"test_by_hand.py:{line}: system 'oscillator': units do not fit in the rate of" in str(caught.value)
+    assert f"test_by_hand.py:{line}: system 'oscillator': incompatible units in the rate of" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_units_of_a_system_of_expressions_are_compared_on_request():
         outputs=[(Variable("height", "mm"), x)],
     )
     with pytest.raises(
-        ValueError, match=r"^system 'fall': units do not fit in output 'height': 'x' is in 'm', not 'mm'$"
+        ValueError, match=r"^system 'fall': incompatible units in output 'height': 'x' is in 'm', not 'mm'$"
     ):
         check_units(made)
 

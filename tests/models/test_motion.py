@@ -194,7 +194,7 @@ def test_a_condition_without_a_default_is_required():
 
 
 def test_an_event_that_does_not_happen_and_has_no_number_for_it_is_no_answer():
-    with pytest.raises(Diverged, match="passing does not happen within 2 s"):
+    with pytest.raises(Diverged, match="passing does not occur within 2 s"):
         Oscillator().evaluate({"frequency": 0.1, "decay": 1.0}, {})
 
 
@@ -250,9 +250,9 @@ def made(equations=lambda self, v: {"x": -v.k * v.x, "end": v.x}, cost="", **cha
         ({"x": None}, "declare at least one State"),
         ({"end": None}, "declare at least one figure"),
         ({"equations": None}, r"give it a method equations\(self, v\)"),
-        ({"cost": "x"}, "the cost 'x' is no declared figure"),
-        ({"x": State("m", "place", "kk")}, "the initial value of 'x' is 'kk', which is no parameter, condition or"),
-        ({"time": Setting("s", "of day", 0.0)}, "time is there without being declared"),
+        ({"cost": "x"}, "the cost 'x' is not a declared figure"),
+        ({"x": State("m", "place", "kk")}, "the initial value of 'x' is 'kk', which is not a parameter, condition or"),
+        ({"time": Setting("s", "of day", 0.0)}, "time is always there; do not declare it"),
     ],
 )
 def test_a_declaration_that_makes_no_sense_is_refused_in_a_sentence(changes, message):
@@ -283,7 +283,7 @@ def test_a_rate_that_holds_an_integral_is_reported():
     def equations(self, v):
         return {"x": v.way, "way": v.x, "end": v.x}
 
-    with pytest.raises(ValueError, match="the equation of 'x' holds an integral: declare that as a State"):
+    with pytest.raises(ValueError, match="the equation of 'x' contains an integral: declare it as a State"):
         made(equations, way=Integral("m s", "of the place"))().prepare()
 
 

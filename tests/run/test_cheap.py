@@ -117,9 +117,9 @@ def test_a_budget_counts_what_cheap_evaluations_cost():
 
 
 def test_what_makes_an_evaluation_cheap_is_a_setting_and_costs_less():
-    with pytest.raises(PluginError, match="fidelity names 'cycles', which is no setting"):
+    with pytest.raises(PluginError, match="fidelity names 'cycles', which is not a setting"):
         model("odd_fidelity", version=1, unchecked=True, fidelity=Fidelity({"cycles": 2}, cost=0.5))(lambda d, s: {})
-    with pytest.raises(PluginError, match="between 0 and 1 full one, not 1"):
+    with pytest.raises(PluginError, match=r"between 0 and 1 \(a full evaluation\), not 1"):
         Fidelity({"cycles": 2}, cost=1.0)
     with pytest.raises(PluginError, match="must name the settings"):
         Fidelity({}, cost=0.5)

@@ -151,7 +151,7 @@ def test_it_can_be_changed_afterwards(folder: Path) -> None:
 
 
 MISTAKES = [
-    ("at_most: 10 %", "at_most: «10»", "missing.at_most", "must be below 1, is 10"),
+    ("at_most: 10 %", "at_most: «10»", "missing.at_most", "must be below 1, not 10"),
     ("at_most: 10 %", "«at_mos»: 0.1", "missing", "unknown key 'at_mos'; did you mean 'at_most'?"),
     ("{at_most: 10 %}", "«10 %»", "missing", "expected a mapping"),
     ("use: full_factorial, levels: 3", "use: «least_squares»", "solver", "least_squares needs every residual"),
@@ -173,7 +173,7 @@ def test_a_mistake_is_answered_at_its_place(folder: Path, find: str, replacement
 
 def test_a_single_scenario_cannot_be_missing(folder: Path) -> None:
     done = designopt(folder, "validate", "trials.yaml", "--set", "scenarios=[{name: one, trial: 1}]")
-    assert "without its result a design has none" in done.stderr
+    assert "a design without its result has none" in done.stderr
 
 
 def test_a_dry_run_tells_what_becomes_of_several_scenarios_by_default(folder: Path) -> None:

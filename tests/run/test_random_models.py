@@ -71,7 +71,7 @@ def test_one_design_alone_has_the_numbers_of_the_run(tmp_path):
         ("real", -2.0001, "a: -2.0001 is outside -2 to 2 mm"),
         ("real", float("nan"), "a: nan is outside -2 to 2 mm"),
         ("int", 3, "a: 3 is outside -2 to 2 mm"),
-        ("int", 1.5, "a: 1.5 is not a whole number"),
+        ("int", 1.5, "a: 1.5 is not an integer"),
     ],
 )
 def test_one_design_alone_is_refused_where_the_study_does_not_look(kind, value, message):

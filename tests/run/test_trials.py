@@ -126,7 +126,7 @@ def test_the_folder_of_a_data_root_is_given_again_to_a_resume(folder: Path) -> N
 
 MISTAKES = [
     ("files.yaml", "trials/*.f64", "«trials/*.c3d»", "no file matches 'trials/*.c3d'"),
-    ("files.yaml", "trials/*.f64", "«../laboratory/*.f64»", "leads out of its folder"),
+    ("files.yaml", "trials/*.f64", "«../laboratory/*.f64»", "lies outside its folder"),
     ("files.yaml", "trials/*.f64", "«/etc/*»", "is not a file name relative to the study file"),
     (
         "files.yaml",
@@ -140,7 +140,7 @@ MISTAKES = [
     ("files.yaml", "use: files", "use: «file»", "no plugin named 'file'"),
     ("files.yaml", "pattern: trials/*.f64", "«patern»: x", "unknown key 'patern'; did you mean 'pattern'?"),
     ("table.yaml", "gait:subjects.csv", "«gait:subject.csv»", "file 'gait:subject.csv' does not exist; did you mean"),
-    ("table.yaml", "speed: 1.2 m/s", "«mass»: 3", "subjects.csv:1:12: 'mass' is in 'with' too"),
+    ("table.yaml", "speed: 1.2 m/s", "«mass»: 3", "subjects.csv:1:12: 'mass' is also in 'with'"),
 ]
 
 
@@ -160,8 +160,8 @@ def test_a_mistake_is_answered_at_its_place(folder: Path, file: str, find: str, 
 CELLS = [
     ("80000", "-8", "gait:subjects.csv:3:17: must be above 0 kg"),
     ("s2/walk", "s3/walk", "gait:subjects.csv:3:5: file 'gait:s3/walk.f64' does not exist"),
-    ("s2/walk", "../../here/trials/walk1", "leads out of the data root 'gait'"),
-    ("[g]", "[m]", "gait:subjects.csv:2:17: units do not fit"),
+    ("s2/walk", "../../here/trials/walk1", "lies outside the data root 'gait'"),
+    ("[g]", "[m]", "gait:subjects.csv:2:17: incompatible units"),
     ("ben", "ana", "gait:subjects.csv:3:1: there is another scenario named 'ana'"),
     (",80000", ",", "gait:subjects.csv:3: 'mass' is missing (body mass, in kg)"),
     ("mass", "mas", "gait:subjects.csv:1:12: unknown key 'mas'; did you mean 'mass'?"),

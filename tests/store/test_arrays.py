@@ -108,9 +108,9 @@ def test_the_arrays_of_a_diverged_evaluation_are_checked_too(tmp_path):
 
 def test_categories_are_names_of_whole_numbers():
     assert Array(("time",), categories=("ok",)).dtype == "int"
-    with pytest.raises(PluginError, match="categories are names of whole numbers, not of float"):
+    with pytest.raises(PluginError, match="categories name integers, not float"):
         Array(("time",), dtype="float", categories=("ok",))
-    with pytest.raises(PluginError, match="no type of arrays 'double'"):
+    with pytest.raises(PluginError, match="'double' is not an array type"):
         Array(("time",), dtype="double")
 
 

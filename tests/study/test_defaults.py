@@ -38,7 +38,7 @@ def test_an_expression_that_is_no_name_needs_one():
     with pytest.raises(StudyError) as refused:
         load(STUDY.replace("minimize: peak_error", "minimize: abs(peak_error)"))
     assert [issue.message for issue in refused.value.issues] == [
-        "'name' is missing ('abs(peak_error)' is no name itself, give it one)"
+        "'name' is missing ('abs(peak_error)' is not a name; give one)"
     ]
 
 

@@ -139,10 +139,10 @@ def test_a_file_with_former_names_is_the_same_study_and_each_has_a_warning_with_
         study = loaded(tmp_path, BEFORE)
     assert identity(study) == identity(now)
     texts = [str(warning.message).removeprefix(f"{tmp_path}/") for warning in warned]
-    assert "study.yaml:2:28: 'least_margin' is called 'min_margin' now" in texts
-    assert "study.yaml:2:53: 'force_limit' is called 'max_force' now" in texts
-    assert "study.yaml:4:3: 'least_size' is called 'min_size' now" in texts
-    assert "study.yaml:9:25: 'error_left' is called 'residual_error' now" in texts
+    assert "study.yaml:2:28: 'least_margin' is now called 'min_margin'" in texts
+    assert "study.yaml:2:53: 'force_limit' is now called 'max_force'" in texts
+    assert "study.yaml:4:3: 'least_size' is now called 'min_size'" in texts
+    assert "study.yaml:9:25: 'error_left' is now called 'residual_error'" in texts
     assert study.definition.objectives[0].name == "error_left"  # other sections may refer to it
 
 
@@ -165,8 +165,8 @@ def test_tables_with_former_names_in_their_heads_are_taken(tmp_path):
     with pytest.warns(FutureWarning) as warned:
         study = loaded(tmp_path, text)
     assert {str(warning.message) for warning in warned} == {
-        "designs.csv:1:1: 'least_size' is called 'min_size' now",
-        "loads.csv:1:6: 'load_limit' is called 'max_load' now",
+        "designs.csv:1:1: 'least_size' is now called 'min_size'",
+        "loads.csv:1:6: 'load_limit' is now called 'max_load'",
     }
     assert [s.values for s in study.definition.scenarios] == [{"max_load": 1.0}, {"max_load": 3.0}]
     designs = study.definition.stages[-1].solver.settings["designs"]
@@ -176,7 +176,7 @@ def test_tables_with_former_names_in_their_heads_are_taken(tmp_path):
 def test_a_former_name_given_on_the_command_line_works_too(tmp_path):
     declare_now()
     (tmp_path / "study.yaml").write_text(NOW.replace("min_margin: 2, ", ""))
-    with pytest.warns(FutureWarning, match="'least_margin' is called 'min_margin' now"):
+    with pytest.warns(FutureWarning, match="'least_margin' is now called 'min_margin'"):
         with_margin = designopt.load(tmp_path / "study.yaml", overrides=["model.least_margin=3"])
     assert with_margin.definition.model.settings["min_margin"] == 3.0
 
@@ -185,7 +185,7 @@ def test_a_value_under_both_names_is_refused(tmp_path):
     declare_now()
     with (
         pytest.warns(
-            FutureWarning, match="yaml:2:43: 'least_margin' is the former name of 'min_margin', which is given"
+            FutureWarning, match="yaml:2:43: 'least_margin' is the former name of 'min_margin', which is also given"
         ),
         pytest.raises(StudyError, match="unknown key 'least_margin'; did you mean 'min_margin'"),
     ):
@@ -279,7 +279,7 @@ def test_an_objective_keeps_its_store_under_another_name(tmp_path):
 
 def test_a_class_takes_its_settings_by_former_names_in_python():
     part = declare_now()
-    with pytest.warns(DeprecationWarning, match="Part: the argument 'least_margin' is called 'min_margin' now"):
+    with pytest.warns(DeprecationWarning, match="Part: the argument 'least_margin' is now called 'min_margin'"):
         assert part(least_margin=3.0).min_margin == 3.0
 
 
@@ -288,7 +288,7 @@ def test_a_former_name_is_no_name_of_something_else():
         least: Annotated[float, Quantity("", "")]
         most: Annotated[float, Quantity("", "", former="least")]
 
-    with pytest.raises(PluginError, match="model 'clash_test': the former name 'least' is another's name now"):
+    with pytest.raises(PluginError, match="model 'clash_test': the former name 'least' is now the name of another"):
 
         @model("clash_test", version=1)
         def clash(design, scenario) -> Outputs:
@@ -313,7 +313,7 @@ def test_former_names_of_the_members_of_a_setting_are_checked_too():
         a: Annotated[float, Quantity("N", "", former="b")] = 1.0
         b: Annotated[float, Quantity("N", "")] = 1.0
 
-    with pytest.raises(PluginError, match="model 'inner_test': the former name 'b' is another's name now"):
+    with pytest.raises(PluginError, match="model 'inner_test': the former name 'b' is now the name of another"):
 
         @model("inner_test", version=1)
         class Outer:

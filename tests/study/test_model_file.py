@@ -79,7 +79,7 @@ MISTAKES = [
         "unknown key 'forc'; did you mean 'force'?",
     ),
     (XML, "leg.xml", "<path>1 2 3", "«<path»>1 x 3", "muscle.1.path.1", "expected a number in 'm', not the word 'x'"),
-    (XML, "leg.xml", 'mass="7 kg"', '«mass»="-7"', "mass", "must be above 0 kg, is -7"),
+    (XML, "leg.xml", 'mass="7 kg"', '«mass»="-7"', "mass", "must be above 0 kg, not -7"),
 ]
 
 
@@ -170,7 +170,7 @@ def test_what_is_declared_for_the_settings_is_checked_like_all_else() -> None:
         ("strength_soleus", "strength_solus", "has no design input 'strength_solus'; did you mean 'strength_soleus'?"),
         ("high: 1.5", "high: 3", "must be at most 2"),
         ("force_soleus", "force_solus", "did you mean 'force_soleus'?"),
-        ("path_12", "path_13", "gives no array 'path_13'; did you mean 'path_12'?"),
+        ("path_12", "path_13", "has no array 'path_13'; did you mean 'path_12'?"),
     ):
         with pytest.raises(StudyError) as caught:
             load(STUDY.replace(find, replacement))
@@ -183,7 +183,7 @@ def test_a_mistake_in_the_file_is_reported_at_the_setting_that_names_it() -> Non
 
     (issue,) = caught.value.issues
     assert (issue.path, issue.line, issue.column) == ("model.leg", 2, 34)
-    assert issue.message == "leg.yaml:4:25: muscle.1.force: must be above 0 N, is -600"
+    assert issue.message == "leg.yaml:4:25: muscle.1.force: must be above 0 N, not -600"
 
 
 def test_workers_and_stores_know_it_without_asking_the_model_again() -> None:

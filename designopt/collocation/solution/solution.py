@@ -298,7 +298,7 @@ _FORMER_METHODS = {
 
 def _former(name: str) -> Callable[..., Any]:
     called = _FORMER_METHODS[name]
-    warnings.warn(f"Solution.{name} is designopt.collocation.{called} now", DeprecationWarning, stacklevel=3)
+    warnings.warn(f"Solution.{name} is now designopt.collocation.{called}", DeprecationWarning, stacklevel=3)
     return cast(Callable[..., Any], operator.attrgetter(called)(importlib.import_module("designopt.collocation")))
 
 

@@ -28,7 +28,7 @@ CHOICES = {
 
 def _check_whole(name: str, value: object) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool):
-        raise ValueError(f"{name} is {value!r}, not a whole number")
+        raise ValueError(f"{name} is {value!r}, not an integer")
 
 
 def _check_positive(name: str, value: object) -> None:

@@ -40,7 +40,7 @@ class NoFiles:
 
     def matching(self, pattern: str) -> list[str]:
         """None can be had."""
-        raise ValueError(f"'{pattern}' cannot be looked for: the study has no folder")
+        raise ValueError(f"'{pattern}' cannot be searched for: the study has no folder")
 
 
 NO_FILES = NoFiles()
@@ -79,7 +79,7 @@ class FolderFiles:
             target = (folder / relative).resolve()
             if not target.is_relative_to(folder):
                 where = f"data root '{root_of(name)}'" if root_of(name) else "study's folder"
-                raise ValueError(f"'{name}' leads out of the {where}")
+                raise ValueError(f"'{name}' lies outside the {where}")
             return InputFile.at(target, name, largest=LARGEST if root_of(name) else LARGEST_BESIDE)
         except FileNotFoundError:
             here = [p.name for p in target.parent.iterdir()] if target.parent.is_dir() else []
@@ -104,7 +104,7 @@ class FolderFiles:
             below = Path(place).relative_to(folder).parts
             looked += len(folders) + len(files)
             if looked > MOST_ENTRIES:
-                raise ValueError(f"'{pattern}' looks through more than {MOST_ENTRIES} files; begin it with a folder")
+                raise ValueError(f"'{pattern}' searches more than {MOST_ENTRIES} files; begin it with a folder")
             if "**" not in parts and len(below) + 1 >= len(parts):
                 folders.clear()
             found += [prefix + "/".join((*below, name)) for name in files if _matches((*below, name), parts)]
@@ -141,7 +141,7 @@ def _parts(pattern: str) -> tuple[str, ...]:
     """The parts of a pattern; raises `ValueError` for one that leads elsewhere or costs too much."""
     parts = PurePosixPath(pattern).parts
     if ".." in parts:
-        raise ValueError(f"'{pattern[:80]}' leads out of its folder")
+        raise ValueError(f"'{pattern[:80]}' lies outside its folder")
     if len(pattern) > LONGEST or parts.count("**") > MOST_DEEP:
-        raise ValueError(f"a pattern has at most {LONGEST} characters and '**' {MOST_DEEP} times")
+        raise ValueError(f"a pattern has at most {LONGEST} characters and at most {MOST_DEEP} times '**'")
     return parts

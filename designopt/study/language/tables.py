@@ -64,7 +64,7 @@ def read_table(file: InputFile) -> DataTable:
     Raises `TableError`.
     """
     if file.size > LARGEST:
-        raise TableError(f"{file.name} has {file.size} bytes; a table has {LARGEST} at most")
+        raise TableError(f"{file.name} has {file.size} bytes; a table has at most {LARGEST}")
     try:
         lines = file.text().splitlines()
     except UnicodeDecodeError as error:
@@ -98,7 +98,7 @@ def _place(name: str, cell: Cell) -> str:
 def _column(name: str, cell: Cell) -> Heading:
     match = _HEAD.fullmatch(cell.text)
     if match is None or not match[1]:
-        raise TableError(f"{_place(name, cell)}: a column is headed by its name, as in 'mass' or 'mass [kg]'")
+        raise TableError(f"{_place(name, cell)}: the header of a column is its name, as in 'mass' or 'mass [kg]'")
     if match[2] is not None:
         try:
             units.check(match[2].strip())

@@ -338,7 +338,7 @@ class _Builder:
         target = self.anchors.get(event.anchor)
         length = len(event.anchor) + 1
         if event.anchor in self.unfinished:
-            raise self._fail(event, f"'*{event.anchor}' stands inside the value that it repeats", length)
+            raise self._fail(event, f"'*{event.anchor}' is inside the value that it repeats", length)
         if target is None:
             raise self._fail(event, f"'*{event.anchor}' is not defined; write &{event.anchor} before a value", length)
         self._count(target.size, event)

@@ -81,15 +81,15 @@ def _rule(value: Any, handler: Any) -> tuple[str, Mapping[str, Any]]:
     if not alone and not isinstance(value, Mapping):
         raise wrong_kind("a rule such as knee or {topsis: {norm: vector}}", value)
     if not alone and len(value) != 1:
-        raise refused(f"one rule is needed here, these are {len(value)}; write each as a member of the list")
+        raise refused(f"one rule is expected here, not {len(value)}; write each as an item of the list")
     method, settings = (value, {}) if alone else next(iter(value.items()))
     if method not in get_args(Method):
         message = f"'{method[:40]}' is not one of {', '.join(get_args(Method))}{nearest(method, get_args(Method))}"
         raise refused(message, key=None if alone else method)
     if alone and method == "nearest_to":
-        raise refused("write the values to be near to: {nearest_to: {objective: value}}")
+        raise refused("give the values to approach: {nearest_to: {objective: value}}")
     if alone and method == "epsilon_constraint":
-        raise refused("write what is limited: {epsilon_constraint: {of: objective, within: {objective: value}}}")
+        raise refused("give the limits: {epsilon_constraint: {of: objective, within: {objective: value}}}")
     return method, handler({method: settings})[method]
 
 
@@ -105,7 +105,7 @@ def choices(ctx: Context, rules: list[tuple[Method, Any] | None], goals: Goals, 
     """The rules at `path`, with values in the objectives' units."""
     made: list[Choice] = []
     if len(rules) > MOST_RULES:
-        ctx.add(path, f"at most {MOST_RULES} rules are possible, there are {len(rules)}")
+        ctx.add(path, f"at most {MOST_RULES} rules are allowed, not {len(rules)}")
         return []
     for position, rule in enumerate(rules):
         here: Path = (*path, position)
@@ -135,7 +135,7 @@ def _choice(ctx: Context, method: Method, settings: Mapping[str, Any], goals: Go
         if not settings["within"] and ctx.sound(path):
             ctx.add((*path, "within"), "at least one limit is needed")
         elif settings["of"] in settings["within"]:
-            ctx.add((*path, "within"), f"'{settings['of']}' is what is made best; limit the others")
+            ctx.add((*path, "within"), f"'{settings['of']}' is the objective to optimise; limit the others")
         return Choice(method, target=limits, objective=settings["of"])
     weights = dict(settings.get("weights") or {})
     for name in weights:

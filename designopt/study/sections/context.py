@@ -183,7 +183,7 @@ class Context:
         try:
             value = units.convert(amount.value, amount.unit, unit)
         except UnitError as error:
-            self.add(path, f"units do not fit: {error}")
+            self.add(path, f"incompatible units: {error}")
             return None
         if not math.isfinite(value):
             self.add(path, f"the number is too large in {units.named(unit)}")

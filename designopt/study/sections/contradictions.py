@@ -47,7 +47,7 @@ def contradictions(ctx: Context, placed: Sequence[Placed], scenarios: int) -> No
             continue
         first, here = sorted((low, high), key=lambda end: end.position)
         of = same[0][0].expression.text
-        message = f"no design keeps both: '{of}' has to be {here.clause} here and {first.clause} in '{first.name}'"
+        message = f"no design satisfies both: '{of}' must be {here.clause} here and {first.clause} in '{first.name}'"
         ctx.add(here.path, message, other=first.path)
 
 

@@ -55,7 +55,7 @@ def given(ctx: Context, use: Use[SolverPlugin], path: Path) -> GivenDesigns:
     if table is not None:
         found = rows.of_table(ctx, table, (*path, "table"))
     if len(found) > MOST_DESIGNS:
-        ctx.add((*path, "designs"), f"at most {MOST_DESIGNS} designs are possible, there are {len(found)}")
+        ctx.add((*path, "designs"), f"at most {MOST_DESIGNS} designs are allowed, not {len(found)}")
         found = []
     seen: set[str] = set()
     for row in found:
@@ -78,9 +78,9 @@ def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool)
         _check_name(ctx, row, seen)
         name = str(row.values.get("name", ""))
         if name.isdigit():
-            ctx.add((*row.path, "name"), f"'{name}' would be taken for the number of a design; use letters too")
+            ctx.add((*row.path, "name"), f"'{name}' would be read as the number of a design; use letters too")
         elif name in CHOSEN:
-            ctx.add((*row.path, "name"), f"'{name}' is what a rule of choice picks; use another name")
+            ctx.add((*row.path, "name"), f"'{name}' is the name of a chosen design; use another name")
     return GivenDesigns(use, path, tuple(found))
 
 
@@ -134,7 +134,7 @@ def _own(ctx: Context, value: Any, p: DesignVariable, path: Path) -> Any:
     before = len(ctx.findings)
     own = _real(ctx, value, p, path) if p.kind == "real" else own_value(ctx, value, p, path)
     if own is None and len(ctx.findings) == before:
-        ctx.add(path, f"'{p.name}' is never {shown(value)}{offered(value, p)}")
+        ctx.add(path, f"'{p.name}' cannot be {shown(value)}{offered(value, p)}")
     return own
 
 
@@ -149,7 +149,7 @@ def _real(ctx: Context, value: Any, p: DesignVariable, path: Path) -> float | No
         return None
     number = ctx.in_unit(amount, p.unit, path)
     if number is not None and not p.low <= number <= p.high:
-        ctx.add(path, f"must be from {p.low:g} to {p.high:g}{f' {p.unit}' if p.unit else ''}, is {number:g}")
+        ctx.add(path, f"must be from {p.low:g} to {p.high:g}{f' {p.unit}' if p.unit else ''}, not {number:g}")
         return None
     return number
 
@@ -199,14 +199,14 @@ def _of_model(ctx: Context, row: Row, model: ModelPlugin, inputs: Mapping[str, F
                 ctx.add(path, f"model '{model.name}' has no design input '{name}'{hint}", key="")
                 continue
             if not name.isidentifier():
-                ctx.add(path, "the name of a parameter is letters, digits and underscores", key="")
+                ctx.add(path, "the name of a parameter has only letters, digits and underscores", key="")
                 continue
             checked = _undeclared(ctx, value, model, path) if item is None else ctx.checked(value, item, path)
             if checked is not None and not isinstance(checked, (str, int, float, bool)):
                 words = type_words(item.annotation) if item else type(checked).__name__
-                ctx.add(path, f"a design gives numbers and words, not values of type {words}")
+                ctx.add(path, f"a design consists of numbers and words, not values of type {words}")
             elif isinstance(checked, int) and abs(checked) > LARGEST_INTEGER:
-                ctx.add(path, f"must be within -2**53 and 2**53 to be represented exactly, is {checked}")
+                ctx.add(path, f"must be within -2**53 and 2**53 to be represented exactly, not {checked}")
             elif checked is not None:
                 design[name] = checked
     return design

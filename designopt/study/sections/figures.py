@@ -47,7 +47,7 @@ def namespace(
     for name, part in (sections or {}).items():
         path: Path = ("figures", name)
         if not name.isidentifier():
-            ctx.add(path, "the name of a figure is letters, digits and underscores", key="")
+            ctx.add(path, "the name of a figure has only letters, digits and underscores", key="")
             part = None
         elif model and name in {*model.outputs, *model.key_names.values()}:
             has = "has" if name in model.outputs else "had"
@@ -72,7 +72,7 @@ def _fed(
     lacking = [name for name in plugin.needs if name not in given]
     if lacking:
         words = ", ".join(f"'{name}'" for name in lacking)
-        message = f"objective '{plugin.name}' needs {words}, which model '{model.name}' does not give"
+        message = f"objective '{plugin.name}' needs {words}, which model '{model.name}' does not return"
         ctx.add(path, message, part=part, at=None if part else "use")
     return not lacking
 
@@ -87,7 +87,7 @@ def _resolved(ctx: Context, space: Namespace, expression: Expression, path: Path
             if name in ctx.objective_names and not explicit:
                 message = (
                     f"'{name}' is an output of model '{space.model.name}' and also an installed objective; "
-                    f"give the objective a name of its own under 'figures', then '{name}' is the output"
+                    f"give the objective another name under 'figures', then '{name}' is the output"
                 )
                 ctx.add(path, message, part=part)
                 good = False
@@ -125,7 +125,8 @@ def _unknown(ctx: Context, space: Namespace, name: str) -> str:
     if name in space.parameters:
         return f"'{name}' is a parameter; expressions here are made of outputs of the model and figures"
     known = [*space.units, *(n for n in ctx.objective_names if n not in space.units)]
-    return f"model '{space.model.name}' has no output '{name}', nor is there such a figure{nearest_or_all(name, known)}"
+    hint = nearest_or_all(name, known)
+    return f"model '{space.model.name}' has no output '{name}' and there is no figure of this name{hint}"
 
 
 def _expression(
@@ -136,7 +137,7 @@ def _expression(
     if expression is None:
         return None
     if expression.is_relation:
-        ctx.add(path, "a comparison does not belong here; put the limit under 'constraints' with min, max or equals")
+        ctx.add(path, "a comparison is not allowed here; put the limit under 'constraints' with min, max or equals")
         return None
     if not expression.names:
         ctx.add(path, "this is a constant: an output of the model or a figure is needed")
@@ -152,7 +153,7 @@ def _expression(
     try:
         return bare.in_unit(own, unit), unit
     except UnitError as error:
-        ctx.add(unit_path, f"units do not fit: {error}")
+        ctx.add(unit_path, f"incompatible units: {error}")
     except ExpressionError as error:
         ctx.add(unit_path, error.message)
     return None
@@ -250,7 +251,7 @@ def _limits_given(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:
         if not ctx.unknown_key(path):
             ctx.add(path, "'min', 'max' or 'equals' is missing")
     elif "equals" in given and len(given) > 1:
-        ctx.add(path, "'equals' cannot stand together with 'min' or 'max'", key="equals")
+        ctx.add(path, "'equals' cannot be combined with 'min' or 'max'", key="equals")
     else:
         return True
     return False

@@ -35,13 +35,15 @@ def chosen(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> lis
 def validation(
     ctx: Context, section: Mapping[str, Any] | None, model: ModelPlugin | None, seed: int, goals: Goals
 ) -> Validation | None:
-    """The scenarios in which the chosen designs are tried out, and the quantiles shown of them."""
+    """The scenarios in which the chosen designs are evaluated, and the quantiles shown of them."""
     given = (section or {}).get("validate")
     if given is None:
         return None
     path: Path = ("report", "validate")
     if goals.none:
-        ctx.add(path, "objectives choose the designs that are tried out; put these scenarios under 'scenarios'", key="")
+        ctx.add(
+            path, "without objectives no design is chosen for validation; put these scenarios under 'scenarios'", key=""
+        )
         return None
     quantiles = given.get("quantiles", list(Validation(()).quantiles))
     if quantiles == []:

@@ -71,7 +71,7 @@ def _with_present_names(table: DataTable, former: Mapping[str, str]) -> DataTabl
     heads = {column.name for column in table.columns}
     names = {name: former[name] for name in heads & former.keys() if former[name] not in heads}
     for column in (column for column in table.columns if column.name in names):
-        text = f"{table.place(column.cell)}: '{column.name}' is called '{names[column.name]}' now"
+        text = f"{table.place(column.cell)}: '{column.name}' is now called '{names[column.name]}'"
         warnings.warn(text, FutureWarning, stacklevel=2)
     return replace(table, columns=tuple(replace(c, name=names.get(c.name, c.name)) for c in table.columns))
 

@@ -39,19 +39,19 @@ class ParameterSection(TypedDict, total=False):
     ]
     low: Annotated[Amount, Quantity("", "lower end of the range")]
     high: Annotated[Amount, Quantity("", "upper end of the range")]
-    values: Annotated[list[Scalar], Quantity("", "what a choice chooses from")]
+    values: Annotated[list[Scalar], Quantity("", "values of a choice")]
     value: Annotated[Scalar, Quantity("", "the value of a fixed parameter")]
     unit: Annotated[str, Quantity("", "unit of bare numbers here, and of results; default: the model's")]
     scale: Annotated[Literal["linear", "log"], Quantity("", "scale on which solvers search; default linear")]
     tolerance: Annotated[
         ToleranceEntry,
-        Quantity("", "how far the value may be off, in percent of it or in its unit; default: see report.tolerances"),
+        Quantity("", "tolerance of the value, in percent of it or in its unit; default: see report.tolerances"),
     ]
     when: Annotated[
         dict[str, Scalar | list[Scalar]],
         Quantity("", "values of other parameters with which this one is active; default: always"),
     ]
-    why: Annotated[str, Quantity("", "why the range ends where it does; said where designs reach a bound")]
+    why: Annotated[str, Quantity("", "reason for the range; shown where designs reach a bound")]
 
 
 def _parameter(value: Any, handler: Any) -> Any:
@@ -69,11 +69,11 @@ class ObjectiveSection(TypedDict, total=False):
     """A figure to be made small or large."""
 
     name: Annotated[Label, Quantity("", "name in results; default: what is minimised, if that is one word")]
-    minimize: Annotated[Formula, Quantity("", "expression that is to be small")]
-    maximize: Annotated[Formula, Quantity("", "expression that is to be large, instead of minimize")]
+    minimize: Annotated[Formula, Quantity("", "expression to minimise")]
+    maximize: Annotated[Formula, Quantity("", "expression to maximise, instead of minimize")]
     unit: Annotated[str, Quantity("", "unit of results; default: that of the expression")]
     over: Annotated[NamedPart, Quantity("", "how scenarios become one number; default worst")]
-    former: Annotated[Label, Quantity("", "name that it had when the study was run, by which its store is found again")]
+    former: Annotated[Label, Quantity("", "its name when the study was run, so that the existing store is used")]
 
 
 class ConstraintSection(TypedDict, total=False):
@@ -86,7 +86,7 @@ class ConstraintSection(TypedDict, total=False):
     equals: Annotated[Amount, Quantity("", "the only value that is allowed")]
     unit: Annotated[str, Quantity("", "unit of bare limits, and of results; default: that of the expression")]
     over: Annotated[NamedPart, Quantity("", "how scenarios become one number; default worst")]
-    former: Annotated[Label, Quantity("", "name that it had when the study was run, by which its store is found again")]
+    former: Annotated[Label, Quantity("", "its name when the study was run, so that the existing store is used")]
 
 
 _FIGURE = ObjectiveSection.__annotations__.keys() | ConstraintSection.__annotations__.keys()
@@ -101,7 +101,7 @@ def _named(value: Any, handler: Any) -> Any:
             value = {"name": texts[0], **value}
     checked = handler(value)
     if "name" not in checked:
-        why = f"'{texts[0][:40]}' is no name itself, give it one" if texts else "name in results"
+        why = f"'{texts[0][:40]}' is not a name; give one" if texts else "name in results"
         raise refused(f"'name' is missing ({why})")
     return checked
 
@@ -119,8 +119,10 @@ class HypervolumeSection(TypedDict, total=False):
             Quantity("", "a value of each objective, by name or in their order; worse designs do not count"),
         ]
     ]
-    gain_below: Required[Annotated[float, Quantity("", "share of growth that is too little", gt=0.0, lt=1.0)]]
-    over_generations: Required[Annotated[int, Quantity("", "batches over which it is measured", ge=1)]]
+    gain_below: Required[Annotated[float, Quantity("", "relative growth below which the search ends", gt=0.0, lt=1.0)]]
+    over_generations: Required[
+        Annotated[int, Quantity("", "number of batches over which the growth is measured", ge=1)]
+    ]
 
 
 class BudgetSection(TypedDict, total=False):
@@ -128,7 +130,7 @@ class BudgetSection(TypedDict, total=False):
 
     evaluations: Annotated[int, Quantity("", "number of proposed designs", ge=1)]
     wall: Annotated[float, Quantity("s", "time of the stage", gt=0.0)]
-    hypervolume: Annotated[HypervolumeSection, Quantity("", "end of a search whose front hardly grows any more")]
+    hypervolume: Annotated[HypervolumeSection, Quantity("", "ends a search when its front hardly grows")]
 
 
 class StartFromSection(TypedDict, total=False):
@@ -137,18 +139,18 @@ class StartFromSection(TypedDict, total=False):
     stage: Annotated[Label, Quantity("", "the earlier stage")]
     store: Annotated[str, Quantity("", "the store of another run, instead of stage; a folder below that of the file")]
     nondominated: Annotated[
-        Literal["all"] | Annotated[int, Quantity("", "how many of the front", ge=1)],
-        Quantity("", "how many of the front; default all"),
+        Literal["all"] | Annotated[int, Quantity("", "number of designs of the front", ge=1)],
+        Quantity("", "number of designs of the front; default all"),
     ]
-    best: Annotated[int, Quantity("", "how many of the best, instead of nondominated", ge=1)]
+    best: Annotated[int, Quantity("", "number of the best designs, instead of nondominated", ge=1)]
 
 
 class StageSection(TypedDict, total=False):
     """One solver with its budget."""
 
     name: Required[Annotated[Label, Quantity("", "name of the stage")]]
-    solver: Required[Annotated[PartSection, Quantity("", "what proposes designs")]]
-    budget: Annotated[BudgetSection, Quantity("", "where the stage ends; default: where its solver does")]
+    solver: Required[Annotated[PartSection, Quantity("", "plugin that proposes designs")]]
+    budget: Annotated[BudgetSection, Quantity("", "when the stage ends; default: when its solver does")]
     start_from: Annotated[StartFromSection, Quantity("", "known designs to begin with; default none")]
 
 
@@ -156,7 +158,7 @@ class RetriesSection(TypedDict, total=False):
     """How often an evaluation is tried again, by what it ended in."""
 
     crashed: Annotated[int, Quantity("", "after the worker process died; default 1", ge=0, le=100)]
-    lost_worker: Annotated[int, Quantity("", "after the machine vanished; default 2", ge=0, le=100)]
+    lost_worker: Annotated[int, Quantity("", "after the machine was lost; default 2", ge=0, le=100)]
     timeout: Annotated[int, Quantity("", "after a time-out; default 0", ge=0, le=100)]
     error: Annotated[int, Quantity("", "after an exception of the model; default 0", ge=0, le=100)]
 
@@ -167,30 +169,32 @@ _Meaning = Literal["infeasible", "stop"]
 class FailureSection(TypedDict, total=False):
     """What a failed evaluation means, by what it ended in, and when a study that mostly fails is ended."""
 
-    diverged: Annotated[_Meaning, Quantity("", "the physics has no answer; default infeasible")]
+    diverged: Annotated[_Meaning, Quantity("", "the model has no solution; default infeasible")]
     nonfinite: Annotated[_Meaning, Quantity("", "an output is not finite; default infeasible")]
     error: Annotated[
         Literal["infeasible", "stop", "stop_repeated"],
-        Quantity("", "the model raised; default stop_repeated: at the third error of one kind at one line"),
+        Quantity(
+            "", "the model raised an exception; default stop_repeated: stop at the third error of one kind at one line"
+        ),
     ]
     timeout: Annotated[_Meaning, Quantity("", "it took too long; default infeasible")]
     crashed: Annotated[_Meaning, Quantity("", "the worker process died; default infeasible")]
     lost_worker: Annotated[_Meaning, Quantity("", "the machine vanished; default infeasible")]
     stop_if_share_above: Annotated[float, Quantity("", "share of failed evaluations that ends the run", ge=0.0, le=1.0)]
-    after: Annotated[int, Quantity("", "evaluations before the share is looked at", ge=1)]
+    after: Annotated[int, Quantity("", "evaluations before the share is checked", ge=1)]
 
 
 class ClusterSection(TypedDict, total=False):
     """Workers that a batch system starts."""
 
     use: Required[Annotated[Literal["slurm", "pbs"], Quantity("", "the batch system")]]
-    jobs: Required[Annotated[int, Quantity("", "jobs at most", ge=1, le=10_000)]]
+    jobs: Required[Annotated[int, Quantity("", "maximum number of jobs", ge=1, le=10_000)]]
     cores: Required[Annotated[int, Quantity("", "workers of a job, one thread each", ge=1, le=10_000)]]
     memory: Required[Annotated[Memory, Quantity("", "memory of a job, with its unit")]]
-    walltime: Required[Annotated[float, Quantity("s", "longest time of a job", ge=60.0)]]
-    minimum: Annotated[int, Quantity("", "jobs that are kept when there is little to do", ge=0)]
+    walltime: Required[Annotated[float, Quantity("s", "time limit of a job", ge=60.0)]]
+    minimum: Annotated[int, Quantity("", "minimum number of jobs", ge=0)]
     queue: Annotated[Word, Quantity("", "partition or queue; default: that of the batch system")]
-    account: Annotated[Word, Quantity("", "whom to charge")]
+    account: Annotated[Word, Quantity("", "account to charge")]
     interface: Annotated[Word, Quantity("", "network interface; default: the one with the default route")]
 
 
@@ -202,14 +206,14 @@ class ExecutionSection(TypedDict, total=False):
     ]
     workers: Annotated[
         Literal["auto"] | Annotated[int, Quantity("", "worker processes", ge=1, le=100_000)],
-        Quantity("", "local worker processes; default auto: one a core"),
+        Quantity("", "local worker processes; default auto: one per core"),
     ]
     scheduler: Annotated[str, Quantity("", "address or file of a running Dask scheduler; default local")]
     cluster: Annotated[ClusterSection, Quantity("", "jobs of a batch system as workers; default none")]
-    timeout: Annotated[float, Quantity("s", "longest evaluation; default: no limit", gt=0.0)]
+    timeout: Annotated[float, Quantity("s", "time limit of an evaluation; default: none", gt=0.0)]
     grace: Annotated[float, Quantity("s", "wait for running evaluations when interrupted; default 10 s", ge=0.0)]
-    retries: Annotated[RetriesSection, Quantity("", "how often an evaluation is tried again, by what it ended in")]
-    on_failure: Annotated[FailureSection, Quantity("", "what a failure means for the run, by class")]
+    retries: Annotated[RetriesSection, Quantity("", "retries of an evaluation, by kind of failure")]
+    on_failure: Annotated[FailureSection, Quantity("", "response of the run to a failure, by kind")]
     arrays: Annotated[
         list[str] | dict[str, Literal["all", "front", "chosen"]],
         Quantity(
@@ -250,12 +254,12 @@ class ReportSection(TypedDict, total=False):
 
     plots: Annotated[list[NamedPart], Quantity("", "parts of the page, in order; default: the general ones")]
     choose: Annotated[list[Rule], Quantity("", "rules that pick designs of the front; default: utopia, the compromise")]
-    validate: Annotated[ValidateSection, Quantity("", "scenarios in which the chosen designs are tried out")]
+    validate: Annotated[ValidateSection, Quantity("", "scenarios in which the chosen designs are evaluated")]
     tolerances: Annotated[
         TolerancesSection, Quantity("", "neighbours of the chosen designs that are evaluated within tolerances")
     ]
     reference: Annotated[dict[str, Amount], Quantity("", "reference point of the hypervolume, by objective")]
-    export: Annotated[list[NamedPart], Quantity("", "formats written beside the page; default none")]
+    export: Annotated[list[NamedPart], Quantity("", "export formats written with the report; default none")]
 
 
 class MissingSection(TypedDict):
@@ -281,7 +285,7 @@ class TopLevelKey:
 
 SECTIONS: dict[str, TopLevelKey] = {
     "study": TopLevelKey(Label, meaning="name of the study", required=True),
-    "title": TopLevelKey(str, meaning="one line for people"),
+    "title": TopLevelKey(str, meaning="title of one line"),
     "description": TopLevelKey(str, meaning="free text"),
     "seed": TopLevelKey(Annotated[int, Quantity("", "seed of all random numbers", ge=0)], meaning="seed, default 0"),
     "model": TopLevelKey(PartSection, meaning="what computes a design", required=True, kind="model"),
@@ -296,13 +300,13 @@ SECTIONS: dict[str, TopLevelKey] = {
     "figures": TopLevelKey(
         PartSection, "mapping", "objective plugins under the names that expressions use", kind="objective"
     ),
-    "baseline": TopLevelKey(dict[str, Any], "list", "designs of one's own to compare with, by name", alone=True),
-    "objectives": TopLevelKey(ObjectiveEntry, "list", "what is to be made small or large"),
+    "baseline": TopLevelKey(dict[str, Any], "list", "your own designs to compare with, by name", alone=True),
+    "objectives": TopLevelKey(ObjectiveEntry, "list", "quantities to minimise or maximise"),
     "constraints": TopLevelKey(ConstraintEntry, "list", "limits"),
     "stages": TopLevelKey(StageSection, "list", "solvers, one after the other"),
     "solver": TopLevelKey(PartSection, meaning="the solver of a study with a single stage", kind="solver"),
     "budget": TopLevelKey(BudgetSection, meaning="the budget of that single stage"),
-    "execution": TopLevelKey(ExecutionSection, meaning="when, where and how often"),
+    "execution": TopLevelKey(ExecutionSection, meaning="workers, time-outs, retries and failures"),
     "report": TopLevelKey(ReportSection, meaning="what the report shows"),
 }
 
@@ -370,7 +374,7 @@ def _plugin_section(kind: Kind, plugins: Sequence[Plugin], definitions: dict[str
     other = {
         "type": "string",
         "not": {"enum": [p.name for p in described]},
-        "description": "name of a plugin; its settings stand beside it",
+        "description": "name of a plugin; its settings are keys beside it",
     }
     members.append({"type": "object", "properties": {"use": other}, "required": ["use"]})
     return {"anyOf": members}

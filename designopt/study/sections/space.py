@@ -60,7 +60,7 @@ def parameters(
         path: Path = ("space", name)
         other = alike.setdefault(name.casefold(), name)
         if not name.isidentifier():
-            ctx.add(path, "the name of a parameter is letters, digits and underscores", key="")
+            ctx.add(path, "the name of a parameter has only letters, digits and underscores", key="")
         elif other != name:
             ctx.add(path, f"'{other}' has the same letters; a store does not tell upper case from lower case", key="")
         elif inputs is not None and name not in inputs:
@@ -128,7 +128,7 @@ def _parameter(
     try:
         factor, offset = units.factor_offset(unit, model_unit if model_unit is not None else unit)
     except UnitError as error:
-        ctx.add(path, f"units do not fit: {error}", at="unit" if "unit" in section else None)
+        ctx.add(path, f"incompatible units: {error}", at="unit" if "unit" in section else None)
         return None
     if kind in ("choice", "fixed"):
         return _listed(ctx, DesignVariable(name, kind, unit=unit, factor=factor, offset=offset), section, item, path)
@@ -189,7 +189,7 @@ def _ranged(
 ) -> DesignVariable | None:
     declared = number_type(item.annotation) if item is not None else float
     if item is not None and declared is None:
-        ctx.add(path, f"the model takes no number here, but {type_words(item.annotation)}; use 'values' or 'value'")
+        ctx.add(path, f"the model takes {type_words(item.annotation)} here, not a number; use 'values' or 'value'")
         return None
     made = replace(made, scale=section.get("scale") or "linear")
     quantity = item.quantity if item is not None else None
@@ -197,12 +197,12 @@ def _ranged(
     if low is None or high is None or ctx.unknown_key(path):
         return None
     if declared is int and (made.kind == "real" or made.factor != 1.0):
-        ctx.add(path, "the model takes a whole number here; use type: int")
+        ctx.add(path, "the model takes an integer here; use type: int")
     if not low < high:
         written = {key: section[key].written(made.unit) for key in ("low", "high")}
         ctx.add(path, "low ({low}) must be below high ({high})".format(**written))
     elif not math.isfinite(high - low):
-        ctx.add(path, f"the range from {low:g} to {high:g} is too wide: its width is no finite number")
+        ctx.add(path, f"the range from {low:g} to {high:g} is too wide: its width is not finite")
     return replace(made, low=low, high=high)
 
 
@@ -215,16 +215,16 @@ def _bound(
     if value is None:
         return None
     if made.kind == "int" and value != round(value):
-        ctx.add(here, f"must be a whole number, is {value:g}")
+        ctx.add(here, f"must be an integer, not {value:g}")
         return None
     if made.kind == "int" and abs(value) > LARGEST_INTEGER:
-        ctx.add(here, f"must be within -2**53 and 2**53 to be represented exactly, is {value:g}")
+        ctx.add(here, f"must be within -2**53 and 2**53 to be represented exactly, not {value:g}")
         return None
     reason = out_of_range(made.factor * value + made.offset, quantity)
     if key == "low" and made.scale == "log" and value <= 0.0:
-        ctx.add(here, f"a log scale needs low above 0, is {value:g}")
+        ctx.add(here, f"a log scale needs low above 0, not {value:g}")
     elif reason and not ctx.unknown_key(path):
-        ctx.add(here, f"outside of what the model admits: {reason}")
+        ctx.add(here, f"outside the range of the model: {reason}")
     return value
 
 
@@ -237,7 +237,7 @@ def _listed(
     if given is None or ctx.unknown_key(path):
         return None
     if not given or len(given) > MOST_VALUES:
-        many = f"a choice has at most {MOST_VALUES} values, this has {len(given)}; use a range"
+        many = f"a choice has at most {MOST_VALUES} values, not {len(given)}; use a range"
         ctx.add((*path, "values"), many if given else "at least one value is needed")
         return None
     values = []
@@ -273,7 +273,7 @@ def _value(ctx: Context, value: Any, made: DesignVariable, item: Field | None, h
             return None
         number = True
     if has_unit and not number:
-        ctx.add(path, f"a unit is given, so this must be a number, is {value}")
+        ctx.add(path, f"a unit is given, so this must be a number, not {value}")
         return None
     if item is None:
         return float(value) if number and made.factor != 1.0 else value

@@ -65,10 +65,10 @@ def _tolerance(ctx: Context, value: Any, p: DesignVariable, item: Field | None, 
     try:
         scale = 0.01 if relative else units.factor_offset(amount.unit, p.unit)[0] if amount.unit is not None else 1.0
     except UnitError as error:
-        ctx.add(path, f"units do not fit: {error}")
+        ctx.add(path, f"incompatible units: {error}")
         return None
     if not amount.value > 0.0:
-        ctx.add(path, f"must be above 0, is {amount.value:g}")
+        ctx.add(path, f"must be above 0, not {amount.value:g}")
         return None
     return Tolerance(p.name, scale * amount.value, relative, normal, *_limits(p, item))
 

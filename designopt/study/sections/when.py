@@ -60,7 +60,7 @@ def _admitted(
     if not given:
         ctx.add(path, "at least one value is needed")
     elif len(given) > MOST_ADMITTED:
-        ctx.add(path, f"a condition lists at most {MOST_ADMITTED} values, this has {len(given)}")
+        ctx.add(path, f"a condition lists at most {MOST_ADMITTED} values, not {len(given)}")
         return ()
     admitted: list[Any] = []
     for position, item in enumerate(given):
@@ -71,7 +71,7 @@ def _admitted(
         found = own_value(ctx, item, controller, here)
         if found is None:
             if len(ctx.findings) == before:
-                ctx.add(here, f"'{name}' is never {_word(item)}{offered(item, controller)}")
+                ctx.add(here, f"'{name}' cannot be {_word(item)}{offered(item, controller)}")
         elif any(found is other for other in admitted):
             ctx.add(here, f"value {_word(item)} is given twice")
         else:
@@ -102,7 +102,7 @@ def own_value(ctx: Context, item: Any, controller: DesignVariable, path: Path) -
 def offered(item: Any, controller: DesignVariable) -> str:
     """What could have been meant."""
     if controller.kind == "int":
-        return f"; it is a whole number from {controller.low:g} to {controller.high:g}"
+        return f"; it is an integer from {controller.low:g} to {controller.high:g}"
     if controller.kind == "fixed":
         return f"; it is fixed at {_word(controller.values[0])}"
     words = [_word(v) for v in controller.values]
@@ -129,7 +129,7 @@ def _refuse_circles(ctx: Context, found: Mapping[str, Mapping[str, Admitted]]) -
                 first = min(circle, key=list(found).index)
                 turn = circle.index(first)
                 shown = [*circle[turn:-1], *circle[:turn], first]
-                ctx.add(("space", first, "when"), f"conditions in a circle: {' -> '.join(shown[:20])}", key="")
+                ctx.add(("space", first, "when"), f"circular conditions: {' -> '.join(shown[:20])}", key="")
                 done.update(circle)
             elif following in found and following not in done:
                 stack.append((following, iter(found[following])))

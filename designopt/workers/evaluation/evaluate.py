@@ -436,7 +436,7 @@ def evaluate_one(
         if p.kind != "choice" and not p.low <= x[-1] <= p.high:
             raise ValueError(f"{p.name}: {value!r} is outside {p.low!r} to {p.high!r} {p.unit}".rstrip())
         if p.kind == "int" and not x[-1].is_integer():
-            raise ValueError(f"{p.name}: {value!r} is not a whole number")
+            raise ValueError(f"{p.name}: {value!r} is not an integer")
     design = problem.space.design(x)
     if missing := [name for name in design if name in problem.space.names and name not in values]:
         raise KeyError(f"parameter '{missing[0]}' has no value")

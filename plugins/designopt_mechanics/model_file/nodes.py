@@ -109,7 +109,7 @@ class At:
         except (units.UnitError, OverflowError) as error:
             raise self.wrong(str(error) or "the number is too large") from None
         if not math.isfinite(given):
-            raise self.wrong(f"must be a finite number, is {given}")
+            raise self.wrong(f"must be a finite number, not {given}")
         return given
 
     def numbers(self, unit: str) -> list[float]:

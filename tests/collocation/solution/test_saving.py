@@ -251,7 +251,7 @@ def test_a_file_that_is_not_there_is_not_called_damaged(tmp_path):
 
 def test_the_methods_of_former_versions_work_with_a_message(tmp_path):
     found = SOLUTIONS["trapezoidal"]()
-    with pytest.warns(DeprecationWarning, match=r"Solution\.save is designopt\.collocation\.save_solution now"):
+    with pytest.warns(DeprecationWarning, match=r"Solution\.save is now designopt\.collocation\.save_solution"):
         found.save(tmp_path / "result.npz")
     with pytest.warns(DeprecationWarning, match="load_solution"):
         assert_equal(found, Solution.load(tmp_path / "result.npz"))

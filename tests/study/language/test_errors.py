@@ -79,8 +79,8 @@ def test_the_same_as_objects_for_programs(load) -> None:
 
 
 def test_an_issue_without_a_place_is_one_line() -> None:
-    issue = Issue("--set seed=x", None, None, None, "seed", "expected a whole number")
-    assert render_text([issue]) == "--set seed=x: error: seed: expected a whole number\n1 error, nothing was run."
+    issue = Issue("--set seed=x", None, None, None, "seed", "expected an integer")
+    assert render_text([issue]) == "--set seed=x: error: seed: expected an integer\n1 error, nothing was run."
 
 
 def test_carets_follow_tabs_and_long_lines_are_cut_around_the_mistake() -> None:

@@ -51,8 +51,8 @@ def test_without_the_section_there_is_none() -> None:
         ("18000 N/m", "18 s", 6, "stiffness"),
         ("stiffness: 18000 N/m}", "damping: 3}", 6, "damping"),
         ("{stiffness: 18000 N/m}", "[{stiffness: 18000 N/m}]", 6, "'name' is missing"),
-        ("{stiffness: 18000 N/m}", "[{name: knee, stiffness: 13}]", 6, "'knee' is what a rule of choice picks"),
-        ("{stiffness: 18000 N/m}", "[{name: '3', stiffness: 13}]", 6, "'3' would be taken for the number of a design"),
+        ("{stiffness: 18000 N/m}", "[{name: knee, stiffness: 13}]", 6, "'knee' is the name of a chosen design"),
+        ("{stiffness: 18000 N/m}", "[{name: '3', stiffness: 13}]", 6, "'3' would be read as the number of a design"),
         ("{stiffness: 18000 N/m}", "[]", 6, "at least one design is needed"),
         ("{stiffness: 18000 N/m}", "present", 6, "expected"),
         (

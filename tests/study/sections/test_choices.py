@@ -42,7 +42,7 @@ def test_reference_and_limits_are_in_the_units_of_the_objectives() -> None:
         ("within: {flexion: 3 deg}", "within: {flexion: 3 s}", "cannot be converted to 'deg'"),
         ("within: {flexion: 3 deg}", "within: {}", "at least one limit is needed"),
         ("within: {flexion: 3 deg}", "within: {mismatch: 0.1}", "limit the others"),
-        ("epsilon_constraint: {of: mismatch, within: {flexion: 3 deg}}", "epsilon_constraint", "write what is limited"),
+        ("epsilon_constraint: {of: mismatch, within: {flexion: 3 deg}}", "epsilon_constraint", "give the limits"),
         ("reference: {flexion: 0.05 rad}", "reference: {mismtch: 1}", "did you mean 'mismatch'?"),
         ("weights: {flexion: 2}", "weights: {flexion: -2}", "at least 0"),
     ],

@@ -34,7 +34,7 @@ def test_both_positions_and_both_limits_are_named_as_they_are_written():
     issue = refused(STUDY)
     assert (issue.line, issue.column, issue.path) == (7, 46, "constraints.1.max")
     assert issue.message == (
-        "no design keeps both: 'toe_clearance' has to be at most 38 mm here and at least 5 cm in 'wide' "
+        "no design satisfies both: 'toe_clearance' must be at most 38 mm here and at least 5 cm in 'wide' "
         "(near.yaml:6:42)"
     )
 
@@ -61,7 +61,7 @@ TWO = "scenarios: [{name: calm}, {name: storm}]\n"
 
 
 def test_with_several_scenarios_limits_over_different_aggregations_are_left_alone():
-    assert "no design keeps both" in refused(STUDY + TWO).message
+    assert "no design satisfies both" in refused(STUDY + TWO).message
     assert len(load(STUDY.replace("max: 38 mm", "max: 38 mm, over: mean") + TWO).constraints) == 2
     low = "over: {use: quantile, level: 0.2}"  # four fifths may lie above 5 cm, one fifth below 38 mm
     both = STUDY.replace("min: 5 cm", f"min: 5 cm, {low}").replace("max: 38 mm", f"max: 38 mm, {low}")

@@ -104,8 +104,8 @@ MISTAKES = [
     (ANALYSIS, "name: hard", "name: «[a]»", "solver.designs.1.name", "a list is not a name"),
     (ANALYSIS, "use: evaluate", "use: «evaluat»", "solver", "did you mean 'evaluate'?"),
     (ANALYSIS, "  use: evaluate", "  use: evaluate\n  «table»: designs.csv", "solver.table", "not both"),
-    (ANALYSIS, "{executor: serial}", "{arrays: {«time»: all}}", "execution.arrays.time", "gives no array"),
-    (ANALYSIS, "execution: {executor: serial}", "relations: [«a» < 1]", "relations", "which is not there"),
+    (ANALYSIS, "{executor: serial}", "{arrays: {«time»: all}}", "execution.arrays.time", "has no array"),
+    (ANALYSIS, "execution: {executor: serial}", "relations: [«a» < 1]", "relations", "which is missing"),
     (ANALYSIS, "execution: {executor: serial}", "report: {choose: [«knee»]}", "report.choose.0", "two or more"),
     (
         ANALYSIS,
@@ -138,11 +138,11 @@ def test_a_mistake_is_answered_at_its_place(base, find, replacement, path, fragm
 
 
 CELLS = [
-    ("hard;entropy;0.6;2", "hard;entropy;6;2", "designs.csv:3:14: must be from 20 to 100 N/cm^2, is 600"),
-    ("hard;entropy;0.6;2", "hard;entrop;0.6;2", "designs.csv:3:6: 'criterion' is never the word 'entrop'; did you"),
+    ("hard;entropy;0.6;2", "hard;entropy;6;2", "designs.csv:3:14: must be from 20 to 100 N/cm^2, not 600"),
+    ("hard;entropy;0.6;2", "hard;entrop;0.6;2", "designs.csv:3:6: 'criterion' cannot be the word 'entrop'; did you"),
     ("hard;entropy;0.6;2", "soft;entropy;0.6;2", "designs.csv:3:1: there is another design named 'soft'"),
     ("hard;entropy;0.6;2", "hard;entropy;;2", "designs.csv:3: a value of 'stress' is missing"),
-    ("hard;entropy;0.6;2", "hard;entropy;0.6;2.5", "designs.csv:3:18: 'terms' is never the number 2.5"),
+    ("hard;entropy;0.6;2", "hard;entropy;0.6;2.5", "designs.csv:3:18: 'terms' cannot be the number 2.5"),
     ("hard;entropy;0.6;2", "hard;entropy;0.6", "designs.csv:3: has 3 cells, the header has 4"),
     ("hard;entropy;0.6;2", 'hard;"entropy;0.6;2', "designs.csv:3:6: the quote is never closed"),
     ("[N/mm^2]", "[Nn]", "designs.csv:1:16: unknown unit 'Nn'"),

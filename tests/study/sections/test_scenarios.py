@@ -219,7 +219,7 @@ P = "scenarios"
 MISTAKES = [
     ("{use: «test_samplr», count: 4, with: {speed: 1}}", P, "no plugin named 'test_samplr'; did you mean"),
     ("{use: «test_grid», count: 4, with: {speed: 1}}", P, "solver 'test_grid' does not draw scenarios; use sobol"),
-    ("{use: «[a]», count: 4, with: {speed: 1}}", P, "'use' must be the name of a sampler, is a list"),
+    ("{use: «[a]», count: 4, with: {speed: 1}}", P, "'use' must be the name of a sampler, not a list"),
     ("«{use: test_sampler, with: {speed: 1}}»", P, "'count' is missing (number of scenarios)"),
     ("«{name: a, speed: 1}»", P, "expected a list of scenarios, [{name: slow, speed: 2}, ...], or a sample"),
     ("«seven»", P, "expected a list, not the word 'seven'"),
@@ -229,9 +229,9 @@ MISTAKES = [
     (f"{{{SAMPLE}, jitter: «1»}}", f"{P}.jitter", "expected true or false"),
     (f"{{{SAMPLE}, seed: «-1»}}", f"{P}.seed", "must be at least 0"),
     (f"{{{SAMPLE}, name: «a b»}}", f"{P}.name", "is not a name"),
-    (f"{{{SAMPLE.replace('4', '«0»')}}}", f"{P}.count", "must be at least 1, is 0"),
-    (f"{{{SAMPLE.replace('4', '«10001»')}}}", f"{P}.count", "at most 10000 scenarios are possible"),
-    (f"{{{SAMPLE.replace('4', '«30000»')}}}", f"{P}.count", "at most 10000 scenarios are possible"),
+    (f"{{{SAMPLE.replace('4', '«0»')}}}", f"{P}.count", "must be at least 1, not 0"),
+    (f"{{{SAMPLE.replace('4', '«10001»')}}}", f"{P}.count", "at most 10000 scenarios are allowed"),
+    (f"{{{SAMPLE.replace('4', '«30000»')}}}", f"{P}.count", "at most 10000 scenarios are allowed"),
     ("[{name: a, speed: 1}, {" + SAMPLE.replace("4", "«10000»") + "}]", f"{P}.1.count", "9999 are left"),
     ("[{name: sampled_0002, speed: 1}, {" + SAMPLE.replace("test_sampler", "«test_sampler»") + "}]", f"{P}.1",
      "there is another scenario named 'sampled_0002'"),
@@ -239,39 +239,39 @@ MISTAKES = [
     ("[{" + SAMPLE + "}, «7»]", f"{P}.1", "expected a mapping, not the number 7"),
     # what varies
     (SAMPLE.replace("friction:", "«fricton»:"), f"{P}.vary.fricton", "no scenario condition 'fricton'; did you mean"),
-    (SAMPLE.replace("[0.3, 0.9]", "«[0.3]»"), f"{P}.vary.friction", "is [low, high], this has 1"),
-    (SAMPLE.replace("[0.3, 0.9]", "[«-1», 0.9]"), f"{P}.vary.friction.low", "must be above 0, is -1"),
-    (SAMPLE.replace("[0.3, 0.9]", "[0.3, «9»]"), f"{P}.vary.friction.high", "must be at most 1.5, is 9"),
+    (SAMPLE.replace("[0.3, 0.9]", "«[0.3]»"), f"{P}.vary.friction", "is [low, high], not 1"),
+    (SAMPLE.replace("[0.3, 0.9]", "[«-1», 0.9]"), f"{P}.vary.friction.low", "must be above 0, not -1"),
+    (SAMPLE.replace("[0.3, 0.9]", "[0.3, «9»]"), f"{P}.vary.friction.high", "must be at most 1.5, not 9"),
     (SAMPLE.replace("[0.3, 0.9]", "«[0.9, 0.3]»"), f"{P}.vary.friction", "low (0.9) must be below high (0.3)"),
     (SAMPLE.replace("[0.3, 0.9]", "«0.3»"), f"{P}.vary.friction", "expected a mapping with 'low' and 'high'"),
     (SAMPLE.replace("[0.3, 0.9]", "«{low: 0.3}»"), f"{P}.vary.friction", "'high' is missing"),
     (SAMPLE.replace("[0.3, 0.9]", "«{}»"), f"{P}.vary.friction", "give 'low' and 'high', 'values', or 'mean'"),
     (SAMPLE.replace("[0.3, 0.9]", "{low: 0.3, high: 0.9, «hgih»: 3}"), f"{P}.vary.friction", "did you mean 'high'?"),
-    (SAMPLE.replace("[0.3, 0.9]", "{low: 0.3, high: «1 kg»}"), f"{P}.vary.friction.high", "units do not fit"),
+    (SAMPLE.replace("[0.3, 0.9]", "{low: 0.3, high: «1 kg»}"), f"{P}.vary.friction.high", "incompatible units"),
     (SAMPLE.replace("friction: [0.3, 0.9]", "wind: {low: «-1», high: 1, scale: log}"), f"{P}.vary.wind.low", "log"),
     (SAMPLE.replace("[0.3, 0.9]", "{values: «[]»}"), f"{P}.vary.friction.values", "at least one value is needed"),
     (SAMPLE.replace("[0.3, 0.9]", "{values: [0.3, «x»]}"), f"{P}.vary.friction.values.1", "not the word 'x'"),
-    (SAMPLE.replace("[0.3, 0.9]", "{values: [0.3], «low»: 1}"), f"{P}.vary.friction", "beside 'values'"),
+    (SAMPLE.replace("[0.3, 0.9]", "{values: [0.3], «low»: 1}"), f"{P}.vary.friction", "combined with 'values'"),
     (SAMPLE.replace("[0.3, 0.9]", "«{mean: 0.3}»"), f"{P}.vary.friction", "'deviation' is missing"),
     (SAMPLE.replace("[0.3, 0.9]", "{mean: 0.3, deviation: «0»}"), f"{P}.vary.friction.deviation", "must be above 0"),
-    (SAMPLE.replace("[0.3, 0.9]", "{mean: 0.3, deviation: «1 kg»}"), f"{P}.vary.friction.deviation", "units do not"),
-    (SAMPLE.replace("[0.3, 0.9]", "{mean: «0.3», deviation: 1, low: 0.4}"), f"{P}.vary.friction.mean", "must lie"),
-    (SAMPLE.replace("[0.3, 0.9]", "{mean: 0.3, deviation: 1, «scale»: log}"), f"{P}.vary.friction", "beside 'mean'"),
+    (SAMPLE.replace("[0.3, 0.9]", "{mean: 0.3, deviation: «1 kg»}"), f"{P}.vary.friction.deviation", "incompatible"),
+    (SAMPLE.replace("[0.3, 0.9]", "{mean: «0.3», deviation: 1, low: 0.4}"), f"{P}.vary.friction.mean", "between"),
+    (SAMPLE.replace("[0.3, 0.9]", "{mean: 0.3, deviation: 1, «scale»: log}"), f"{P}.vary.friction", "with 'mean'"),
     (SAMPLE.replace("friction: [0.3, 0.9]", "terrain: «[0.3, 0.9]»"), f"{P}.vary.terrain", "one of sand, snow, paved"),
-    (SAMPLE.replace("friction: [0.3, 0.9]", "wheels: [4, «5.5»]"), f"{P}.vary.wheels.high", "a whole number"),
-    (SAMPLE.replace("friction: [0.3, 0.9]", "wheels: «{mean: 4, deviation: 1}»"), f"{P}.vary.wheels", "takes a whole"),
+    (SAMPLE.replace("friction: [0.3, 0.9]", "wheels: [4, «5.5»]"), f"{P}.vary.wheels.high", "an integer"),
+    (SAMPLE.replace("friction: [0.3, 0.9]", "wheels: «{mean: 4, deviation: 1}»"), f"{P}.vary.wheels", "an integer"),
     (SAMPLE.replace("friction: [0.3, 0.9]", "wheels: {low: 4, high: 5, type: «real»}"), f"{P}.vary.wheels.type", "int"),
     (SAMPLE.replace("friction: [0.3, 0.9]", "wheels: {low: 4, high: 5, scale: «log»}"), f"{P}.vary.wheels.scale", ""),
-    (SAMPLE.replace("{friction: [0.3, 0.9]}", "«{}»"), f"{P}.vary", "1 to 100 conditions may vary, these are 0"),
+    (SAMPLE.replace("{friction: [0.3, 0.9]}", "«{}»"), f"{P}.vary", "1 to 100 conditions may vary, not 0"),
     # what is the same in all
-    (SAMPLE.replace("with: {speed: 1}", "with: {speed: «-1»}"), f"{P}.with.speed", "must be at least 0 m/s, is -1"),
+    (SAMPLE.replace("with: {speed: 1}", "with: {speed: «-1»}"), f"{P}.with.speed", "must be at least 0 m/s, not -1"),
     (SAMPLE.replace("with: {speed: 1}", "with: {speed: 1, «terain»: sand}"), f"{P}.with", "did you mean 'terrain'?"),
-    (SAMPLE.replace("with: {speed: 1}", "with: {speed: 1, «friction»: 1}"), f"{P}.with.friction", "is in 'vary' too"),
+    (SAMPLE.replace("with: {speed: 1}", "with: {speed: 1, «friction»: 1}"), f"{P}.with.friction", "is also in 'vary'"),
     ("«{use: test_sampler, count: 4, vary: {friction: [0.3, 0.9]}}»", P, "'speed' is missing (speed, in m/s)"),
     # the sampler
     (SAMPLE.replace("test_sampler", "«test_sampler», broken: raises"), P, "RuntimeError: out of points"),
-    (SAMPLE.replace("test_sampler", "«test_sampler», broken: shape"), P, "gave no 4 points of the unit cube"),
-    (SAMPLE.replace("test_sampler", "«test_sampler», broken: range"), P, "gave no 4 points of the unit cube"),
+    (SAMPLE.replace("test_sampler", "«test_sampler», broken: shape"), P, "did not return 4 points of the unit cube"),
+    (SAMPLE.replace("test_sampler", "«test_sampler», broken: range"), P, "did not return 4 points of the unit cube"),
     (SAMPLE.replace("count: 4", "count: «4», broken: setting"), f"{P}.count", "an odd number is needed"),
 ]  # fmt: skip
 
@@ -286,7 +286,7 @@ def test_a_sample_of_a_model_that_says_nothing_of_its_conditions_needs_vary(mist
     start, end = base_text.index("scenarios:"), base_text.index("figures:")
     text = base_text[:start] + "scenarios: {use: test_sampler, count: 4}\n" + base_text[end:]
     (issue,) = mistakes(text)
-    assert issue.message == "'vary' is missing: model 'test_wheel' does not say over what its conditions vary"
+    assert issue.message == "'vary' is missing: model 'test_wheel' does not declare the ranges of its conditions"
 
 
 def test_a_unit_of_an_undeclared_condition_is_refused(refused_once) -> None:

@@ -53,9 +53,9 @@ def test_without_any_one_percent_is_assumed_of_the_value_or_of_the_largest_one_w
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("space.stiffness.tolerance=3 kg", "units do not fit"),
-        ("space.stiffness.tolerance=0", "must be above 0, is 0"),
-        ("space.stiffness.tolerance=-2 %", "must be above 0, is -2"),
+        ("space.stiffness.tolerance=3 kg", "incompatible units"),
+        ("space.stiffness.tolerance=0", "must be above 0, not 0"),
+        ("space.stiffness.tolerance=-2 %", "must be above 0, not -2"),
         ("space.teeth={low: 3, high: 9, type: int, tolerance: 1}", "only a parameter of type real has a tolerance"),
         ("space.kind={values: [steel, rubber], tolerance: 1 %}", "only a parameter of type real has a tolerance"),
         ("report.tolerances={of: {stifness: 1 %}}", "'stifness' is not in space; did you mean 'stiffness'?"),

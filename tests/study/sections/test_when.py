@@ -21,9 +21,9 @@ MISTAKES = [
         "space.stress.when.criterio",
         "is not in space; did you mean 'criterion'?",
     ),
-    (STRESS, "when: {criterion: «entropi»}}", "space.stress.when.criterion", "'criterion' is never entropi; did you"),
+    (STRESS, "when: {criterion: «entropi»}}", "space.stress.when.criterion", "'criterion' cannot be entropi; did you"),
     (STRESS, "when: {criterion: «sum»}}", "space.stress.when.criterion", "(known: cubed, entropy, min_max)"),
-    (STRESS, "when: {criterion: «7»}}", "space.stress.when.criterion", "'criterion' is never 7"),
+    (STRESS, "when: {criterion: «7»}}", "space.stress.when.criterion", "'criterion' cannot be 7"),
     (STRESS, "when: «{}»}", "space.stress.when", "names no parameter"),
     (STRESS, "when: «entropy»}", "space.stress.when", "expected a mapping, not the word 'entropy'"),
     (
@@ -37,12 +37,12 @@ MISTAKES = [
     (TERMS, "when: {criterion: «[]»}}", "space.terms.when.criterion", "at least one value is needed"),
     (TERMS, "when: {criterion: [entropy, «entropy»]}}", "space.terms.when.criterion.1", "value entropy is given twice"),
     (TERMS, "when: {criterion: [entropy, «minmax»]}}", "space.terms.when.criterion.1", "did you mean 'min_max'?"),
-    (TERMS, "«when»: {terms: 2}}", "space.terms.when", "conditions in a circle: terms -> terms"),
-    (LEVEL, "when: {terms: [3, «5»]}}", "space.level.when.terms.1", "it is a whole number from 1 to 4"),
-    (LEVEL, "when: {terms: «2.5»}}", "space.level.when.terms", "'terms' is never 2.5"),
-    (LEVEL, "when: {terms: «true»}}", "space.level.when.terms", "'terms' is never true"),
-    (LEVEL, "when: {terms: «many»}}", "space.level.when.terms", "'terms' is never many"),
-    (LEVEL, "when: {terms: «3 kg»}}", "space.level.when.terms", "units do not fit"),
+    (TERMS, "«when»: {terms: 2}}", "space.terms.when", "circular conditions: terms -> terms"),
+    (LEVEL, "when: {terms: [3, «5»]}}", "space.level.when.terms.1", "it is an integer from 1 to 4"),
+    (LEVEL, "when: {terms: «2.5»}}", "space.level.when.terms", "'terms' cannot be 2.5"),
+    (LEVEL, "when: {terms: «true»}}", "space.level.when.terms", "'terms' cannot be true"),
+    (LEVEL, "when: {terms: «many»}}", "space.level.when.terms", "'terms' cannot be many"),
+    (LEVEL, "when: {terms: «3 kg»}}", "space.level.when.terms", "incompatible units"),
 ]
 
 
@@ -75,7 +75,7 @@ def test_a_circle_is_reported_once_at_its_first_parameter(mistakes) -> None:
     )
     (issue,) = mistakes(text)
     assert (issue.path, issue.line) == ("space.a.when", 4)
-    assert issue.message == "conditions in a circle: a -> b -> c -> a"
+    assert issue.message == "circular conditions: a -> b -> c -> a"
 
 
 def test_conditions_are_values_of_their_parameters(load, full_text) -> None:
@@ -124,7 +124,7 @@ def test_a_condition_that_can_never_hold_is_refused(load) -> None:
         "study: s\nmodel: {use: test_open}\nspace:\n  c: min_max\n  x: {low: 0, high: 1, when: {c: entropy}}\n"
         "objectives: [{name: f, minimize: f}]\nsolver: {use: test_grid}\n"
     )
-    with pytest.raises(StudyError, match=r"space\.x\.when\.c: 'c' is never entropy; it is fixed at min_max"):
+    with pytest.raises(StudyError, match=r"space\.x\.when\.c: 'c' cannot be entropy; it is fixed at min_max"):
         load(text)
 
 

@@ -94,7 +94,7 @@ def range_text(p: DesignVariable) -> str:
 
 
 def _scale(p: DesignVariable) -> str:
-    return p.scale if p.kind == "real" else {"int": "whole numbers", "choice": "choice", "fixed": ""}[p.kind]
+    return p.scale if p.kind == "real" else {"int": "integer", "choice": "choice", "fixed": ""}[p.kind]
 
 
 def _when(p: DesignVariable) -> str:

@@ -17,7 +17,7 @@ def type_name(hint: Any) -> str:
 
 
 def type_words(hint: Any) -> str:
-    """The type in a table: ``number``, ``whole number``, ``one of a, b``, ``list of number``."""
+    """The type in a table: ``number``, ``integer``, ``one of a, b``, ``list of number``."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return type_words(args[0])
@@ -39,7 +39,7 @@ def type_words(hint: Any) -> str:
 
 _NAMES: dict[Any, str] = {
     float: "number",
-    int: "whole number",
+    int: "integer",
     str: "word",
     bool: "true or false",
     InputFile: "file",

@@ -36,7 +36,7 @@ def _section(value: Any) -> Part:
     if declared is not None:
         return Part(declared.use, {**declared.settings, **settings})
     if not isinstance(name, str):
-        raise refused(f"'use' must be the name of a plugin, is {shown(name)}", at="use")
+        raise refused(f"'use' must be the name of a plugin, not {shown(name)}", at="use")
     return Part(name, settings)
 
 

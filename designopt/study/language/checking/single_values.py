@@ -33,9 +33,9 @@ def _integer(quantity: Quantity | None) -> Any:
         if is_number(value) and isinstance(value, int):
             whole = value
         else:
-            number = amount_in(value, quantity, "a whole number")
+            number = amount_in(value, quantity, "an integer")
             if number != round(number):
-                raise refused(f"must be a whole number, is {number:g}")
+                raise refused(f"must be an integer, not {number:g}")
             whole = round(number)
         if abs(whole) >= 2**63:
             raise refused("the number is too large")
@@ -55,7 +55,7 @@ def amount_in(value: Any, quantity: Quantity | None, expected: str = "a number")
     try:
         converted = units.convert(amount.value, amount.unit, unit)
     except units.UnitError as error:
-        raise refused(f"units do not fit: {error}") from None
+        raise refused(f"incompatible units: {error}") from None
     if not math.isfinite(converted):
         raise refused(f"the number is too large in {units.named(unit)}")
     return converted
@@ -78,7 +78,7 @@ def to_amount(value: Any, expected: str = "a number") -> units.Amount:
         except OverflowError:
             raise refused("the number is too large") from None
     if not math.isfinite(amount.value):
-        raise refused(f"must be a finite number, is {amount.value}")
+        raise refused(f"must be a finite number, not {amount.value}")
     return amount
 
 
@@ -105,7 +105,7 @@ def out_of_range(value: float, quantity: Quantity | None) -> str:
     for end, holds, words, *_ in _ENDS:
         bound = getattr(quantity, end, None)
         if bound is not None and not holds(value, bound):
-            return f"must be {words} {bound:g}{unit}, is {value:g}"
+            return f"must be {words} {bound:g}{unit}, not {value:g}"
     return ""
 
 

@@ -39,7 +39,7 @@ def spelt_out(value: Any) -> Any:
     if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
         return value
     if len(value) != 2:
-        raise refused(f"a range in brackets is [low, high], this has {len(value)} values")
+        raise refused(f"a range in brackets is [low, high], not {len(value)} values")
     return {"low": value[0], "high": value[1]}
 
 
@@ -68,7 +68,7 @@ def _scalar(value: Any) -> Any:
     if not isinstance(value, (str, int, float, bool)):
         raise wrong_kind("a word or a number", value)
     if isinstance(value, float) and not math.isfinite(value):
-        raise refused(f"must be a finite number, is {value}")
+        raise refused(f"must be a finite number, not {value}")
     if isinstance(value, int) and abs(value) >= 2**63:
         raise refused("the number is too large")
     return value

@@ -250,7 +250,7 @@ def _bind(term: Term, of: Mapping[str, str | None]) -> tuple[Term, str | None]:
         if unit is None:
             return _with(term, [first]), None
         if not units.same_dimension(unit, ""):
-            raise _misfit(f"'{term.text}' needs a number without unit, this is in '{unit}'", first)
+            raise _misfit(f"'{term.text}' needs a number without a unit; this one is in '{unit}'", first)
         return _with(term, [_scaled(first, unit, "")]), ""
     second, other = bound[1]
     parts = [first, second]
@@ -267,7 +267,7 @@ def _unified(bound: list[tuple[Term, str | None]]) -> tuple[list[Term], str | No
     parts = []
     for term, own in bound:
         if own is not None and not units.same_dimension(own, unit):
-            raise _misfit(f"units do not fit: {units.named(own)} with {units.named(unit)}", term)
+            raise _misfit(f"incompatible units: {units.named(own)} with {units.named(unit)}", term)
         parts.append(term if own is None else _scaled(term, own, unit))
     return parts, unit
 
@@ -276,7 +276,7 @@ def _bind_power(term: Term, base: tuple[Term, str | None], power: tuple[Term, st
     exponent = power[0]
     if power[1] is not None:
         if not units.same_dimension(power[1], ""):
-            raise _misfit(f"an exponent has no unit, this one is in '{power[1]}'", exponent)
+            raise _misfit(f"an exponent has no unit; this one is in '{power[1]}'", exponent)
         exponent = _scaled(exponent, power[1], "")
     found: list[tuple[str, int, int]] = []
     _collect(exponent, found)
@@ -294,7 +294,7 @@ def _bind_power(term: Term, base: tuple[Term, str | None], power: tuple[Term, st
 def _scaled(term: Term, unit: str, target: str) -> Term:
     factor, offset = units.factor_offset(unit, target)
     if offset:
-        raise _misfit(f"'{unit}' and '{target}' have different zeros; an expression needs one of them only", term)
+        raise _misfit(f"'{unit}' and '{target}' have different zeros; use only one of them in an expression", term)
     if factor == 1.0:
         return term
     if term.kind == "number":

@@ -85,7 +85,7 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_LENGTH:
-            raise ExpressionError(f"an expression has at most {MAX_LENGTH} characters, this one {len(text)}")
+            raise ExpressionError(f"an expression has at most {MAX_LENGTH} characters; this one has {len(text)}")
         self.text = text
         self.tokens = list(_tokens(text))
         self.next = 0
@@ -109,22 +109,22 @@ class _Parser:
             operator = self.take()
             term = self.binary(operator, term, self.sum())
             if self.token.text in RELATIONS:
-                raise self.fail("only one comparison in a relation; write two relations", self.token)
+                raise self.fail("a relation has only one comparison; write two relations", self.token)
         token = self.token
         if token.kind != "end":
             if token.text == "=":
                 raise self.fail("'=' is not a comparison; write '=='", token)
             if token.text == "!=":
-                raise self.fail("'!=' is not known; use <=, <, >=, > or ==", token)
+                raise self.fail("'!=' is not supported; use <=, <, >=, > or ==", token)
             if token.text == "[":
-                raise self.fail("a unit in brackets belongs directly behind a number, as in 5 [mm]", token)
-            raise self.fail(f"'{token.text}' was not expected here", token)
+                raise self.fail("a unit in brackets comes directly after a number, as in 5 [mm]", token)
+            raise self.fail(f"unexpected '{token.text}'", token)
         return term
 
     def binary(self, operator: _Token, left: Term, right: Term) -> Term:
         depth = 1 + max(left.depth, right.depth)
         if depth > MAX_DEPTH:
-            raise self.fail(f"an expression may be nested {MAX_DEPTH} deep at most", operator)
+            raise self.fail(f"an expression may be nested at most {MAX_DEPTH} deep", operator)
         length = right.at + right.length - left.at
         return Term(operator.text, (left, right), at=left.at, length=length, depth=depth)
 
@@ -165,7 +165,7 @@ class _Parser:
         """What `rule` reads, one level further in."""
         self.level += 1
         if self.level > MAX_DEPTH:
-            raise self.fail(f"an expression may be nested {MAX_DEPTH} deep at most", self.token)
+            raise self.fail(f"an expression may be nested at most {MAX_DEPTH} deep", self.token)
         term = rule()
         self.level -= 1
         return term
@@ -184,7 +184,7 @@ class _Parser:
             return inner
         if token.kind == "end":
             raise ExpressionError("the expression ends too early", max(0, len(self.text.rstrip()) - 1), 1)
-        raise self.fail(f"'{token.text}' was not expected here", token)
+        raise self.fail(f"unexpected '{token.text}'", token)
 
     def number(self, token: _Token) -> Term:
         value = float(token.text)
@@ -233,9 +233,9 @@ class _Parser:
         elif self.token.kind == "end":
             raise self.fail("this parenthesis is never closed", opened)
         elif self.token.text in RELATIONS:
-            raise self.fail("a comparison may not stand inside parentheses", self.token)
+            raise self.fail("a comparison is not allowed inside parentheses", self.token)
         else:
-            raise self.fail(f"'{self.token.text}' was not expected here", self.token)
+            raise self.fail(f"unexpected '{self.token.text}'", self.token)
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -249,7 +249,7 @@ def _tokens(text: str) -> list[_Token]:
         kind = str(match.lastgroup)
         value = match[kind]
         if kind == "other" and not in_unit:
-            raise ExpressionError(f"'{value}' is not part of any expression", match.start(kind))
+            raise ExpressionError(f"'{value}' is not allowed in an expression", match.start(kind))
         in_unit = value == "[" or (in_unit and value != "]")
         tokens.append(_Token(kind, value, match.start(kind)))
         position = match.end()

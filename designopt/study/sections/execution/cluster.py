@@ -28,7 +28,7 @@ _MIN_BYTES = 100_000_000
 
 def _bytes(value: Any) -> int:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        raise refused(f"a unit is needed, as in {value:g} GB (one of {', '.join(BYTES)})")
+        raise refused(f"a unit is missing, as in {value:g} GB (one of {', '.join(BYTES)})")
     if not isinstance(value, str):
         raise wrong_kind("an amount of memory such as 32 GB", value)
     match = _AMOUNT.fullmatch(value.strip())
@@ -36,7 +36,7 @@ def _bytes(value: Any) -> int:
         raise refused(f"'{value[:40]}' is not an amount of memory; write it as 32 GB ({', '.join(BYTES)})")
     size: int = round(float(match[1]) * BYTES[match[2]])
     if size < _MIN_BYTES:
-        raise refused(f"must be at least 100 MB, is {value.strip()}")
+        raise refused(f"must be at least 100 MB, not {value.strip()}")
     if size >= 2**63:
         raise refused("the number is too large")
     return size
@@ -60,7 +60,7 @@ def cluster(ctx: Context, execution: Mapping[str, Any]) -> Cluster | None:
         ctx.add(("execution", "workers"), "a cluster has jobs * cores workers; leave out 'workers'", key="")
     jobs, minimum = section["jobs"], section.get("minimum")
     if jobs is not None and minimum is not None and minimum > jobs:
-        ctx.add((*path, "minimum"), f"must not be above jobs ({jobs}), is {minimum}")
+        ctx.add((*path, "minimum"), f"must be at most jobs ({jobs}), not {minimum}")
     if importlib.util.find_spec("dask_jobqueue") is None:
         ctx.add(path, "clusters need dask-jobqueue: pip install 'designopt[cluster]'", key="")
     return None if None in section.values() else Cluster(**section)

@@ -1,4 +1,4 @@
-"""Second pass over `execution`: when, where and how often."""
+"""Second pass over `execution`: workers, time-outs, retries and failures."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def execution(
         if given.get("executor") == "serial":
             ctx.add((*path, "workers"), "executor 'serial' has no workers; remove 'workers' or use executor: dask")
         elif given.get("scheduler", "local") != "local":
-            ctx.add((*path, "workers"), "the scheduler's workers are used, all of them; remove 'workers'")
+            ctx.add((*path, "workers"), "all workers of the scheduler are used; remove 'workers'")
     arrays = given.get("arrays", {})
     for position, name in enumerate(arrays):
         if model and name is not None and name not in model.arrays:
-            known = f"{nearest_or_all(name, model.arrays)}" if model.arrays else ": it gives none"
+            known = f"{nearest_or_all(name, model.arrays)}" if model.arrays else ": it declares none"
             where: Path = (*path, "arrays", position) if isinstance(arrays, list) else (*path, "arrays", name)
-            ctx.add(where, f"model '{model.name}' gives no array '{name}'{known}", key="")
+            ctx.add(where, f"model '{model.name}' has no array '{name}'{known}", key="")
         if analysis and isinstance(arrays, dict) and arrays[name] != "all":
             ctx.add((*path, "arrays", name), "without objectives there is no front; write all")
     if given.get("order") == "completion":
         message = "a solver receives results in the order of its asks, so that a run can be repeated; remove 'order'"
-        ctx.add((*path, "order"), f"'completion' is gone: {message}")
+        ctx.add((*path, "order"), f"'completion' was removed: {message}")
     failure = given.get("on_failure", {})
     plain = Execution()
     workers = given.get("workers", "auto")

@@ -190,7 +190,7 @@ def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> Non
             continue
         evaluations = item.stage.budget.evaluations
         if evaluations is not None and evaluations < needed:
-            message = f"solver '{solver.plugin.name}' needs at least {needed} evaluations, is {evaluations}"
+            message = f"solver '{solver.plugin.name}' needs at least {needed} evaluations, not {evaluations}"
             ctx.add((*item.path, "budget", "evaluations"), message)
 
 

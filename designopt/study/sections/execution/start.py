@@ -60,7 +60,7 @@ def _store(ctx: Context, name: str, path: Path) -> str | None:
         return None
     absolute = os.path.isabs(name)
     if absolute and not ctx.typed(path):
-        ctx.add(path, "a store is named relative to the study file and lies below its folder; give others with --set")
+        ctx.add(path, "a store is a path relative to the study file and below its folder; give others with --set")
         return None
     if not absolute and base is None:
         ctx.add(path, f"'{name[:80]}' cannot be read: the study has no folder")
@@ -69,7 +69,7 @@ def _store(ctx: Context, name: str, path: Path) -> str | None:
         folder = pathlib.Path(name) if absolute or base is None else base.resolve() / name
         target = folder.resolve()
         if base is not None and not absolute and not target.is_relative_to(base.resolve()):
-            ctx.add(path, f"'{name[:80]}' leads out of the study's folder; give such a store with --set")
+            ctx.add(path, f"'{name[:80]}' lies outside the study's folder; give such a store with --set")
             return None
         if not target.is_dir():
             parent = target.parent

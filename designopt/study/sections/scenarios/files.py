@@ -64,7 +64,7 @@ def trials(ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, 
         return []
     made = _of_files(ctx, given, model, path) if given["use"] == "files" else _of_table(ctx, given, model, path)
     if len(made) > most:
-        ctx.add(path, f"at most 10000 scenarios are possible; {most} are left for these {len(made)}", at="use")
+        ctx.add(path, f"at most 10000 scenarios are allowed; {most} are left for these {len(made)}", at="use")
         return []
     return made
 
@@ -155,7 +155,7 @@ def _of_table(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: 
             if not isinstance(name, str) or not LABEL.fullmatch(name):
                 ctx.add((*here, "name"), f"{shown(name)} is not a name: use letters, digits and _ . + -")
             for key in [n for n in values if n in common]:
-                ctx.add((*here, key), f"'{key}' is in 'with' too; leave one of them out", key="")
+                ctx.add((*here, key), f"'{key}' is also in 'with'; remove one of them", key="")
             if against is not None:
                 values, wrong = check(against, values, ctx.read)
                 ctx.findings.extend(finding.below(here) for finding in wrong)

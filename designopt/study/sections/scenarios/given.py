@@ -106,7 +106,7 @@ def scenarios(
         if "use" in section:
             _several(ctx, made, section, model, seed, here)
         elif conditions is not None and "count" in section and "count" not in conditions:
-            ctx.add(here, "'use' is missing: a sample of scenarios names what draws it, as in use: sobol")
+            ctx.add(here, "'use' is missing: a sample of scenarios needs a sampler, as in use: sobol")
         else:
             _single(ctx, made, section, model, here)
     return made.scenarios

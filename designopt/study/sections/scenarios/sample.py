@@ -102,7 +102,7 @@ def _checked(
     if isinstance(word, (str, Plugin)):
         plugin = ctx.plugin(SolverPlugin, Part(word, {}), path)
     else:
-        ctx.add(path, f"'use' must be the name of a sampler, is {shown(word)}", at="use")
+        ctx.add(path, f"'use' must be the name of a sampler, not {shown(word)}", at="use")
     if plugin is not None and (not plugin.has_unit_sample or "samples" not in plugin.settings):
         message = f"solver '{plugin.name}' does not draw scenarios; use sobol, latin_hypercube, halton or random"
         ctx.add(path, message, at="use")
@@ -122,7 +122,7 @@ def _checked(
     given, found = check(against, data, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in found)
     if (given["count"] or 0) > most:
-        ctx.add((*path, "count"), f"at most 10000 scenarios are possible; {most} are left for this sample")
+        ctx.add((*path, "count"), f"at most 10000 scenarios are allowed; {most} are left for this sample")
         plugin = None
     if found or plugin is None:
         return given, None
@@ -149,12 +149,12 @@ def _spreads(
     if "vary" not in given:
         made = {n: s for n, s in declared(conditions or {}).items() if n not in (given.get("with") or {})}
         if not made and not ctx.unknown_key(path):
-            ctx.add(path, f"'vary' is missing: model '{model.name}' does not say over what its conditions vary")
+            ctx.add(path, f"'vary' is missing: model '{model.name}' does not declare the ranges of its conditions")
         return dict(made)
     if given["vary"] is None:
         return {}
     if not given["vary"] or len(given["vary"]) > MOST_VARIED:
-        ctx.add((*path, "vary"), f"1 to {MOST_VARIED} conditions may vary, these are {len(given['vary'])}")
+        ctx.add((*path, "vary"), f"1 to {MOST_VARIED} conditions may vary, not {len(given['vary'])}")
         return {}
     result: dict[str, ConditionSpread | None] = {}
     for name, section in given["vary"].items():
@@ -183,7 +183,7 @@ def _common(
     """The conditions that all scenarios of the sample share; what neither they nor `varied` give is missing."""
     vary, values = given.get("vary", {}) or {}, dict(given.get("with", {}) or {})
     for name in [n for n in values if n in vary]:
-        ctx.add((*path, "with", name), f"'{name}' is in 'vary' too; leave one of them out", key="")
+        ctx.add((*path, "with", name), f"'{name}' is also in 'vary'; remove one of them", key="")
         del values[name]
     if model is None or model.conditions is None:
         refuse_units(ctx, values if model is not None else {}, (*path, "with"))
@@ -213,6 +213,6 @@ def _unit_sample(
         ctx.failed(use.plugin, error, path)
         return None
     if unit.shape != (count, dimension) or not ((unit >= 0.0) & (unit <= 1.0)).all():
-        ctx.add(path, f"{use.plugin.name}: unit_sample gave no {count} points of the unit cube", at="use")
+        ctx.add(path, f"{use.plugin.name}: unit_sample did not return {count} points of the unit cube", at="use")
         return None
     return unit

@@ -142,13 +142,13 @@ def spread(ctx: Context, section: Mapping[str, Any] | None, item: Field | None, 
     extra = ("low", "high") if wanted[0] == "mean" else ("scale", "type") if wanted[0] == "low" else ()
     foreign = [key for key in section if key not in (*wanted, *extra)]
     for key in foreign:
-        ctx.add(path, f"'{key}' does not belong beside '{wanted[0]}'", key=key)
+        ctx.add(path, f"'{key}' cannot be combined with '{wanted[0]}'", key=key)
     if foreign:
         return None
     if wanted[0] == "values":
         return None if section["values"] is None else _one_of(ctx, section["values"], item, path)
     if item is not None and number_type(item.annotation) is None:
-        ctx.add(path, f"the model takes no number here, but {type_words(item.annotation)}; use 'values'")
+        ctx.add(path, f"the model takes {type_words(item.annotation)} here, not a number; use 'values'")
         return None
     return _normal(ctx, section, item, path) if wanted[0] == "mean" else _range(ctx, section, item, path)
 
@@ -181,7 +181,7 @@ def _one_of(ctx: Context, given: list[Any], item: Field | None, path: Path) -> C
         ctx.add((*path, "values"), "at least one value is needed")
         return None
     if len(given) > MOST_VALUES:
-        ctx.add((*path, "values"), f"at most {MOST_VALUES} values are possible, these are {len(given)}")
+        ctx.add((*path, "values"), f"at most {MOST_VALUES} values are allowed, not {len(given)}")
         return None
     before = len(ctx.findings)
     if item is None:
@@ -201,25 +201,25 @@ def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: P
     log = section.get("scale") == "log"
     if section.get("type") == "int" or declared_type is int:
         if section.get("type") == "real":
-            ctx.add((*path, "type"), "the model takes a whole number here; use type: int")
+            ctx.add((*path, "type"), "the model takes an integer here; use type: int")
             return None
         if log:
             ctx.add((*path, "scale"), "a log scale needs a range of type real, this is int")
             return None
         for key, value in (("low", low), ("high", high)):
             if value != round(value) or abs(value) > 2**53:
-                ctx.add((*path, key), f"must be a whole number within -2**53 and 2**53, is {value:g}")
+                ctx.add((*path, key), f"must be an integer within -2**53 and 2**53, not {value:g}")
                 return None
         return Whole(int(low), int(high), as_float=declared_type is float)
     if log and low <= 0.0:
-        ctx.add((*path, "low"), f"a log scale needs low above 0, is {low:g}")
+        ctx.add((*path, "low"), f"a log scale needs low above 0, not {low:g}")
         return None
     return Real(float(low), float(high), log)
 
 
 def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> ConditionSpread | None:
     if item is not None and number_type(item.annotation) is int:
-        ctx.add(path, "the model takes a whole number here; use 'low' and 'high', or 'values'")
+        ctx.add(path, "the model takes an integer here; use 'low' and 'high', or 'values'")
         return None
     mean = _number(ctx, section.get("mean"), item, (*path, "mean"))
     low, high = admitted(item)
@@ -227,12 +227,12 @@ def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: 
     bounds = {key: value for key, value in given.items() if value is not None}
     deviation = _difference(ctx, section.get("deviation"), item, (*path, "deviation"))
     if deviation is not None and not deviation > 0.0:
-        ctx.add((*path, "deviation"), f"must be above 0, is {deviation:g}")
+        ctx.add((*path, "deviation"), f"must be above 0, not {deviation:g}")
     if mean is None or deviation is None or not ctx.sound(path):
         return None
     low, high = bounds.get("low", low), bounds.get("high", high)
     if not (low <= mean <= high and low < high):
-        ctx.add((*path, "mean"), f"must lie between low ({low:g}) and high ({high:g}), is {mean:g}")
+        ctx.add((*path, "mean"), f"must be between low ({low:g}) and high ({high:g}), not {mean:g}")
         return None
     return Normal(float(mean), deviation, float(low), float(high))
 
@@ -260,5 +260,5 @@ def _difference(ctx: Context, amount: Amount | None, item: Field | None, path: P
     try:
         return units.factor_offset(amount.unit, unit)[0] * amount.value
     except UnitError as error:
-        ctx.add(path, f"units do not fit: {error}")
+        ctx.add(path, f"incompatible units: {error}")
         return None
