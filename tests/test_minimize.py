@@ -232,7 +232,7 @@ def test_the_only_parameter_of_a_function_that_asks_by_name_may_be_misspelt(obje
         return factor * width**2
 
     with pytest.raises(
-        (PluginError, FailurePolicyStop), match="takes no 'widht', which is in space; did you mean 'width'"
+        (PluginError, FailurePolicyStop), match="has no argument 'widht', which is in space; did you mean 'width'"
     ) as stop:
         designopt.minimize(
             square, {"widht": [0.1, 1.0]}, objectives, evaluations=20, executor="serial", store=tmp_path / "s"
