@@ -11,6 +11,7 @@ from designopt.study.former import with_present_names
 from designopt.study.language.checking.refusals import is_number
 from designopt.study.language.checking.values import check, members_of
 from designopt.study.language.files import NO_FILES
+from designopt.study.language.tables import read_table
 from designopt.study.language.units import Amount, UnitError, parse_amount
 from designopt.study.language.yaml import parse
 from designopt.study.sections.context import unit_of
@@ -27,7 +28,7 @@ Taken = tuple[str, str]
 
 def units_taken(study: StudyDefinition) -> dict[str, str]:
     """The quantities that are written without a unit, each with the model's, in which they are taken: parameters of the
-    space, their tolerances, limits, settings of the model and conditions of scenarios."""
+    space, their tolerances, limits, settings of the model and conditions of scenarios, also in their tables."""
     with warnings.catch_warnings(action="ignore", category=FutureWarning):  # the first reading has warned
         data = with_present_names(parse(study.text, "")).data()
     given = data if isinstance(data, Mapping) else {}
@@ -112,8 +113,20 @@ def _conditions(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Tak
             if not isinstance(section, Mapping):
                 continue
             own = [section] if "use" not in section else [section.get("vary") or {}, section.get("with") or {}]
+            own += _columns(study, section.get("file"))
             for conditions in own:
                 yield from _of_conditions(conditions, fields)
+
+
+def _columns(study: StudyDefinition, name: Any) -> list[dict[str, Any]]:
+    """The rows of the table `name` of scenarios; none where it is no table."""
+    present = {old: now for now, old in study.model.plugin.key_names.items()}
+    tables = [read_table(file) for file in study.tables if file.name == name]
+    return [
+        {present.get(column, column): value for column, (value, _) in table.values(row).items()}
+        for table in tables
+        for row in table.rows
+    ]
 
 
 def _of_conditions(conditions: Mapping[str, Any], fields: Mapping[str, Field]) -> Iterator[Taken]:

@@ -109,6 +109,24 @@ def test_each_place_of_a_forgotten_unit_is_found(section: str, given: object, ex
     assert taken(**{section: given}) == expected
 
 
+@pytest.mark.parametrize(
+    ("head", "cell", "expected"),
+    [
+        ("speed", "2", {"condition speed": "m/s"}),
+        ("speed", "0", {}),
+        ("speed [km/h]", "2", {}),
+        ("speed", "2 km/h", {}),
+        ("slope", "0.1", {}),
+    ],
+)
+def test_columns_of_a_table_of_scenarios_without_a_unit_are_noted(
+    tmp_path: Path, head: str, cell: str, expected: dict[str, str]
+) -> None:
+    (tmp_path / "roads.csv").write_text(f"name,{head}\nslow,{cell}\n")
+    for given in ({"use": "table", "file": "roads.csv"}, [{"use": "table", "file": "roads.csv"}]):
+        assert taken(base=tmp_path, scenarios=given) == expected
+
+
 def test_the_note_is_one_line_in_the_order_of_the_file() -> None:
     study = designopt.define(
         **{**SOUND, "model": {"use": "noted_ride", "mass": 3}, "constraints": [{"of": "travel", "max": 38}]}
