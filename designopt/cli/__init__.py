@@ -1,8 +1,9 @@
 """The command line: arguments in, exit code out.
 
 Exit codes: 0 done; 1 done, but no feasible design (or an evaluation that gave other numbers than before); 2 the file or
-the arguments are wrong; 3 stopped by the failure policy; 4 the store does not fit (other problem or version, locked,
-not writable), or the output cannot be written; 130 interrupted; 141 the reader of the output went away.
+the arguments are wrong; 3 stopped by the failure policy, or trial evaluations failed (``validate --try``); 4 the store
+does not fit (other problem or version, locked, not writable), or the output cannot be written; 130 interrupted; 141 the
+reader of the output went away.
 """
 
 from __future__ import annotations

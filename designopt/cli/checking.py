@@ -11,7 +11,7 @@ import click
 
 from designopt import plugin
 from designopt.cli.completion import studies
-from designopt.cli.ending import DONE, WRONG_INPUT, fail
+from designopt.cli.ending import DONE, TRIAL_FAILED, WRONG_INPUT, fail
 from designopt.cli.opening import data_option, plugin_hint, plugin_option, refuse_python
 from designopt.cli.separate import Tell, separately
 
@@ -35,7 +35,8 @@ set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALU
 def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> None:
     """Check study files.
 
-    Every mistake is shown with its place and a suggested fix.
+    Every mistake is shown with its place and a suggested fix. If trial evaluations of a valid study fail, the exit
+    code is 3.
     """
     from designopt.api import load
     from designopt.study.language.errors import StudyError, render_json, render_text
@@ -69,7 +70,7 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
             click.echo(render_text(tuple(issues)) + plugin_hint(issues, given["plugin_files"]), err=True)
         if failed:
             click.echo(f"{failed} of the trial evaluations failed", err=True)
-        sys.exit(WRONG_INPUT if issues or failed else DONE)
+        sys.exit(WRONG_INPUT if issues else TRIAL_FAILED if failed else DONE)
 
     separately(check, None if count else LONGEST)
 

@@ -16,6 +16,8 @@ DONE, NOTHING_FEASIBLE, WRONG_INPUT, FAILURE_POLICY, STORE, INTERRUPTED = 0, 1, 
 CLOSED_PIPE = 141
 #: Nothing is wrong, but a design evaluated again gave other numbers.
 DIFFERENT = NOTHING_FEASIBLE
+#: The study is valid, but trial evaluations failed.
+TRIAL_FAILED = FAILURE_POLICY
 
 
 def fail(message: str, code: int) -> NoReturn:

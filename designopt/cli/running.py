@@ -118,11 +118,11 @@ def run(
 
     Each result is saved as soon as it is computed, and a stopped run can be resumed.
     """
+    tell(file)
     from designopt.run.progress import progress
     from designopt.study.remarks import remarks
 
     budgets = _budgets(budget)
-    tell(file)
     study = load_study(file, overrides, plugin_files, data)
     store = Path(output) if output else study.default_store
     if progress_mode in ("auto", "line"):
@@ -161,11 +161,11 @@ def resume(
 
     Nothing that was recorded is computed again; a finished run needs a larger --budget.
     """
+    tell(store)
     from designopt.api import resume as resume_store
     from designopt.run.progress import progress
 
     budgets = _budgets(budget)
-    tell(store)
     given: dict[str, Any] = {"budget": budgets, "plugin_files": plugin_files, "data": data}
     given["ready"] = lambda: tell.runs(Path(store))
     result = resume_store(store, progress=progress(progress_mode), **given, **options)

@@ -45,18 +45,18 @@ def validate(tmp_path, kind, *options, limit=None):
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "said"),
+    ("kind", "options", "code", "said"),
     [
-        ("exits in check", (), "code of the model (set-up, check or evaluation) ended the process with exit code 7"),
-        ("is killed in check", (), "ended the process by SIGKILL"),
-        ("exits in prepare", ("--try", "2"), "ended the process with exit code 7"),
-        ("raises", ("--try", "2"), "2 of the trial evaluations failed"),
-        ("is not finite", ("--try", "2"), "2 of the trial evaluations failed"),
+        ("exits in check", (), 2, "code of the model (set-up, check or evaluation) ended the process with exit code 7"),
+        ("is killed in check", (), 2, "ended the process by SIGKILL"),
+        ("exits in prepare", ("--try", "2"), 2, "ended the process with exit code 7"),
+        ("raises", ("--try", "2"), 3, "2 of the trial evaluations failed"),
+        ("is not finite", ("--try", "2"), 3, "2 of the trial evaluations failed"),
     ],
 )
-def test_code_that_ends_its_process_or_fails_ends_the_check_with_a_sentence(tmp_path, kind, options, said):
+def test_code_that_ends_its_process_or_fails_ends_the_check_with_a_sentence(tmp_path, kind, options, code, said):
     done = validate(tmp_path, kind, *options)
-    assert done.returncode == 2
+    assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr
 
