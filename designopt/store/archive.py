@@ -167,6 +167,7 @@ def encoded(item: Any) -> Any:
             "needs": list(p.needs) if isinstance(p, ObjectivePlugin) else [],
             "unit": p.unit if isinstance(p, ObjectivePlugin) else "",
             **_abilities(item),
+            **_present_names(p),
         }
     if isinstance(item, (Objective, StudyConstraint)):
         return _item(item)
@@ -189,6 +190,19 @@ def _abilities(use: Use[Plugin]) -> dict[str, Any]:
     elif isinstance(p, SolverPlugin):
         has = {"wants_gradient": p.wants_gradient(use.settings), "wants_cheap": p.wants_cheap(use.settings)}
     return {name: value for name, value in has.items() if value}
+
+
+def _present_names(plugin: Plugin) -> dict[str, dict[str, str]]:
+    """The names that views show where the plugin is absent, by those that the store has; of settings without those
+    within a mapping."""
+    settings = {field.key_name: name for name, field in plugin.settings.items() if field.key_name != name}
+    values = {old: name for name, old in plugin.key_names.items()} if isinstance(plugin, ModelPlugin) else {}
+    return {key: names for key, names in (("named_settings", settings), ("named_values", values)) if names}
+
+
+def _renamed(names: Mapping[str, str]) -> dict[str, Field]:
+    """What is known of settings, inputs and conditions of an absent plugin that had other names: `names` by these."""
+    return {name: Field(name, Any, Quantity("", "", former=old), required=True) for old, name in names.items()}
 
 
 def _record(hint: Any, value: Any) -> Any:
@@ -237,11 +251,21 @@ def _plugin(item: Mapping[str, Any]) -> Plugin:
 
 
 def _outputs(item: Mapping[str, Any]) -> dict[str, Field]:
-    """The outputs that a model declared when the store was written."""
+    """The outputs that a model declared when the store was written, by the names that the store has."""
     return {
         name: Field(name, float, Quantity(**f["quantity"]) if f["quantity"] else None, f["required"])
         for name, f in item["outputs"].items()
     }
+
+
+def _by_present_names(outputs: Mapping[str, Field], names: Mapping[str, str]) -> dict[str, Field]:
+    """`outputs` of an absent model with the `names` that they have got since those of the store."""
+    renamed = {
+        old: dataclasses.replace(field, name=names[old], quantity=dataclasses.replace(field.quantity, former=old))
+        for old, field in outputs.items()
+        if old in names and field.quantity is not None
+    }
+    return {field.name: field for field in (renamed.get(old, field) for old, field in outputs.items())}
 
 
 def _arrays(item: Mapping[str, Any]) -> dict[str, Array]:
@@ -260,14 +284,16 @@ def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
         "name": item["name"],
         "version": item["version"],
         "target": refuse,
-        "settings": {},
+        "settings": _renamed(item.get("named_settings", {})),
         "description": f"not available: {reason}",
     }
     if item["$plugin"] == "model":
-        outputs, arrays = _outputs(item), _arrays(item)
+        names, arrays = item.get("named_values", {}), _arrays(item)
+        outputs = _by_present_names(_outputs(item), names)
+        others = _renamed({old: name for old, name in names.items() if name not in outputs})
         has = {name: item.get(name, False) for name in ("takes_rng", "has_gradient")}
         fidelity = Fidelity(**item["fidelity"]) if "fidelity" in item else None
-        return ModelPlugin(**about, outputs=outputs, arrays=arrays, fidelity=fidelity, **has)
+        return ModelPlugin(**about, conditions=others or None, outputs=outputs, arrays=arrays, fidelity=fidelity, **has)
     if item["$plugin"] == "objective":
         return ObjectivePlugin(**about, needs=tuple(item["needs"]), unit=item["unit"])
     if item["$plugin"] == "solver":

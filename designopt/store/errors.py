@@ -63,8 +63,9 @@ class DamagedRecord(StoreError):
 
 
 @contextlib.contextmanager
-def reading(path: Path, file: str = "journal.db") -> Iterator[None]:
-    """What is read meanwhile is data of the store `path`: what cannot be understood is damage of `file`."""
+def reading(path: Path, file: str = "journal.db", known: StoreError | None = None) -> Iterator[None]:
+    """What is read meanwhile is data of the store `path`: what cannot be understood is damage of `file`, unless the
+    cause is `known`."""
     try:
         yield
     except (
@@ -77,7 +78,7 @@ def reading(path: Path, file: str = "journal.db") -> Iterator[None]:
         ValueError,
     ) as error:
         text = f"{path}: {file} is damaged: {type(error).__name__}: {error}; put back a copy, or run the study again"
-        raise StoreError(text, path) from error
+        raise known or StoreError(text, path) from error
 
 
 def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:

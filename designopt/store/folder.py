@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from designopt.files import InputFile, root_of
 from designopt.plugin import is_installed
@@ -24,6 +25,7 @@ from designopt.store.journal.in_memory import JournalInMemory
 from designopt.store.journal.reader import connect_to_read
 from designopt.store.journal.rebuild import rebuild
 from designopt.store.journal.writer import Journal
+from designopt.store.provenance import versions
 from designopt.study.language.files import FolderFiles
 from designopt.study.study import StudyDefinition
 
@@ -200,12 +202,25 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
             text = safe_files.read_bytes(file).decode() if file.exists() else ""
     except OSError as error:
         raise StoreError(f"{file}: cannot be read: {error.strerror}", path) from error
-    with reading(path, "problem.json"):
+    other = _other_version(path, data)
+    with reading(path, "problem.json", other):
         study = archive.decode(
             data["study"], file=stored, plugin_file=plugin_file, text=text, path=file if text else None
         )
-        Problem.of(study).canonical()  # whoever compares it with the journal can trust its types
+        same = Problem.of(study).digest == data["digest"]  # whoever compares it with the journal can trust its types
+    if not same:
+        text = "is read as another problem than it was written as: by another version of designopt or of a plugin,"
+        raise other or StoreError(f"{path}: problem.json {text} or it was changed; use that version, or a copy", path)
     return study
+
+
+def _other_version(path: Path, data: Any) -> StoreError | None:
+    """What to say where `data` of problem.json cannot be read and another version of designopt has written it."""
+    written, here = data.get("designopt") if isinstance(data, dict) else None, versions()["designopt"]
+    if not isinstance(written, str) or written == here:
+        return None
+    text = f"written by version {written[:40]} of designopt, which this one, {here}, cannot read; use that version"
+    return StoreError(f"{path}: {text}, or run the study again in another folder", path)
 
 
 def _of_root(roots: FolderFiles, name: str, digest: str, path: Path) -> InputFile:
@@ -244,6 +259,7 @@ def _declared_in(study: StudyDefinition, path: Path) -> list[str]:
 def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
     """Everything a resume or a reader needs: written whole or not at all, file by file."""
     data = {
+        "designopt": versions()["designopt"],
         "digest": problem.digest,
         "problem": problem.canonical(),
         "study": archive.encode(study),

@@ -1,17 +1,20 @@
 """Stores of earlier versions open, say the same, and go on. Those in `data` were written by both store formats."""
 
+import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import Recorder, dump
+from run_cases import Recorder, dump, listed, make_study
 
 import designopt
 from designopt.plugin import load_file
 from designopt.problem import Problem
 from designopt.report import write_report
-from designopt.run.runner import resume_study
+from designopt.run.runner import resume_study, run_study
+from designopt.store.errors import StoreError
+from designopt.store.provenance import versions
 from designopt.store.result import Result
 
 DATA = Path(__file__).with_name("data")
@@ -101,6 +104,29 @@ def test_its_arrays_can_be_read(tmp_path):
     result = Result.open(copied("format_1_sweep", tmp_path))
     best = result.chosen()["best sag"]
     assert result.arrays(best)["bending"][-1] == result.outcomes.figures["sag"][best, 0]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda data: data["study"]["space"][0].update(high=7.0),  # as if this version dropped what it does not know
+        lambda data: data["study"]["model"].update({"$plugin": "law"}),
+    ],
+)
+@pytest.mark.parametrize("read", [Result.open, resume_study], ids=["open", "resume"])
+def test_a_store_of_a_version_whose_problem_cannot_be_read_here_names_that_version(tmp_path, changed, read):
+    path = tmp_path / "s"
+    run_study(make_study(names=("a",), stages=(listed([0.1]),)), path)
+    data = json.loads((path / "problem.json").read_text())
+    changed(data)
+    for version, said in (
+        ("99.0", "written by version 99.0 of designopt, which this one, "),
+        (None, "problem.json is "),
+    ):
+        data["designopt"] = version or versions()["designopt"]
+        (path / "problem.json").write_text(json.dumps(data))
+        with pytest.raises(StoreError, match=said):
+            read(path)
 
 
 def test_a_store_of_the_second_format_says_what_it_said_without_its_plugin(tmp_path):

@@ -248,9 +248,25 @@ def test_a_store_of_present_names_is_the_same_as_one_of_former_names(tmp_path):
     assert "residual_error" not in texts[1]
 
 
-def test_a_store_of_a_model_that_is_away_is_read_with_the_former_names(tmp_path):
+def test_a_store_of_a_model_that_is_away_is_read_with_the_names_that_it_had_when_it_was_written(tmp_path):
     declare_now()
-    loaded(tmp_path, NOW).run(tmp_path / "store", executor="serial")
+    known = loaded(tmp_path, NOW).run(tmp_path / "store", executor="serial")
+    del discovery._declared["model", "renamed_test"]
+    found = designopt.open_store(tmp_path / "store")
+    assert found.outcomes.figures["residual_error"].shape == (5, 2)
+    assert found.problem.space.names == ("min_size", "kind")
+    assert found.problem.digest == known.problem.digest
+    assert [s.values for s in found.study.scenarios] == [{"max_load": 1.0}, {"max_load": 3.0}]
+    assert found.study.model.settings["min_margin"] == 2.0
+    assert found.study.model.settings["drive"] == {"force_limit": 4.0}  # those within a mapping are not on record
+    written = [file.read_text().splitlines()[0] for file in designopt.export(found, tmp_path / "out", ["csv"])]
+    assert "residual_error" in written[0]
+    assert "error_left" not in "".join(written).replace("residual_error", "")
+
+
+def test_a_store_from_before_the_rename_is_read_with_the_former_names_where_the_model_is_away(tmp_path):
+    declare_before()
+    loaded(tmp_path, BEFORE).run(tmp_path / "store", executor="serial")
     del discovery._declared["model", "renamed_test"]
     found = designopt.open_store(tmp_path / "store")
     assert found.outcomes.figures["error_left"].shape == (5, 2)
