@@ -47,16 +47,23 @@ HEAVY = (
 
 
 @functools.cache
-def imported_modules(path: Path) -> set[str]:
-    """Every module named in an import statement of `path`, those inside functions included."""
-    found: set[str] = set()
+def statements(path: Path) -> tuple[set[str], set[str]]:
+    """Every module named in an import statement of `path`, those inside functions included; and its public classes."""
+    modules: set[str] = set()
+    classes: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            found.add(node.module)
-            found |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            modules.add(node.module)
+            modules |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            classes.add(node.name)
+    return modules, classes
+
+
+def imported_modules(path: Path) -> set[str]:
+    return statements(path)[0]
 
 
 def layer(module: str) -> int | None:
@@ -186,9 +193,8 @@ SAME_MEANING = {"Conditions", "Task", "Joint", "Integral", "Peak"}
 def test_two_classes_share_a_name_only_where_they_mean_the_same() -> None:
     places: dict[str, set[Path]] = {}
     for path in (*SUITE, *PLUGINS):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, set()).add(path)
+        for name in statements(path)[1]:
+            places.setdefault(name, set()).add(path)
     assert {name for name, paths in places.items() if len(paths) > 1} == SAME_MEANING
 
 
