@@ -18,7 +18,7 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.entries import ONE, Entries, constant_matrix, stretch
 from designopt.collocation.transcription.functions.ends import end_constants, end_functions
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
-from designopt.collocation.transcription.functions.per_point import mapped
+from designopt.collocation.transcription.functions.per_point import SideBySide, mapped
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout, layout
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import PointFunctions
@@ -129,7 +129,7 @@ class _Parts:
         """What all points of phase i give."""
         functions = self.statement.functions[i]
         count, per_point = len(place.point), functions.rows.count
-        arguments = self._arguments(i, place)
+        points = SideBySide(self._arguments(i, place), count)
         weights = ca.DM((self.cost_scale * place.mesh.weights[place.mesh.first :]).tolist()).T
         # the variables of each point: its own, then those of the phase
         columns = np.hstack([place.point, np.broadcast_to(place.theta, (count, len(place.theta)))])
@@ -137,10 +137,10 @@ class _Parts:
         K = constant_matrix(
             rows, at * per_point + of_point, factors / self.row_scale[rows], (self.rows.count, per_point * count)
         )
-        self.values += K @ ca.vec(mapped(functions.values, count, arguments))
+        self.values += K @ ca.vec(mapped(functions.values, points))
 
         if functions.jacobian_rows.size:
-            first = self.jacobian.source(ca.vec(mapped(functions.jacobian, count, arguments)))
+            first = self.jacobian.source(ca.vec(mapped(functions.jacobian, points)))
             each, entry = _of_rows(functions, of_point)
             self.jacobian.add(
                 rows[each],
@@ -148,15 +148,15 @@ class _Parts:
                 first + at[each] * len(functions.jacobian_rows) + entry,
                 factors[each],
             )
-        self.cost += ca.dot(weights, mapped(functions.cost, count, arguments))
+        self.cost += ca.dot(weights, mapped(functions.cost, points))
         if functions.cost_columns.size:
-            slopes = mapped(functions.cost_gradient, count, arguments)
+            slopes = mapped(functions.cost_gradient, points)
             first = self.gradient.source(ca.vec(slopes * ca.repmat(weights, len(functions.cost_columns), 1)))
             places = columns[:, functions.cost_columns].ravel()
             self.gradient.add(places, 0, first + np.arange(len(places)), 1.0)
         if functions.hessian_rows.size:
             mu = ca.reshape(K.T @ self.multipliers, per_point, count)
-            curvature = mapped(functions.hessian, count, [*arguments, mu, self.of_cost * weights])
+            curvature = mapped(functions.hessian, points.with_more(mu, self.of_cost * weights))
             self._add_hessian(columns, functions.hessian_rows, functions.hessian_columns, ca.vec(curvature))
 
     def add_samples(self, point: SamplePoint, place: SamplePlace) -> None:

@@ -14,7 +14,7 @@ from designopt.collocation.statement.scheme import hermite_simpson, radau, trape
 from designopt.collocation.transcription.boxes import boxes
 from designopt.collocation.transcription.entries import constant_matrix
 from designopt.collocation.transcription.functions.functions import state
-from designopt.collocation.transcription.functions.per_point import mapped
+from designopt.collocation.transcription.functions.per_point import SideBySide, mapped
 from designopt.collocation.transcription.mesh.layout import layout
 from designopt.collocation.transcription.transcription import transcribe
 from designopt.dynamics.system import System, Variable
@@ -422,7 +422,7 @@ def test_functions_in_blocks_of_points_have_the_numbers_of_each_point(count):
     x, y = ca.SX.sym("x", 3), ca.SX.sym("y", 2)
     function = ca.Function("point", [x, y], [ca.vertcat(ca.sin(x), x[0] * y[1])])
     X, Y = ca.MX.sym("X", 3, count), ca.MX.sym("Y", 2, count)
-    together = ca.Function("together", [X, Y], [mapped(function, count, [X, Y])])
+    together = ca.Function("together", [X, Y], [mapped(function, SideBySide([X, Y], count))])
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((3, count)), rng.standard_normal((2, count))
     expected = np.hstack([np.asarray(function(a[:, k], b[:, k]), float) for k in range(count)])

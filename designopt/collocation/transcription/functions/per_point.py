@@ -17,12 +17,13 @@ class PerPoint:
 
     def __init__(self, function: Any, count: int) -> None:
         symbols = [ca.MX.sym(f"of_points{k}", function.size1_in(k), count) for k in range(function.n_in())]
-        results = [mapped(function, count, symbols)] if function.n_out() == 1 else function.map(count)(*symbols)
-        every = ca.Function("of_points", symbols, [ca.densify(result) for result in results])
+        every = SideBySide(symbols, count)
+        results = [mapped(function, every)] if function.n_out() == 1 else function.map(count)(*symbols)
+        whole = ca.Function("of_points", symbols, [ca.densify(result) for result in results])
         self._arguments = [np.zeros((count, each.shape[0])) for each in symbols]
-        self._results = [np.zeros((count, every.size1_out(k))) for k in range(every.n_out())]
+        self._results = [np.zeros((count, whole.size1_out(k))) for k in range(whole.n_out())]
         buffer: Any
-        buffer, self._call = every.buffer()
+        buffer, self._call = whole.buffer()
         self._buffer = buffer  # the call works with it
         for k, argument in enumerate(self._arguments):
             if argument.size:
@@ -47,15 +48,35 @@ BLOCK = 16
 SMALL = 500
 
 
-def mapped(function: Any, count: int, arguments: Sequence[Any]) -> Any:
-    """The results (rows, count), side by side, of a function with one result at `arguments` (rows, count) each."""
+class SideBySide:
+    """Arguments (rows, count) for `count` points, parted into blocks once for all functions of one point."""
+
+    def __init__(self, arguments: Sequence[Any], count: int) -> None:
+        self.count, self.whole = count, list(arguments)
+        self._parts: list[Any] = []
+
+    def with_more(self, *arguments: Any) -> SideBySide:
+        """The same with further arguments of these points."""
+        more = SideBySide([*self.whole, *arguments], self.count)
+        more._parts = self._parts.copy()
+        return more
+
+    def parts(self) -> tuple[list[Any], list[Any]]:
+        """The arguments of whole blocks, and those of the rest."""
+        edges = [0, self.count - self.count % BLOCK, self.count]
+        self._parts += [ca.horzsplit(each, edges) for each in self.whole[len(self._parts) :]]
+        return [first for first, _ in self._parts], [last for _, last in self._parts]
+
+
+def mapped(function: Any, points: SideBySide) -> Any:
+    """The results (rows, count), side by side, of a function with one result at all `points`."""
+    count = points.count
     blocks, rest = divmod(count, BLOCK)
     if not blocks or not function.is_a("SXFunction") or function.n_nodes() > SMALL:
-        return function.map(count)(*arguments)
+        return function.map(count)(*points.whole)
     block = function.map(BLOCK).expand()
     many = block.map(blocks) if blocks > 1 else block
     if not rest:
-        return many(*arguments)
-    parts = zip(*(ca.horzsplit(a, [0, count - rest, count]) for a in arguments), strict=True)
-    first, last = parts
+        return many(*points.whole)
+    first, last = points.parts()
     return ca.horzcat(many(*first), function.map(rest)(*last))
