@@ -232,7 +232,7 @@ def test_a_dry_run_lists_all_kinds_of_parameters_and_says_what_auto_takes(folder
         "           broken  0, 1",
         "           a       fixed at 2",
     ]
-    assert "stage 2    front: auto takes gp: planned for 40 evaluations, 2 objectives and 3 parameters: " in done.stdout
+    assert "stage 2    front: auto takes gp: planned for 40 designs, 2 objectives and 3 parameters: " in done.stdout
 
 
 def test_validate_refuses_exports_to_a_place_that_cannot_be_a_folder(folder: Path) -> None:
@@ -252,7 +252,7 @@ def test_validate_says_which_solver_auto_takes_and_why(folder: Path) -> None:
     (folder / "beam.yaml").write_text(given)
     done = designopt(folder, "validate", "beam.yaml", "--plugin", "beam.py")
     assert done.returncode == 0, done.stderr
-    assert "  stage front takes gp: planned for 40 evaluations, 2 objectives and 1 parameter: " in done.stdout
+    assert "  stage front takes gp: planned for 40 designs, 2 objectives and 1 parameter: " in done.stdout
 
 
 def test_tried_designs_do_not_spoil_the_json(folder: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_dry_run_refuses_a_budget_below_what_the_solver_needs(folder: Path) ->
     done = designopt(folder, "run", "beam.yaml", "--plugin", "beam.py", "--dry-run", "--budget", "front=3")
     assert done.returncode == 2
     assert re.search(
-        r"front=3: solver 'nsga2' of stage 'front' needs at least \d+ evaluations, not 3$", done.stderr.strip()
+        r"front=3: solver 'nsga2' of stage 'front' needs at least \d+ designs, not 3$", done.stderr.strip()
     )
 
 

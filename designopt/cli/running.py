@@ -89,7 +89,7 @@ budget_option = click.option(
     "--budget",
     multiple=True,
     metavar="STAGE=N",
-    help="New budget for a stage, in evaluations or as a time: STAGE=30min (repeatable).",
+    help="New budget for a stage, in designs or as a time: STAGE=30min (repeatable).",
 )
 
 
@@ -176,7 +176,7 @@ def _budgets(given: tuple[str, ...]) -> dict[str, int | timedelta]:
     """What ``--budget`` gives, by the name of the stage."""
     budgets = dict(_budget(text) for text in given)
     if len(budgets) < len(given):
-        raise click.UsageError("--budget names a stage twice; give either evaluations or a time")
+        raise click.UsageError("--budget names a stage twice; give either designs or a time")
     return budgets
 
 

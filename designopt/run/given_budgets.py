@@ -45,7 +45,7 @@ def refuse_too_small(
         if isinstance(given, int) and plugin.has_minimum_budget:
             least = int(stage.solver.build().minimum_budget(problem))
             if given < least:
-                text = f"solver '{plugin.name}' of stage '{stage.name}' needs at least {least} evaluations, not {given}"
+                text = f"solver '{plugin.name}' of stage '{stage.name}' needs at least {least} designs, not {given}"
                 raise BudgetError(text, path, stage.name)
 
 

@@ -56,7 +56,7 @@ class Auto:
     uses_start: ClassVar[bool] = True
 
     evaluations: Annotated[
-        int, Quantity("", "planned evaluations; default: those of the budget when the study is read", ge=1)
+        int, Quantity("", "planned designs; default: those of the budget when the study is read", ge=1)
     ]
     cost: Annotated[float, Quantity("s", "time of one evaluation; default: seconds or more", gt=0.0)] | None = None
 
@@ -93,9 +93,9 @@ class Auto:
     def choice(self, problem: Problem) -> Chosen:
         """The solver for `problem`."""
         m, d, n = len(problem.objectives), len(problem.space.free), self.evaluations
-        facts = f"planned for {_plural(n, 'evaluation')}, {_plural(m, 'objective')} and {_plural(d, 'parameter')}"
+        facts = f"planned for {_plural(n, 'design')}, {_plural(m, 'objective')} and {_plural(d, 'parameter')}"
         if self._few and 1 <= m <= FRONTS:
-            return Chosen("gp", {}, f"{facts}: a surrogate search needs the fewest evaluations")
+            return Chosen("gp", {}, f"{facts}: a surrogate search needs the fewest designs")
         population = {"population": fitting.population(n, 100)}
         if m > 1:
             directions = sum(math.comb(m + p - 1, p) for p in PARTITIONS.get(m, ()))

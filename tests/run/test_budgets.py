@@ -319,6 +319,6 @@ def test_a_budget_with_which_the_solver_cannot_work_is_refused_before_anything_i
         stages=[{"name": "program", "solver": {"use": "collocation", "sweep": {"stiffness": 3}}}],
         objectives=[{"minimize": "cost"}],
     )
-    with pytest.raises(StoreError, match="'collocation' of stage 'program' needs at least 3 evaluations, not 2"):
+    with pytest.raises(StoreError, match="'collocation' of stage 'program' needs at least 3 designs, not 2"):
         study.run(tmp_path / "s", budget={"program": 2})
     assert not (tmp_path / "s").exists()

@@ -170,7 +170,7 @@ def refused(text):
         (
             "solver: {use: collocation}",
             "solver: {use: collocation, sweep: {damping: 4}}\nbudget: {evaluations: 3}",
-            "8:23: solver 'collocation' needs at least 4 evaluations, is 3",
+            "8:23: solver 'collocation' needs at least 4 designs, not 3",
         ),
     ],
 )

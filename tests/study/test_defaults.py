@@ -49,7 +49,7 @@ def test_an_expression_that_is_no_name_needs_one():
 def test_a_population_that_is_not_given_fits_the_budget(evaluations, population):
     override = f"budget.evaluations={evaluations}"
     if evaluations < population:
-        with pytest.raises(StudyError, match="needs at least 2 evaluations"):
+        with pytest.raises(StudyError, match="needs at least 2 designs"):
             load(STUDY, override)
         return
     assert load(STUDY, override).stages[0].solver.settings["population"] == population

@@ -192,7 +192,7 @@ CASES = [
     ("nondominated: all", "nondominated: all, «best»: 1", "stages.1.start_from", "not both"),
     ("- name: search", "- name: «sweep»", "stages.1.name", "another stage named 'sweep'"),
     ("population: 20", "population: «1»", "stages.1.solver.population", "must be at least 2"),
-    ("evaluations: 500", "evaluations: «5»", "stages.1.budget.evaluations", "needs at least 20 evaluations, not 5"),
+    ("evaluations: 500", "evaluations: «5»", "stages.1.budget.evaluations", "needs at least 20 designs, not 5"),
     ("wall: 2 h", "wall: «0 h»", "stages.1.budget.wall", "must be above 0 s"),
     ("    budget: {evaluations: 500, wall: 2 h}\n", "", "stages.1", "'budget' is missing"),
     (

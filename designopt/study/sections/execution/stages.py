@@ -190,12 +190,12 @@ def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> Non
             continue
         evaluations = item.stage.budget.evaluations
         if evaluations is not None and evaluations < needed:
-            message = f"solver '{solver.plugin.name}' needs at least {needed} evaluations, not {evaluations}"
+            message = f"solver '{solver.plugin.name}' needs at least {needed} designs, not {evaluations}"
             ctx.add((*item.path, "budget", "evaluations"), message)
 
 
 def _minimum_budget(solver: Use[SolverPlugin], problem: Any) -> int:
-    """The evaluations below which the solver cannot work on `problem`; raises what its `check` raises."""
+    """The designs below which the solver cannot work on `problem`; raises what its `check` raises."""
     built = solver.build()
     if solver.plugin.has_check:
         built.check(problem)
