@@ -20,6 +20,7 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from designopt.counts import plural
 from designopt.exports.errors import ExportError
 from designopt.plugin import PluginError, as_model, refuse_while_loading
 from designopt.plugin.plain import VALUE
@@ -59,7 +60,9 @@ class Study:
     definition: definitions.StudyDefinition
 
     def __repr__(self) -> str:
-        return f"<Study {self.name}: {self.definition.model.plugin.name}, {len(self.definition.stages)} stages>"
+        return (
+            f"<Study {self.name}: {self.definition.model.plugin.name}, {plural(len(self.definition.stages), 'stage')}>"
+        )
 
     @property
     def name(self) -> str:

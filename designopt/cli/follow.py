@@ -132,11 +132,16 @@ def view(result: Result, snapshot: Snapshot) -> Any:
     from rich.table import Table
     from rich.text import Text
 
+    from designopt.counts import plural
+
     title = result.study.title or result.study.name
     grid = Table.grid(padding=(0, 2))
     grid.add_row("store", Text(str(result.path)))
     counts = result.counts
-    grid.add_row("recorded", Text(f"{counts['evaluations']} evaluations, {counts['feasible']} feasible designs"))
+    grid.add_row(
+        "recorded",
+        Text(f"{plural(counts['evaluations'], 'evaluation')}, {plural(counts['feasible'], 'feasible design')}"),
+    )
     for name, value in snapshot.best.items():
         grid.add_row("best", Text(f"{name} {value:.6g}"))
     failed = [f"{status}{f' ({why})' if why else ''} {n}" for (status, why), n in result.failures().items()]

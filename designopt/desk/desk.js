@@ -63,7 +63,7 @@
       const tick = made("input", undefined, {type: "checkbox", checked: ticked.has(s.place), ariaLabel: `compare ${s.place}`});
       tick.addEventListener("change", () => { ticked[tick.checked ? "add" : "delete"](s.place); list(); });
       const open = made("button", s.title, {type: "button", title: s.problem});
-      open.append(made("small", s.place), made("small", s.problem || `${s.state}, ${s.evaluations} evaluations, ${ago(s.changed)}`));
+      open.append(made("small", s.place), made("small", s.problem || `${s.state}, ${s.evaluations} evaluation${s.evaluations === 1 ? "" : "s"}, ${ago(s.changed)}`));
       open.addEventListener("click", () => showStore(s.place));
       item.append(tick, open);
       return item;

@@ -62,16 +62,6 @@ def plain(text: str) -> str:
     return html.escape(text, quote=False).replace("%{", "% {")
 
 
-def count(number: int) -> str:
-    """A count with its thousands set apart."""
-    return f"{number:,}".replace(",", "\u202f")
-
-
-def plural(number: int, noun: str) -> str:
-    """``1 design``, ``12 designs``."""
-    return f"{count(number)} {noun if number == 1 else noun + 's'}"
-
-
 def listed(words: Sequence[str]) -> str:
     """``a, b and c``."""
     return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designopt.counts import count, plural
 from designopt.report.labels import (
     chosen_once,
-    count,
     design_names,
     design_values,
     figures_shown,
     listed,
     number,
     objective_values,
-    plural,
     with_unit,
 )
 from designopt.report.no_design import without_feasible
@@ -102,7 +101,7 @@ def _failed(result: Result) -> list[str]:
         how = ", ".join(f"{failure_class(*key)} {count(n)}" for key, n in list(failures.items())[:CLASSES])
         more = ", ..." if len(failures) > CLASSES else ""
         notes.append(
-            f"note: {number(100 * lost / of, 3)} % of {count(of)} evaluations failed: {how}{more}"
+            f"note: {number(100 * lost / of, 3)} % of {plural(of, 'evaluation')} failed: {how}{more}"
             f"{first_said(result, *next(iter(failures)))}"
         )
     stage = result.study.baseline
@@ -241,7 +240,7 @@ def unfinished(result: Result) -> str:
     # What all stages asked for is known; it is what this stage asked for as long as there was no other.
     asked = result.counts["points"] if len(stages) == 1 else None
     planned = stages[-1].budget.evaluations or asked if stages else None
-    far = f"{count(done)}{f' of {count(planned)}' if planned and planned > done else ''} designs"
+    far = f"{count(done)} of {plural(planned, 'design')}" if planned and planned > done else plural(done, "design")
     where = f" of stage {stages[-1].name}" if stages else ""
     if result.ended == "not ended":
         why = f"Unfinished: the run is active or was killed; so far {far}{where}. If it is not active, continue"

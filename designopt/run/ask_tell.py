@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from designopt.counts import plural
 from designopt.problem import Problem
 from designopt.run.evaluations.work import Waiting, Work
 from designopt.run.runner import run_study
@@ -96,7 +97,7 @@ def tell(
     Raises `ValueError` for an output that is missing or no number, for one that already has a result, and `StoreError`.
     """
     if len(asked) != len(results):
-        raise ValueError(f"{len(asked)} evaluations but {len(results)} results")
+        raise ValueError(f"{plural(len(asked), 'evaluation')} but {plural(len(results), 'result')}")
     keys = [one.key for one in asked]
     if len(set(keys)) < len(keys):
         raise ValueError("one evaluation has two results in one call")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from designopt.arrays import Matrix
+from designopt.counts import plural
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
 from designopt.run.evaluations.work import LARGEST_CHUNK, Work
@@ -58,7 +59,8 @@ def validate_chosen(study: StudyDefinition, dispatcher: Dispatcher, result: Resu
     ledger.slot_of.update(zip(new, range(len(ledger.slot_of), len(ledger.slot_of) + len(new)), strict=True))
     ledger.add_slots(len(new))
     work = _work(ledger, X, todo, "validation")
-    dispatcher.event("validation", f"{len(rows)} chosen designs in {len(study.validate.scenarios)} further scenarios")
+    designs, scenarios = plural(len(rows), "chosen design"), study.validate.scenarios
+    dispatcher.event("validation", f"{designs} in {plural(len(scenarios), 'further scenario')}")
     dispatcher.run(pieces(work), len(work), tick=shown("validation", study, dispatcher, len(work)))
 
 

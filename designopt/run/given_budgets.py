@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
+from designopt.counts import plural
 from designopt.problem import Problem
 from designopt.run.budget import ROUNDING
 from designopt.store.errors import BudgetError, StoreError, reading
@@ -73,8 +74,8 @@ def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None
         least = spent.get(stage.name, 0)
         if stage.budget.evaluations is not None and stage.budget.evaluations < least:
             raise StoreError(
-                f"{path}: stage '{stage.name}' has already proposed {least} designs; set a budget of at least "
-                f"{least}, not {stage.budget.evaluations}",
+                f"{path}: stage '{stage.name}' has already proposed {plural(least, 'design')}; "
+                f"set a budget of at least {least}, not {stage.budget.evaluations}",
                 path,
             )
     for stage in study.stages:

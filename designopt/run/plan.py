@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from designopt.counts import of_number, plural
 from designopt.problem import Problem
 from designopt.run.progress import duration
 from designopt.solvers.auto import Auto
@@ -19,8 +20,7 @@ def plan(study: StudyDefinition, store: Path) -> str:
     problem = Problem.of(study)
     lines = [
         f"study      {study.name}" + (f": {study.title}" if study.title else ""),
-        f"model      {study.model.plugin.name}, {len(problem.scenarios)} scenario"
-        + ("s" if len(problem.scenarios) > 1 else ""),
+        f"model      {study.model.plugin.name}, {plural(len(problem.scenarios), 'scenario')}",
         *_space(problem),
         f"objectives {', '.join(f'{o.direction} {o.name}{_over(problem, o)}' for o in problem.objectives) or 'none'}",
     ]
@@ -29,7 +29,7 @@ def plan(study: StudyDefinition, store: Path) -> str:
     for i, stage in enumerate(study.stages, 1):
         limits = []
         if stage.budget.evaluations is not None:
-            limits.append(f"at most {stage.budget.evaluations} designs")
+            limits.append(f"at most {stage.budget.evaluations} {of_number(stage.budget.evaluations, 'design')}")
         if stage.budget.wall is not None:
             limits.append(f"at most {duration(stage.budget.wall)}")
         gain = stage.budget.hypervolume
@@ -42,7 +42,7 @@ def plan(study: StudyDefinition, store: Path) -> str:
         name = f"auto takes {solver.choice(problem)}" if isinstance(solver, Auto) else stage.solver.plugin.name
         lines.append(f"stage {i}    {stage.name}: {name}{budget}{origin}")
     if study.validate:
-        lines.append(f"validation {len(study.validate.scenarios)} more scenarios for the chosen designs")
+        lines.append(f"validation {plural(len(study.validate.scenarios), 'more scenario')} for the chosen designs")
     execution = study.execution
     timeout = f", time-out {duration(execution.timeout)}" if execution.timeout is not None else ""
     lines.append(f"executor   {execution.executor}, workers {execution.workers or 'one per core'}{timeout}")
@@ -77,4 +77,4 @@ def _over(problem: Problem, objective: Objective) -> str:
 
 def _origin(start: StartFrom) -> str:
     count = "" if start.count is None else f" {start.count}"
-    return f"the{count} {start.select} designs of {start.store or start.stage}"
+    return f"the{count} {start.select} {of_number(start.count or 0, 'design')} of {start.store or start.stage}"

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol, TextIO
 
+from designopt.counts import of_number
+
 #: Milliseconds that a line waits for a full pipe to be read.
 PATIENCE = 100
 
@@ -218,14 +220,15 @@ def event_text(kind: str, text: str) -> str:
 
 def line(s: Snapshot) -> str:
     """The state in one line of text; what may be cut off on a narrow terminal, the best values, stands at the end."""
-    parts = [f"{s.stage} ({s.number}/{s.stages}): {s.done}" + (f"/{s.total}" if s.total else "") + " designs"]
+    parts = [f"{s.stage} ({s.number}/{s.stages}): {s.done}" + (f"/{s.total}" if s.total else "")]
+    parts[0] += f" {of_number(s.total or s.done, 'design')}"
     if s.invalid:
         parts[0] += f" ({s.invalid} invalid)"
     if s.rate > 0.0:
         parts.append(f"{s.rate:.0f}/s" if s.rate >= 100.0 else f"{s.rate:.3g}/s")
     parts.append(f"{clock(s.left)} left" if s.left is not None else f"{clock(s.elapsed)} so far")
     if s.failures:
-        parts.append(f"{s.failures} of {s.evaluations} evaluations failed")
+        parts.append(f"{s.failures} of {s.evaluations} {of_number(s.evaluations, 'evaluation')} failed")
     if s.running:
         number, share, words = max(s.running, key=lambda one: one[1])
         more = f" and {len(s.running) - 1} more" if len(s.running) > 1 else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from designopt import decision
+from designopt.counts import of_number
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import PENDING
 from designopt.run.evaluations.work import Work
@@ -75,8 +76,8 @@ def neighbours_to_do(study: StudyDefinition, dispatcher: Dispatcher, tolerances:
                     todo.setdefault(key, (i, k, s))
     if not todo:
         return None
-    designs = f"{len(rows)} design{'' if len(rows) == 1 else 's'}"
-    text = f"{designs} with {count} neighbours each, within the tolerances of the parameters"
+    designs = f"{len(rows)} {of_number(len(rows), 'design')}"
+    text = f"{designs} with {count} {of_number(count, 'neighbour')} each, within the tolerances of the parameters"
     if not dispatcher.journal.has_event("tolerances", text):
         dispatcher.event("tolerances", text)
     new = [key for key in todo if key not in ledger.slot_of]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
+from designopt.counts import of_number, plural
 from designopt.plugin import Quantity, Use, find, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.evolution.many_objectives import PARTITIONS
@@ -93,7 +94,7 @@ class Auto:
     def choice(self, problem: Problem) -> Chosen:
         """The solver for `problem`."""
         m, d, n = len(problem.objectives), len(problem.space.free), self.evaluations
-        facts = f"planned for {_plural(n, 'design')}, {_plural(m, 'objective')} and {_plural(d, 'parameter')}"
+        facts = f"planned for {n} {of_number(n, 'design')}, {plural(m, 'objective')} and {plural(d, 'parameter')}"
         if self._few and 1 <= m <= FRONTS:
             return Chosen("gp", {}, f"{facts}: a surrogate search needs the fewest designs")
         population = {"population": fitting.population(n, 100)}
@@ -112,7 +113,3 @@ class Auto:
             else "not all of them real and always active"
         )
         return Chosen("genetic", population, f"{facts}, {why}")
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number != 1 else ''}"

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from given_results import GivenResult, at_most, grid, maximize, minimize, result
 
+from designopt.counts import plural
 from designopt.plugin import Use, find
 from designopt.problem import Problem
 from designopt.report import state, summary_table
 from designopt.report.colours import ORDERED_LINES, THEMED
 from designopt.report.grid import grid_over, scan_over
-from designopt.report.labels import hover_columns, listed, number, plain, plural, thinned
+from designopt.report.labels import hover_columns, listed, number, plain, thinned
 from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits
 from designopt.report.parts.answer.overview import duration, overview

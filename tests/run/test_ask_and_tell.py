@@ -80,7 +80,7 @@ def test_an_evaluation_without_a_result_is_a_failed_one(tmp_path):
     [
         ({"wear": 1.0}, "'noise' is missing"),
         ({"wear": "soft", "noise": 1.0}, "'wear' is not a number"),
-        ([], "1 evaluations"),
+        ([], "1 evaluation but 0 results"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_recorded(tmp_path, given, message):

@@ -147,7 +147,7 @@ def test_baselines_that_a_bug_of_the_model_cost_are_computed_again_by_a_resume(t
     (tmp_path / "ledge.py").write_text(BROKEN.replace("BUG", ""))
     done = designopt(tmp_path, "resume", "results/ledge.study", "--plugin", "ledge.py")
     assert done.returncode == 0, done.stderr
-    assert "1 evaluations of it that ended with a model error are recomputed" in done.stderr
+    assert "recomputing 1 evaluation of it that ended with a model error" in done.stderr
     assert "present" in done.stdout
     assert "2 of 17" not in done.stdout  # of the search, what failed stays as it was
 

@@ -50,7 +50,7 @@ def test_a_worker_that_is_killed_while_it_starts_is_started_again(tmp_path, monk
 def test_workers_that_never_start_end_the_run_with_a_sentence_and_leave_no_store(tmp_path, monkeypatch):
     failing(monkeypatch, 100, RuntimeError("Nanny failed to start."))
     environment = dict(os.environ)
-    with pytest.raises(WorkersError, match=r"1 workers could not be started in 5 attempts .* use fewer \(--workers\)"):
+    with pytest.raises(WorkersError, match=r"1 worker could not be started in 5 attempts .* use fewer \(--workers\)"):
         run_study(study(), tmp_path / "s")
     assert not (tmp_path / "s").exists()
     assert dict(os.environ) == environment
@@ -58,7 +58,8 @@ def test_workers_that_never_start_end_the_run_with_a_sentence_and_leave_no_store
 
 def test_a_limit_of_open_files_that_is_met_on_the_way_is_reported_at_once(tmp_path, monkeypatch):
     tries = failing(monkeypatch, 100, OSError(24, "Too many open files"))
-    with pytest.raises(WorkersError, match=r"1 workers need about 64 open files, .* \(ulimit -n shows the limit\)"):
+    said = r"about 64 open files are needed for 1 worker, .* \(ulimit -n shows the limit\)"
+    with pytest.raises(WorkersError, match=said):
         run_study(study(), tmp_path / "s")
     assert len(tries) == 1
 
@@ -71,7 +72,7 @@ def test_a_low_limit_of_open_files_ends_the_run_with_a_sentence(tmp_path):
     command = [sys.executable, str(SCRIPT), str(tmp_path / "s"), "dask", "0.0"]
     done = subprocess.run(command, preexec_fn=lambda: _limited(40), capture_output=True, text=True, timeout=600)
     assert done.returncode == 99
-    assert "2 workers need about 80 open files" in done.stderr
+    assert "about 80 open files are needed for 2 workers" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "s").exists()
 

@@ -12,13 +12,22 @@ from numpy.typing import NDArray
 
 from designopt import decision
 from designopt.arrays import Matrix
+from designopt.counts import count
 from designopt.lazy import moocore
 from designopt.report.colours import axis, category, layout
 from designopt.report.comparison.best import best_values
 from designopt.report.comparison.compared_store import ComparedStore
 from designopt.report.comparison.differences import differences
 from designopt.report.comparison.seeds import Scores, repeated
-from designopt.report.labels import chosen_once, count, listed, number, objective_values, plain, thinned, with_unit
+from designopt.report.labels import (
+    chosen_once,
+    listed,
+    number,
+    objective_values,
+    plain,
+    thinned,
+    with_unit,
+)
 from designopt.report.page.page import page, write_page
 from designopt.report.parts.answer.overview import computing_time, duration
 from designopt.report.section import Figure, Section, Table

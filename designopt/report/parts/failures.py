@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.problem import STATUSES
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import count, hover, number, parameter_label, plain, plural, thinned
+from designopt.report.labels import hover, number, parameter_label, plain, thinned
 from designopt.report.parts.designs.map import scale_of
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from designopt.counts import plural
 from designopt.plugin import report
-from designopt.report.labels import figure_meaning, figure_unit, plural
+from designopt.report.labels import figure_meaning, figure_unit
 from designopt.report.parts.answer.overview import duration
 from designopt.report.parts.answer.problem import value_text
 from designopt.report.section import Section, Table

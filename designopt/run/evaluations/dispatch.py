@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
+from designopt.counts import plural
 from designopt.plugin import PluginError
 from designopt.problem import STATUSES, StageEnded, evaluation_seed
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
@@ -414,7 +415,7 @@ class Dispatcher:
             step = -(-len(work) // PIECES)
             for begin in range(0, len(work), step):
                 queue.put_back(work.part(begin, min(begin + step, len(work)), whole=True))
-            self.event("worker_lost", f"worker {worker}: {loss.message}; {len(work)} evaluations are repeated")
+            self.event("worker_lost", f"worker {worker}: {loss.message}; repeating {plural(len(work), 'evaluation')}")
             return
         key = work.keys[suspect]
         number, again = self._attempts.add(key, loss.cause)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from designopt.counts import plural
 from designopt.store.folder import Store
 from designopt.study.study import StudyDefinition
 
@@ -22,4 +23,4 @@ def baselines_with_errors(study: StudyDefinition, store: Store) -> str:
     if not keys:
         return ""
     journal.forget(keys)
-    return f"{len(keys)} evaluations of it that ended with a model error are recomputed"
+    return f"recomputing {plural(len(keys), 'evaluation')} of it that ended with a model error"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
+from designopt.counts import plural
 from designopt.store.journal.schema import Kind
 
 #: Chunks never hold more evaluations than this: one transaction, one message.
@@ -65,7 +66,7 @@ class Waiting(BaseException):
     """The run can go no further without the evaluations `works`, which are made outside of it."""
 
     def __init__(self, works: tuple[Work, ...]) -> None:
-        super().__init__(f"waiting for {sum(map(len, works))} evaluations")
+        super().__init__(f"waiting for {plural(sum(map(len, works)), 'evaluation')}")
         self.works = works
 
 

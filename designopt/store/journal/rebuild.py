@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from designopt.counts import plural
 from designopt.problem import Problem
 from designopt.store.disk.durable import flush_folder
 from designopt.store.disk.explain import explained
@@ -61,7 +62,7 @@ def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
         os.replace(path / "journal.db.new", path / "journal.db")
         flush_folder(path)
     return [
-        f"{count} damaged record{'s' if count > 1 else ''} of {table}: {_AGAIN.get(table, 'left out')}"
+        f"{plural(count, 'damaged record')} of {table}: {_AGAIN.get(table, 'left out')}"
         for table, count in damaged.items()
     ]
 

@@ -18,6 +18,7 @@ from typing import Any
 import dask
 from distributed import Client, LocalCluster, Status
 
+from designopt.counts import plural
 from designopt.store.errors import WorkersError
 from designopt.workers.carriers.carrier import Ends
 from designopt.workers.carriers.streams import Streams
@@ -89,7 +90,7 @@ class Local:
         if _without_files(error):
             return self._too_few_files(workers)
         return (
-            f"{workers} workers could not be started in {STARTS} attempts ({type(error).__name__}: "
+            f"{plural(workers, 'worker')} could not be started in {STARTS} attempts ({type(error).__name__}: "
             f"{error}); if memory is short, use fewer (--workers)"
         )
 
@@ -112,7 +113,8 @@ class Local:
     def _too_few_files(self, workers: int) -> str:
         need = FILES + FILES_A_WORKER * workers
         return (
-            f"{workers} workers need about {need} open files, and the system allows fewer (ulimit -n shows the limit); "
+            f"about {need} open files are needed for {plural(workers, 'worker')}, and the system allows fewer "
+            "(ulimit -n shows the limit); "
             "raise it, or use fewer workers (--workers) or none (--executor serial)"
         )
 

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Matrix
+from designopt.counts import plural
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, colour_bar, layout
 from designopt.report.grid import Grid
-from designopt.report.labels import figure_unit, parameter_label, plain, plural, with_unit
+from designopt.report.labels import figure_unit, parameter_label, plain, with_unit
 from designopt.report.parts.designs.map import edges, scale_of
 from designopt.report.section import Figure, Section
 from designopt.report.traces import Trace, scenario_names, selected, stacked_axes, trace

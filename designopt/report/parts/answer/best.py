@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from designopt.counts import count
 from designopt.plugin import report
-from designopt.report.labels import chosen_once, count, design_rows, listed, number, objective_values, recompute
+from designopt.report.labels import chosen_once, design_rows, listed, number, objective_values, recompute
 from designopt.report.no_design import without_feasible
 from designopt.report.parts.answer.limits import sentence, warnings
 from designopt.report.section import Section, Table

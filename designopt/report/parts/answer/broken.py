@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from designopt.report.labels import count, number, plural
+from designopt.counts import count, plural
+from designopt.report.labels import number
 from designopt.report.section import Table
 from designopt.store.result import Result
 from designopt.store.views import activity

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from designopt import decision as rules
 from designopt.arrays import Matrix
+from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout
 from designopt.report.labels import (
-    count,
     design_values,
     hover,
     listed,
@@ -20,7 +20,6 @@ from designopt.report.labels import (
     objective_labels,
     objective_values,
     parameter_label,
-    plural,
     thinned,
 )
 from designopt.report.parts.answer.best import describe

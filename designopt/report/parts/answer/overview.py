@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from designopt.counts import count, plural
 from designopt.plugin import report
-from designopt.report.labels import count, listed, number, plural
+from designopt.report.labels import listed, number
 from designopt.report.parts.answer import broken, summary
 from designopt.report.parts.answer.limits import recommended_bounds, sentence
 from designopt.report.parts.answer.tolerances import fragile_in_short, untried

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designopt.counts import count, plural
 from designopt.plugin import InputFile, Plugin, Use, report
-from designopt.report.labels import count, number, plural, stage_label, with_unit
+from designopt.report.labels import number, stage_label, with_unit
 from designopt.report.parts.answer.overview import duration
 from designopt.report.section import Section, Table
 from designopt.store.result import Result

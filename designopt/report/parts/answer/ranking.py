@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designopt.counts import plural
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout, scale_for
 from designopt.report.designs import called
-from designopt.report.labels import number, objective_labels, objective_values, plain, plural, titled
+from designopt.report.labels import number, objective_labels, objective_values, plain, titled
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import beside
 from designopt.store.result import Result

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from designopt.counts import count, plural
 from designopt.plugin import report
-from designopt.report.labels import chosen_once, count, listed, number, objective_labels, objective_values, plural
+from designopt.report.labels import chosen_once, listed, number, objective_labels, objective_values
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt.store.views.tolerated import ENOUGH, Tolerated, enough_for

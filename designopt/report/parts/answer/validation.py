@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Mask
+from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.colours import axis, bare_layout, category, scale_for
-from designopt.report.labels import count, listed, number, objective_labels, objective_values, plain, plural
+from designopt.report.labels import listed, number, objective_labels, objective_values, plain
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result

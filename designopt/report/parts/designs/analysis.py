@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from designopt.arrays import Matrix
+from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.labels import (
-    count,
     design_names,
     design_values,
     figure_meaning,
     figures_shown,
     parameter_label,
-    plural,
     with_unit,
 )
 from designopt.report.section import Section, Table

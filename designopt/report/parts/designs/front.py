@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
+from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.colours import axis, layout, over_decades, scale_for
 from designopt.report.labels import (
-    count,
     design_values,
     hover,
     listed,
@@ -22,7 +22,6 @@ from designopt.report.labels import (
     objective_values,
     parameter_label,
     plain,
-    plural,
     recompute,
     thinned,
     titled,

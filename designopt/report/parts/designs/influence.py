@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
+from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar, layout
-from designopt.report.labels import count, listed, number, plain, plural, with_unit
+from designopt.report.labels import listed, number, plain, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
+from designopt.counts import plural
 from designopt.plugin import report
 from designopt.report.colours import ORDERED, axis, colour_bar, layout
 from designopt.report.grid import Grid, grid_over
@@ -21,7 +22,6 @@ from designopt.report.labels import (
     objective_values,
     parameter_label,
     plain,
-    plural,
     thinned,
     titled,
     with_unit,

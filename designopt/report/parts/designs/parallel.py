@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
+from designopt.counts import count, plural
 from designopt.plugin import report
 from designopt.report.colours import ORDERED_LINES, colour_bar, over_decades
 from designopt.report.labels import (
     active_values,
-    count,
     design_values,
     objective_labels,
     objective_values,
     parameter_label,
     plain,
-    plural,
     thinned,
     titled,
     wrapped,

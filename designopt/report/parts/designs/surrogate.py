@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Matrix
+from designopt.counts import plural
 from designopt.plugin import SolverPlugin, Use, report
 from designopt.problem import Problem
 from designopt.report.colours import axis, layout, scale_for
-from designopt.report.labels import listed, number, parameter_label, plain, plural, with_unit
+from designopt.report.labels import listed, number, parameter_label, plain, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected
 from designopt.solvers.auto import Auto

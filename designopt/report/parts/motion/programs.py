@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designopt.counts import plural
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.labels import number, plain, plural, with_unit
+from designopt.report.labels import number, plain, with_unit
 from designopt.report.parts.motion.structure import structure
 from designopt.report.parts.motion.trajectories import (
     Drawn,
