@@ -81,7 +81,7 @@ def test_a_batch_whose_rows_depend_on_each_other_is_found_out():
 
 
 def test_a_model_with_batch_says_how_many_it_likes():
-    with pytest.raises(PluginError, match="says its 'batch_size'"):
+    with pytest.raises(PluginError, match="must declare 'batch_size'"):
 
         @model("sizeless", version=1, unchecked=True)
         class Sizeless:

@@ -107,5 +107,5 @@ def test_a_class_that_prepares_scenarios_takes_what_it_prepared() -> None:
         def evaluate(self, design: Any, scenario: Any) -> Out:
             return {"y": 0.0}
 
-    with pytest.raises(PluginError, match="takes its result as 'prepared'"):
+    with pytest.raises(PluginError, match="and the argument 'prepared' of evaluate"):
         model("forgets", version=1)(Forgets)

@@ -186,7 +186,7 @@ def pairs(base: str, issues) -> list[tuple[str, set[str]]]:
 
 
 #: What needs the number of jobs to be told, or tells of the keys that are missing as well.
-DEPENDENT = ("must not be above jobs", "unknown key 'prologue'", "unknown key 'scheduler'")
+DEPENDENT = ("must be at most jobs", "unknown key 'prologue'", "unknown key 'scheduler'")
 
 
 @pytest.mark.parametrize("most", [120, pytest.param(None, marks=pytest.mark.slow)])
