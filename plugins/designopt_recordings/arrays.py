@@ -18,7 +18,7 @@ def checked(what: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Arra
     array = np.asarray(values, dtype=float).view()
     if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
         wanted = ", ".join("any" if n is None else str(n) for n in shape)
-        raise RecordingError(f"{what} has the shape {array.shape}, ({wanted}) is needed")
+        raise RecordingError(f"{what} has the shape {array.shape}, not ({wanted})")
     array.flags.writeable = False
     return array
 
@@ -28,7 +28,7 @@ def unique(what: str, names: Iterable[str]) -> tuple[str, ...]:
     names = tuple(names)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise RecordingError(f"{what} '{twice[0]}' is there {names.count(twice[0])} times; rename or remove the others")
+        raise RecordingError(f"{what} '{twice[0]}' appears {names.count(twice[0])} times; rename or remove the others")
     if not all(name.strip() for name in names):
         raise RecordingError(f"{what} {next(i for i, name in enumerate(names, 1) if not name.strip())} has no name")
     return names
@@ -39,7 +39,7 @@ def position(what: str, name: str, names: Sequence[str]) -> int:
     if name in names:
         return names.index(name)
     near = difflib.get_close_matches(name, names, n=3)
-    way_out = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names[:12]) or 'none'}"
+    way_out = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(names[:12]) or 'none'}"
     raise RecordingError(f"there is no {what} '{name}'; {way_out}")
 
 

@@ -24,7 +24,7 @@ _LARGEST, _SMALLEST = 100.0, 0.02  # m: coordinates of a laboratory beyond these
 def length(unit: str) -> float:
     """Metres per `unit`; raises `RecordingError` for an unknown one."""
     if unit.strip().lower() not in LENGTHS:
-        raise RecordingError(f"the unit of length is '{unit}'; known are {', '.join(LENGTHS)}")
+        raise RecordingError(f"the unit of length is '{unit}'; it must be one of {', '.join(LENGTHS)}")
     return LENGTHS[unit.strip().lower()]
 
 
@@ -32,7 +32,7 @@ def turned(vectors: ArrayLike, up: str) -> Array:
     """Vectors (..., 3) given with the axis `up` ("x", "y" or "z", "-z" where it points down) in axes with Y up."""
     axis = up.strip().lower().lstrip("+")
     if axis.lstrip("-") not in _TURNS:
-        raise RecordingError(f"the vertical axis is '{up}'; it must be x, y or z, with - where it points down")
+        raise RecordingError(f"the vertical axis is '{up}'; it must be x, y or z, with - if it points down")
     turn = _TURNS[axis.lstrip("-")]
     if axis.startswith("-"):
         turn = np.diag([1.0, -1.0, -1.0]) @ turn  # half a turn about X

@@ -26,7 +26,7 @@ class Channels:
         object.__setattr__(self, "names", unique("channel", self.names))
         object.__setattr__(self, "values", checked("values of channels", self.values, (None, len(self.names))))
         if len(self.units) != len(self.names):
-            raise RecordingError(f"{len(self.names)} channels have {len(self.units)} units")
+            raise RecordingError(f"{len(self.names)} channels, but {len(self.units)} units")
         if not (np.isfinite(self.rate) and self.rate > 0.0):
             raise RecordingError(f"the rate of the channels is {self.rate:g} Hz; it must be positive")
 

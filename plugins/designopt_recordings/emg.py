@@ -58,7 +58,7 @@ def normalised(envelopes: Channels, references: ArrayLike) -> Channels:
     """Envelopes divided by `references` (c,), of unit 1: of the same trial, of several, or of a maximum contraction."""
     divisors = np.asarray(references, dtype=float)
     if divisors.shape != (len(envelopes.names),):
-        raise RecordingError(f"{len(envelopes.names)} channels need as many references, not {divisors.size}")
+        raise RecordingError(f"{len(envelopes.names)} channels need one reference each, not {divisors.size}")
     bad = [name for name, value in zip(envelopes.names, divisors, strict=True) if not value > 0.0]
     if bad:
         raise RecordingError(f"the reference of {', '.join(bad)} is not positive; leave these channels out")

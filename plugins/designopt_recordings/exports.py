@@ -95,7 +95,7 @@ def write_trc(result: Result, folder: Path, prefix: str) -> list[Path]:
                 files.append(_file(folder / f"{prefix}{trajectory.stem}.{name}.trc", text))
     if not files:
         raise ExportError(
-            f"{result.path}: no array of points over time, (time, point, 3) with a unit of length, is kept"
+            f"{result.path}: the study keeps no array of points over time, (time, point, 3) with a unit of length"
         )
     return files
 
@@ -108,7 +108,7 @@ def _write_tables(
         with _as_export_errors(trajectory):
             files += [_file(folder / (names % stem), text(table, units)) for stem, table, units in _tables(trajectory)]
     if not files:
-        raise ExportError(f"{result.path}: beside the time, no array of numbers over time is kept")
+        raise ExportError(f"{result.path}: besides the time, the study keeps no array of numbers over time")
     return files
 
 
@@ -141,8 +141,8 @@ def _trajectories(result: Result) -> Iterator[_Trajectory]:
         found = found or bool(along)
     if not found:
         raise ExportError(
-            f"{result.path}: no array with the times (one axis, in s) is kept;"
-            " name it with others in the study: execution: {arrays: [...]}"
+            f"{result.path}: the study keeps no array with the times (one axis, in s);"
+            " name it in the study: execution: {arrays: [...]}"
         )
 
 

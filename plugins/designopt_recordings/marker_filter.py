@@ -28,9 +28,9 @@ class RecordedTrial(TypedDict):
 
 
 class Filtered(TypedDict):
-    distortion: Annotated[float, Q("mm", "RMS of the signal that the filter takes away, noise not counted")]
-    acceleration_noise: Annotated[float, Q("m/s^2", "RMS of the noise that is left in the accelerations of markers")]
-    position_noise: Annotated[float, Q("mm", "RMS of the noise that is left in the positions of markers")]
+    distortion: Annotated[float, Q("mm", "RMS of the signal that the filter removes, without the noise")]
+    acceleration_noise: Annotated[float, Q("m/s^2", "RMS of the noise that remains in the accelerations of markers")]
+    position_noise: Annotated[float, Q("mm", "RMS of the noise that remains in the positions of markers")]
     noise: Annotated[float, Q("mm", "RMS of the noise of the recording, by residual analysis")]
     suggested: Annotated[float, Q("Hz", "median of the cut-offs by residual analysis, one for each marker and axis")]
     missing: Annotated[float, Q("", "share of positions that were not recorded")]

@@ -21,7 +21,7 @@ def moved(recording: Recording, rotation: ArrayLike, shift: ArrayLike = (0.0, 0.
     """
     turn, to = np.asarray(rotation, dtype=float), np.asarray(shift, dtype=float)
     if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-9) or np.linalg.det(turn) < 0.0:
-        raise RecordingError("the matrix is no rotation: its columns are not orthonormal, or it mirrors")
+        raise RecordingError("the matrix is not a rotation: its columns are not orthonormal, or it mirrors")
     upright = np.allclose(turn[:, 1], [0.0, 1.0, 0.0], atol=1e-9)
     plates = []
     for plate in recording.plates:

@@ -42,7 +42,7 @@ class Points:
         object.__setattr__(self, "names", unique("result", self.names))
         object.__setattr__(self, "values", checked("values of results", self.values, (None, len(self.names), 3)))
         if not len(self.names) == len(self.kinds) == len(self.units):
-            raise RecordingError(f"{len(self.names)} results, {len(self.kinds)} kinds, {len(self.units)} units")
+            raise RecordingError(f"{len(self.names)} results,  {len(self.kinds)} kinds, {len(self.units)} units")
 
     def result(self, name: str) -> Array:
         """(n, 3) values of one result; raises `RecordingError` with the nearest names where there is none."""

@@ -58,7 +58,7 @@ class TimeTable:
             raise RecordingError(f"columns {' and '.join(fitting)} both fit '{coordinate}'; name one of them in full")
         known = [parts[-2] if parts[-1] in _KINDS else parts[-1] for parts in paths.values()]
         position("column", coordinate, sorted(set(known)))
-        raise RecordingError(f"column '{coordinate}' is there, but not as '{coordinate}/{kind}'")
+        raise RecordingError(f"column '{coordinate}' exists, but not as '{coordinate}/{kind}'")
 
     def radians(self, rotations: Iterable[str]) -> TimeTable:
         """The table with the columns of these coordinates in rad; others, translations, stay.

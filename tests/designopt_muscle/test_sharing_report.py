@@ -132,4 +132,4 @@ def test_reserves_are_drawn_by_the_size_that_marks_a_frame(tmp_path):
 
 def test_notes_on_the_trial_are_reported(tmp_path):
     made = section(tmp_path, STRONG)
-    assert any("rotations are taken as radians" in note for note in made.notes)
+    assert any("rotations are assumed to be in radians" in note for note in made.notes)

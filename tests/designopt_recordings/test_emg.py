@@ -52,7 +52,7 @@ def test_channels_are_normalised_by_the_greatest_mean_over_a_window() -> None:
 
 
 def test_what_cannot_be_normalised_is_named() -> None:
-    with pytest.raises(RecordingError, match="2 channels need as many references, not 1"):
+    with pytest.raises(RecordingError, match="2 channels need one reference each, not 1"):
         normalised(raw(), [1.0])
     with pytest.raises(RecordingError, match="the reference of triceps is not positive"):
         normalised(raw(), [1.0, 0.0])

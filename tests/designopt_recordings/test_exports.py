@@ -112,9 +112,9 @@ def test_points_over_time_become_markers(result: Result, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("kept", "form", "message"),
     [
-        (("activation", "knee"), "sto", r"no array with the times \(one axis, in s\) is kept; name it .* execution"),
-        (("time", "muscle"), "mot", "beside the time, no array of numbers over time is kept"),
-        (("time", "activation"), "trc", "no array of points over time, .* is kept"),
+        (("activation", "knee"), "sto", r"keeps no array with the times \(one axis, in s\); name it .* execution"),
+        (("time", "muscle"), "mot", "besides the time, the study keeps no array of numbers over time"),
+        (("time", "activation"), "trc", "keeps no array of points over time"),
         ((), "sto", "no array with the times"),
     ],
 )

@@ -51,7 +51,7 @@ def test_back_and_forth_is_the_same_recording() -> None:
 
 def test_what_is_no_rotation_is_refused() -> None:
     for matrix in (2.0 * np.eye(3), np.diag([1.0, 1.0, -1.0]), np.ones((3, 2))):
-        with pytest.raises(RecordingError, match="the matrix is no rotation"):
+        with pytest.raises(RecordingError, match="the matrix is not a rotation"):
             moved(recording(), matrix)
     with pytest.raises(RecordingError, match="'p' has no corners; its surface can only be turned about the vertical"):
         moved(recording(corners=False), Rotation.from_euler("x", 0.1).as_matrix())

@@ -43,9 +43,9 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
     stated = unit or group.text("UNITS")
     up = up or group.text("Y_SCREEN")
     if not stated:
-        notes.append("the file does not state the unit of length (POINT:UNITS); mm is taken")
+        notes.append("the file does not state the unit of length (POINT:UNITS); mm is assumed")
     if not up:
-        notes.append("the file does not say which axis is vertical (POINT:Y_SCREEN); Z is taken")
+        notes.append("the file does not say which axis is vertical (POINT:Y_SCREEN); Z is assumed")
     stated, up = stated or "mm", up or "z"
     names, markers = markers_of(group, points, residuals, notes)
     with about(file.name, "parameters of POINT"):
@@ -96,7 +96,7 @@ def channels_of(
     scaled = _corrected(values, group, integers)
     missing = ~np.isfinite(scaled)
     if missing.any():
-        notes.append(f"{int(missing.sum())} values of channels are not finite; they are taken as missing")
+        notes.append(f"{int(missing.sum())} values of channels are not finite; they are treated as missing")
         scaled = np.where(missing, np.nan, scaled)
     return Channels(analog_rate if analog_rate > 0.0 else rate, names, units, scaled, start)
 

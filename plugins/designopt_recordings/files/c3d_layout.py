@@ -42,10 +42,10 @@ def check_layout(file: InputFile) -> None:
     """Raise `RecordingError` with the section where header, parameters and data do not fit into the file."""
     content = file.content
     if len(content) < 2 * _BLOCK or content[1] != 0x50:
-        raise _refused(file, "header", "this is not a C3D file, or only its beginning")
+        raise _refused(file, "header", "this is not a C3D file, or only the beginning of one")
     start = (content[0] - 1) * _BLOCK
     if content[0] < 2 or start + 4 > len(content):
-        raise _refused(file, "header", f"the parameter section is said to be at block {content[0]}, outside the file")
+        raise _refused(file, "header", f"the parameter section is declared at block {content[0]}, outside the file")
     processor = content[start + 3]
     if processor not in _ORDERS:
         raise _refused(file, "parameter section", f"the processor type is {processor}; it must be 84, 85 or 86")
@@ -142,7 +142,9 @@ def _check_header(file: InputFile, header: _Header) -> None:
     if not (math.isfinite(header.rate) and header.rate > 0.0):
         raise _refused(file, "header", f"the frame rate is {header.rate:g} Hz; it must be positive")
     if header.analogs and (header.samples == 0 or header.analogs % header.samples):
-        message = f"{header.analogs} analog values per frame are not {header.samples} samples of every channel"
+        message = (
+            f"{header.analogs} analog values per frame are not divisible into {header.samples} samples of every channel"
+        )
         raise _refused(file, "header", message)
 
 
@@ -169,7 +171,7 @@ def _check_counts(file: InputFile, header: _Header, numbers: Mapping[str, float]
 def _check_data(file: InputFile, header: _Header, numbers: Mapping[str, float]) -> None:
     start = (header.data_block - 1) * _BLOCK
     if header.data_block < 2 or start > len(file.content):
-        raise _refused(file, "header", f"the data are said to be at block {header.data_block}, outside the file")
+        raise _refused(file, "header", f"the data are declared at block {header.data_block}, outside the file")
     if numbers.get("POINT:DATA_START", header.data_block) != header.data_block:
         message = f"it is {numbers['POINT:DATA_START']:g}, the header says {header.data_block}"
         raise _refused(file, "parameter POINT:DATA_START", message)
@@ -182,7 +184,7 @@ def _check_data(file: InputFile, header: _Header, numbers: Mapping[str, float]) 
     if header.last < _MOST and said < _MOST and said != counted:
         raise _refused(file, "parameter POINT:FRAMES", f"it is {said}, the header says {counted}")
     if there < max(counted, said):
-        raise _refused(file, "data section", f"{there} of {max(counted, said)} frames are there; the file is truncated")
+        raise _refused(file, "data section", f"{there} of {max(counted, said)} frames are in the file; it is truncated")
 
 
 def _check_scales(file: InputFile, header: _Header, counts: Mapping[str, int]) -> None:

@@ -57,9 +57,9 @@ def plates_of(
         try:
             plates.append(_plate(name, _raw(group, i, analog, scale, odd), analog, up, odd))
             if _idle(group) is not None:
-                odd.append(f"ZERO says that it was unloaded in frames {_idle(group)}; nothing is taken off its forces")
+                odd.append(f"ZERO declares it unloaded in frames {_idle(group)}; nothing is subtracted from its forces")
         except _Unusable as reason:
-            odd = [f"it is left out: {reason}"]
+            odd = [f"it is skipped:  {reason}"]
         for note in odd:
             found.setdefault(note, []).append(name)
     notes += [f"{', '.join(names)}: {note}" for note, names in found.items()]
@@ -73,12 +73,12 @@ def _raw(group: Group, i: int, analog: Channels, scale: float, notes: list[str])
     columns = _columns(group, i, _CHANNELS[kind], analog)
     origin = _of(group, "ORIGIN", (3,), i) * scale
     if origin[2] > 0.0:
-        notes.append("ORIGIN has the surface below the transducers; the opposite is taken")
+        notes.append("ORIGIN has the surface below the transducers; the opposite is assumed")
         origin = origin * [1.0, 1.0, -1.0] if kind == 3 else -origin
     factors = [moment_factor(analog.units[c]) for c in columns]
     moments = {1: factors[5:], 2: factors[3:]}.get(kind, [])
     if None in moments:
-        notes.append("the unit of its moments is not known; N times the unit of length is taken")
+        notes.append("the unit of its moments is not known; N times the unit of length is assumed")
     return _Raw(
         kind,
         analog.values[:, columns],
@@ -103,7 +103,7 @@ def _of(group: Group, key: str, sizes: tuple[int, ...], i: int) -> Array:
         raise _Unusable(f"FORCE_PLATFORM:{key} has no values for it")
     values = np.asarray(value.reshape(*sizes, -1, order="F")[..., i])
     if not np.isfinite(values).all():
-        raise _Unusable(f"FORCE_PLATFORM:{key} has values that are no numbers")
+        raise _Unusable(f"FORCE_PLATFORM:{key} has values that are not numbers")
     return values
 
 
@@ -113,7 +113,7 @@ def _columns(group: Group, i: int, count: int, analog: Channels) -> Sequence[int
         raise _Unusable(f"FORCE_PLATFORM:CHANNEL does not name its {count} channels")
     columns = [int(c) - 1 for c in channels[:count, i]]
     if not all(0 <= c < len(analog.names) for c in columns) or len(set(columns)) < count:
-        raise _Unusable(f"FORCE_PLATFORM:CHANNEL names channels that are not among the {len(analog.names)} there are")
+        raise _Unusable(f"FORCE_PLATFORM:CHANNEL names channels beyond the {len(analog.names)} of the file")
     return columns
 
 
@@ -127,7 +127,7 @@ def _plate(name: str, raw: _Raw, analog: Channels, up: str, notes: list[str]) ->
     force, moment = _WRENCHES[raw.kind](raw)
     across = force[:, 2]
     if np.sum(across[np.abs(across) > _LOADED]) > 0.0:
-        notes.append("it recorded the forces on the plate; those on the subject, the opposite, are taken")
+        notes.append("it recorded the forces on the plate; their opposites, the forces on the subject, are used")
         force, moment = -force, -moment
     force, moment = force @ rotation.T, moment @ rotation.T
     moment = moment + np.cross(raw.corners.mean(axis=0), force)

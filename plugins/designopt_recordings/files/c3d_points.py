@@ -39,7 +39,7 @@ def markers_of(group: Group, points: Array, residuals: Array, notes: list[str]) 
     columns = [i for i, name in enumerate(labels) if name and not name.startswith("*") and name not in results]
     unlabelled = points.shape[1] - len(columns) - sum(name in results for name in labels)
     if unlabelled:
-        notes.append(f"{unlabelled} trajectories without a label are left out")
+        notes.append(f"{unlabelled} trajectories without a label are skipped")
     names = numbered(without_prefixes([labels[i] for i in columns], notes), "marker", notes)
     positions = np.moveaxis(points[:3, columns], (0, 1, 2), (2, 1, 0))
     return names, _present(positions, residuals[columns].T < 0.0, notes)
@@ -69,7 +69,7 @@ def results_of(group: Group, points: Array, notes: list[str]) -> Points | None:
 def _present(positions: Array, missing: Mask, notes: list[str]) -> Array:
     zero = (positions == 0.0).all(axis=2) & ~missing
     if zero.any():
-        notes.append(f"{int(zero.sum())} positions are exactly zero in all coordinates; they are taken as missing")
+        notes.append(f"{int(zero.sum())} positions are exactly zero in all coordinates; they are treated as missing")
     gone = missing | zero | ~np.isfinite(positions).all(axis=2)
     if gone.any():
         notes.append(f"{gone.mean():.1%} of the positions of markers are missing")

@@ -49,7 +49,7 @@ def read_csv(file: InputFile) -> TimeTable:
     in_degrees, assumed = _in_degrees(lines, at)
     if list(names[1:]) != head[1:]:
         if in_degrees:
-            raise lines.error(at, "a comment says inDegrees=yes, and columns have units of their own; leave one out")
+            raise lines.error(at, "a comment says inDegrees=yes, but columns have their own units; remove one of them")
         values, assumed = values * np.array(factors), ""
     notes = incomplete(names[1:], values[:, 1:])
     time = values[:, 0] / 1000.0 if milliseconds else values[:, 0]
@@ -97,4 +97,4 @@ def _in_degrees(lines: Lines, end: int) -> tuple[bool, str]:
             if said[1].lower() not in _ANSWERS:
                 raise lines.error(at, f"inDegrees is '{shortened(said[1])}'; it must be yes or no")
             return _ANSWERS[said[1].lower()], ""
-    return False, "no comment says inDegrees: rotations are taken as radians"
+    return False, "no comment says inDegrees: rotations are assumed to be in radians"

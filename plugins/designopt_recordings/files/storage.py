@@ -103,5 +103,8 @@ def _in_degrees(lines: Lines, header: dict[str, tuple[int, str]]) -> tuple[bool,
             raise lines.error(at, f"inDegrees is '{shortened(answer)}'; it must be yes or no")
         return _ANSWERS[answer.lower()], ""
     if "version" in header:
-        return False, "the header does not say inDegrees: rotations are taken as radians (it has a version)"
-    return True, "the header does not say inDegrees: rotations are taken as degrees (old header without a version)"
+        return False, "the header does not say inDegrees: rotations are assumed to be in radians (it has a version)"
+    return (
+        True,
+        "the header does not say inDegrees: rotations are assumed to be in degrees (old header without a version)",
+    )

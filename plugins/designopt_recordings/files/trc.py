@@ -106,10 +106,10 @@ def _rate(lines: Lines, header: dict[str, str], time: Array, at: list[int]) -> t
             jump = int(np.argmax(np.abs(steps - np.median(steps))))
             raise lines.error(
                 at[jump + 1],
-                f"the time goes on by {steps[jump]:.4g} s here and by {np.median(steps):.4g} s elsewhere; frames are"
+                f"the time advances by {steps[jump]:.4g} s here and by {np.median(steps):.4g} s elsewhere; frames are"
                 " missing",
             )
-        notes.append(f"the header says {said:g} Hz, the times are those of {rate:.6g} Hz: the times are taken")
+        notes.append(f"the header says {said:g} Hz, the times are those of {rate:.6g} Hz: the times are used")
     return float(rate), notes
 
 
@@ -119,7 +119,7 @@ def _positions(names: tuple[str, ...], values: Array) -> tuple[Array, list[str]]
     missing = np.isnan(markers).any(axis=2) | zero
     notes = []
     if zero.any():
-        notes.append(f"{int(zero.sum())} positions are exactly zero in all coordinates; they are taken as missing")
+        notes.append(f"{int(zero.sum())} positions are exactly zero in all coordinates; they are treated as missing")
     if missing.any():
         columns = np.where(missing, np.nan, 0.0)
         notes += [note.replace("cells without a number", "missing markers") for note in incomplete(names, columns)]

@@ -57,7 +57,7 @@ def trc_text(recording: Recording, *, unit: str = "m") -> str:
             " missing in a TRC file; shift the recording"
         )
     if unit not in LENGTHS:
-        raise RecordingError(f"the unit of length is '{unit}'; known are {', '.join(LENGTHS)}")
+        raise RecordingError(f"the unit of length is '{unit}'; it must be one of {', '.join(LENGTHS)}")
     frames, count = recording.markers.shape[:2]
     rate = _cell(recording.rate)
     keys = ["DataRate", "CameraRate", "NumFrames", "NumMarkers", "Units", "OrigDataRate", "OrigDataStartFrame"]
@@ -100,5 +100,5 @@ def _cell(value: float) -> str:
 
 def _name(name: str) -> str:
     if name != name.strip() or any(c in name for c in "\t\r\n"):
-        raise RecordingError(f"the name {name!r} cannot be a label: it has tabs, line ends or blanks around it")
+        raise RecordingError(f"the name {name!r} cannot be a label: it has tabs, line ends or spaces around it")
     return name

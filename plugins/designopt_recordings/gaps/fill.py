@@ -111,7 +111,7 @@ def _shape(body: str, of: Sequence[str], recording: Recording, static: Recording
         where = "the static recording" if static else "the recording; give a static one"
         raise RecordingError(f"cluster '{body}': no frame has all of {', '.join(of)} in {where}") from None
     if not spread(known):
-        raise RecordingError(f"cluster '{body}': its markers lie on a line; they do not fix a pose")
+        raise RecordingError(f"cluster '{body}': its markers lie on a line and do not determine a pose")
     return known
 
 

@@ -39,7 +39,7 @@ class Bearing:
     def of(self, segment: str) -> Array:
         """(n,) 1 where `segment` bears on the plate, 0 elsewhere: a factor for the load."""
         if segment not in self.segments:
-            raise RecordingError(f"there is no segment '{segment}'; there are {', '.join(self.segments)}")
+            raise RecordingError(f"there is no segment '{segment}'; known: {', '.join(self.segments)}")
         return np.asarray(self.which == self.segments.index(segment), dtype=float)
 
 
@@ -60,7 +60,7 @@ def bearing_segment(
     nine of ten frames and within `reach` in the mean.
     """
     if not segments:
-        raise RecordingError("no segments are given that could bear on the plate")
+        raise RecordingError("no segments are given that could load the plate")
     names = tuple(segments)
     distances = np.stack(
         [_distances(recording.selected(of), plate, load.point, clearance) for of in segments.values()], axis=1

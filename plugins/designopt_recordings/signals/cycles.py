@@ -50,7 +50,7 @@ def event_times(recording: Recording, label: str, side: str = "") -> tuple[float
     found = [e for e in recording.events if e.label.lower() == label.lower() and side.lower() in ("", e.side.lower())]
     if not found:
         known = sorted({f"{e.side} {e.label}".strip() for e in recording.events})
-        raise RecordingError(f"no event is '{f'{side} {label}'.strip()}'; there are {', '.join(known) or 'none'}")
+        raise RecordingError(f"no event is '{f'{side} {label}'.strip()}'; known: {', '.join(known) or 'none'}")
     return tuple(event.time for event in found)
 
 

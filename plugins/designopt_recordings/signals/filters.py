@@ -33,7 +33,7 @@ def bandpass(values: ArrayLike, rate: float, band: Sequence[float], order: int =
     """High-pass at the lower and low-pass at the upper frequency of `band`, Hz, both zero-phase."""
     lower, upper = band
     if not 0.0 < lower < upper:
-        raise RecordingError(f"the band {lower:g} to {upper:g} Hz is none; give a lower and a higher frequency")
+        raise RecordingError(f"the band {lower:g} to {upper:g} Hz is empty; give a lower and a higher frequency")
     return lowpass(highpass(values, rate, lower, order), rate, upper, order)
 
 
@@ -48,7 +48,7 @@ def design_frequency(cutoff: float, rate: float, order: int = 2, *, highpass: bo
             f"a cut-off of {cutoff:g} Hz is not possible at {rate:g} Hz; it must be above 0 and below {rate / 2.0:g} Hz"
         )
     if order < 1:
-        raise RecordingError(f"a filter of order {order} is none; the order is at least 1")
+        raise RecordingError(f"the order of the filter must be at least 1, not {order}")
     correction = (math.sqrt(2.0) - 1.0) ** (1.0 / (2 * order))
     tangent = math.tan(math.pi * cutoff / rate)
     return rate / math.pi * math.atan(tangent * correction if highpass else tangent / correction)

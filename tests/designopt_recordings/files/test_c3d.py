@@ -33,7 +33,7 @@ def test_markers_are_metres_with_y_up_and_missing_ones_are_nan(made_c3d: Make) -
 def test_the_vertical_axis_and_the_unit_of_the_file_can_be_replaced(made_c3d: Make) -> None:
     file = made_c3d(POINTS, ["A", "B", "C"])
     taken = read_c3d(file)
-    assert taken.notes == ("the file does not say which axis is vertical (POINT:Y_SCREEN); Z is taken",)
+    assert taken.notes == ("the file does not say which axis is vertical (POINT:Y_SCREEN); Z is assumed",)
     upright = read_c3d(file, up="y", unit="cm")
     np.testing.assert_allclose(upright.markers, POINTS.astype(np.float32) / 100.0, rtol=1e-6)
 
@@ -50,7 +50,7 @@ def test_metres_that_are_said_to_be_millimetres_are_refused(made_c3d: Make) -> N
     [
         (["Anna:A", "Anna:B", "Anna:C"], ("A", "B", "C"), None),
         (["Anna:A", "Bert:A", "C"], ("Anna:A", "Bert:A", "C"), "two subjects have markers of the same name"),
-        (["A", "*12", "C"], ("A", "C"), "1 trajectories without a label are left out"),
+        (["A", "*12", "C"], ("A", "C"), "1 trajectories without a label are skipped"),
         (["A", "A", "C"], ("A", "A#2", "C"), "markers with the same label are numbered: A"),
     ],
 )
@@ -103,15 +103,15 @@ def test_events_are_in_seconds_and_in_order(made_c3d: Make) -> None:
     ("damage", "message"),
     [
         (lambda b: b"", "made.c3d, header: this is not a C3D file"),
-        (lambda b: b[:600], "header: this is not a C3D file, or only its beginning"),
+        (lambda b: b[:600], "header: this is not a C3D file, or only the beginning of one"),
         (lambda b: b[:1] + b"\x51" + b[2:], "header: this is not a C3D file"),
-        (lambda b: b[:-900], r"data section: \d+ of 20 frames are there; the file is truncated"),
+        (lambda b: b[:-900], r"data section: \d+ of 20 frames are in the file; it is truncated"),
         (lambda b: b[:515] + b"\x07" + b[516:], "parameter section: the processor type is 7"),
-        (lambda b: b"\xff" + b[1:], "header: the parameter section is said to be at block 255, outside the file"),
+        (lambda b: b"\xff" + b[1:], "header: the parameter section is declared at block 255, outside the file"),
         (lambda b: b[:2] + b"\x09" + b[3:], "parameter POINT:USED: it is 3, the header says 9"),
         (lambda b: b[:6] + b"\xff\x7f" + b[8:], "header: the last frame .* is before the first"),
         (lambda b: b[:8] + b"\xff\x00" + b[10:], "parameter POINT:FRAMES: it is 20, the header says"),
-        (lambda b: b[:16] + b"\xff\x7f" + b[18:], "header: the data are said to be at block 32767, outside the file"),
+        (lambda b: b[:16] + b"\xff\x7f" + b[18:], "header: the data are declared at block 32767, outside the file"),
         (lambda b: b[:20] + b"\x00\x00\x80\xff" + b[24:], "header: the frame rate is -inf Hz"),
         (lambda b: b[:12] + b"\x00\x00\x00\x00" + b[16:], "header: the scale is 0"),
     ],

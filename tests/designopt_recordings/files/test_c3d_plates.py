@@ -120,7 +120,7 @@ def test_the_wrench_on_the_subject_is_found_from_the_channels(made_c3d: Make, ki
 def test_the_force_on_the_plate_is_turned_into_that_on_the_subject(made_c3d: Make, kind: int) -> None:
     made = read(made_c3d, kind, -CHANNELS[kind]())
     assert made.notes == (
-        "plate 1: it recorded the forces on the plate; those on the subject, the opposite, are taken",
+        "plate 1: it recorded the forces on the plate; their opposites, the forces on the subject, are used",
     )
     check(made)
 
@@ -129,7 +129,7 @@ def test_the_force_on_the_plate_is_turned_into_that_on_the_subject(made_c3d: Mak
 def test_an_origin_with_the_wrong_sign_is_corrected_and_noted(made_c3d: Make, kind: int) -> None:
     origin = np.array(ORIGIN[kind]) * [1.0, 1.0, -1.0]
     made = read(made_c3d, kind, CHANNELS[kind](), ORIGIN=origin[:, None])
-    assert made.notes == ("plate 1: ORIGIN has the surface below the transducers; the opposite is taken",)
+    assert made.notes == ("plate 1: ORIGIN has the surface below the transducers; the opposite is assumed",)
     check(made)
 
 
@@ -137,13 +137,15 @@ def test_moments_are_read_in_their_own_unit(made_c3d: Make) -> None:
     newton_metres = type_2() * np.array([1.0, 1.0, 1.0, 1e-3, 1e-3, 1e-3])
     check(read(made_c3d, 2, newton_metres, units=["N", "N", "N", "Nm", "Nm", "N.m"]))
     unknown = read(made_c3d, 2, type_2(), units=["N", "N", "N", "", "", ""])
-    assert unknown.notes == ("plate 1: the unit of its moments is not known; N times the unit of length is taken",)
+    assert unknown.notes == ("plate 1: the unit of its moments is not known; N times the unit of length is assumed",)
     check(unknown)
 
 
 def test_frames_in_which_the_file_calls_the_plates_unloaded_are_noted(made_c3d: Make) -> None:
     made = read(made_c3d, 2, type_2(), ZERO=[1, 10])
-    assert made.notes == ("plate 1: ZERO says that it was unloaded in frames 1 to 10; nothing is taken off its forces",)
+    assert made.notes == (
+        "plate 1: ZERO declares it unloaded in frames 1 to 10; nothing is subtracted from its forces",
+    )
     check(made)
 
 
@@ -152,7 +154,7 @@ def test_samples_that_are_not_finite_are_missing_and_stay_in_their_place(made_c3
     values[1] = np.inf
     made = read(made_c3d, 2, values)
     assert made.analog is not None
-    assert made.notes == ("25 values of channels are not finite; they are taken as missing",)
+    assert made.notes == ("25 values of channels are not finite; they are treated as missing",)
     assert np.isnan(made.analog.values[:25, 1]).all()
     (plate,) = made.plates
     assert np.isfinite(plate.force[25:]).all()
@@ -164,9 +166,9 @@ def test_samples_that_are_not_finite_are_missing_and_stay_in_their_place(made_c3
         ({"TYPE": [21]}, "its type is 21; types 1 to 4 are read"),
         ({"CORNERS": np.zeros((3, 4, 1))}, "its corners span no surface"),
         ({"CORNERS": np.zeros((3, 2, 1))}, "FORCE_PLATFORM:CORNERS has no values for it"),
-        ({"CHANNEL": np.arange(4, 10)[:, None]}, "names channels that are not among the 6 there are"),
+        ({"CHANNEL": np.arange(4, 10)[:, None]}, "names channels beyond the 6 of the file"),
         ({"CHANNEL": np.array([[1, 2, 3]]).T}, "FORCE_PLATFORM:CHANNEL does not name its 6 channels"),
-        ({"ORIGIN": np.array([[np.nan, 0.0, 0.0]]).T}, "FORCE_PLATFORM:ORIGIN has values that are no numbers"),
+        ({"ORIGIN": np.array([[np.nan, 0.0, 0.0]]).T}, "FORCE_PLATFORM:ORIGIN has values that are not numbers"),
     ],
 )
 def test_a_plate_that_cannot_be_used_is_left_out_and_noted(
@@ -174,7 +176,7 @@ def test_a_plate_that_cannot_be_used_is_left_out_and_noted(
 ) -> None:
     made = read(made_c3d, 2, type_2(), **changes)
     assert made.plates == ()
-    assert made.notes[0].startswith("plate 1: it is left out: ")
+    assert made.notes[0].startswith("plate 1: it is skipped: ")
     assert reason in made.notes[0]
 
 

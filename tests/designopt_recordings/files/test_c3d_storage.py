@@ -134,5 +134,5 @@ def test_a_processor_that_the_library_does_not_know_is_named() -> None:
 def test_a_truncated_integer_file_is_counted_in_its_own_size() -> None:
     content = stored(INTEL, integers=True).content
     frame = 2 * (4 * POINTS + CHANNELS * SAMPLES)
-    with pytest.raises(RecordingError, match="data section: 7 of 12 frames are there; the file is truncated"):
+    with pytest.raises(RecordingError, match="data section: 7 of 12 frames are in the file; it is truncated"):
         read_c3d(InputFile("stored.c3d", content[: 3 * 512 + 7 * frame + 5]))

@@ -43,7 +43,7 @@ def test_separators_comments_and_units_of_time_make_no_difference(text: str) -> 
 def test_a_comment_says_the_unit_of_rotations() -> None:
     assert read("# inDegrees = yes\n" + GOOD).in_degrees
     assert not read(GOOD).in_degrees
-    assert "taken as radians" in " ".join(read(GOOD).radians(["knee_angle"]).notes)
+    assert "assumed to be in radians" in " ".join(read(GOOD).radians(["knee_angle"]).notes)
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_the_old_header_of_the_arm_is_read_in_degrees_and_its_extra_columns_are_
 ) -> None:
     table = read_table(shared("opensim/motion/arm26_InverseKinematics.mot"))
     radians = table.radians(["r_shoulder_elev", "r_elbow_flex"])
-    assert any("taken as degrees" in note for note in radians.notes)
+    assert any("assumed to be in degrees" in note for note in radians.notes)
     assert radians.column("r_elbow_flex")[0] == np.radians(0.89932091)  # as OpenSim 4.6 reads it
     assert (radians.column("r_acromion_tx") == table.column("r_acromion_tx")).all()
 

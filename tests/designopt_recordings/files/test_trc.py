@@ -72,7 +72,7 @@ def test_empty_cells_nan_and_zeros_are_missing_markers() -> None:
     walk = read(text.replace("1\t0.00\t100", "1\t0.00\tNaN"))
     assert walk.missing().tolist() == [[True, False], [True, False], [False, True]]
     assert np.isnan(walk.markers[walk.missing()]).all()  # all three coordinates
-    assert "1 positions are exactly zero in all coordinates; they are taken as missing" in walk.notes
+    assert "1 positions are exactly zero in all coordinates; they are treated as missing" in walk.notes
     assert "missing markers in 'LASI' (2), 'RASI' (1) of 3 rows" in walk.notes
 
 
@@ -87,7 +87,7 @@ def test_counts_of_the_header_that_lie_are_noted() -> None:
 def test_times_decide_the_rate_where_the_header_says_another() -> None:
     walk = read(GOOD.replace("\n100.0\t100.0", "\n50.0\t50.0"))
     np.testing.assert_allclose(walk.rate, 100.0)
-    assert walk.notes == ("the header says 50 Hz, the times are those of 100 Hz: the times are taken",)
+    assert walk.notes == ("the header says 50 Hz, the times are those of 100 Hz: the times are used",)
 
 
 def test_times_that_are_rounded_keep_the_rate_of_the_header() -> None:
@@ -139,7 +139,7 @@ def test_metres_in_a_file_that_says_millimetres_are_refused_unless_the_unit_is_g
         (GOOD.replace("901", "9O1"), "line 8: column 'LASI Y': '9O1' is not a number"),
         (GOOD.replace("901", "901,5"), "line 8: column 'LASI Y': '901,5' has a decimal comma"),
         (GOOD.replace("\t0.02", "\t0.01"), "line 9: the time 0.01 s is not later than 0.01 s in line 8"),
-        (GOOD.replace("2\t0.01", "2\t0.03").replace("3\t0.02", "3\t0.04"), "line 8: the time goes on by 0.03 s here"),
+        (GOOD.replace("2\t0.01", "2\t0.03").replace("3\t0.02", "3\t0.04"), "line 8: the time advances by 0.03 s here"),
         (GOOD[:-8], "line 9: 7 values, but 8 columns have a label; the file ends in the middle of this row"),
     ],
 )

@@ -46,7 +46,7 @@ def test_the_foot_under_whose_outline_the_pressure_lies_bears_on_the_plate() -> 
     assert (found.status == FrameStatus.OK).all()
     assert found.of("right").sum() == 60
     assert found.of("left").sum() == 0
-    with pytest.raises(RecordingError, match="no segment 'hand'; there are right, left"):
+    with pytest.raises(RecordingError, match="no segment 'hand'; known: right, left"):
         found.of("hand")
 
 

@@ -39,7 +39,7 @@ def test_events_are_found_by_label_and_side() -> None:
     recording = Recording(100.0, TIME, ("A",), np.zeros((500, 1, 3)), events=events)
     assert event_times(recording, "foot strike") == (0.5, 1.0)
     assert event_times(recording, "Foot Strike", "left") == (0.5,)
-    with pytest.raises(RecordingError, match="no event is 'Right Foot Off'; there are Left Foot Off, Left Foot Strike"):
+    with pytest.raises(RecordingError, match="no event is 'Right Foot Off'; known: Left Foot Off, Left Foot Strike"):
         event_times(recording, "Foot Off", "Right")
 
 

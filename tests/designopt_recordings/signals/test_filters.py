@@ -118,7 +118,7 @@ def test_a_cutoff_that_the_rate_cannot_have_is_refused(cutoff: float) -> None:
 
 
 def test_a_band_upside_down_is_refused() -> None:
-    with pytest.raises(RecordingError, match="the band 30 to 20 Hz is none"):
+    with pytest.raises(RecordingError, match="the band 30 to 20 Hz is empty"):
         bandpass(TIME, RATE, (30.0, 20.0))
 
 
