@@ -16,6 +16,8 @@ Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 ROOT5 = float(np.sqrt(5.0))
+#: The length scales of jumps, relative to those of the process.
+SHORT = 0.01
 #: The variance of a slope in length scales, relative to that of the values: -2 k'(0).
 SLOPE_VARIANCE = 5.0 / 3.0
 
@@ -54,6 +56,15 @@ def matern(squared: Array) -> tuple[Array, Array]:
     return (1.0 + ROOT5 * r + 5.0 / 3.0 * squared) * decay, -5.0 / 6.0 * (1.0 + ROOT5 * r) * decay
 
 
+def with_jumps(squared: Array, jumps: float | Array) -> tuple[Array, Array]:
+    """`matern` plus `jumps` times the same kernel at SHORT length scales."""
+    R, first = matern(squared)
+    if not np.any(jumps):
+        return R, first
+    beside, slope = matern(squared / SHORT**2)
+    return np.asarray(R + jumps * beside), np.asarray(first + jumps / SHORT**2 * slope)
+
+
 def higher(squared: Array) -> tuple[Array, Array]:
     """The second and third derivative of the correlation by squared distances; the third, without bound at 0, is 0
     there: it only stands in products with fourth powers of distances."""
@@ -66,23 +77,25 @@ def _apart(a: Array, b: Array, column: int) -> Array:
     return np.asarray(a[:, column, None] - b[None, :, column])
 
 
-def with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | None) -> Array:
+def with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | None, jumps: float = 0.0) -> Array:
     """Correlations (k, observations) of values at scaled points `at` (k, d) with what was observed at scaled `points`
-    (n, d); `scales` (d,) are inverse length scales."""
+    (n, d); `scales` (d,) are inverse length scales. There are no `jumps` where slopes are observed."""
     squared = squared_distances(at, points)
-    R, first = matern(squared)
+    R, first = with_jumps(squared, jumps)
     if slopes is None:
         return R
     first, where = first[:, slopes.rows], points[slopes.rows]
     return np.hstack([R, *(-2.0 * scales[j] * first * _apart(at, where, j) for j in slopes.columns)])
 
 
-def slopes_with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | None) -> tuple[Array, Array]:
+def slopes_with_observations(
+    at: Array, points: Array, scales: Array, slopes: Slopes | None, jumps: float = 0.0
+) -> tuple[Array, Array]:
     """`with_observations` (observations,) of one point `at` (d,), and its derivatives (observations, d) by that point
     before scaling."""
     apart = at - points
     squared = np.einsum("ij,ij->i", apart, apart)
-    R, first = matern(squared)
+    R, first = with_jumps(squared, jumps)
     # dR_i/dx_j = 2 first_i apart_ij scale_j
     outer = 2.0 * first[:, None] * apart * scales
     if slopes is None:
@@ -98,10 +111,10 @@ def slopes_with_observations(at: Array, points: Array, scales: Array, slopes: Sl
     return np.concatenate(values), np.vstack(derivatives)
 
 
-def of_observations(points: Array, scales: Array, slopes: Slopes | None) -> tuple[Array, Array]:
+def of_observations(points: Array, scales: Array, slopes: Slopes | None, jumps: float = 0.0) -> tuple[Array, Array]:
     """Correlations of all observations with each other, without noise, and the derivative of the kernel between the
     points (n, n)."""
-    R, kernel_slope = matern(squared_distances(points, points))
+    R, kernel_slope = with_jumps(squared_distances(points, points), jumps)
     if slopes is None:
         return R, kernel_slope
     R = with_observations(points, points, scales, slopes)

@@ -43,6 +43,8 @@ SUCCESS_NOISE = 0.02
 SOON = 100
 #: From so many observations for each parameter on short length scales are tried.
 MANY = 10
+#: From so many observations for each parameter on, values that jump are told from values that curve.
+JUMPS = 50
 #: An equality that so many of the designs meet is one of classes: its process is that of success.
 OFTEN = 0.1
 #: From this noise on, relative to the variance of a process, its mean counts for a design, not what was observed.
@@ -52,8 +54,8 @@ NOISY = 1e-4
 OBSERVATIONS = 400
 #: So many full and so many cheap evaluations at least make a process of both.
 LEAST = 4
-#: How far the reference point lies beyond the worst of the front in each objective, in widths of the front; of the
-#: middle of all values where the front is shorter than this share of it: known by one end alone, it would hardly grow.
+#: How far the reference point lies beyond the worst of the front in each objective, in widths of the front. Where the
+#: front is shorter than the share SHORT of the middle of all values, it is known by one end alone: by that middle.
 BEYOND, SHORT = 0.1, 0.25
 #: Shares of the width of a front: what is gained by less in all objectives and lost by more in one is no part of it.
 LITTLE, MUCH = 0.01, 0.1
@@ -152,19 +154,30 @@ class Processes:
         return float(np.mean(shares)) if shares else 0.0
 
     @property
+    def jump(self) -> bool:
+        """Whether values jump, so that a gain that is expected may be one of chance."""
+        return any(isinstance(p, GaussianProcess) and p.jumps > 0.0 for p in (*self.objectives, *self.limits))
+
+    @property
     def _sizes(self) -> Matrix:
         return np.append(np.ones(len(self.objectives)), self.limit_sizes)
 
     def near(self, feature: Matrix, count: int) -> Processes:
         """What the `count` designs nearest to `feature` (e,) alone tell, for what differs from place to place.
 
-        Processes of success stay.
+        Processes of success stay. From enough designs on values may jump.
         """
+
+        def of_surroundings(p: Process) -> Process:
+            if isinstance(p, CoKriging):
+                return p.near(feature, count)
+            return p.near(feature, count, jumps=len(p.points) >= JUMPS * p.points.shape[1])
+
         return replace(
             self,
-            objectives=tuple(p.near(feature, count) for p in self.objectives),
+            objectives=tuple(map(of_surroundings, self.objectives)),
             limits=tuple(
-                p if np.isinf(size) else p.near(feature, count)
+                p if np.isinf(size) else of_surroundings(p)
                 for p, size in zip(self.limits, self.limit_sizes, strict=True)
             ),
         )
@@ -277,7 +290,10 @@ class Surrogate:
             limits.append(self._success("result", features, seen.failed))
             equality, sizes = np.append(equality, False), np.append(sizes, np.inf)
         values = np.column_stack(
-            [p.predict(features[good])[0] if p.hyperparameters.noise > NOISY else p.values for p in objectives]
+            [
+                p.predict(features[good])[0] if self.noisy and p.hyperparameters.noise > NOISY else p.values
+                for p in objectives
+            ]
         )
         fantasised_objectives = tuple(p.fantasised(on_their_way) for p in objectives)
         fantasised_limits = tuple(p.fantasised(on_their_way) for p in limits)
@@ -301,7 +317,8 @@ class Surrogate:
         front = values[feasible][on_front]
         proper = front[_proper(front)]
         widths = _widths(proper, values[feasible])
-        reference = proper.max(axis=0) + (BEYOND * widths if m > 1 else 0.0)
+        beyond = np.where(np.ptp(proper, axis=0) < widths, widths, BEYOND * widths)
+        reference = proper.max(axis=0) + (beyond if m > 1 else 0.0)
         expected = front
         if len(pending):
             mean = np.column_stack([p.values[-len(pending) :] for p in fantasised_objectives])

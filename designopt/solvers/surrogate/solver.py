@@ -33,9 +33,13 @@ ENDS, END = 4, 0.01
 RECENT = 10
 #: Where a way to choose a design then promises less than this share of the hypervolume, the next one is tried.
 LITTLE = 1e-4
+#: The two ways: away from where much is known, or around a design of the front.
+AWAY, NEAR = 0, 1
+#: Where values jump, the first way is `NEAR` at least and at most with these probabilities.
+SELDOM, OFTEN = 0.2, 0.5
 
 
-@solver("gp", version=4)
+@solver("gp", version=5)
 class GaussianProcessSearch:
     """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and a few hundred evaluations at most.
 
@@ -45,7 +49,8 @@ class GaussianProcessSearch:
     Jones 1998; Gardner et al. 2014) and does not fail. As long as no design is feasible the probability alone decides.
     Integers, choices and conditions are searched as they are; noise is estimated where there may be some. Values are
     seen as they are or with large ones drawn in, whichever makes them more probable. Where less than half of the last
-    ten designs were improvements, about every other one is chosen by a model of its surroundings alone. With several
+    ten designs were improvements, about every other one is chosen by a model of its surroundings alone; values that
+    jump there, as between branches of a solution, follow a kernel of short length scales beside the other. With several
     objectives every fourth design aims at an end of the front. With 16 parameters or more the search keeps to a trust
     region around the best designs (Eriksson et al. 2019).
 
@@ -197,6 +202,11 @@ class _Search:
         self._first = self._new(_distinct(_spread(self._coordinates, count, rng)))
         self._recent: deque[bool] = deque(maxlen=RECENT)
         self._ends, self._misses = np.full(len(problem.objectives), np.inf), [0] * len(problem.objectives)
+        self._jumps = False
+        """Whether values jump where the front was last looked around."""
+        self._chosen: dict[bytes, int] = {}
+        self._worth = np.ones((2, 2))
+        """Improvements and designs, one more of each, by AWAY and NEAR, where values jump."""
         self._small = self._told = self._since_cheap = self._turns = 0
 
     @property
@@ -229,6 +239,8 @@ class _Search:
         self._told += 1
         self._pending = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
         better = self._better(outcomes)
+        if (way := self._chosen.pop((outcomes.X[0] + 0.0).tobytes(), None)) is not None:
+            self._worth[way] += better, 1.0
         if not self.starting:
             self._recent.append(better)
         if self._region is not None:
@@ -277,18 +289,29 @@ class _Search:
         if processes.boxes is None or not self._stuck:
             return self._searched(processes, None)
         best = None
-        for way in self._ways(processes, X):
+        for turn, way in enumerate(self._ways(processes, X)):
             found = self._searched(*way)
             if best is None or (found is not None and found.value > best.value):
                 best = found
+            if best is not None and turn == 0 and self._jumps:
+                self._chosen[best.design.tobytes()] = AWAY if best.bounds is None else NEAR
+                break
             if best is not None and np.exp(best.value) >= LITTLE * processes.hypervolume:
                 break
         return best
 
     def _ways(self, processes: Processes, X: Matrix) -> Iterator[tuple[Processes, Bounds | None, Crowd | None]]:
         """Where a search that improves little looks, first by one of two ways, at random: around a design of the front,
-        and away from where much is known; and everywhere at last."""
-        near_first = self._rng.random() < 0.5
+        and away from where much is known; and everywhere at last.
+
+        Where values jump, what is expected around the front is often chance. The first way then decides, and is around
+        the front the less often the fewer improvements that gave.
+        """
+        share = 0.5
+        if self._jumps:
+            found, tried = self._worth.T
+            share = float(np.clip(found[NEAR] / tried[NEAR] / (found / tried).sum(), SELDOM, OFTEN))
+        near_first = self._rng.random() < share
         if near_first:
             yield *self._near(processes, X), None
         yield processes, None, Crowd(self._coordinates.coordinates(X))
@@ -338,7 +361,9 @@ class _Search:
         distances = ((self._coordinates.features(X) - feature) ** 2).sum(axis=1)
         beside = self._coordinates.coordinates(X[np.argsort(distances, kind="stable")[:count]])
         reach = float(np.abs(beside - u).max())
-        return processes.near(feature, count), (np.clip(u - reach, 0.0, 1.0), np.clip(u + reach, 0.0, 1.0))
+        near = processes.near(feature, count)
+        self._jumps = near.jump
+        return near, (np.clip(u - reach, 0.0, 1.0), np.clip(u + reach, 0.0, 1.0))
 
     def _better(self, outcomes: Outcomes) -> bool:
         """Whether a design enters the front, or is nearer to the limits than all before while none is feasible."""

@@ -11,7 +11,7 @@ from designopt.solvers.surrogate.candidates import TrustRegion
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.maximum import Crowd
 from designopt.solvers.surrogate.model import Observations, Surrogate, _proper
-from designopt.solvers.surrogate.solver import GaussianProcessSearch
+from designopt.solvers.surrogate.solver import GaussianProcessSearch, _Search
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import DesignVariable, StudyConstraint
 from designopt.testing import InProcess, no_outcomes, problem_from
@@ -201,6 +201,41 @@ def test_a_jump_does_not_make_known_designs_worth_another_look():
     X = run(problem_from(jump, SQUARE, minimize=["f", "g"]), 60, seed=3).X
     nearest = np.array([np.abs(X[:i] - X[i]).max(axis=1).min() for i in range(1, len(X))])
     assert (nearest < 1e-4).sum() <= 1
+
+
+def test_the_front_of_a_model_without_noise_is_what_was_observed():
+    x = np.linspace(0.0, 1.0, 40)
+    branch = np.random.default_rng(0).random(40) < 0.5
+    F = np.column_stack([x + branch, 1.0 - x + branch])
+    problem = problem_from(lambda d, s: {"f": 0.0, "g": 0.0}, SQUARE, minimize=["f", "g"])
+    feasible = np.ones(40, dtype=bool)
+    seen = Observations(np.column_stack([x, x]), F, np.empty((40, 0)), feasible, ~feasible)
+    processes = Surrogate(problem).processes(seen, np.empty((0, 2)))
+    values = np.column_stack(
+        [scale.values(v) for scale, v in zip(processes.scales, processes.front_values.T, strict=True)]
+    )
+    assert values == pytest.approx(F[~branch])
+
+
+@pytest.mark.parametrize(("improvements", "share"), [(0, 0.2), (30, 0.5)])
+def test_where_values_jump_the_front_is_looked_around_less_often_without_success(improvements, share, monkeypatch):
+    search = _Search(GaussianProcessSearch(), BRANIN, np.random.default_rng(0), no_outcomes(BRANIN))
+    monkeypatch.setattr(search, "_near", lambda processes, X: (processes, (np.zeros(2), np.ones(2))))
+    search._jumps = True
+    search._worth += [[3.0, 30.0], [improvements, 30.0]]
+    first = [next(search._ways(None, np.empty((0, 2))))[1] is not None for _ in range(400)]
+    assert np.mean(first) == pytest.approx(share, abs=0.06)
+
+
+def test_a_front_of_one_design_counts_gains_as_far_as_values_usually_reach():
+    x = np.linspace(0.0, 1.0, 21)
+    problem = problem_from(lambda d, s: {"f": 0.0, "g": 0.0}, SQUARE, minimize=["f", "g"])
+    feasible = x == 0.5
+    seen = Observations(
+        np.column_stack([x, x]), np.column_stack([x, 1.0 - x]), np.empty((21, 0)), feasible, np.zeros(21, dtype=bool)
+    )
+    processes = Surrogate(problem).processes(seen, np.empty((0, 2)))
+    assert processes.boxes.upper.max(axis=0) - processes.front_values[0] == pytest.approx(processes.widths)
 
 
 def test_a_design_that_stands_alone_on_the_front_is_searched_around_as_often_as_many_together():
