@@ -269,7 +269,7 @@ def that_trips_over_failures(self, problem, evaluate, rng, start):
         (that_returns_a_number, "solve returns 3; it may return a sentence that says why it ended"),
         (that_depends_on_the_budget, "a new instance asked for other designs"),
         (that_forgets_its_start, "asked for other designs although its generator and start were equal"),
-        (that_asks_ahead_for_two, "asks ahead for 2 designs at once; it has to be one or none"),
+        (that_asks_ahead_for_two, "asks ahead for 2 designs at once; it must be one or none"),
         (that_looks_no_design_ahead, "looks 0 designs ahead; it must be an integer of at least 1"),
         (that_trips_over_failures, "the solver's own mistake"),
     ],

@@ -92,10 +92,10 @@ def load_library(source: str, what: str = "generated code") -> ctypes.CDLL:
         return library
     lines = source.count("\n")
     if lines > LARGEST:
-        raise CompilerError(f"{what} has some {lines} operations, more than the {LARGEST} that are compiled")
+        raise CompilerError(f"{what} has some {lines} operations, more than the limit of {LARGEST} for compilation")
     if lines > LARGE:
         logger.warning(
-            "compiling %s (some %d operations, %.0f s or longer) once; what needs it waits",
+            "compiling %s (some %d operations, %.0f s or longer) once; tasks that need it wait",
             what,
             lines,
             lines / _LINES_PER_SECOND,
@@ -108,7 +108,7 @@ def load_library(source: str, what: str = "generated code") -> ctypes.CDLL:
     try:
         return _cached(temporary, key) or _compile(source, compiler, temporary, key)
     except OSError as error:
-        raise CompilerError(f"a compiled library cannot be kept or loaded: {error}") from error
+        raise CompilerError(f"a compiled library cannot be stored or loaded: {error}") from error
 
 
 def _key(source: str, compiler: tuple[str, ...]) -> str:
@@ -166,7 +166,7 @@ def _compile(source: str, compiler: tuple[str, ...], folder: Path, key: str) -> 
         try:
             status, said = _run(command, work)
         except subprocess.TimeoutExpired:
-            message = f"{compiler[0]} was ended after {_TIMEOUT:.0f} s"
+            message = f"{compiler[0]} was stopped after {_TIMEOUT:.0f} s"
             given_up.write_text(message, encoding="utf-8")
             raise CompilerError(message) from None
         if status != 0 or not made.is_file():

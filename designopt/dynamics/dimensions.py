@@ -149,13 +149,13 @@ class _Steps:
         if operation in self._same:
             if not _fits(first, last):
                 of = [f"{_shown(e)} in {units.named(u[0])}" for e, u in parts if u is not None]
-                raise UnitsApart(f"{of[0]} stands beside {of[1]}")
+                raise UnitsApart(f"{of[0]} is combined with {of[1]}")
             return _plain(True) if operation in self._to_number else (first or last)
         if operation in self._of_number:
             if not _fits(first, ("", _NUMBER)):
                 assert first is not None
                 name = str(ca.SX.unary(operation, ca.SX.sym("x"))).split("(")[0]
-                raise UnitsApart(f"{name} is taken of {_shown(parts[0][0])} in {units.named(first[0])}")
+                raise UnitsApart(f"the argument of {name}, {_shown(parts[0][0])}, is in {units.named(first[0])}")
             return _plain(first is not None)
         if operation in (ca.OP_MUL, ca.OP_DIV):
             power = 1.0 if operation == ca.OP_MUL else -1.0
@@ -178,7 +178,7 @@ class _Steps:
         if exponent.is_constant():
             return _raised(of_base, float(exponent))
         if not _fits(of_base, ("", _NUMBER)):
-            raise UnitsApart(f"{_shown(base)} in {units.named(of_base[0])} has an exponent that is no fixed number")
+            raise UnitsApart(f"{_shown(base)} in {units.named(of_base[0])} has an exponent that is not a constant")
         return of_base
 
 

@@ -31,7 +31,7 @@ class DeclaredSymbols:
     def __getattr__(self, name: str) -> Any:
         known = [n for n in self.__dict__ if not n.startswith("_")]
         near = closest(name, known)
-        hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
+        hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
         raise AttributeError(f"{self.__dict__.get('_what')} has no '{name}'; {hint}")
 
 
@@ -80,7 +80,7 @@ def build_system(
     symbols = {v.name: symbol for entries in tables.values() for v, symbol in entries}
     names = ["time", *(v.name for entries in tables.values() for v, _ in entries), *(v.name for v in results)]
     if twice := [n for i, n in enumerate(names) if n in names[:i]]:
-        text = "time is there without being named" if twice[0] == "time" else "every variable has a name of its own"
+        text = "time is always there; do not name it" if twice[0] == "time" else "every variable needs its own name"
         raise ValueError(f"{what}: '{twice[0]}' is named twice: {text}")
     found = called(what, equations, {**symbols, "time": time})
     moving = tables.pop("states")
@@ -126,13 +126,13 @@ def _explained(what: str, error: Exception) -> str:
         return text
     of_mx = [n for frame, _ in own_frames(error)[-1:] for n, v in frame.f_locals.items() if isinstance(v, ca.MX)]
     if of_mx or ("'SX'" in text and "'MX'" in text):
-        named = f"'{of_mx[0]}' is made of MX symbols" if of_mx else "an MX symbol stands in them"
+        named = f"'{of_mx[0]}' is made of MX symbols" if of_mx else "they contain an MX symbol"
         text = f"{named}: make symbols with casadi.SX.sym, or declare what they stand for"
     elif "truth value" in text:
         text = "a symbol is neither true nor false: write casadi.if_else, casadi.fmin or casadi.fmax"
     elif "Wrong number or type of arguments" in text:
         function = text.split("'")[1].removeprefix("_")
-        text = f"casadi.{function} does not take what it is given"
+        text = f"casadi.{function} does not accept these arguments"
     else:
         text = f"{type(error).__name__}{': ' + text if text else ''}"
     return f"{what}: its equations fail: {text}"
@@ -149,7 +149,7 @@ def _check_numbers(what: str, name: str, expression: Any) -> None:
                if function.instruction_id(k) == ca.OP_CONST)  # fmt: skip
     if any(math.isnan(number) for number in numbers):
         text = "a function of math, or float, was called with a symbol: write casadi.sin, casadi.sqrt ..."
-        raise ValueError(f"{what}: the equation of '{name}' holds a number that is not one (NaN): {text}")
+        raise ValueError(f"{what}: the equation of '{name}' evaluates to NaN: {text}")
 
 
 def _variables(what: str, table: Table) -> list[Variable | Vector]:

@@ -37,10 +37,14 @@ class Expressions:
         what = f"{kind} '{variable.name}'"
         symbol = self._scalar(what, given)
         if not symbol.is_symbolic():
-            raise ValueError(f"system '{self._name}': {what} is given '{symbol}', which is no symbol (casadi.SX.sym)")
+            raise ValueError(
+                f"system '{self._name}': {what} is given '{symbol}', which is not a symbol (casadi.SX.sym)"
+            )
         other = self._declared.setdefault(symbol.element_hash(), what)
         if other != what:
-            raise ValueError(f"system '{self._name}': {what} has the symbol '{symbol}' of {other}: one symbol each")
+            raise ValueError(
+                f"system '{self._name}': {what} has the symbol '{symbol}' of {other}: each needs its own symbol"
+            )
         return symbol
 
     def only_known(self, what: str, given: Any) -> Any:
@@ -50,7 +54,7 @@ class Expressions:
         if unknown:
             named = ", ".join(f"'{s}'" for s in unknown)
             raise ValueError(
-                f"system '{self._name}': {what} holds {named}, declared as no state, control, parameter or any other "
+                f"system '{self._name}': {what} contains {named}, not declared as a state, control, parameter or other "
                 "variable that it may depend on: add it to a table, or give a number for it"
             )
         return expression
@@ -67,7 +71,7 @@ class Expressions:
         try:
             expression = ca.SX(given)
         except (NotImplementedError, TypeError):
-            raise ValueError(f"system '{self._name}': {what} is {given!r}, no expression") from None
+            raise ValueError(f"system '{self._name}': {what} is {given!r}, not an expression") from None
         if expression.shape != (size, 1):
             shape = " x ".join(map(str, expression.shape))
             wanted = "one scalar" if size == 1 else f"a column of {size}"

@@ -44,7 +44,7 @@ class Rows:
 
     def __init__(self, function: ca.Function, compiled: Literal["auto"] | bool = "auto") -> None:
         if compiled not in ("auto", True, False):
-            raise ValueError(f"compiled is 'auto', True or False, not {compiled!r}")
+            raise ValueError(f"compiled must be 'auto', True or False, not {compiled!r}")
         self._name = function.name()
         self._names = list(function.name_in())
         self._in: list[Shape] = [function.size_in(i) for i in range(function.n_in())]

@@ -28,9 +28,11 @@ class Signal:
     def __post_init__(self) -> None:
         times, values = np.asarray(self.times, float), np.asarray(self.values, float)
         if times.ndim != 1 or times.shape != values.shape or len(times) < 2:
-            raise ValueError(f"a signal has at least two times and as many values, not {times.shape}, {values.shape}")
+            raise ValueError(
+                f"a signal needs at least two times and one value for each, not {times.shape}, {values.shape}"
+            )
         if not (np.isfinite(times).all() and np.isfinite(values).all() and (np.diff(times) > 0.0).all()):
-            raise ValueError("times of a signal rise, and all its numbers are finite")
+            raise ValueError("times of a signal must increase, and all its numbers must be finite")
 
     def at(self, times: ArrayLike) -> NDArray[np.float64]:
         """Values at times; raises `ValueError` outside the signal."""
@@ -38,7 +40,7 @@ class Signal:
         span = self.times[-1] - self.times[0]
         if asked.min() < self.times[0] - 1e-9 * span or asked.max() > self.times[-1] + 1e-9 * span:
             raise ValueError(
-                f"the signal is known from {self.times[0]:g} to {self.times[-1]:g},"
+                f"the signal is defined from {self.times[0]:g} to {self.times[-1]:g},"
                 f" not from {asked.min():g} to {asked.max():g}"
             )
         return np.asarray(self._spline(np.clip(asked, self.times[0], self.times[-1])), float)

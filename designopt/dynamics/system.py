@@ -80,7 +80,7 @@ class System:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.name, str) and self.name.isidentifier()):
-            raise ValueError(f"'{self.name}' is no name for a system: letters, digits and _ only")
+            raise ValueError(f"'{self.name}' is not a valid name for a system: use only letters, digits and _")
         if not self.states:
             raise ValueError(f"system '{self.name}' has no states")
         for table in ("states", "controls", "algebraic", "parameters", "data", "outputs"):
@@ -272,7 +272,7 @@ def _no_number(names: Sequence[str], given: Any) -> str:
     for name, value in zip(names, given if isinstance(given, list | tuple) else (), strict=False):
         if not isinstance(value, Real):
             return f"{name} is {reprlib.repr(value)}, not a number"
-    return f"{reprlib.repr(given)} is no row of numbers or mapping by name: {_listed(names)}"
+    return f"{reprlib.repr(given)} is neither a row of numbers nor a mapping of names: {_listed(names)}"
 
 
 def _listed(names: Sequence[str]) -> str:

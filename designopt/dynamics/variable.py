@@ -27,9 +27,9 @@ class Variable:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.name, str) and self.name.isidentifier()):
-            raise ValueError(f"'{self.name}' is no name for a variable: letters, digits and _ only")
+            raise ValueError(f"'{self.name}' is not a valid name for a variable: use only letters, digits and _")
         if not isinstance(self.unit, str):
-            raise ValueError(f"variable '{self.name}': its unit is {self.unit!r}: write it as text, '' for none")
+            raise ValueError(f"variable '{self.name}': its unit must be text ('' for none), not {self.unit!r}")
         try:
             units.check(self.unit)
         except units.UnitError as error:

@@ -52,14 +52,14 @@ class FullFactorial:
 
     levels: Annotated[
         int | dict[str, int],
-        Quantity("", "levels of every real parameter, or {parameter: levels}; not given: all values"),
+        Quantity("", "levels of every real parameter, or {parameter: levels}; default: all values"),
     ] = field(default_factory=dict)
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when `levels` and the parameters do not fit."""
         count = math.prod(self._counts(problem.space))
         if count > MOST_POINTS:
-            raise InvalidSetting("levels", f"the grid has {count:.3g} points; at most {MOST_POINTS} are possible")
+            raise InvalidSetting("levels", f"the grid has {count:.3g} points; at most {MOST_POINTS} are allowed")
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
         """Ask for the whole grid at once; `rng` is not used."""
@@ -108,7 +108,7 @@ def _level_count(p: DesignVariable, count: int | None) -> int:
             raise InvalidSetting("levels", f"'{p.name}' has {whole} values, not {count}")
         return whole if count is None else count
     if count is None:
-        raise InvalidSetting("levels", f"say how many levels the real parameter '{p.name}' has")
+        raise InvalidSetting("levels", f"give the number of levels of the real parameter '{p.name}'")
     return count
 
 
@@ -167,7 +167,7 @@ class LatinHypercube:
                 "optimization", f"'{self.optimization}' spreads at most {most} samples, not {self.samples}"
             )
         if self.optimization == "lloyd" and dimension > MOST_CELLS:
-            text = f"'lloyd' draws the cells of {MOST_CELLS} parameters at most, not {dimension}; use 'random-cd'"
+            text = f"'lloyd' takes at most {MOST_CELLS} parameters, not {dimension}; use 'random-cd'"
             raise InvalidSetting("optimization", text)
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
@@ -206,7 +206,7 @@ class Sobol:
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when the sequence has too few dimensions."""
         if len(problem.space.free) > MOST_DIMENSIONS:
-            raise InvalidSetting("use", f"the Sobol' sequence is known for {MOST_DIMENSIONS} parameters at most")
+            raise InvalidSetting("use", f"the Sobol' sequence has at most {MOST_DIMENSIONS} dimensions")
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
         """The sample in the unit cube, (samples, dimension) in [0, 1)."""

@@ -31,7 +31,7 @@ CONSTANT = 1e-12
 #: Seed of the bootstrap: the confidence intervals of a store are the same whenever its report is made.
 BOOTSTRAP = 20020501
 
-Outputs = Annotated[list[str], Quantity("", "objectives or figures to be explained; not given: all objectives")]
+Outputs = Annotated[list[str], Quantity("", "objectives or figures to be explained; default: all objectives")]
 Confidence = Annotated[float, Quantity("", "level of the confidence intervals", gt=0.0, lt=1.0)]
 Resamples = Annotated[int, Quantity("", "bootstrap samples behind the confidence intervals", ge=2, le=100_000)]
 
@@ -80,7 +80,7 @@ class SobolIndices:
     uses_start: ClassVar[bool] = False
 
     base: Annotated[int, Quantity("", "blocks of designs, a power of two", ge=2, le=2**20)]
-    second_order: Annotated[bool, Quantity("", "also what pairs of parameters cause together")] = False
+    second_order: Annotated[bool, Quantity("", "also the interactions of pairs of parameters")] = False
     outputs: Outputs = field(default_factory=list)
     confidence: Confidence = 0.95
     resamples: Resamples = 200
@@ -93,7 +93,7 @@ class SobolIndices:
         """Raises `InvalidSetting` when the sample cannot be drawn or an output is unknown."""
         _check("sobol_indices", problem, self.outputs, self.minimum_budget(problem))
         if 2 * len(problem.space.free) > MOST_DIMENSIONS:
-            raise InvalidSetting("use", f"sobol_indices takes {MOST_DIMENSIONS // 2} parameters at most")
+            raise InvalidSetting("use", f"sobol_indices takes at most {MOST_DIMENSIONS // 2} parameters")
         if self.base & (self.base - 1):
             below = 2 ** (self.base.bit_length() - 1)
             raise InvalidSetting(
@@ -225,12 +225,12 @@ def _check(name: str, problem: Problem, outputs: list[str], points: int) -> None
     if find_spec("SALib") is None:
         raise InvalidSetting("use", f"{name} needs SALib; install it with: pip install 'designopt[sensitivity]'")
     if not problem.space.free:
-        raise InvalidSetting("use", f"{name} needs a parameter that is free")
+        raise InvalidSetting("use", f"{name} needs a free parameter")
     flat = [p.name for p in problem.space.free if p.kind == "real" and p.low == p.high]
     if flat:
         raise InvalidSetting("use", f"{name} needs a range for every free parameter; '{flat[0]}' has none: fix it")
     if points > MOST_POINTS:
-        raise InvalidSetting("use", f"the sample has {points:.3g} designs; at most {MOST_POINTS} are possible")
+        raise InvalidSetting("use", f"the sample has {points:.3g} designs; at most {MOST_POINTS} are allowed")
     known = [o.name for o in problem.objectives]
     if not outputs and not known:
         raise InvalidSetting("outputs", "there is no objective; name the figures to be explained")
@@ -241,7 +241,7 @@ def _check(name: str, problem: Problem, outputs: list[str], points: int) -> None
         if output not in known:
             near = closest(output, known)
             hint = f"; did you mean '{near}'?" if near else ""
-            raise InvalidSetting("outputs", f"no objective or figure '{output}'{hint} (there are {', '.join(known)})")
+            raise InvalidSetting("outputs", f"no objective or figure '{output}'{hint} (known: {', '.join(known)})")
 
 
 def _unit(d: int) -> dict[str, Any]:
@@ -281,7 +281,7 @@ def _indices(
         if used < max(2, math.ceil(MIN_SHARE * blocks)):
             why = (
                 f"{used} of {blocks} blocks of {block} designs are complete; indices need {MIN_SHARE:.0%} of them, "
-                "for the rest would not stand for the space."
+                "because fewer do not represent the space."
             ).replace("%", " %")
         elif float(np.ptp(kept)) <= CONSTANT * float(np.abs(kept).max()):
             why = (

@@ -38,13 +38,11 @@ class TPE:
     ] = 10
     candidates: Annotated[int, Quantity("", "places that are compared for each design", ge=1, le=100_000)] = 24
     joint: (
-        Annotated[
-            bool, Quantity("", "model the parameters together, not each by itself; not given: with one objective")
-        ]
+        Annotated[bool, Quantity("", "model the parameters jointly, not each alone; default: with one objective")]
         | None
     ) = None
     look_ahead: Annotated[int, Quantity("", "pending designs at the same time", ge=1, le=10_000)] = 4
-    liar: Annotated[bool, Quantity("", "take pending designs for bad ones, so that the next are farther from them")] = (
+    liar: Annotated[bool, Quantity("", "treat pending designs as bad ones, so that the next are farther from them")] = (
         False
     )
 
@@ -53,7 +51,7 @@ class TPE:
         if importlib.util.find_spec("optuna") is None:
             raise InvalidSetting("use", "tpe needs Optuna; install it with: pip install 'designopt[surrogate]'")
         if not problem.space.free:
-            raise InvalidSetting("use", "tpe needs a parameter that is free")
+            raise InvalidSetting("use", "tpe needs a free parameter")
         if not problem.objectives:
             raise InvalidSetting("use", "tpe needs an objective")
 

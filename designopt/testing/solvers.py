@@ -198,7 +198,7 @@ class _Watched:
         def asked() -> Matrix:
             X = ask()
             if len(X) > 1:
-                raise AssertionError(f"{self._name} asks ahead for {len(X)} designs at once; it has to be one or none")
+                raise AssertionError(f"{self._name} asks ahead for {len(X)} designs at once; it must be one or none")
             self._look_at(X)
             return X
 

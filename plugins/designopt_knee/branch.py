@@ -28,18 +28,18 @@ class BranchOutputs(TypedDict):
     """Figures of the stable motions of period T from the highest stiffness down."""
 
     critical_stiffness: Annotated[
-        float, Q("N/m", "where the motion loses its stability; lowest_stiffness where it does not")
+        float, Q("N/m", "stiffness at which the motion loses its stability; lowest_stiffness if it does not")
     ]
     loss: Annotated[
         float,
         Q(
             "",
-            "how: 1 period doubles, 2 fold, 3 torus, 4 a contact begins or ceases, 5 unknown; 0 not lost in the range",
+            "how: 1 period doubles, 2 fold, 3 torus, 4 a contact begins or ends, 5 unknown; 0 not lost in the range",
         ),
     ]
     loss_contact: Annotated[
         float,
-        Q("", "contact that the motion beyond has and this one not, or the reverse: 1 heel, 2 toe, 3 stop; 0 none"),
+        Q("", "contact that only one of this motion and the one beyond has: 1 heel, 2 toe, 3 stop; 0 none"),
     ]
     loss_phase: Annotated[float, Q("", "phase of that contact in the cycle; 0 without one")]
     critical_multiplier: Annotated[float, Q("", "largest multiplier of the last stable motion, real part")]
@@ -47,7 +47,9 @@ class BranchOutputs(TypedDict):
     best_stiffness: Annotated[float, Q("N/m", "where it is reached")]
     best_peak: Annotated[float, Q("deg", "largest knee angle there")]
     best_clearance: Annotated[float, Q("m", "lowest toe in swing there")]
-    robust_low: Annotated[float, Q("N/m", "lower end of the stiffnesses around it that lose no more than rho_margin")]
+    robust_low: Annotated[
+        float, Q("N/m", "lower end of the stiffnesses around it at which rho falls by no more than rho_margin")
+    ]
     robust_high: Annotated[float, Q("N/m", "upper end of these")]
     robust_width: Annotated[float, Q("N/m", "width of that interval")]
 
@@ -71,8 +73,8 @@ class FourBarKneeBranch(FourBarKnee):
     may leave it sooner, where another motion attracts them.
     """
 
-    highest_stiffness: Annotated[float, Q("N/m", "where the branch begins; walks must settle there", gt=0)] = 30e3
-    lowest_stiffness: Annotated[float, Q("N/m", "where it ends at the latest", gt=0)] = 12e3
+    highest_stiffness: Annotated[float, Q("N/m", "where the branch begins; the walk must settle there", gt=0)] = 30e3
+    lowest_stiffness: Annotated[float, Q("N/m", "lowest stiffness of the branch", gt=0)] = 12e3
     step: Annotated[float, Q("N/m", "largest step along the branch", gt=0)] = 250.0
     known_to: Annotated[float, Q("N/m", "within which the critical stiffness is enclosed", gt=0)] = 0.5
     rho_margin: Annotated[float, Q("", "loss of rho that the robust interval allows", gt=0, lt=1)] = 0.01

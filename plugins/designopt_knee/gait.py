@@ -109,13 +109,13 @@ def _from_coefficients(
     if head != expected or count < 1:
         raise _refused("the columns of a coefficient file are signal, unit, c0, c1, s1, c2, s2, ...")
     if harmonics is not None and harmonics > count:
-        raise InvalidSetting("harmonics", f"{harmonics} asked for, the gait file holds {count}")
+        raise InvalidSetting("harmonics", f"{harmonics} requested, but the gait file has {count}")
     use = count if harmonics is None else harmonics
     coefficients = {}
     for row in rows[1:]:
         name, unit = row[0], row[1] if len(row) > 1 else ""
         if name not in SIGNALS or name in coefficients:
-            raise _refused(f"row '{name}' is unknown or there twice; the rows are {', '.join(SIGNALS)}")
+            raise _refused(f"row '{name}' is unknown or given twice; the rows are {', '.join(SIGNALS)}")
         units = {"m": 1.0} if name.startswith("hip") else {"rad": 1.0, "deg": np.pi / 180.0}
         if unit not in units:
             raise _refused(f"row '{name}': unit '{unit}' must be {' or '.join(units)}")
@@ -160,7 +160,7 @@ def _from_cycle(rows: list[list[str]], harmonics: int | None, period: float | No
     if over_ground and belt_speed:
         raise _refused(
             f"hip_x_m moves {trend:.3f} m in the cycle although a belt speed is given; on a treadmill it must end where"
-            " it began (within 5 mm), over ground leave the belt speed out"
+            " it began (within 5 mm); over ground, leave the belt speed out"
         )
     if over_ground and trend < 0.0:
         raise _refused("hip_x_m moves backward; x is forward")
@@ -194,14 +194,12 @@ def _check_angles(columns: Mapping[str, Vector]) -> tuple[str, ...]:
             raise _refused(f"column '{name}': an angle of more than 180 deg")
     warnings = []
     if all(np.abs(values).max() < _RADIANS_SUSPECTED for values in angles.values()):
-        warnings.append(
-            "gait: all angles are below 3.2 although they are read as degrees; were they written in radians?"
-        )
+        warnings.append("gait: all angles are below 3.2 but are read as degrees; are they in radians?")
     for name, upper, lower in (("knee", "thigh", "shank"), ("ankle", "foot", "shank")):
         apart = np.abs(angles[f"{name}_deg"] - angles[f"{upper}_deg"] + angles[f"{lower}_deg"]).max()
         if apart > _INCONSISTENT_ANGLE:
             warnings.append(
-                f"gait: {name}_deg differs from {upper}_deg - {lower}_deg by up to {apart:.1f} deg; is a sign turned?"
+                f"gait: {name}_deg differs from {upper}_deg - {lower}_deg by up to {apart:.1f} deg; is a sign reversed?"
             )
     return tuple(warnings)
 
@@ -242,7 +240,7 @@ def _rows(text: str) -> tuple[list[list[str]], dict[str, float]]:
 
 def _numbers(cells: Sequence[str], count: int, where: str) -> Vector:
     if len(cells) != count:
-        raise _refused(f"{where}: {len(cells)} values where {count} are due")
+        raise _refused(f"{where}: {len(cells)} values, not {count}")
     try:
         values = np.array([float(cell) for cell in cells])
     except ValueError as error:

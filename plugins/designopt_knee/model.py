@@ -86,7 +86,9 @@ class KneeOutputs(TypedDict):
     ]
     min_phi: Annotated[float, Q("deg", "smallest knee angle; negative is hyperextension")]
     settled_cycles: Annotated[float, Q("", "cycles before the response repeats; all of them when it never does")]
-    cycles_simulated: Annotated[float, Q("", "fewer than the setting when the walk has come to a motion that repeats")]
+    cycles_simulated: Annotated[
+        float, Q("", "fewer than the setting when the walk has settled into a motion that repeats")
+    ]
     gait_angle_residual: Annotated[float, Q("deg", "largest root mean square misfit of a gait angle's series")]
     gait_hip_residual: Annotated[float, Q("m", "largest root mean square misfit of the hip path's series")]
 
@@ -142,8 +144,8 @@ class FourBarKnee:
     gait: Annotated[
         InputFile | None, Q("", "CSV of one cycle or of Fourier coefficients; the bundled walk if none")
     ] = None
-    period: Annotated[float | None, Q("s", "gait period; replaces what the gait file says", gt=0)] = None
-    belt_speed: Annotated[float | None, Q("m/s", "treadmill's speed; replaces what the gait file says", ge=0)] = None
+    period: Annotated[float | None, Q("s", "gait period; replaces that of the gait file", gt=0)] = None
+    belt_speed: Annotated[float | None, Q("m/s", "treadmill's speed; replaces that of the gait file", ge=0)] = None
     harmonics: Annotated[int | None, Q("", "harmonics of the gait's series; 8, or all of a coefficient file", ge=1)] = (
         None
     )
@@ -151,14 +153,14 @@ class FourBarKnee:
         "substitute_v1"
     )
     parameters: KneeParameters = field(default_factory=KneeParameters)
-    allow_low_instant_centre: Annotated[bool, Q("", "accept a linkage with its centre not above the knee")] = False
+    allow_low_instant_centre: Annotated[bool, Q("", "accept a linkage whose centre is not above the knee")] = False
     smoothing: Annotated[Literal["tanh", "atan"], Q("", "step at the touch of ground and stop")] = "tanh"
     shank_mass_terms: Annotated[
-        Literal["full", "as_printed"], Q("", "mass of the shank everywhere, or as the paper's appendix has it")
+        Literal["full", "as_printed"], Q("", "mass of the shank everywhere, or as in the paper's appendix")
     ] = "full"
     cycles: Annotated[int, Q("", "gait cycles simulated", ge=1)] = 20
     analysis_cycles: Annotated[int, Q("", "last cycles from which the figures are taken", ge=1)] = 5
-    spectrum_cycles: Annotated[int, Q("", "last cycles of which the spectrum is taken", ge=1)] = 12
+    spectrum_cycles: Annotated[int, Q("", "last cycles from which the spectrum is taken", ge=1)] = 12
     samples_per_cycle: Annotated[int, Q("", "samples of the response", ge=40)] = 200
     starts: Annotated[int, Q("", "initial states; the worst rho decides", ge=1, le=100)] = 1
     shooting: Annotated[
@@ -177,7 +179,7 @@ class FourBarKnee:
     absolute_tolerance: Annotated[float, Q("rad", "of the integration; of rates 100 times as much", gt=0, le=1e-2)] = (
         1e-7
     )
-    max_steps: Annotated[int, Q("", "steps of the integrator before it gives up", ge=1)] = 400_000
+    max_steps: Annotated[int, Q("", "maximum number of integrator steps", ge=1)] = 400_000
     compiled: Annotated[
         Literal["auto", "always", "never"], Q("", "compile the equations; without a compiler lsoda interprets them")
     ] = "auto"
@@ -284,7 +286,7 @@ class FourBarKnee:
 
     def _read_gait(self, file: InputFile | None, period: float | None, belt_speed: float | None) -> Gait:
         if file is not None and file.size > LARGEST_GAIT:
-            raise InvalidSetting("gait", f"has {file.size} bytes; the file of one cycle has {LARGEST_GAIT} at most")
+            raise InvalidSetting("gait", f"has {file.size} bytes; the file of one cycle has at most {LARGEST_GAIT}")
         try:
             text = bundled_text() if file is None else file.text()
         except UnicodeDecodeError:

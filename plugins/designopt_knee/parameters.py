@@ -69,8 +69,8 @@ class KneeConditions(KneeParameters, total=False):
     """What a scenario may hold: the walk it is about, and every parameter of the leg."""
 
     gait_file: Annotated[InputFile, Q("", "recorded walk of this scenario, as the setting gait")]
-    gait_period: Annotated[float, Q("s", "gait period; replaces what the walk's file says", gt=0)]
-    gait_speed: Annotated[float, Q("m/s", "walking speed; replaces what the walk's file says", ge=0)]
+    gait_period: Annotated[float, Q("s", "gait period; replaces that of the walk's file", gt=0)]
+    gait_speed: Annotated[float, Q("m/s", "walking speed; replaces that of the walk's file", ge=0)]
 
 
 #: Conditions that say how somebody walks; all others are parameters of the leg.
@@ -207,11 +207,11 @@ def complete(
 
     twice = sorted(set(scenario) & set(design))
     if twice:
-        raise InvalidDesign(f"{twice[0]}: given by the design and by the scenario")
+        raise InvalidDesign(f"{twice[0]}: given by both the design and the scenario")
     given = {**base, **scenario, **design}
     check_ranges(given)
     if "stiffness" not in given:
-        raise InvalidDesign("stiffness: the damper's stiffness is not given")
+        raise InvalidDesign("stiffness: the damper's stiffness is missing")
     if ("damping" in given) == ("damping_ratio" in given):
         raise InvalidDesign("damping: give either damping_ratio (s) or damping (N s/m)")
     if "extension_damping" in given and "extension_damping_ratio" in given:
@@ -225,7 +225,7 @@ def complete(
     given.setdefault("quadratic_damping", 0.0)
     given["shank_length"] += given.pop("shank_offset", 0.0)
     if given["shank_length"] <= 0.0:
-        raise InvalidDesign("shank_offset: leaves no shank")
+        raise InvalidDesign("shank_offset: the shank would have no length left")
     if "ad_length" not in given:
         given["ad_length"] = linkage.straight_ad_length(given)
     check_geometry(given, allow_low_instant_centre=allow_low_instant_centre)
@@ -258,7 +258,7 @@ def _linkage_problem(lengths: tuple[tuple[str, float], ...], allow_low_instant_c
     if g["cd_length"] * np.sin(g["lower_body_angle"]) <= g["ab_length"] and not allow_low_instant_centre:
         return (
             "cd_length: the instant centre is not above the knee (cd_length * sin(lower_body_angle) <= ab_length);"
-            " set allow_low_instant_centre to compute it all the same"
+            " set allow_low_instant_centre to compute it anyway"
         )
     return None
 

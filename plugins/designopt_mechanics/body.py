@@ -46,7 +46,7 @@ class Body:
         if is_number(self.mass):
             mass = float(self.mass)
             if not np.isfinite(mass) or mass < 0.0:
-                raise BodyError("mass", f"{mass:g} kg is not a mass; it is finite and at least 0")
+                raise BodyError("mass", f"{mass:g} kg is not a mass; it must be finite and at least 0")
         if is_number(self.centre):
             vector("centre", self.centre, BodyError)
         if is_number(self.inertia):
@@ -91,5 +91,6 @@ def _check_inertia(given: Vector, *, triangle: bool) -> None:
         raise BodyError("inertia", f"has the negative principal moment {a:g} kg m^2")
     if triangle and c > a + b + _ROUNDED * scale:
         raise BodyError(
-            "inertia", f"no body has the principal moments {a:g}, {b:g}, {c:g} kg m^2: each is at most the others' sum"
+            "inertia",
+            f"no body has the principal moments {a:g}, {b:g}, {c:g} kg m^2: each must be at most the sum of the others",
         )

@@ -51,7 +51,7 @@ class MomentBalance:
             raise ValueError(f"time has shape {self.time.shape}, not (n,) with at least one frame")
         status = np.asarray(self.status)
         if not np.issubdtype(status.dtype, np.integer):
-            raise ValueError(f"status holds {status.dtype}, not whole numbers")
+            raise ValueError(f"status must be integers, not {status.dtype}")
         given = np.array(status, dtype=np.int64) if status.size else np.zeros(frames, dtype=np.int64)
         object.__setattr__(self, "status", _frozen(given))
         self._check_names()
@@ -75,7 +75,7 @@ class MomentBalance:
 
     def _check_names(self) -> None:
         if not self.rows:
-            raise ValueError("rows names no coordinate")
+            raise ValueError("rows is empty: name at least one coordinate")
         for what, names in (("rows", self.rows), ("columns", self.columns)):
             if twice := sorted({n for n in names if names.count(n) > 1}):
                 raise ValueError(f"{what} name {', '.join(map(repr, twice))} more than once")

@@ -89,4 +89,4 @@ def unit(axis: Any) -> tuple[float, float, float]:
 
 def _not_negative(inertia: Any) -> None:
     if is_number(inertia) and not 0.0 <= float(inertia) < np.inf:
-        raise MotionError("inertia", f"{float(inertia):g} is not an inertia; it is finite and at least 0")
+        raise MotionError("inertia", f"{float(inertia):g} is not an inertia; it must be finite and at least 0")

@@ -78,7 +78,7 @@ class Tree:
         object.__setattr__(self, "frames", tuple(self.frames))
         for c in self.coordinates:
             if not c.name.isidentifier():
-                raise TreeError(c.name, "name", "is no name: letters, digits and _ only")
+                raise TreeError(c.name, "name", "is not a valid name: use only letters, digits and _")
             if not c.low <= c.reference <= c.high:
                 raise TreeError(c.name, "reference", f"{c.reference:g} is not within {c.low:g} to {c.high:g}")
         _once([c.name for c in self.coordinates])
@@ -117,7 +117,7 @@ class Tree:
         if frame.parent == frame.name:
             return "is the frame itself"
         if any(f.name == frame.parent for f in self.frames):
-            return f"'{frame.parent}' comes after it or hangs on it; give parents before their children"
+            return f"'{frame.parent}' comes after it or is attached to it; give parents before their children"
         near = closest(frame.parent, known)
         return f"no frame '{frame.parent}'{f'; did you mean {near!r}?' if near else ''}"
 

@@ -59,14 +59,16 @@ class ReachOutputs(TypedDict):
     peak_speed: Annotated[float, Q("m/s", "of the hand")]
     detour: Annotated[float, Q("m", "largest distance of the hand from the straight line to the target")]
     min_fibre_length: Annotated[
-        float, Q("", "in optimal lengths; the curves hold from 0.2 on", former="shortest_fibre")
+        float, Q("", "in optimal lengths; the curves are valid from 0.2", former="shortest_fibre")
     ]
-    max_fibre_length: Annotated[float, Q("", "in optimal lengths; the curves hold up to 1.8", former="longest_fibre")]
+    max_fibre_length: Annotated[
+        float, Q("", "in optimal lengths; the curves are valid up to 1.8", former="longest_fibre")
+    ]
     max_fibre_speed: Annotated[
         float,
         Q(
             "",
-            "maximum speed relative to the maximum shortening velocity; the curves hold up to 1",
+            "maximum speed relative to the maximum shortening velocity; the curves are valid up to 1",
             former="fastest_fibre",
         ),
     ]
@@ -107,10 +109,12 @@ class ReachArm:
 
     scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "radau"
     intervals: Annotated[int, Q("", "of the mesh", ge=4)] = 30
-    starts: Annotated[int, Q("", "guesses from which the movement is searched; the best counts", ge=1, le=1000)] = 1
+    starts: Annotated[
+        int, Q("", "guesses from which the movement is searched; the best result counts", ge=1, le=1000)
+    ] = 1
     seed: Annotated[int, Q("", "of the guesses after the first", ge=0)] = 0
     refine_to: Annotated[
-        float | None, Q("", "error estimate to which the mesh is refined; not given: the mesh stays", gt=0)
+        float | None, Q("", "error estimate to which the mesh is refined; default: no refinement", gt=0)
     ] = None
     sharpness: Annotated[float, Q("", "of the switch between 15 ms and 60 ms; see the text", gt=0)] = 10.0
 

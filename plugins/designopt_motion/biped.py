@@ -36,7 +36,7 @@ class Walk(TypedDict, total=False):
     """Ground and motors."""
 
     slope: Annotated[float, Q("rad", "of the ground, positive is downhill", default=0.0)]
-    clearance: Annotated[float, Q("m", "height of the swing foot beside the stance foot at least", ge=0, default=0.0)]
+    clearance: Annotated[float, Q("m", "minimum height of the swing foot beside the stance foot", ge=0, default=0.0)]
     max_torque: Annotated[float, Q("N m", "of every joint", gt=0, former="greatest_torque", default=100.0)]
     max_ankle_torque: Annotated[
         float, Q("N m", "of the stance ankle; 0 is a point foot", ge=0, former="greatest_ankle_torque", default=100.0)

@@ -76,7 +76,7 @@ class CartPole:
     scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "hermite_simpson"
     intervals: Annotated[int, Q("", "of the mesh", ge=4)] = 50
     time_weight: Annotated[float, Q("N^2", "of the duration in the cost", ge=0)] = 20.0
-    starts: Annotated[int, Q("", "guesses to start from; the best swing-up counts", ge=1, le=100)] = 1
+    starts: Annotated[int, Q("", "guesses to start from; the best result counts", ge=1, le=100)] = 1
 
     @cached_property
     def _system(self) -> System:

@@ -33,7 +33,7 @@ _SAMPLES = 401
 class Pendulum(TypedDict):
     """What is looked for."""
 
-    length: Annotated[float, Q("m", "of the pendulum that would swing as fast", gt=0)]
+    length: Annotated[float, Q("m", "of the simple pendulum of equal period", gt=0)]
     friction: Annotated[float, Q("1/s", "rate of the viscous friction", ge=0)]
     drag: Annotated[float, Q("1/rad", "of the air: retardation over the squared angular speed", ge=0)]
 
@@ -70,7 +70,9 @@ class PendulumRecord:
 
     file: InputFile
     column: Annotated[str, Q("", "name of the column of angles")] = "angle"
-    sigma: Annotated[float, Q("rad", "standard deviation of the angles; not given: of the table", gt=0)] | None = None
+    sigma: Annotated[float, Q("rad", "standard deviation of the angles; default: that of the table", gt=0)] | None = (
+        None
+    )
     intervals: Annotated[int, Q("", "of the mesh", ge=4)] = 80
 
     def check(self) -> None:
@@ -82,7 +84,7 @@ class PendulumRecord:
         try:
             text = self.file.text()
         except UnicodeDecodeError:
-            raise InvalidSetting("file", f"{self.file.name}: is no text in UTF-8") from None
+            raise InvalidSetting("file", f"{self.file.name}: is not UTF-8 text") from None
         try:
             own = {} if self.sigma is None else {"angle": 1.0}  # in the column's unit: replaced below
             found = read_measurements(text, own, columns={"angle": self.column})
@@ -94,7 +96,7 @@ class PendulumRecord:
         except ValueError as error:
             raise InvalidSetting("file", f"{self.file.name}: {error}") from error
         if found.times.min() < 0.0 or np.ptp(found.times) == 0.0:
-            raise InvalidSetting("file", f"{self.file.name}: times begin at 0 or later, and are not all the same")
+            raise InvalidSetting("file", f"{self.file.name}: times must begin at 0 or later and must not all be equal")
         return Measurements(found.times, {"angle": values}, {"angle": sigma if self.sigma is None else self.sigma})
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:

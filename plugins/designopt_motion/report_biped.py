@@ -35,7 +35,7 @@ _STICKS = (
     "Drawn to scale, at equal times. Stance leg and trunk are dark, the swing leg is coloured; the dotted line is the "
     "swing foot's way."
 )
-_GLUED = "On the stance foot. Where the normal force were negative the foot would have to be glued to the ground."
+_GLUED = "On the stance foot. Where the normal force is negative, the foot would have to be glued to the ground."
 
 
 def _figures(arrays: Arrays) -> Plot:

@@ -71,7 +71,7 @@ def make_subject(
     """
     mass = model.mass if mass is None else float(mass)
     if not (np.isfinite(mass) and mass > 0.0):
-        raise SubjectError(f"the body mass is {mass:g} kg; it must be positive")
+        raise SubjectError(f"the body mass must be positive, not {mass:g} kg")
     given = model.landmarks if landmarks is None else landmarks
     known: dict[str, Array] = {}
     for name, value in given.items():
@@ -164,7 +164,7 @@ def _body(
             _needed(model, landmark, known)
         inertia = mass_properties(segment.inertia, mass, known, origin, axes, mirrored=mirrored)
         if not possible(inertia):
-            raise SubjectError(f"no distribution of mass has the inertia of segment '{name}'; check its tensor")
+            raise SubjectError(f"no mass distribution has the inertia of segment '{name}'; check its tensor")
     unit = np.eye(3)
     columns = [unit["uvw".index(v)] for v in segment.vectors]
     first = local[segment.points[0]]
@@ -176,7 +176,8 @@ def _body(
     )
     if not segment.layout == "2p" and body.condition > 1e3:
         raise SubjectError(
-            f"the points and vectors of segment '{name}' are almost dependent (condition {body.condition:.0f});"
+            f"the points and vectors of segment '{name}' are nearly linearly dependent (condition "
+            f"{body.condition:.0f});"
             " choose points farther apart or other vectors"
         )
     return body

@@ -171,7 +171,7 @@ def test_schemes_that_bounce_and_refinement_are_refused(options: dict[str, Any],
 
 def test_wrong_names_and_numbers_are_refused() -> None:
     pair = GROUND["ground"]
-    with pytest.raises(ProblemError, match="there is no phase 'flight'; there are motion"):
+    with pytest.raises(ProblemError, match="there is no phase 'flight'; known: motion"):
         solve_complementary(hop(), {"ground": Complementary(pair.first, pair.second, phase="flight")})
     with pytest.raises(ProblemError, match="give positive numbers that fall"):
         solve_complementary(hop(), GROUND, relaxations=(0.1, 1.0))

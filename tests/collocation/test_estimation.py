@@ -327,14 +327,14 @@ def test_deviations_may_be_given_beside_the_table() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ((["a"], {"x": [1.0]}, {"x": 1.0}), "times: holds what is no number"),
-        (([1.0], {"x": ["a"]}, {"x": 1.0}), "x: holds what is no number"),
-        (([1.0], {"x": [1.0]}, {"x": "1 deg"}), r"sigma\.x: holds what is no number"),
+        ((["a"], {"x": [1.0]}, {"x": 1.0}), "times: contains a value that is not a number"),
+        (([1.0], {"x": ["a"]}, {"x": 1.0}), "x: contains a value that is not a number"),
+        (([1.0], {"x": [1.0]}, {"x": "1 deg"}), r"sigma\.x: contains a value that is not a number"),
         (([1.0, 2.0], {"x": [1.0, 2.0]}, {"x": [1.0, 1.0, 1.0]}), r"sigma\.x: one number or 2 are needed"),
-        (([1.0], [1.0], {"x": 1.0}), "values of measurements are given by name, not as list"),
+        (([1.0], [1.0], {"x": 1.0}), "values of measurements must be given by name, not as list"),
         (([1.0], {"x": [1.0]}, {"x": 1.0}, {"x": "foo"}), r"units\.x: unknown unit 'foo'"),
-        (([1.0], {"x": [1.0]}, {"x": 1.0}, {"x": 3}), r"units\.x: 3 is no unit"),
-        (([1.0], {"x": [1.0]}, 1.0), "sigma of measurements are given by name, not as float"),
+        (([1.0], {"x": [1.0]}, {"x": 1.0}, {"x": 3}), r"units\.x: 3 is not a unit"),
+        (([1.0], {"x": [1.0]}, 1.0), "sigma of measurements must be given by name, not as float"),
     ],
 )
 def test_measurements_that_are_no_numbers_are_named(given, message) -> None:
@@ -356,7 +356,7 @@ def test_units_may_stand_in_round_brackets_which_else_belong_to_the_name() -> No
 
 @pytest.mark.parametrize("table", [b"time,x\n0,1\n", None])
 def test_a_table_is_text(table) -> None:
-    with pytest.raises(ValueError, match="not text: read a file by Path"):
+    with pytest.raises(ValueError, match="not text: read a file with Path"):
         read_measurements(table)
 
 
@@ -369,13 +369,13 @@ def test_a_deviation_in_degrees_is_one_in_kelvin() -> None:
     ("text", "message"),
     [
         ("time,x\n", "no rows"),
-        ("time,x\n0,1\n1,two\n", "line 3: 'two' is no number \\(column 'x'\\)"),
+        ("time,x\n0,1\n1,two\n", "line 3: 'two' is not a number \\(column 'x'\\)"),
         ("time,x\n0,1,2\n", "line 2: 3 cells, but 2 columns"),
         ("time,x,x\n0,1,2\n", "two columns are called 'x'"),
         ("t,x\n0,1\n", "there is no column 'time'"),
         ("time,x\n0,1\n", "x: has no standard deviation"),
         ("time,x,sigma x\n0,1,0\n", "positive and finite"),
-        ("time,x,sigma x\n,1,1\n", "finite numbers"),
+        ("time,x,sigma x\n,1,1\n", "finite number"),
         ("time,x,sigma x\n1,,1\n", "no value is a number"),
         ("time [m],x,sigma x\n1,1,1\n", "time: "),
         ("time;x\n0,1;2,5\n", "line 1: separate the cells by commas"),
@@ -394,11 +394,11 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_line(text: str, message
         (
             line(),
             Measurements([0.5], {"y": [1.0]}, {"y": 1.0}),
-            "there is no such variable or output; there are x, height",
+            "there is no such variable or output; known: x, height",
         ),
         (line(), Measurements([0.5], {"x": [1.0]}, {"x": 1.0}, {"x": "deg"}), "x: "),
         (line(), Measurements([1.5], {"x": [1.0]}, {"x": 1.0}), "a sample is at 1.5"),
-        (line(), {"jump": Measurements([0.5], {"x": [1.0]}, {"x": 1.0})}, "there is no such phase; there are motion"),
+        (line(), {"jump": Measurements([0.5], {"x": [1.0]}, {"x": 1.0})}, "there is no such phase; known: motion"),
         (line(), {}, "there are none"),
         (
             line(samples={"far": Constraint(lambda v: v["x"], 50.0, at=None)}),
@@ -415,7 +415,7 @@ def test_measurements_that_do_not_fit_the_problem_are_refused(problem, measured,
 def test_a_fit_that_fails_and_a_problem_without_measurements_are_reported() -> None:
     impossible = line(initial={"x": 0.0}, final={"x": 50.0})
     measured = Measurements(TIMES, {"x": NOISY}, {"x": SIGMA})
-    with pytest.raises(FitError, match="the fit is not found") as failed:
+    with pytest.raises(FitError, match="does not find the fit again") as failed:
         estimate(impossible, measured, replace(FEW, persistent=False))
     assert not failed.value.solution.success
     assert Guess.of(failed.value.solution).phases  # it is something to go on from

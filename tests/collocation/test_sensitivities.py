@@ -200,7 +200,7 @@ def test_a_limit_that_is_only_touched_is_named() -> None:
     s = sensitivities(problem, solve(problem, Options(intervals=5)), ["q"])
     assert not s.regular
     assert "p" in s.doubts[0]
-    assert "multiplier next to zero" in s.doubts[0]
+    assert "multiplier close to zero" in s.doubts[0]
     away = replace(problem, parameters={"q": 0.9})
     s = sensitivities(away, solve(away, Options(intervals=5)), ["q"])
     assert s.regular
@@ -275,7 +275,7 @@ def test_a_number_that_is_named_twice_counts_once() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"mas": 1.0}, "there is no sensitivity by it; there are those by weight"),
+        ({"mas": 1.0}, "there is no sensitivity to it; known: weight"),
         ({"weight": -1.0}, "standard deviation"),
         ([[1.0, 2.0], [2.0, 1.0]], "symmetric matrix \\(1, 1\\)"),
         ([[-1.0]], "negative eigenvalue"),
@@ -294,10 +294,10 @@ def test_a_spread_that_makes_no_sense_is_refused(given, message) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("mass", "is no number of the problem: what is known and may change are weight, motion.t0"),
-        ("motion.final.x", "is no number of the problem"),
+        ("mass", "is not a number of the problem; those known that may change are weight, motion.t0"),
+        ("motion.final.x", "is not a number of the problem"),
         ("p", "is an unknown of the problem, free in a range"),
-        (3, "names: 3 is no name: give names of numbers of the problem, as weight, motion.t0"),
+        (3, "names: 3 is not a name: give names of numbers of the problem, such as weight, motion.t0"),
     ],
 )
 def test_a_name_that_is_no_number_is_refused(name, message) -> None:
@@ -312,5 +312,5 @@ def test_a_name_that_is_no_number_is_refused(name, message) -> None:
 def test_a_failed_solve_has_no_sensitivities() -> None:
     problem = pushed(limit=0.1)
     found = solve(problem, Options(intervals=5, persistent=False))
-    with pytest.raises(ProblemError, match="is no result"):
+    with pytest.raises(ProblemError, match="is not a result"):
         sensitivities(problem, found)

@@ -206,19 +206,21 @@ def test_a_fixed_final_value_that_rounded_switches_do_not_reach_is_named() -> No
     found = solve_switched(fishing(final={"prey": 1.1}), {"fishing": 10}, Options(intervals=40, persistent=False))
     assert found.relaxed.success
     assert not found.success
-    assert found.rounded.message.startswith("The relaxed problem is solved, that with rounded switches is not")
+    assert found.rounded.message.startswith(
+        "The relaxed problem is solved, but the problem with rounded switches is not"
+    )
     assert "fixed final values (motion: prey). Give these a range" in found.rounded.message
 
 
 @pytest.mark.parametrize(
     ("problem", "switches", "message"),
     [
-        (fishing(), {"hunting": 10}, "there is no such control; there are fishing"),
+        (fishing(), {"hunting": 10}, "there is no such control; known: fishing"),
         (fishing(bounds={"fishing": (0.0, np.inf)}), {"fishing": 10}, "two finite levels"),
-        (fishing(), {"fishing": Switch(10, step=0.3)}, "no whole steps of 0.3"),
+        (fishing(), {"fishing": Switch(10, step=0.3)}, "is not a multiple of the step 0.3"),
         (fishing(held={"fishing": 5}), {"fishing": 10}, "the phase has 'fishing' held"),
         (fishing(final={"fishing": 0.5}), {"fishing": 10}, "'fishing' has a final value, a switch has the level"),
-        (car(), {"first": Switch(10, others=("second",)), "second": 10}, "stands in two switches"),
+        (car(), {"first": Switch(10, others=("second",)), "second": 10}, "is in two switches"),
         (
             replace(car(), phases=[replace(car().phases[0], bounds={"second": (0.0, 2.0)})]),
             {"first": Switch(10, others=("second",))},

@@ -171,7 +171,7 @@ def test_too_many_harmonics_for_the_samples_are_refused(gait, harmonics, samples
 
 
 def test_more_harmonics_than_the_coefficient_file_holds_are_refused():
-    with pytest.raises(InvalidSetting, match="the gait file holds 8"):
+    with pytest.raises(InvalidSetting, match="the gait file has 8"):
         read_gait(bundled_text(), harmonics=9)
 
 
@@ -181,10 +181,10 @@ def test_more_harmonics_than_the_coefficient_file_holds_are_refused():
         ("signal,unit,c0,c1", "signal,unit,c0,c2", "the columns of a coefficient file"),
         ("knee,rad,", "knee,grad,", "row 'knee': unit 'grad'"),
         ("knee,rad,", "elbow,rad,", "row 'elbow' is unknown"),
-        ("knee,rad,", "thigh,rad,", "row 'thigh' is unknown or there twice"),
+        ("knee,rad,", "thigh,rad,", "row 'thigh' is unknown or given twice"),
         ("3.77281866e-01", "nan", "row 'knee': a value is NaN"),
         ("3.77281866e-01", "much", "row 'knee': could not convert"),
-        ("3.77281866e-01,", "", "row 'knee': 16 values where 17 are due"),
+        ("3.77281866e-01,", "", "row 'knee': 16 values, not 17"),
         ("3.77281866e-01", "21.6", "more than 180 deg"),
         ("9.50855959e-01", "950.855959", "hip height"),
         ("period_s=1.232", "period_s=-1", "period: -1.0 must be greater than 0"),

@@ -89,7 +89,7 @@ def test_damper_must_be_given(base):
 
 
 def test_a_value_given_by_design_and_scenario_is_refused(base):
-    with pytest.raises(InvalidDesign, match="hip_hike: given by the design and by the scenario"):
+    with pytest.raises(InvalidDesign, match="hip_hike: given by both the design and the scenario"):
         complete(base, {"hip_hike": 1.003}, {**DAMPER, "hip_hike": 1.006})
 
 

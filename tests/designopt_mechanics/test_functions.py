@@ -66,7 +66,7 @@ def test_a_polynomial_holds_everywhere() -> None:
     ("x", "y", "message"),
     [
         (X[:3], Y[:3], "at least 4 points"),
-        (X[:5], Y, "x and y alike; 5 and 6"),
+        (X[:5], Y, "as many x as y; 5 and 6"),
         ([0.0, 1.0, 1.0, 2.0], Y[:4], "abscissae that increase: 1, 1"),
         ([0.0, 1.0, np.nan, 2.0], Y[:4], "finite"),
     ],
@@ -117,7 +117,7 @@ def test_a_formula_is_what_it_says_with_exact_derivatives() -> None:
         ("1e999 + q", "too large", 0),
         ("9" * 400 + "+ q", "too large", 0),
         ("(" * 300 + "q" + ")" * 300, "not a formula", 0),
-        ("q+" * 480 + "q", "nested 60 deep", 0),
+        ("q+" * 480 + "q", "nested at most 60 deep", 0),
         ("q+" * 600 + "q", "at most 1000 characters", 0),
     ],
 )
@@ -203,7 +203,7 @@ def test_a_closure_of_two_coordinates_holds_over_both_ranges() -> None:
     [
         ({"start": {"y1": 0.8}}, "start has values for"),
         ({"ranges": [(1.0, 1.0)]}, "the range of 'q' is 1 to 1"),
-        ({"ranges": [(-1.0, 1.0)], "at": {"q": 2.0}}, "outside of the ranges"),
+        ({"ranges": [(-1.0, 1.0)], "at": {"q": 2.0}}, "outside the ranges"),
         ({"nodes": 2}, "at least 4 nodes"),
     ],
 )

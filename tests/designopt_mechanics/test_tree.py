@@ -60,7 +60,7 @@ def test_an_axis_that_is_none_is_refused(axis: Any) -> None:
 @pytest.mark.parametrize(
     ("frames", "message"),
     [
-        ([Frame("a", "b"), Frame("b")], "'a', parent: 'b' comes after it or hangs on it"),
+        ([Frame("a", "b"), Frame("b")], "'a', parent: 'b' comes after it or is attached to it"),
         ([Frame("a", "a")], "'a', parent: is the frame itself"),
         ([Frame("shank"), Frame("foot", "shnk")], "'foot', parent: no frame 'shnk'; did you mean 'shank'"),
         ([Frame("a"), Frame("a")], "'a', name: is given more than once"),

@@ -114,8 +114,8 @@ def test_one_deviation_for_all_replaces_those_of_the_table() -> None:
         ("time,angle\n0,1\n", "there is no column 'encoder'"),
         ("time,encoder [m],sigma encoder\n0,1,1\n1,2,1\n", "angle: "),
         ("time,encoder [deg]\n0,1\n1,2\n", "has no standard deviation"),
-        ("time,encoder [deg],sigma encoder\n-1,1,1\n1,2,1\n", "times begin at 0"),
-        ("time,encoder [deg],sigma encoder\n0,x,1\n1,2,1\n", "line 2: 'x' is no number"),
+        ("time,encoder [deg],sigma encoder\n-1,1,1\n1,2,1\n", "times must begin at 0"),
+        ("time,encoder [deg],sigma encoder\n0,x,1\n1,2,1\n", "line 2: 'x' is not a number"),
     ],
 )
 def test_a_record_that_cannot_be_read_is_refused(text: str, message: str) -> None:
@@ -124,7 +124,7 @@ def test_a_record_that_cannot_be_read_is_refused(text: str, message: str) -> Non
 
 
 def test_a_record_that_is_no_text_is_refused() -> None:
-    with pytest.raises(InvalidSetting, match=r"r\.csv: is no text in UTF-8"):
+    with pytest.raises(InvalidSetting, match=r"r\.csv: is not UTF-8 text"):
         PendulumRecord(file=InputFile("r.csv", "time,encoder [°]\n".encode("latin-1")), column="encoder").check()
 
 
@@ -139,7 +139,7 @@ def test_a_study_with_a_bad_record_is_refused_at_its_place(tmp_path: Path) -> No
     (tmp_path / "pendulum_record.csv").write_text("time,angle\n0,1\n")
     (tmp_path / "s.yaml").write_text(STUDY.read_text())
     with pytest.raises(
-        StudyError, match=r"model\.column: .*there is no column 'encoder' for 'angle'; there are time, angle"
+        StudyError, match=r"model\.column: .*there is no column 'encoder' for 'angle'; known: time, angle"
     ):
         designopt.load(tmp_path / "s.yaml")
 

@@ -22,7 +22,7 @@ def test_the_lines_for_python_run_as_printed(capsys):
     assert names["sharing"].status.tolist() == [0, 0, 100]
     assert np.isfinite(names["sharing"].activations).all()
     assert "1 of 3 frames infeasible" in printed
-    assert "elbow by up to 17 N m; 1.4 times the strength would be enough" in printed
+    assert "elbow by up to 17 N m; 1.4 times the strength would be sufficient" in printed
 
 
 def test_the_table_of_criteria_lists_all_of_them():

@@ -125,8 +125,8 @@ def test_a_study_takes_loads_in_the_axes_of_a_body():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("arm", "hand"), "force_expressed_in_body is 'hand', which is no body of the model 'hinge'"),
-        (("ground", "hand"), "point_expressed_in_body is 'hand', which is no body of the model 'hinge'"),
+        (("arm", "hand"), "force_expressed_in_body is 'hand', which is not a body of the model 'hinge'"),
+        (("ground", "hand"), "point_expressed_in_body is 'hand', which is not a body of the model 'hinge'"),
     ],
 )
 def test_bodies_that_are_not_there_are_named_with_their_place(motion, change, message):
@@ -138,5 +138,5 @@ def test_bodies_that_are_not_there_are_named_with_their_place(motion, change, me
 
 
 def test_nothing_acts_on_the_ground(motion):
-    with pytest.raises(ModelError, match="applied_to_body is 'ground', which is no body"):
+    with pytest.raises(ModelError, match="applied_to_body is 'ground', which is not a body"):
         external_loads(assignment(body="ground"), recorded(), motion, TIME)

@@ -259,7 +259,7 @@ def test_jumps_of_a_path_are_reported_with_muscle_and_time():
 
 
 def test_coordinates_that_are_none_are_refused():
-    with pytest.raises(ValueError, match="'knee' is no coordinate of the model 'hinge'"):
+    with pytest.raises(ValueError, match="'knee' is not a coordinate of the model 'hinge'"):
         muscle_geometry(read_model(hinge()), {"knee": np.zeros(2)})
 
 

@@ -60,7 +60,7 @@ def test_frames_beyond_the_muscles_are_on_the_time_axis_with_what_they_lack(tmp_
     assert "balanced" not in made.introduction
     short = figure(made, "Frames beyond the muscles")
     names = [trace.get("name", "") for trace in short.plot["data"]]
-    assert {"missing about ankle_angle", "strength that is enough", "infeasible", "optimal"} <= set(names)
+    assert {"missing about ankle_angle", "sufficient strength", "infeasible", "optimal"} <= set(names)
     assert not short.variants  # the strong leg has none: it is not offered
     (table,) = made.tables
     rows = {row[:3]: row for row in table.rows}

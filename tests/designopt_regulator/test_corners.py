@@ -188,7 +188,7 @@ def test_a_plant_whose_output_lies_far_from_0_is_fitted_as_well():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"step": np.pi}, "step: 180 deg has to be less than 180 deg"),
+        ({"step": np.pi}, "step: 180 deg must be less than 180 deg"),
         ({"step": -4.0}, "step: .*less than 180 deg"),
         ({"sample_time": 1e-5}, "sample_time: .*integration steps of the horizon"),
     ],
@@ -202,7 +202,7 @@ def test_settings_of_the_carrier_without_an_answer_are_refused(settings, message
     ("settings", "message"),
     [
         ({"horizon": 0.05}, "horizon: .*at least two samples"),
-        ({"horizon": 1.02}, "horizon: .*no whole number of samples of 0.05 s; the nearest is 1 s"),
+        ({"horizon": 1.02}, "horizon: .*not a whole number of samples of 0.05 s; the nearest is 1 s"),
         ({"horizon": 5e4}, "sample_time: .*points of the horizon"),
     ],
 )

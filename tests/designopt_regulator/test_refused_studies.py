@@ -52,8 +52,8 @@ CASES = [
     (MODEL, "  vehicle: {delay: 0.123 s}\n" + MODEL, "model.vehicle", "the nearest is 0.12 s"),
     (TURF, "{name: turf_5, terrain: turf, speed: 5, delay: 0.206}", "scenarios.6.delay", "the nearest is 0.21 s"),
     # times in order
-    ("at: 15 s", "at: 1 s", "model.disturbance", "1 s has to be after the step at 1 s"),
-    ("horizon: 30 s", "horizon: 15 s", "model.horizon", "15 s has to be after the disturbance at 15 s"),
+    ("at: 15 s", "at: 1 s", "model.disturbance", "1 s must be after the step at 1 s"),
+    ("horizon: 30 s", "horizon: 15 s", "model.horizon", "15 s must be after the disturbance at 15 s"),
     # the ground
     (TURF, "{name: turf_5, terrain: turv, speed: 5}", "scenarios.6.terrain", "did you mean 'turf'?"),
     (TURF, "{name: turf_5, terrain: turf, speed: 5, adhesion: 0}", "scenarios.6.adhesion", "must be above 0, not 0"),
@@ -65,10 +65,10 @@ CASES = [
     # space and regulator
     ("b: {low: 0, high: 1}", "b: {low: 1, high: 1}", "space.b", "low (1.0) must be below high (1.0)"),
     ("kp: {low: 0.1,", "kp: {low: 0,", "space.kp.low", "log scale needs low above 0"),
-    (MODEL, "  course_kind: PI\n" + MODEL, "space.td", "a PI regulator has none (it has kp, ti, b, tt)"),
-    (MODEL, "  course_kind: I_PD\n" + MODEL, "space.b", "a I_PD regulator has none"),
+    (MODEL, "  course_kind: PI\n" + MODEL, "space.td", "a PI regulator does not have it (it has kp, ti, b, tt)"),
+    (MODEL, "  course_kind: I_PD\n" + MODEL, "space.b", "a I_PD regulator does not have it"),
     ("  ti: {low: 1 s, high: 100 s, unit: s, scale: log}\n", "", "space", "ti: is missing; a PID regulator needs it"),
-    ("  tt: 3 s\n", "  tt: 3 s\n  kp_v: 1\n", "space.kp_v", "is of no regulator that is tuned with loop: course"),
+    ("  tt: 3 s\n", "  tt: 3 s\n  kp_v: 1\n", "space.kp_v", "belongs to no regulator that is tuned with loop: course"),
     # names, goals, choices
     ("name: turf_5,", "name: turf_2,", "scenarios.6.name", "there is another scenario named 'turf_2'"),
     (IAE, IAE + "  " + IAE, "objectives.1.name", "another objective named 'iae'"),

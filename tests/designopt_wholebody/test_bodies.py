@@ -213,7 +213,7 @@ def test_what_no_subject_can_have_is_refused_in_a_sentence() -> None:
         make_subject(model, mass=-70.0)
     with pytest.raises(SubjectError, match="segment 'thorax' of a body of 9 kg has no mass"):
         make_subject(model, mass=9.0)
-    with pytest.raises(SubjectError, match="points and vectors of segment 'thigh_R' are almost dependent"):
+    with pytest.raises(SubjectError, match="points and vectors of segment 'thigh_R' are nearly linearly dependent"):
         make_subject(
             model, {**landmarks, "CAQ_R": np.array(landmarks["CL_R"]) * 0.5 + 0.5 * np.array(landmarks["CM_R"]) + 1e-5}
         )

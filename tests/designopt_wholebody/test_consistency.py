@@ -217,7 +217,7 @@ def test_wrong_arguments_are_refused(full: Subject) -> None:
     with pytest.raises(ValueError, match="penalty is -1"):
         consistent_positions(full, full.q0[None], penalty=-1.0)
     nowhere = Contacts(("paw",), np.zeros((1, 1, 3)), np.zeros((1, 1, 3)), np.ones((1, 1), dtype=bool))
-    with pytest.raises(ValueError, match="there is no segment 'paw'; there are head"):
+    with pytest.raises(ValueError, match="there is no segment 'paw'; known: head"):
         consistent_positions(full, full.q0[None], contacts=nowhere)
     with pytest.raises(ValueError, match="there is no method 'newton'"):
         consistent_positions(full, full.q0[None], method="newton")  # type: ignore[arg-type]

@@ -76,7 +76,7 @@ def test_the_study_of_an_own_recording_writes_joint_moments_as_csv(tmp_path: Pat
     (tmp_path / "walk.trc").write_text("\n".join(lines[: first + 10]) + "\n")
     done = designopt(tmp_path, "run", "my_walk.yaml", "-o", "short.study", "--executor", "serial")
     assert done.returncode == 1, done.stderr
-    assert "of 10 frames none with joint loads is 5 or more from both ends" in done.stdout + done.stderr
+    assert "of 10 frames, none with joint loads is at least 5 frames from both ends" in done.stdout + done.stderr
 
 
 def test_the_model_and_the_marker_set_are_read() -> None:

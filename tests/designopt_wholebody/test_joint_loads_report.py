@@ -50,7 +50,7 @@ def test_it_draws_the_movement_loads_and_residuals_of_every_design(section: Sect
         "Forces of the joints",
         "Angles over a cycle",
         "Torques over a cycle",
-        "What is not explained",
+        "Residuals",
         "Violation of the constraints",
         "Agreement of landmarks",
     ]

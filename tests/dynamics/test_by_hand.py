@@ -41,7 +41,7 @@ def test_a_motion_is_read_by_name_and_is_the_exact_one():
     assert (len(t), t[0], t[-1]) == (301, 0.0, 3.0)
     assert motion.names == ("place", "speed", "force")
     assert motion.units == {"place": "m", "speed": "m/s", "force": "N"}
-    with pytest.raises(KeyError, match="no state and no output 'plaec'; there are place, speed, force"):
+    with pytest.raises(KeyError, match="no state and no output 'plaec'; known: place, speed, force"):
         motion["plaec"]
 
 
@@ -78,12 +78,12 @@ def line_of(text):
     ("rate", "said"),
     [
         (lambda v: v.push - v.stiffness * v.place, "'(push-(stiffness*place))' is in 'N', not 'm/s^2'"),
-        (lambda v: (v.push + v.speed) / v.mass, "'push' in 'N' stands beside 'speed' in 'm/s'"),
-        (lambda v: v.push * ca.sin(v.place) / v.mass, "sin is taken of 'place' in 'm'"),
+        (lambda v: (v.push + v.speed) / v.mass, "'push' in 'N' is combined with 'speed' in 'm/s'"),
+        (lambda v: v.push * ca.sin(v.place) / v.mass, "the argument of sin, 'place', is in 'm'"),
         (lambda v: v.push / v.mass * 2.0**v.place, "the exponent 'place' is in 'm'"),
         (lambda v: v.push / v.mass * v.place**v.place, "the exponent 'place' is in 'm'"),
-        (lambda v: (v.push / v.mass) ** (v.time * v.speed / v.place), "has an exponent that is no fixed number"),
-        (lambda v: ca.if_else(v.place > v.speed, 1, 0) * v.push / v.mass, "stands beside"),
+        (lambda v: (v.push / v.mass) ** (v.time * v.speed / v.place), "has an exponent that is not a constant"),
+        (lambda v: ca.if_else(v.place > v.speed, 1, 0) * v.push / v.mass, "is combined with"),
         (lambda v: ca.sqrt(v.push / v.mass), "is in 'N^0.5/kg^0.5', not 'm/s^2'"),
     ],
 )
@@ -108,7 +108,7 @@ def test_what_fits_is_let_through(rate):
 
 
 def test_sizes_of_units_count_too():
-    with pytest.raises(ValueError, match=r"'force' in 'kN' stands beside 'push' in 'N'"):
+    with pytest.raises(ValueError, match=r"'force' in 'kN' is combined with 'push' in 'N'"):
         build_system(
             "pull",
             lambda v: {"speed": (v.force - v.push) / v.mass},
@@ -149,12 +149,12 @@ ELSEWHERE = ca.MX.sym("elsewhere")
     ("rate", "said"),
     [
         (lambda v: v.stifness, "system 'oscillator' has no 'stifness'; did you mean 'stiffness'?"),
-        (lambda v: v.push + ELSEWHERE, "an MX symbol stands in them: make symbols with casadi.SX.sym"),
+        (lambda v: v.push + ELSEWHERE, "they contain an MX symbol: make symbols with casadi.SX.sym"),
         (lambda v: ca.sin(ELSEWHERE), "is made of the MX symbols 'elsewhere'; make them with casadi.SX.sym"),
-        (lambda v: v.push + ca.SX.sym("other"), "the rate of 'speed' holds 'other', declared as no state"),
+        (lambda v: v.push + ca.SX.sym("other"), "the rate of 'speed' contains 'other', not declared as a state"),
         (lambda v: v.push if v.place > 0 else 0.0, "neither true nor false: write casadi.if_else"),
-        (lambda v: ca.sin("place"), "casadi.sin does not take what it is given"),
-        (lambda v: math.sin(v.place), "holds a number that is not one (NaN): a function of math"),
+        (lambda v: ca.sin("place"), "casadi.sin does not accept these arguments"),
+        (lambda v: math.sin(v.place), "evaluates to NaN: a function of math"),
         (lambda v: v["place"], "symbols are attributes: write v.place, not v['place']"),
         (lambda v: 1 / 0, "its equations fail: ZeroDivisionError: division by zero"),
         (lambda v: ca.vertcat(v.push, v.push), "is 2 x 1, not one scalar"),
@@ -172,13 +172,13 @@ def test_equations_that_fail_are_reported_in_a_sentence_with_their_line(rate, sa
     [
         ({"outputs": {}}, "equations name 'force', which is not declared"),
         ({"outputs": {"force": "N", "power": "W"}}, "there is no equation for 'power'"),
-        ({"data": {"mass": "kg", "push": "N"}}, "'push' is named twice: every variable has a name of its own"),
-        ({"outputs": {"force": "N", "place": ""}}, "'place' is named twice: every variable has a name of its own"),
-        ({"data": {"mass": "kg", "time": "s"}}, "'time' is named twice: time is there without being named"),
+        ({"data": {"mass": "kg", "push": "N"}}, "'push' is named twice: every variable needs its own name"),
+        ({"outputs": {"force": "N", "place": ""}}, "'place' is named twice: every variable needs its own name"),
+        ({"data": {"mass": "kg", "time": "s"}}, "'time' is named twice: time is always there; do not name it"),
         ({"states": ["place", "speed"]}, "system 'oscillator': 'place' has no unit: give names with units"),
         ({"states": None}, "system 'oscillator': None has no unit: give names with units"),
-        ({"states": {"place": 1, "speed": "m/s"}}, "variable 'place': its unit is 1: write it as text"),
-        ({"states": {1: "m"}}, "'1' is no name for a variable"),
+        ({"states": {"place": 1, "speed": "m/s"}}, "variable 'place': its unit must be text"),
+        ({"states": {1: "m"}}, "'1' is not a valid name for a variable"),
     ],
 )
 def test_tables_that_do_not_fit_are_said(tables, said):
@@ -191,12 +191,15 @@ def test_tables_that_do_not_fit_are_said(tables, said):
     [
         ({"x0": {"place": "a", "speed": 0.0}}, "oscillator: states: place is 'a', not a number"),
         ({"x0": {"place": [1.0, 2.0], "speed": 0.0}}, "oscillator: states: place is [1.0, 2.0], not a number"),
-        ({"x0": "place"}, "oscillator: states: 'place' is no row of numbers or mapping by name: place, speed"),
+        (
+            {"x0": "place"},
+            "oscillator: states: 'place' is neither a row of numbers nor a mapping of names: place, speed",
+        ),
         ({"p": {**DESIGN, "damping": Signal([0.0, 9.0], [1.0, 1.0])}}, "oscillator: parameters: damping is Signal("),
         ({"u": {"push": math.sin}}, "oscillator: controls: push is <built-in function sin>, not a number"),
-        ({"times": -1.0}, "the end of a motion that begins at 0 s is -1.0, not a positive number of seconds"),
-        ({"times": math.inf}, "the end of a motion that begins at 0 s is inf"),
-        ({"times": "1 s"}, "times are '1 s': give the end (s), or rising times"),
+        ({"times": -1.0}, "the end of a motion that begins at 0 s must be a positive number of seconds, not -1.0"),
+        ({"times": math.inf}, "the end of a motion that begins at 0 s must be a positive number of seconds, not inf"),
+        ({"times": "1 s"}, "times must be the end (s) or increasing times, not '1 s'"),
         ({"times": [0.0, 2.0, 1.0]}, "each larger than the one before"),
     ],
 )

@@ -155,7 +155,7 @@ def test_what_a_compiler_started_ends_with_it_at_the_time_limit(tmp_path, folder
     monkeypatch.setenv("CC", str(slow))
     monkeypatch.setattr(compiling, "_version", lambda *_: "")
     monkeypatch.setattr(compiling, "_TIMEOUT", 5.0)
-    with pytest.raises(CompilerError, match="slow-cc was ended after 5 s"):
+    with pytest.raises(CompilerError, match="slow-cc was stopped after 5 s"):
         load_library("int x;")
     child = int((tmp_path / "child").read_text())
     end = time.monotonic() + 60.0
@@ -163,7 +163,7 @@ def test_what_a_compiler_started_ends_with_it_at_the_time_limit(tmp_path, folder
         time.sleep(0.05)
     assert not alive(child)
     monkeypatch.setattr(compiling, "_run", lambda *_: pytest.fail("tried again"))
-    with pytest.raises(CompilerError, match=r"slow-cc was ended after 5 s; remove .*given-up to try again"):
+    with pytest.raises(CompilerError, match=r"slow-cc was stopped after 5 s; remove .*given-up to try again"):
         load_library("int x;")
 
 
@@ -187,7 +187,11 @@ def test_large_code_is_optimised_less_and_said_so_before(compiler, smooth, folde
 
 def test_code_that_is_too_large_is_not_given_to_the_compiler(compiler, smooth, folder, compilations, monkeypatch):
     monkeypatch.setattr(compiling, "LARGEST", 10)
-    with pytest.raises(CompilerError, match=r"smooth has some \d+ operations, more than the 10 that are compiled"):
+    with pytest.raises(
+        CompilerError,
+        match=r"smooth has some \d+ operations, more than the limit of 10 for "
+        r"compilation",
+    ):
         Simulator(smooth, compiled=True)
     assert compilations == []
     assert Simulator(smooth).method == "lsoda"

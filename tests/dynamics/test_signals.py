@@ -91,19 +91,19 @@ def test_a_table_drives_a_vector_and_short_signals_are_lines(compiler):
 @pytest.mark.parametrize(
     ("names", "given", "message"),
     [
-        (["pusch"], {}, "system 'measured': the signal 'pusch' is no control or data entry; there are push, k, c"),
+        (["pusch"], {}, "system 'measured': the signal 'pusch' is not a control or data entry; known: push, k, c"),
         (["k", "k"], {}, "the signal 'k' is named twice"),
         (["push"], {}, "measured: no signal for 'push'"),
         (["push"], {"push": PUSH, "k": PUSH}, "'k' is not among the simulator's signals: push"),
         (
             ["push"],
             {"push": Signal([0.0, 1.0], [0.0, 1.0])},
-            "measured: push: the signal is known from 0 to 1, not from 0",
+            "measured: push: the signal is defined from 0 to 1, not from 0",
         ),
         (
             ["push"],
             {"push": Signal([0.0, 1.0], [0.0, 1.0], of_duration=True)},
-            "the signal of push is one over a share",
+            "the signal of push is defined over a fraction",
         ),
     ],
 )

@@ -23,7 +23,7 @@ def system(**fields):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"name": "two words"}, "no name for a system"),
+        ({"name": "two words"}, "not a valid name for a system"),
         ({"states": ()}, "has no states"),
         ({"states": (Variable("a", "m"), Variable("a", "m"))}, "'a' more than once"),
         ({"rhs": function(p=2)}, r"argument p has shape \(2, 1\), but there are 1 \(parameters\)"),
@@ -43,7 +43,7 @@ def test_tables_and_functions_that_do_not_fit_are_refused(fields, message):
 
 
 def test_a_variable_has_a_name_and_an_ordered_range():
-    with pytest.raises(ValueError, match="no name for a variable"):
+    with pytest.raises(ValueError, match="not a valid name for a variable"):
         Variable("not a name", "")
     with pytest.raises(ValueError, match="is not below"):
         Variable("a", "", low=2.0, high=1.0)
@@ -119,22 +119,25 @@ def stated(rate=None, **tables):
     [
         (
             {"rate": lambda x, k: -k * x + ca.SX.sym("wind") * ca.SX.sym("area")},
-            "system 'decay': the rate of 'x' holds 'wind', 'area', declared as no state, control, parameter",
+            "system 'decay': the rate of 'x' contains 'wind', 'area', not declared as a state, control, parameter",
         ),
-        ({"outputs": lambda x, _: [(Variable("y", ""), ca.SX.sym("c") * x)]}, "output 'y' holds 'c', declared as no"),
-        ({"guards": lambda *_: {"open": ca.SX.sym("c")}}, "guard 'open' holds 'c'"),
+        (
+            {"outputs": lambda x, _: [(Variable("y", ""), ca.SX.sym("c") * x)]},
+            "output 'y' contains 'c', not declared as a",
+        ),
+        ({"guards": lambda *_: {"open": ca.SX.sym("c")}}, "guard 'open' contains 'c'"),
         ({"rate": lambda *_: ca.MX.sym("w") * 2}, "the rate of 'x' is made of the MX symbols 'w'; make them with"),
-        ({"rate": lambda *_: None}, "the rate of 'x' is None, no expression"),
+        ({"rate": lambda *_: None}, "the rate of 'x' is None, not an expression"),
         ({"rate": lambda *_: ca.SX.sym("v", 3)}, "the rate of 'x' is 3 x 1, not one scalar"),
         (
             {"parameters": lambda _, k: [(Variable("k", ""), 2 * k)]},
             r"parameter 'k' is given '\(2.?\*k\)', which is no",
         ),
-        ({"parameters": lambda *_: [(Variable("k", ""), 2.0)]}, "parameter 'k' is given '2', which is no symbol"),
+        ({"parameters": lambda *_: [(Variable("k", ""), 2.0)]}, "parameter 'k' is given '2', which is not a symbol"),
         ({"parameters": lambda *_: [(Variable("k", ""), ca.MX.sym("k"))]}, "parameter 'k' is made of the MX symbols"),
         (
             {"controls": lambda x, _: [(Variable("u", ""), x)]},
-            "control 'u' has the symbol 'x' of state 'x': one symbol each",
+            "control 'u' has the symbol 'x' of state 'x': each needs its own symbol",
         ),
         (
             {"unknowns": lambda x, k: [(Variable("a", ""), (a := ca.SX.sym("a")), a**2 - k * x)]},
@@ -145,7 +148,7 @@ def stated(rate=None, **tables):
                 "unknowns": lambda x, k: [(Variable("a", ""), ca.SX.sym("a"), x + k)],
                 "guards": lambda *_: {"g": ca.SX.sym("a")},
             },
-            "guard 'g' holds 'a'",
+            "guard 'g' contains 'a'",
         ),
     ],
 )

@@ -267,10 +267,10 @@ def test_a_declaration_that_makes_no_sense_is_refused_in_a_sentence(changes, mes
         (lambda self, v: {"x": 0, "end": v.x, "y": 1}, "equations name 'y', which is not declared"),
         (lambda self, v: {"x": 0, "end": v.x, "k": 1}, "equations name 'k', which is given and has no equation"),
         (lambda self, v: v.x, "equations return SX, not a mapping of names"),
-        (lambda self, v: {"x": None, "end": v.x}, "the equation of 'x' is None, no expression"),
+        (lambda self, v: {"x": None, "end": v.x}, "the equation of 'x' is None, not an expression"),
         (
             lambda self, v: {"x": -v.stiffness, "end": v.x},
-            "model 'test_mistake' has no 'stiffness'; there are k, durat",
+            "model 'test_mistake' has no 'stiffness'; known: k, durat",
         ),
     ],
 )

@@ -176,7 +176,7 @@ def test_a_search_ends_where_every_design_is_known():
 
 def test_the_largest_number_of_generations_is_reported():
     _, ended = run(DifferentialEvolution(generations=2), BRANIN)
-    assert ended == "it reached its largest number of generations"
+    assert ended == "it reached its maximum number of generations"
 
 
 # -------------------------------------------------------------------------------------------------------------- checks
@@ -193,7 +193,7 @@ def test_questions_that_they_cannot_answer_are_refused():
     for solver in (DifferentialEvolution(), DualAnnealing()):
         with pytest.raises(InvalidSetting, match="has one objective; this study has 2"):
             solver.check(two)
-        with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
+        with pytest.raises(InvalidSetting, match="needs a free parameter"):
             solver.check(nothing)
     with pytest.raises(InvalidSetting, match=r"^weight_low: is above weight_high \(0.4\)"):
         DifferentialEvolution(weight_high=0.4).check(BRANIN)

@@ -52,5 +52,5 @@ def test_it_asks_for_the_designs_of_the_solver_that_it_chooses_and_says_why():
 
 def test_it_needs_what_its_choice_needs():
     assert Auto(evaluations=500).minimum_budget(problem(2)) == 27
-    with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
+    with pytest.raises(InvalidSetting, match="needs a free parameter"):
         Auto(evaluations=500).check(problem(2, [DesignVariable("x", "fixed", 1.0, 1.0, values=(1.0,))]))

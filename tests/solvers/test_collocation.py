@@ -159,7 +159,7 @@ def test_a_program_without_a_solution_tells_why_and_leaves_its_last_iterate(tmp_
     result = study(constraints=limits, solver={"intervals": 30}).run(tmp_path / "s")
     (record,) = result.programs()
     assert (record.ok, record.status) == (False, "locally_infeasible")
-    assert "These ways were tried in vain: rollout, coarse mesh first" in record.message
+    assert "Other attempts failed too: rollout, coarse mesh first" in record.message
     assert "integral 'error' of decay: off by 0.5" in record.message
     assert record.solution.phase.values["position"][0] == pytest.approx(1.0)
     assert len(result.outcomes) == 0
@@ -355,7 +355,7 @@ def test_points_that_end_elsewhere_when_they_are_solved_cold_are_reported():
     told, _ = solved_by_rule(lambda row, _: 1.0 if row < 4 else 0.9, chain=2, verify=5)
     assert [chain for chain, _, _ in told.asked] == [0, 0, 1, 1, 2, 3]  # the first of a chain is cold anyway
     (text,) = [text for kind, text in told.notes if kind == "programs_differ"]
-    assert text.startswith("2 of 2 points solved cold as well have other optima (objectives differ by up to 0.1")
+    assert text.startswith("2 of 2 points that were also solved cold have other optima (objectives differ by up to 0.1")
     assert told.inner.X[:, 0].tolist() == pytest.approx([1.0, 1.04, 1.02, 1.05])  # what is better counts
     same, _ = solved_by_rule(lambda row, _: 1.0 if row < 4 else 1.0 + 5e-7, chain=2, verify=5)
     assert [kind for kind, _ in same.notes if kind == "programs_differ"] == []

@@ -40,7 +40,7 @@ def test_a_study_finds_the_best_duration_of_a_motion_with_friction(tmp_path: Pat
     assert program.figures["optimum(duration)"] == pytest.approx(0.4, rel=1e-6)
     assert program.figures["program(objective)"] == pytest.approx(12.0 / 0.4**3 + 24.0**2 * 0.4, rel=2e-3)
     assert max(program.figures[f"complementary({name})"] for name in ("left", "right", "stick")) < 1e-4
-    assert "Of each pair one is zero within" in program.message
+    assert "In each pair one value is zero to within" in program.message
     assert result.outcomes.objectives[0, 0] == pytest.approx(program.figures["program(objective)"], rel=1e-3)
 
 

@@ -182,8 +182,8 @@ def test_the_mesh_of_what_is_rounded_is_checked_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("switches: {forse: {pieces: 4}}", "there is no such control; there are force"),
-        ("switches: {force: {pieces: 4, step: 3}}", "no whole steps of 3"),
+        ("switches: {forse: {pieces: 4}}", "there is no such control; known: force"),
+        ("switches: {force: {pieces: 4, step: 3}}", "is not a multiple of the step 3"),
         ("switches: {force: {step: 3}}", "pieces"),
         ("switches: {force: {pieces: 4}}, scheme: trapezoidal", "use radau"),
         ("switches: {force: {pieces: 1000000000}}", "at most 100000"),

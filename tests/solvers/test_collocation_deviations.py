@@ -91,7 +91,7 @@ def test_an_optimum_that_is_not_differentiable_is_reported(tmp_path: Path) -> No
     """The best damper for a stiffness of 1 and a mass of 4 is the largest that there is: 2 N s/m."""
     space = {"damping": {"low": 200, "high": 2000.0002, "unit": "N s/km"}}
     (record,) = run(tmp_path, space=space).programs()
-    assert "Sensitivities: touched with a multiplier next to zero: damping" in record.message
+    assert "Sensitivities: active with a multiplier close to zero: damping" in record.message
 
 
 def test_a_number_that_is_not_there_is_refused_at_its_place() -> None:

@@ -72,10 +72,10 @@ def test_a_peak_is_minimised_in_the_worst_of_scenarios(tmp_path):
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ({"constraints": [{"name": "room", "of": "peak_travel", "min": "60 mm"}]}, "constraint 'room' asks of the"),
+        ({"constraints": [{"name": "room", "of": "peak_travel", "min": "60 mm"}]}, "constraint 'room' uses the"),
         ({"constraints": [{"name": "room", "of": "0.1 [m] - peak_travel", "max": "60 mm"}]}, "it can only be lowered"),
         ({"constraints": [{"name": "room", "of": "peak_travel**2", "max": "1 m^2"}]}, "it can only be lowered"),
-        ({"objectives": [{"name": "room", "maximize": "peak_travel"}]}, "objective 'room' asks of the largest value"),
+        ({"objectives": [{"name": "room", "maximize": "peak_travel"}]}, "objective 'room' uses the largest value"),
     ],
 )
 def test_what_does_not_press_on_a_peak_is_refused(section, said):
@@ -124,7 +124,7 @@ def test_peaks_are_those_of_the_parabola(name, sign, expected):
 
 
 def test_a_peak_is_largest_smallest_or_a_size():
-    with pytest.raises(ValueError, match="a peak of 'biggest': one of largest, smallest, size"):
+    with pytest.raises(ValueError, match="a peak must be of one of largest, smallest, size, not of 'biggest'"):
         Peak(lambda v: v["height"], of="biggest")
 
 

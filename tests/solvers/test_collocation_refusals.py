@@ -43,7 +43,7 @@ def refused(text):
         (
             "use: collocation",
             "use: collocation, ipopt: {no_such_setting: 3}",
-            "7:53: IPOPT refuses 3: see its list of options",
+            "7:53: IPOPT rejects 3: see its list of options",
         ),
         (
             "damped_start",
@@ -60,24 +60,24 @@ def refused(text):
         (
             "minimize: error",
             "minimize: 'error + 1 [m s]*peak'",
-            "7:15: objective 'decay' uses 'peak', which is no figure of the trajectory problem (it has error, loss);"
+            "7:15: objective 'decay' uses 'peak', which is not a figure of the trajectory problem (it has error, loss);"
             " use a solver that evaluates designs",
         ),
         (
             "damped_start",
             "two_units",
-            "7:15: 'damping' is in 'N s/m' in the model and in 'kN s/m' in its trajectory problem; the two have to be"
+            "7:15: 'damping' is in 'N s/m' in the model and in 'kN s/m' in its trajectory problem; they must be"
             " the same",
         ),
         (
             "unit: N s/m}",
             "unit: N s/m}\n  stiffness: {values: [1, 2]}\nrelations: [stiffness > 3]",
-            "9:15: no combination of the fixed parameters fulfils the relations",
+            "9:15: no combination of the fixed parameters satisfies the relations",
         ),
         (
             "use: collocation}",
             "use: collocation, sweep: {dumping: 3}}",
-            "7:45: there is no free parameter 'dumping'; did you mean 'damping'? (there are damping)",
+            "7:45: there is no free parameter 'dumping'; did you mean 'damping'? (known: damping)",
         ),
         (
             "use: collocation}",
@@ -93,13 +93,13 @@ def refused(text):
         (
             "unit: N s/m}",
             "unit: N s/m, when: {stiffness: 2}}\n  stiffness: {values: [1, 2]}",
-            "8:15: 'damping' has a condition; where it does not hold the trajectory problem has to give it a number,"
-            " but it has a range",
+            "8:15: 'damping' has a condition; where it does not hold, the trajectory problem must give it a number,"
+            " but it gives a range",
         ),
         (
             "use: damped_start}",
             "use: damped_start, any_stiffness: true}",
-            "7:15: 'stiffness' would be chosen by the program; add it to 'space', if with one value",
+            "7:15: 'stiffness' would be chosen by the program; add it to 'space' (with one value, to fix it)",
         ),
         (
             "minimize: error",
@@ -130,7 +130,7 @@ def refused(text):
         (
             "use: collocation}",
             "use: collocation, starts: 6000, sweep: {damping: 2}}",
-            "7:36: with 2 points of the sweep they make 12000 programs, 10000 are possible",
+            "7:36: with 2 points of the sweep they make 12000 programs; at most 10000 are allowed",
         ),
         (
             "use: collocation}",
@@ -140,32 +140,32 @@ def refused(text):
         (
             "use: damped_start}",
             "use: damped_start, duration: -1}",
-            "7:15: bad_bounds: decay: tf: -1 is not after t0 = 0: a phase takes some time",
+            "7:15: bad_bounds: decay: tf: -1 is not after t0 = 0: a phase must have a positive duration",
         ),
         (
             "minimize: error}",
             "minimize: error}\nrelations: [damping == 2]",
-            "8:15: the relation 'damping == 2' is met exactly by no program; express one parameter by the other",
+            "8:15: no program meets the relation 'damping == 2' exactly; express one parameter by the other",
         ),
         (
             "use: collocation}",
             "use: collocation, sweep: {damping: 1}}",
-            "7:45: at least 2 levels are needed, not 1; for one give it a fixed value",
+            "7:45: at least 2 levels are needed, not 1; for a single level, fix the value",
         ),
         (
             "use: collocation}",
             "use: collocation, sweep: {damping: 20000}}",
-            "7:35: the values of damping make 20000 programs, 10000 are possible; give fewer levels",
+            "7:35: the values of damping make 20000 programs; at most 10000 are allowed; give fewer levels",
         ),
         (
             "use: collocation}",
             "use: collocation, sweep: {damping: 10000000000000000}}",
-            "7:35: the values of damping make 10000000000000000 programs, 10000 are possible; give fewer levels",
+            "7:35: the values of damping make 10000000000000000 programs; at most 10000 are allowed; give fewer levels",
         ),
         (
             "use: collocation}",
             "use: collocation, scales: {spin: 1}}",
-            "7:43: the trajectory problem has no such variable; there are position, speed, damping, stiffness",
+            "7:43: the trajectory problem has no such variable; known: position, speed, damping, stiffness",
         ),
         (
             "solver: {use: collocation}",

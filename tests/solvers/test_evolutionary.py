@@ -274,7 +274,7 @@ def test_the_smallest_sensible_budget_is_one_population():
 
 
 def test_nothing_to_search_for_is_refused():
-    with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
+    with pytest.raises(InvalidSetting, match="needs a free parameter"):
         NSGA2().check(
             problem_from(lambda d, s: {"f": 0.0}, [DesignVariable("x", "fixed", values=(1.0,))], minimize=["f"])
         )
@@ -284,7 +284,9 @@ def test_nothing_to_search_for_is_refused():
 
 def test_no_more_designs_are_on_their_way_than_there_are_to_breed_from():
     problem = both("zdt1", n_var=3)[0]
-    with pytest.raises(InvalidSetting, match=r"100 pending designs are more than the population of 4: .*give 4 at"):
+    with pytest.raises(
+        InvalidSetting, match=r"100 pending designs are more than the population of 4: .*give at most 4"
+    ):
         NSGA2(population=4, look_ahead=100).check(problem)
     NSGA2(population=4, look_ahead=4).check(problem)
 

@@ -330,13 +330,13 @@ def test_a_derivative_that_the_model_does_not_know_is_replaced_or_the_reason_for
     assert ended == "the search converged"
     np.testing.assert_allclose(best(evaluate), [0.0, 0.5], atol=1e-4)
     _, ended = run(SLSQP(gradient="model"), problem, [[0.9, -0.5]])
-    assert ended == "the search ended where the model's derivative by 'y' is not known"
+    assert ended == "the search ended where the model's derivative with respect to 'y' is not known"
 
 
 def test_a_search_tells_that_it_ran_out_of_iterations():
     problem, start, *_ = ROSENBROCK
     for solver in (SLSQP(iterations=3), NelderMead(iterations=3), LeastSquares(iterations=3)):
-        assert run(solver, problem, start)[1] == "the search reached its largest number of iterations"
+        assert run(solver, problem, start)[1] == "the search reached its maximum number of iterations"
 
 
 def test_limits_that_cannot_be_met_together_are_reported():
@@ -443,7 +443,7 @@ def test_what_they_cannot_move_is_refused(solver):
     ):
         with pytest.raises(InvalidSetting, match=f"moves real parameters only and {what}"):
             solver.check(problem_from(function, [*PLANE, parameter], minimize=["f"]))
-    with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
+    with pytest.raises(InvalidSetting, match="needs a free parameter"):
         solver.check(problem_from(function, [DesignVariable("x", "fixed", values=(1.0,))], minimize=["f"]))
 
 
@@ -452,7 +452,7 @@ def test_questions_that_they_cannot_answer_are_refused():
     for solver in (SLSQP(), NelderMead()):
         with pytest.raises(InvalidSetting, match="has one objective; this study has 2"):
             solver.check(two)
-    with pytest.raises(InvalidSetting, match="knows bounds but no limits"):
+    with pytest.raises(InvalidSetting, match="supports bounds but no limits"):
         LeastSquares().check(HOCK_SCHITTKOWSKI["hs35"][0])
     largest = replace(ROSENBROCK[0].objectives[0], direction="maximize")
     with pytest.raises(InvalidSetting, match="cannot maximise 'f'"):

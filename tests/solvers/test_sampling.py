@@ -97,12 +97,12 @@ def test_parameters_without_reals_need_no_levels():
 @pytest.mark.parametrize(
     ("levels", "message"),
     [
-        ({}, "levels: say how many levels the real parameter 'x' has"),
+        ({}, "levels: give the number of levels of the real parameter 'x'"),
         ({"x": 2, "z": 3}, r"levels: there is no free parameter 'z' \(free: x, n, c\)"),
         ({"x": 0}, "levels: 'x' needs at least 1 level, not 0"),
         ({"x": 2, "n": 9}, "levels: 'n' has 3 values, not 9"),
         ({"x": 2, "c": 1}, "levels: 'c' is a choice and has all its 2 values as levels"),
-        (10_000_000, r"levels: the grid has 6e\+07 points; at most 20000000 are possible"),
+        (10_000_000, r"levels: the grid has 6e\+07 points; at most 20000000 are allowed"),
     ],
 )
 def test_levels_that_do_not_fit_are_refused_with_the_reason(levels, message):
@@ -228,7 +228,7 @@ def test_the_sequence_is_refused_beyond_its_known_dimensions():
 
     assert MOST_DIMENSIONS == qmc.Sobol.MAXDIM
     many = box(*(DesignVariable(f"x{i}", "real", 0.0, 1.0) for i in range(MOST_DIMENSIONS + 1)))
-    with pytest.raises(InvalidSetting, match="is known for 21201 parameters at most"):
+    with pytest.raises(InvalidSetting, match="has at most 21201 dimensions"):
         Sobol(samples=4).check(many)
 
 

@@ -185,7 +185,7 @@ def test_known_designs_that_failed_or_are_inactive_are_taken_as_such():
 
 
 def test_nothing_to_search_for_is_refused():
-    with pytest.raises(InvalidSetting, match="needs a parameter that is free"):
+    with pytest.raises(InvalidSetting, match="needs a free parameter"):
         TPE().check(
             problem_from(lambda d, s: {"f": 0.0}, [DesignVariable("x", "fixed", values=(1.0,))], minimize=["f"])
         )

@@ -25,12 +25,12 @@ def relaxed_problem(
         if not isinstance(pair, Complementary):
             raise ProblemError("bad_statement", where, f"is a {type(pair).__name__}, not Complementary(first, second)")
         if pair.phase not in phases:
-            text = f"there is no phase '{pair.phase}'; there are {', '.join(phases)}"
+            text = f"there is no phase '{pair.phase}'; known: {', '.join(phases)}"
             raise ProblemError("bad_statement", where, text)
         phase = phases[pair.phase]
         first, second, product = rows_of(name)
         if taken := {first, second, product} & {*phase.path, *phase.samples}:
-            text = f"'{min(taken)}' is what the pair adds: rename the path constraint"
+            text = f"'{min(taken)}' is added by the pair: rename the path constraint"
             raise ProblemError("bad_statement", where, text)
         added = {
             first: Constraint(_Part(pair.first, pair.sizes[0]), 0.0),

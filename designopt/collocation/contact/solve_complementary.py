@@ -77,7 +77,7 @@ class Complemented:
         """How it ended, in a sentence."""
         left = max(self.overlaps.values(), default=0.0)
         if self.reached:
-            return f"{self.solution.message} Of each pair one is zero within {left:.1e} of its size."
+            return f"{self.solution.message} In each pair one value is zero to within {left:.1e} of its size."
         return (
             f"The pairs could not be made complementary: with the relaxation {self.chain[-1].relaxation:.1e} the solve"
             f" ended {self.chain[-1].status.name}. Try another guess, or more intervals. {self.solution.message}"

@@ -88,7 +88,7 @@ def _by_phase(
             raise ProblemError("bad_statement", "measured", text)
         return {names[0]: measured}
     if not measured:
-        raise ProblemError("bad_statement", "measured", "there are none: give those of a phase at least")
+        raise ProblemError("bad_statement", "measured", "there are none: give those of at least one phase")
     check_known("measured", measured, names, "phase", "bad_statement")
     return {name: measured[name] for name in names if name in measured}
 
@@ -114,7 +114,9 @@ def _phase(phase: Phase, measured: Measurements) -> Phase:
         data[f"measured {name}"] = np.where(there, values, 0.0)
         data[f"weight {name}"] = np.where(there, 1.0 / np.where(there, sigma, 1.0), 0.0)
     if MISFIT in phase.integrals:
-        raise ProblemError("bad_statement", f"{phase.name}: integrals.{MISFIT}", "is what measurements add: rename it")
+        raise ProblemError(
+            "bad_statement", f"{phase.name}: integrals.{MISFIT}", "is added by the measurements: rename it"
+        )
     misfit = Integral(Misfit(MeasurementResiduals(tuple(measured.values))), at=Samples(measured.times, data))
     return replace(phase, integrals={**phase.integrals, MISFIT: misfit})
 

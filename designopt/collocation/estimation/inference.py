@@ -49,7 +49,9 @@ class FitError(ProblemError):
 
     def __init__(self, solution: Solution) -> None:
         super().__init__(
-            "bad_guess", "guess", f"the fit is not found from it ({solution.status.name}): {solution.message}"
+            "bad_guess",
+            "guess",
+            f"a solve from it does not find the fit again ({solution.status.name}): {solution.message}",
         )
         self.solution = solution
 
@@ -88,7 +90,7 @@ def inference(
     """
     _check_level(level)
     if not is_measured(problem):
-        raise ProblemError("bad_statement", "problem", "has no measurements: state it by `with_measurements`")
+        raise ProblemError("bad_statement", "problem", "has no measurements: add them with `with_measurements`")
     made, given, again, doubts = at_optimum(problem, found, options)
     rows = np.asarray(made.constraints(again.iterate.x, given.parameters), float).ravel()
     kkt = Kkt(made, given, again.iterate, active_set(made, given, again.iterate, rows))
@@ -101,7 +103,7 @@ def inference(
     if not kkt.independent:
         doubts.append("the active constraints are not independent: there are no intervals")
     elif said is None:
-        doubts.append("there are too many unknown inputs to say which of them are determined")
+        doubts.append("there are too many unknown inputs to tell which are determined")
     root = _root(made, given, kkt, jacobian, said, pure=_is_misfit(problem, made, given, x))
     if root is None:
         doubts.append("the cost does not determine all variables: there are no intervals")

@@ -44,31 +44,33 @@ class Measurements:
     def __post_init__(self) -> None:
         for table, what in ((self.values, "values"), (self.sigma, "sigma"), (self.units, "units")):
             if not isinstance(table, Mapping):
-                raise ValueError(f"{what} of measurements are given by name, not as {type(table).__name__}")
+                raise ValueError(f"{what} of measurements must be given by name, not as {type(table).__name__}")
         times = _numbers("times", self.times)
         if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
-            raise ValueError("times of measurements are a column of finite numbers, one at least")
+            raise ValueError("times of measurements must be a column of at least one finite number")
         if not self.values:
-            raise ValueError("measurements have no values: give a column at least")
+            raise ValueError("measurements have no values: give at least one column")
         values, sigma = {}, {}
         for name, given in self.values.items():
             values[name] = _numbers(name, given)
             if values[name].shape != times.shape:
-                raise ValueError(f"{name}: {len(times)} values are needed, as many as there are times")
+                raise ValueError(f"{name}: {len(times)} values are needed, one for each time")
             if not np.isfinite(values[name]).any():
                 raise ValueError(f"{name}: no value is a number: leave the column out")
             if name not in self.sigma:
                 raise ValueError(f"{name}: has no standard deviation: give its sigma")
             deviations = _numbers(f"sigma.{name}", self.sigma[name])
             if deviations.shape not in ((), times.shape):
-                raise ValueError(f"sigma.{name}: one number or {len(times)} are needed, as many as there are times")
+                raise ValueError(f"sigma.{name}: one number or {len(times)} are needed, one for each time")
             sigma[name] = np.broadcast_to(deviations, times.shape)
             known = sigma[name][np.isfinite(values[name])]
             if not (np.isfinite(known) & (known > 0.0)).all():
-                raise ValueError(f"{name}: its standard deviation is positive and finite wherever there is a value")
+                raise ValueError(
+                    f"{name}: its standard deviation must be positive and finite wherever there is a value"
+                )
         for table, what in ((self.sigma, "sigma"), (self.units, "units")):
             if unknown := [name for name in table if name not in values]:
-                raise ValueError(f"{what}.{unknown[0]}: no such column was measured; there are {', '.join(values)}")
+                raise ValueError(f"{what}.{unknown[0]}: no such column was measured; known: {', '.join(values)}")
         for name, unit in self.units.items():
             _check_unit(name, unit)
         object.__setattr__(self, "times", times)
@@ -106,11 +108,11 @@ def read_measurements(
     that is not there.
     """
     if not isinstance(text, str):
-        raise ValueError(f"the table is {type(text).__name__}, not text: read a file by Path(name).read_text()")
+        raise ValueError(f"the table is {type(text).__name__}, not text: read a file with Path(name).read_text()")
     lines = [(n, line) for n, line in enumerate(text.lstrip("\ufeff").splitlines(), start=1) if line.strip()]
     lines = [(n, line) for n, line in lines if not line.lstrip().startswith("#")]
     if len(lines) < 2:
-        raise ValueError("the table has no rows: a row of names and one of numbers at least are needed")
+        raise ValueError("the table has no rows: it needs a row of names and at least one of numbers")
     heads = [_head(cell) for cell in _cells(*lines[0])]
     names = [name for name, _ in heads]
     if "" in names:
@@ -123,7 +125,7 @@ def read_measurements(
 
     def of(name: str, what: str) -> Vector:
         if name not in column:
-            raise NoColumn(name, f"there is no column '{name}' for {what}; there are {', '.join(names)}")
+            raise NoColumn(name, f"there is no column '{name}' for {what}; known: {', '.join(names)}")
         return np.asarray(column[name])
 
     if not (columns is None or isinstance(columns, Mapping)):
@@ -162,7 +164,7 @@ def _is_unit(text: str) -> bool:
 def _check_unit(name: str, unit: Any) -> None:
     try:
         if not isinstance(unit, str):
-            raise units.UnitError(f"{unit!r} is no unit: give it as a text, as 'deg'")
+            raise units.UnitError(f"{unit!r} is not a unit: give it as text, as in 'deg'")
         units.check(unit)
     except units.UnitError as error:
         raise ValueError(f"units.{name}: {error}") from None
@@ -172,7 +174,7 @@ def _numbers(what: str, given: Any) -> Vector:
     try:
         return np.asarray(given, float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{what}: holds what is no number: {error}") from None
+        raise ValueError(f"{what}: contains a value that is not a number: {error}") from None
 
 
 def _cells(n: int, line: str) -> list[str]:
@@ -193,7 +195,7 @@ def _row(n: int, line: str, names: list[str]) -> list[float]:
         try:
             found.append(float(cell) if cell.strip() else np.nan)
         except ValueError:
-            raise ValueError(f"line {n}: '{cell.strip()}' is no number (column '{name}')") from None
+            raise ValueError(f"line {n}: '{cell.strip()}' is not a number (column '{name}')") from None
     return found
 
 

@@ -61,7 +61,7 @@ def _made(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL | None:
     try:
         found = load_library(source(), "the interior point method")
     except CompilerError as error:
-        logger.warning("programs are left to IPOPT: %s", error)
+        logger.warning("programs are solved with IPOPT instead: %s", error)
         return None
     found.interior_new.restype = ctypes.c_void_p
     found.interior_new.argtypes = [ctypes.POINTER(SearchData)]

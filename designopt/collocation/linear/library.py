@@ -49,5 +49,5 @@ def _made(compiler: tuple[str, ...] | None, cache: Path) -> str | None:
     try:
         return load_library(source(), "the linear solver")._name
     except CompilerError as error:
-        logger.warning("linear systems are left to MUMPS: %s", error)
+        logger.warning("linear systems are solved with MUMPS instead: %s", error)
         return None

@@ -71,7 +71,7 @@ def directions(
         moved = list(_moves(problem, made, name))
         if not moved:
             known = ", ".join(all_names(problem)) or "none"
-            text = f"is no number of the problem: what is known and may change are {known}"
+            text = f"is not a number of the problem; those known that may change are {known}"
             raise ProblemError("bad_statement", name, text)
         for table, places, by in moved:
             getattr(found, table)[places, k] += by

@@ -73,7 +73,7 @@ class Sensitivities:
         """d result / d each number; `result` is "objective", a parameter or a figure. Raises `KeyError` for others."""
         tables = {"objective": self.objective, **self.figures, **self.parameters}
         if result not in tables:
-            raise KeyError(f"there is no '{result}'; there are {', '.join(tables)}")
+            raise KeyError(f"there is no '{result}'; known: {', '.join(tables)}")
         return dict(zip(self.names, tables[result].tolist(), strict=True))
 
 
@@ -92,7 +92,8 @@ def sensitivities(
     """
     if strange := [n for n in names or () if not isinstance(n, str)]:
         text = (
-            f"{strange[0]!r} is no name: give names of numbers of the problem, as {', '.join(all_names(problem)[:4])}"
+            f"{strange[0]!r} is not a name: give names of numbers of the problem, such as "
+            f"{', '.join(all_names(problem)[:4])}"
         )
         raise ProblemError("bad_statement", "names", text)
     made, given, again, doubts = at_optimum(problem, found, options)
@@ -108,7 +109,7 @@ def at_optimum(
     whether that is another optimum. Raises `ProblemError` (bad_guess) for a solution that is no result.
     """
     if not found.success:
-        raise ProblemError("bad_guess", "found", f"is no result ({found.status.name}): solve the problem first")
+        raise ProblemError("bad_guess", "found", f"is not a result ({found.status.name}): solve the problem first")
     options = replace(options or Options(), refine=None, starts=1, rollout=False, scales={})
     options = replace(options, tolerance=min(options.tolerance, TIGHT))
     meshes = [found.phases[phase.name].mesh for phase in problem.phases]
@@ -226,17 +227,17 @@ def doubts_of(made: Transcription, found: Solution, kkt: Kkt) -> Iterator[str]:
     if weak:
         more = f" and {len(weak) - NAMED} more" if len(weak) > NAMED else ""
         yield (
-            f"touched with a multiplier next to zero: {', '.join(weak[:NAMED])}{more}; the derivatives on both sides"
+            f"active with a multiplier close to zero: {', '.join(weak[:NAMED])}{more}; the derivatives on both sides"
             " differ there"
         )
     if not kkt.independent:
-        yield "the active constraints are not independent: what they cost is shared between them in many ways"
+        yield "the active constraints are not independent: their multipliers are not unique"
     elif kkt.factor is None:
         arcs = ", ".join(dict.fromkeys(name for arc in found.singular_arcs for name in arc.controls))
         what = f" ({arcs})" if arcs else ""
-        yield f"the cost does not determine all variables{what}: several trajectories and parameters are as good"
+        yield f"the cost does not determine all variables{what}: several trajectories and parameters are equally good"
     elif not kkt.is_minimum:
-        yield "the cost bends downwards along some of the motions that the constraints leave: no strict minimum"
+        yield "the cost has negative curvature along some motions that the constraints allow: not a strict minimum"
 
 
 def _variable(made: Transcription, found: Solution, k: int) -> str:

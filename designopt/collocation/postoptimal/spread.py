@@ -54,7 +54,7 @@ def _root(names: tuple[str, ...], of: Mapping[str, float] | ArrayLike) -> Matrix
     if isinstance(of, Mapping):
         for name, deviation in of.items():
             if name not in names:
-                text = f"there is no sensitivity by it; there are those by {', '.join(names) or 'none'}"
+                text = f"there is no sensitivity to it; known: {', '.join(names) or 'none'}"
                 raise ProblemError("bad_statement", name, text)
             if not 0.0 <= float(deviation) < np.inf:
                 raise ProblemError(

@@ -93,7 +93,7 @@ class Explanation:
 
     def __str__(self) -> str:
         if not self.groups:
-            return f"{self.message}\nAll constraints are kept to {self.violation:.2g} of their scales."
+            return f"{self.message}\nAll constraints hold to within {self.violation:.2g} of their scales."
         return "\n".join([self.message, "Violated, the worst first:", *(f"- {group}" for group in self.groups)])
 
 

@@ -56,9 +56,9 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Solution:
             raise ValueError(f"its version is {header['version']}, this designopt reads version {VERSION}")
         found = _decoded(header["solution"], arrays)
     except _BROKEN as error:
-        raise ValueError(f"this is no trajectory result that can be read: {_reason(error)}") from error
+        raise ValueError(f"this is not a readable trajectory result: {_reason(error)}") from error
     if not isinstance(found, Solution):
-        raise ValueError("this is no trajectory result that can be read: it holds something else")
+        raise ValueError("this is not a readable trajectory result: it contains something else")
     return found
 
 
@@ -76,7 +76,7 @@ def load_solution(path: Path | str) -> Solution:
     except FileNotFoundError:
         raise
     except _BROKEN as error:
-        raise ValueError(f"{path}: this is no trajectory result that can be read: {_reason(error)}") from error
+        raise ValueError(f"{path}: this is not a readable trajectory result: {_reason(error)}") from error
     try:
         return from_arrays(arrays)
     except ValueError as error:

@@ -139,7 +139,7 @@ class PhaseSolution:
         t = np.atleast_1d(np.asarray(times, float))
         fractions = (t - self.t0) / (self.tf - self.t0)
         if not ((fractions >= -1e-9) & (fractions <= 1.0 + 1e-9)).all():
-            raise ValueError(f"times lie between {self.t0:g} and {self.tf:g}")
+            raise ValueError(f"times must be between {self.t0:g} and {self.tf:g}")
         return self.at(np.clip(fractions, 0.0, 1.0))
 
     @cached_property

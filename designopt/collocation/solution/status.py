@@ -26,7 +26,7 @@ class Status(Enum):
     INVALID_NUMBER = "A function of the model is not finite (NaN or infinite)."
     OVER_CONSTRAINED = "There are more equations than variables: free a boundary condition or drop a constraint."
     CANCELLED = "Stopped on request; the last iterate is kept."
-    FAILED = "The solver ended with an error of its own."
+    FAILED = "The solver failed with an internal error."
 
     @property
     def success(self) -> bool:

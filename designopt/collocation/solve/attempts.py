@@ -75,7 +75,7 @@ def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, f
             return replace(found, attempts=tuple(tried), message=text, seed=failed.seed, starts=failed.starts)
         if found.status is Status.CANCELLED:  # its iterate may be one of another mesh, or of other end values
             return replace(failed, status=Status.CANCELLED, attempts=tuple(tried), message=found.message)
-    text = f"{failed.message} These ways were tried in vain: {', '.join(a.way for a in tried[1:]) or 'none'}."
+    text = f"{failed.message} Other attempts failed too: {', '.join(a.way for a in tried[1:]) or 'none'}."
     return replace(failed, attempts=tuple(tried), message=text)
 
 

@@ -31,7 +31,7 @@ class Conditioning:
         if not self.largest > BAD * self.smallest:
             return ()
         return (
-            f"badly_scaled: entries of the scaled Jacobian at the guess lie between {self.smallest:.2g}"
+            f"badly_scaled: entries of the scaled Jacobian at the guess range from {self.smallest:.2g}"
             f" ({self.of_smallest}) and {self.largest:.2g} ({self.of_largest}); give these variables bounds or scales",
         )
 

@@ -70,8 +70,8 @@ def _with_later(phase: Phase, nodes: Vector, most: int) -> Vector:
             break
         if len(more) > most + 1:
             text = (
-                "a delayed control needs intervals no longer than its delay, and each node once more a delay later:"
-                f" more than {most} intervals here. Leave out a delay that short, or make one delay a multiple of"
+                "a delayed control needs intervals no longer than its delay, and each node again one delay later:"
+                f" more than {most} intervals here. Remove such a short delay, or make one delay a multiple of"
                 " the other"
             )
             raise ProblemError("bad_statement", f"{phase.name}: delays", text)

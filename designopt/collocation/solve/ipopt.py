@@ -97,7 +97,7 @@ def check_settings(given: Mapping[str, float | int | str]) -> None:
         try:
             ca.nlpsol("settings", "ipopt", problem, quiet)
         except RuntimeError as error:
-            text = f"IPOPT refuses {value!r}: see its list of options"
+            text = f"IPOPT rejects {value!r}: see its list of options"
             raise ProblemError("bad_statement", f"ipopt.{name}", text) from error
 
 

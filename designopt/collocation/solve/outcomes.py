@@ -42,7 +42,7 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
         error > LOOSE * options.tolerance and error * abs(solution.objective) > options.tolerance
     ):  # of a cost beside zero
         yield (
-            f"optimisation_error: the objective is known to {error:.1e} of its size only: give a"
+            f"optimisation_error: the objective is accurate only to {error:.1e} of its size: give a"
             " scale to the variables that are badly scaled, or a smaller tolerance"
         )
     for arc in solution.singular_arcs:

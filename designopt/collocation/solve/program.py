@@ -152,7 +152,7 @@ class Program:
             check_expressions(self.statement, problem)
         given = boxes(self.statement, problem, made.layout, made.blocks)
         if warm not in get_args(Warm):
-            raise ValueError(f"warm is '{warm}', not one of {', '.join(get_args(Warm))}")
+            raise ValueError(f"warm must be one of {', '.join(get_args(Warm))}, not '{warm}'")
         if warm != "none" and previous is None:
             raise ValueError(f"warm is '{warm}', but there is no previous solution")
         if previous is not None and warm != "none":
@@ -173,7 +173,7 @@ class Program:
         if given != of_program:
             text = (
                 f"has {given[0]} variables and {given[1]} equations, this program {of_program[0]} and {of_program[1]}:"
-                " it is of another program; give it as a guess (Guess.of)"
+                " it belongs to another program; give it as a guess (Guess.of)"
             )
             raise ProblemError("bad_guess", "previous", text)
 
@@ -209,7 +209,7 @@ class Program:
             if guessed and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
                 beside = self._solved_from_beside(asked, end)
                 if beside is not end:
-                    end, more = beside, "The guess is a stationary point that is no minimum: restarted beside it."
+                    end, more = beside, "The guess is a stationary point but not a minimum: restarted beside it."
             end, arcs, values = self._finished(asked, end)
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
@@ -222,7 +222,7 @@ class Program:
                 "All functions are finite at the last iterate: it happened at a point that the search tried."
             )
         elif end.status is Status.FAILED:
-            more = f"IPOPT says {end.stats['return_status']}."
+            more = f"IPOPT reports {end.stats['return_status']}."
         found = replace(
             found,
             optimisation_error=end.error,

@@ -113,7 +113,7 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
             return replace(result, rounds=tuple(rounds), timing=timing, attempts=attempts)
         if not result.success:
             status = Status.MESH_UNRESOLVED
-            text = f"round {len(rounds)} with {sum(map(len, meshes))} intervals ended so: {result.message}"
+            text = f"round {len(rounds)} with {sum(map(len, meshes))} intervals ended with: {result.message}"
             message = f"{status.value} It is {best.error_estimate:.1e}; {text}"
             break
         result = _estimated(program, result, tolerance)

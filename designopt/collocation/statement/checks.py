@@ -20,7 +20,7 @@ def check_statement(problem: TrajectoryProblem) -> None:
     if not problem.phases:
         raise ProblemError("bad_statement", "phases", "there are none: give at least one")
     if problem.complementary:
-        text = "a program alone cannot hold them: use solve_complementary, or a study with the solver collocation"
+        text = "a single program cannot contain them: use solve_complementary, or a study with the solver collocation"
         raise ProblemError("bad_statement", "complementary", text)
     names = [phase.name for phase in problem.phases]
     if twice := _twice(names):
@@ -46,7 +46,7 @@ def check_known(
     """Raises `ProblemError` (with the `status`) where `given` names something that is not among `names`."""
     for name in given:
         if name not in names:
-            text = f"there is no such {what}; there are {', '.join(names) or 'none'}"
+            text = f"there is no such {what}; known: {', '.join(names) or 'none'}"
             raise ProblemError(status, f"{where}.{name}", text)
 
 
@@ -112,9 +112,9 @@ def _check_delays(phase: Phase) -> None:
             text = f"is a {type(delay).__name__}, not Delay(of, by, history)"
             raise ProblemError("bad_statement", where, text)
         if name in phase.held:
-            raise ProblemError("bad_statement", where, "is held too: leave out one of them")
+            raise ProblemError("bad_statement", where, "is also held: remove one of them")
         if delay.of not in there:
-            text = f"there is no variable '{delay.of}' that could be delayed; there are {', '.join(there)}"
+            text = f"there is no variable '{delay.of}' that could be delayed; known: {', '.join(there)}"
             raise ProblemError("bad_statement", where, text)
         if any(time is None or len(set(ends(time))) == 2 for time in (phase.t0, phase.tf)):
             text = (
@@ -124,14 +124,14 @@ def _check_delays(phase: Phase) -> None:
             raise ProblemError("bad_statement", where, text)
         assert phase.t0 is not None
         if not (begin := ends(phase.t0)[0]) < (end := ends(phase.tf)[0]):
-            text = f"{end:g} is not after t0 = {begin:g}: a phase takes some time"
+            text = f"{end:g} is not after t0 = {begin:g}: a phase must have a positive duration"
             raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
 
 
 def _check_constraints(where: str, given: Mapping[str, Any], kind: type) -> None:
     for name, entry in given.items():
         if "[" in name:  # rows of a constraint are called so
-            raise ProblemError("bad_statement", f"{where}.{name}", "a name has no bracket '[': rename it")
+            raise ProblemError("bad_statement", f"{where}.{name}", "a name must not contain '[': rename it")
         if not isinstance(entry, kind):
             text = f"is a {type(entry).__name__}, not {kind.__name__}(function, low, high)"
             raise ProblemError("bad_statement", f"{where}.{name}", text)
@@ -145,7 +145,7 @@ def _check_samples(phase: Phase) -> None:
         if constraint.at is None:
             raise ProblemError("bad_statement", where, "has no samples: give Constraint(..., at=Samples(times))")
         if name in phase.path:
-            raise ProblemError("bad_statement", where, "is the name of a path constraint too: rename one of them")
+            raise ProblemError("bad_statement", where, "is also the name of a path constraint: rename one of them")
 
 
 def _check_at(where: str, given: Mapping[str, Constraint]) -> None:
@@ -162,12 +162,15 @@ def _check_shared(problem: TrajectoryProblem) -> None:
     for where, v in (*of_phases, *(("extra", v) for v in problem.extra)):
         there, other = first.setdefault(v.name, (where, v))
         if v.unit != other.unit:
-            text = f"its unit is '{other.unit}' in {there} and '{v.unit}' in {where}: a shared parameter has one unit"
+            text = (
+                f"its unit is '{other.unit}' in {there} and '{v.unit}' in {where}: a shared parameter "
+                f"must have one unit"
+            )
             raise ProblemError("bad_statement", f"parameters.{v.name}", text)
         if (v.low, v.high) != (other.low, other.high) and v.name not in problem.parameters:
             text = (
                 f"its range is {other.low:g} to {other.high:g} in {there} and {v.low:g} to {v.high:g} in {where}:"
-                " give the problem's `parameters` the one that is meant"
+                " state the intended one in the problem's `parameters`"
             )
             raise ProblemError("bad_bounds", f"parameters.{v.name}", text)
 

@@ -49,11 +49,11 @@ def sampled(times: ArrayLike, values: Mapping[str, ArrayLike]) -> Sampled:
     """A guess from arrays (n,) over `times` (n,). Raises `ProblemError` (bad_guess) for arrays that make no sense."""
     t = np.asarray(times, float)
     if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all() or not (np.diff(t) > 0).all():
-        raise ProblemError("bad_guess", "times", "at least two finite numbers, each larger than the one before")
+        raise ProblemError("bad_guess", "times", "must be at least two finite numbers, each larger than the one before")
     arrays = {name: np.asarray(v, float) for name, v in values.items()}
     for name, array in arrays.items():
         if array.shape != t.shape or not np.isfinite(array).all():
-            raise ProblemError("bad_guess", name, f"{len(t)} finite numbers are needed, as many as there are times")
+            raise ProblemError("bad_guess", name, f"{len(t)} finite numbers are needed, one for each time")
     return Sampled((t - t[0]) / (t[-1] - t[0]), arrays, float(t[0]), float(t[-1]))
 
 

@@ -28,12 +28,12 @@ CHOICES = {
 
 def _check_whole(name: str, value: object) -> None:
     if not isinstance(value, Integral) or isinstance(value, bool):
-        raise ValueError(f"{name} is {value!r}, not an integer")
+        raise ValueError(f"{name} must be an integer, not {value!r}")
 
 
 def _check_positive(name: str, value: object) -> None:
     if not isinstance(value, Real) or not 0.0 < float(value) < float("inf"):
-        raise ValueError(f"{name} is {value!r}, not positive and finite")
+        raise ValueError(f"{name} must be positive and finite, not {value!r}")
 
 
 @former_arguments(greatest_degree="max_degree")
@@ -55,11 +55,11 @@ class Refinement:
         _check_whole("refine.rounds", self.rounds)
         _check_whole("refine.max_degree", self.max_degree)
         if self.method not in ("split", "hp"):
-            raise ValueError(f"refine.method is '{self.method}', not split or hp")
+            raise ValueError(f"refine.method must be split or hp, not '{self.method}'")
         if self.rounds < 1:
-            raise ValueError(f"refine.rounds is {self.rounds}, not at least 1")
+            raise ValueError(f"refine.rounds must be at least 1, not {self.rounds}")
         if self.max_degree not in DEGREES:
-            raise ValueError(f"refine.max_degree is {self.max_degree}, not one of 1 to {DEGREES.stop - 1}")
+            raise ValueError(f"refine.max_degree must be from 1 to {DEGREES.stop - 1}, not {self.max_degree}")
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,11 @@ class Options:
     def __post_init__(self) -> None:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
-                raise ValueError(f"{name} is '{getattr(self, name)}', not one of {', '.join(choices)}")
+                raise ValueError(f"{name} must be one of {', '.join(choices)}, not '{getattr(self, name)}'")
         for name, least in (("intervals", 1), ("max_iterations", 1), ("starts", 1), ("seed", 0)):
             _check_whole(name, getattr(self, name))
             if getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)}, not at least {least}")
+                raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
         for name in ("tolerance", "acceptable_tolerance"):
             _check_positive(name, getattr(self, name))
         if self.time_limit is not None:
@@ -120,11 +120,11 @@ class Options:
         if self.degree is not None:
             _check_whole("degree", self.degree)
             if self.degree not in DEGREES:
-                raise ValueError(f"degree is {self.degree}, not one of 1 to {DEGREES.stop - 1}")
+                raise ValueError(f"degree must be from 1 to {DEGREES.stop - 1}, not {self.degree}")
         for name, scale in self.scales.items():
             _check_positive(f"scales.{name}", scale)
         if not isinstance(self.refine, Refinement | None):
-            raise ValueError(f"refine is {self.refine!r}, not a Refinement(...)")
+            raise ValueError(f"refine must be a Refinement(...), not {self.refine!r}")
         self._check_scheme()
 
     def _check_scheme(self) -> None:

@@ -143,7 +143,7 @@ def radau(degree: int, *, differential: bool = False) -> Scheme:
     Raises `ValueError` for another degree.
     """
     if degree not in DEGREES:
-        raise ValueError(f"degree is {degree}, not one of {DEGREES.start} to {DEGREES.stop - 1}")
+        raise ValueError(f"degree must be from {DEGREES.start} to {DEGREES.stop - 1}, not {degree}")
     inner = np.array(ca.collocation_points(degree, "radau"))
     points = np.concatenate([[0.0], inner])
     D = derivative_matrix(points)[1:]

@@ -21,7 +21,7 @@ class Named(Mapping[str, Any]):
             return self._named[name]
         except KeyError:
             there = ", ".join(self._named) or "none"
-            raise KeyError(f"there is no {self._what} '{name}'; there are {there}") from None
+            raise KeyError(f"there is no {self._what} '{name}'; known: {there}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._named)

@@ -35,11 +35,11 @@ class Samples:
     def __post_init__(self) -> None:
         times = np.atleast_1d(np.asarray(self.times, float))
         if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
-            raise ValueError("times of samples are a row of finite numbers, one at least")
+            raise ValueError("times of samples must be a row of at least one finite number")
         data = {name: np.asarray(given, float) for name, given in self.data.items()}
         for name, values in data.items():
             if values.shape not in ((), times.shape) or not np.isfinite(values).all():
-                raise ValueError(f"{name}: {len(times)} finite numbers are needed, as many as there are times, or one")
+                raise ValueError(f"{name}: {len(times)} finite numbers are needed, one for each time, or a single one")
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "data", data)
 
@@ -96,4 +96,4 @@ class Peak:
 
     def __post_init__(self) -> None:
         if self.of not in (known := ("largest", "smallest", "size")):
-            raise ValueError(f"a peak of {self.of!r}: one of {', '.join(known)}")
+            raise ValueError(f"a peak must be of one of {', '.join(known)}, not of {self.of!r}")

@@ -40,7 +40,7 @@ class Switch:
 
     def __post_init__(self) -> None:
         if not isinstance(self.pieces, int) or isinstance(self.pieces, bool) or self.pieces < 1:
-            raise ValueError(f"pieces is {self.pieces!r}: give a whole number from 1 on")
+            raise ValueError(f"pieces is {self.pieces!r}: give an integer of at least 1")
         if self.step is not None and not 0.0 < self.step < math.inf:
             raise ValueError(f"step is {self.step!r}: give a positive number")
         if isinstance(self.others, str):
@@ -170,8 +170,9 @@ def with_rounding_advice(problem: TrajectoryProblem, found: Solution) -> Solutio
     if found.success or not fixed:
         return found
     text = (
-        "The relaxed problem is solved, that with rounded switches is not: what they reach differs a little from fixed "
-        f"final values ({', '.join(fixed)}). Give these a range, as (low, high), or more pieces to the switches."
+        "The relaxed problem is solved, but the problem with rounded switches is not: rounding"
+        f" moves the motion away from the fixed final values ({', '.join(fixed)}). Give these a range, as (low, high),"
+        " or the switches more pieces."
     )
     return replace(found, message=f"{text} {found.message}")
 
@@ -205,7 +206,7 @@ def _check(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> None:
             for other in (name, *switch.others):
                 if other in phase.held:
                     text = (
-                        f"the phase has '{other}' held, a switch is constant on its own pieces: leave out one of them"
+                        f"the phase has '{other}' held, but a switch is constant on its own pieces: remove one of them"
                     )
                     raise ProblemError("bad_statement", where, text)
                 for side, given in (("initial", phase.initial), ("final", phase.final)):
@@ -221,7 +222,7 @@ def _check(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> None:
                     text = f"'{other}' lies between {low:g} and {high:g}: one of several switches is 0 or 1"
                     raise ProblemError("bad_bounds", where, text)
                 if abs((high - low) / step - round((high - low) / step)) > WHOLE:
-                    text = f"from {low:g} to {high:g} there are no whole steps of {step:g}"
+                    text = f"the range from {low:g} to {high:g} is not a multiple of the step {step:g}"
                     raise ProblemError("bad_bounds", where, text)
 
 
@@ -229,7 +230,7 @@ def _check_names(where: str, given: Sequence[str], there: Sequence[str]) -> None
     check_known(where, given, there, "control", "bad_statement")
     for i, name in enumerate(given):
         if name in given[:i]:
-            raise ProblemError("bad_statement", f"{where}.{name}", "stands in two switches: leave out one of them")
+            raise ProblemError("bad_statement", f"{where}.{name}", "is in two switches: remove one of them")
 
 
 def _means(found: PhaseSolution, name: str, pieces: int) -> Vector:

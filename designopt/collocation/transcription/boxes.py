@@ -49,7 +49,7 @@ def boxes(
         fixed = _limit_times(phase, place, low, high)
         begin = ends(problem.phases[i - 1].tf if phase.t0 is None else phase.t0)
         if not begin[0] < ends(phase.tf)[1]:
-            text = f"{ends(phase.tf)[1]:g} is not after t0 = {begin[0]:g}: a phase takes some time"
+            text = f"{ends(phase.tf)[1]:g} is not after t0 = {begin[0]:g}: a phase must have a positive duration"
             raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
         constants = [_number(phase, name) for name in point.constant_names]
         fractions = place.mesh.fractions[place.mesh.first :]
@@ -204,7 +204,7 @@ def _box(where: str, given: Box) -> tuple[float, float]:
     if math.isnan(low) or math.isnan(high):
         raise ProblemError("bad_bounds", where, f"is {given}: give numbers, infinite ones where there is no limit")
     if low > high or low == math.inf or high == -math.inf:
-        raise ProblemError("bad_bounds", where, f"nothing lies between {low:g} and {high:g}: exchange or widen them")
+        raise ProblemError("bad_bounds", where, f"nothing lies between {low:g} and {high:g}: swap or widen them")
     return low, high
 
 

@@ -203,7 +203,7 @@ def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
     ends = mesh.nodes * pieces
     edges = np.arange(pieces + 1)
     if np.abs(ends[np.clip(np.searchsorted(ends, edges - 0.5 * SAME), 0, len(mesh))] - edges).max() > SAME:
-        text = f"the mesh has no nodes between {pieces} equal pieces: take as many intervals, or several times as many"
+        text = f"the mesh has no nodes between {pieces} equal pieces: make the number of intervals a multiple of them"
         raise ProblemError("bad_statement", where, text)
     return np.minimum((0.5 * (ends[1:] + ends[:-1])).astype(np.int64), pieces - 1)
 

@@ -66,15 +66,15 @@ class Simulator:
         signals: Sequence[str] = (),
     ) -> None:
         if method not in get_args(Method):
-            raise ValueError(f"method '{method}': one of {', '.join(get_args(Method))}")
+            raise ValueError(f"method must be one of {', '.join(get_args(Method))}, not '{method}'")
         if compiled not in ("auto", True, False):
-            raise ValueError(f"compiled is 'auto', True or False, not {compiled!r}")
+            raise ValueError(f"compiled must be 'auto', True or False, not {compiled!r}")
         if method == "lsoda" and compiled is True:
             raise ValueError("method 'lsoda' runs interpreted: leave compiled at 'auto'")
         if system.algebraic:
             raise ValueError(f"system '{system.name}' has algebraic variables, which a simulation does not solve for")
         if max_steps < 1:
-            raise ValueError(f"max_steps is {max_steps}, not at least 1")
+            raise ValueError(f"max_steps must be at least 1, not {max_steps}")
         nx = len(system.states)
         tolerances = (_tolerance("rtol", rtol, nx), _tolerance("atol", atol, nx))
         self.system = system
@@ -117,7 +117,7 @@ class Simulator:
             raise ValueError("times must be at least two finite numbers, each larger than the one before")
         for name, value in (("first_step", first_step), ("step", step)):
             if value is not None and not 0.0 < value < np.inf:
-                raise ValueError(f"{name} is {value!r}, not a positive length of time")
+                raise ValueError(f"{name} must be a positive duration, not {value!r}")
         system = self.system
         x = system.values("states", x0)
         followed = self._followed(signals, at)
@@ -136,7 +136,7 @@ class Simulator:
             raise ValueError(f"{name}: '{unknown[0]}' is not among the simulator's signals: {', '.join(self.signals)}")
         for n in self.signals:
             if found[n].of_duration:
-                raise ValueError(f"{name}: the signal of {n} is one over a share of the duration: give it times")
+                raise ValueError(f"{name}: the signal of {n} is defined over a fraction of the duration: give it times")
             try:
                 found[n].at(times[[0, -1]])
             except ValueError as error:
@@ -176,9 +176,9 @@ def simulate(
     try:
         end = np.asarray(times, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"times are {times!r}: give the end (s), or rising times") from None
+        raise ValueError(f"times must be the end (s) or increasing times, not {times!r}") from None
     if end.ndim == 0 and not 0.0 < end < np.inf:
-        raise ValueError(f"the end of a motion that begins at 0 s is {times!r}, not a positive number of seconds")
+        raise ValueError(f"the end of a motion that begins at 0 s must be a positive number of seconds, not {times!r}")
     at = np.linspace(0.0, end, SAMPLES) if end.ndim == 0 else end
     simulator = Simulator(system, rtol=rtol, atol=atol, signals=tuple(signals))
     return simulator.run(x0, at, u=numbers[0], p=p, q=numbers[1], signals=signals)
@@ -210,7 +210,7 @@ def _signal_names(system: System, given: Sequence[str]) -> tuple[str, ...]:
     known = [v.name for v in (*system.controls, *system.data)]
     for n in names:
         if n not in known or names.count(n) > 1:
-            text = "named twice" if n in known else f"no control or data entry; there are {', '.join(known) or 'none'}"
+            text = "named twice" if n in known else f"not a control or data entry; known: {', '.join(known) or 'none'}"
             raise ValueError(f"system '{system.name}': the signal '{n}' is {text}")
     return tuple(names)
 

@@ -15,10 +15,8 @@ class SimulationStatus(Enum):
     """How a simulation ended; the value is the sentence for the user."""
 
     DONE = "The simulation reached its end."
-    GUARD = "The simulation stopped where a guard of the system reached zero: the equations hold no further."
-    STEP_LIMIT = (
-        "The simulation ended after the largest number of steps allowed; raise max_steps or loosen rtol and atol."
-    )
+    GUARD = "The simulation stopped where a guard of the system reached zero: the equations are not valid beyond it."
+    STEP_LIMIT = "The simulation ended after the maximum number of steps; raise max_steps or loosen rtol and atol."
     STEP_TOO_SMALL = (
         "The step needed for the tolerances is below the resolution of time; "
         "loosen rtol and atol, or smooth the system."
@@ -89,7 +87,7 @@ class Trajectory:
             for i, variable in enumerate(table):
                 if variable.name == name:
                     return values[:, i]
-        raise KeyError(f"there is no state and no output '{name}'; there are {', '.join(self.names)}")
+        raise KeyError(f"there is no state and no output '{name}'; known: {', '.join(self.names)}")
 
 
 def describe(status: SimulationStatus, names: Sequence[str], t: float, x: Array, guard: str | None) -> str:

@@ -63,7 +63,7 @@ def verified(asked: AskedPrograms, done: SolvedPrograms) -> str | None:
         else []
     )
     return (
-        f"{int(other.sum())} of {len(rows)} points solved cold as well have other optima ({'; '.join(how)}):"
+        f"{int(other.sum())} of {len(rows)} points that were also solved cold have other optima ({'; '.join(how)}):"
         " there are several local optima; try starts, or shorter chains"
     )
 

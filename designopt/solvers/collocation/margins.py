@@ -31,7 +31,7 @@ class LimitMargins:
         if not times:
             return NONE
         if not any(deviation > 0.0 for deviation in deviations.values()):
-            text = "are so many standard deviations, but no number has one: give 'deviations'"
+            text = "are in standard deviations, but no number has one: give 'deviations'"
             raise InvalidSetting("margins", text)
         return cls(dict(times), dict(deviations))
 

@@ -69,19 +69,19 @@ def check_parameters(problem: Problem, part: TrajectoryProblem) -> None:
             raise InvalidSetting(
                 "use",
                 f"'{name}' is in {units.named(unit.unit)} in the model and in {units.named(variables[name].unit)} in"
-                " its trajectory problem; the two have to be the same",
+                " its trajectory problem; they must be the same",
             )
         if p.when and isinstance(part.parameters.get(name), (tuple, type(None))):
             raise InvalidSetting(
                 "use",
-                f"'{name}' has a condition; where it does not hold the trajectory problem has to give it a number, but"
-                " it has a range",
+                f"'{name}' has a condition; where it does not hold, the trajectory problem must give it a number, but"
+                " it gives a range",
             )
     for name, v in variables.items():
         box = part.parameters.get(name, (v.low, v.high))
         if name not in given and name in (plugin.inputs or ()) and isinstance(box, tuple) and box[0] < box[1]:
             raise InvalidSetting(
-                "use", f"'{name}' would be chosen by the program; add it to 'space', if with one value"
+                "use", f"'{name}' would be chosen by the program; add it to 'space' (with one value, to fix it)"
             )
 
 
@@ -109,7 +109,7 @@ def check_expression(problem: Problem, item: Objective | StudyConstraint, parts:
             near = closest(name, known)
             hint = f"; did you mean '{near}'?" if near else ""
             text = (
-                f"{what} '{item.name}' uses '{name}', which is no figure of the trajectory problem{hint} (it has"
+                f"{what} '{item.name}' uses '{name}', which is not a figure of the trajectory problem{hint} (it has"
                 f" {', '.join(known) or 'none'})"
             )
         raise InvalidSetting("use", f"{text}; use a solver that evaluates designs")
@@ -118,15 +118,15 @@ def check_expression(problem: Problem, item: Objective | StudyConstraint, parts:
 def _check_deviation(item: Objective | StudyConstraint, what: str, parts: Sequence[TrajectoryProblem]) -> None:
     """Raises `InvalidSetting` where a program would gain by a worse motion in a good scenario, which is then nearer."""
     if isinstance(item, StudyConstraint) and item.equals is not None:
-        text = "takes a deviation over scenarios, which is equal to nothing but in all scenarios alike; use 'mean'"
+        text = "fixes a value with a deviation over scenarios, which no program can meet; use 'mean'"
         raise InvalidSetting("use", f"{what} '{item.name}' {text}")
     times, most = float(item.over.settings.get("times", TIMES)), 1.0 / math.sqrt(len(parts) - 1)
     moved = [v.name for phase in parts[0].phases for v in phase.system.controls if v.name not in phase.delays]
     if moved and times > most * (1.0 + 1e-9):
         text = (
-            f"adds {times:g} standard deviations over {len(parts)} scenarios, each with controls of its own"
+            f"adds {times:g} standard deviations over {len(parts)} scenarios, each with its own controls"
             f" ({', '.join(moved)}): above 1/sqrt({len(parts) - 1}) = {most:.3g} a program gains by a worse motion in a"
-            " good scenario; take fewer, or 'worst'"
+            " good scenario; use fewer, or 'worst'"
         )
         raise InvalidSetting("use", f"{what} '{item.name}' {text}")
 
@@ -145,7 +145,7 @@ def check_peak(item: Objective | StudyConstraint, name: str, peak: Peak, slope: 
         wanted = "raised, or kept above a limit," if peak.of == "smallest" else "lowered, or kept below a limit,"
         raise InvalidSetting(
             "use",
-            f"{what} '{item.name}' asks of the {'smallest' if peak.of == 'smallest' else 'largest'} value '{name}' what"
-            f" a program cannot: it can only be {wanted} by itself or times and plus numbers and other figures; use a"
-            " solver that evaluates designs",
+            f"{what} '{item.name}' uses the {'smallest' if peak.of == 'smallest' else 'largest'} value '{name}' in a"
+            f" way that collocation cannot: it can only be {wanted} alone or in a weighted sum with other figures; use"
+            " a solver that evaluates designs",
         )

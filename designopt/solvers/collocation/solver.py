@@ -71,20 +71,20 @@ class Collocation:
         Quantity("", "auto: hermite_simpson; radau with algebraic variables, refinement or a degree"),
     ] = "auto"
     intervals: Annotated[int, Quantity("", "of the mesh of every phase", ge=1, le=100_000)] = 50
-    degree: Annotated[int, Quantity("", "of radau; not given: 3, or 5 for a fine refinement", ge=1, le=9)] | None = None
+    degree: Annotated[int, Quantity("", "of radau; default: 3, or 5 for a fine refinement", ge=1, le=9)] | None = None
     midpoint_control: Annotated[
         Literal["free", "linear"], Quantity("", "of hermite_simpson; linear keeps controls from ringing")
     ] = "free"
     form: Annotated[
         Literal["auto", "explicit", "residual"], Quantity("", "of the equations; auto: residual where there is one")
     ] = "auto"
-    refine: Annotated[Refine | None, Quantity("", "refinement of the mesh; not given: none")] = None
+    refine: Annotated[Refine | None, Quantity("", "refinement of the mesh; default: none")] = None
     mesh_check: Annotated[
-        float, Quantity("", "relative error above which a mesh is refined all the same; 0: never", ge=0)
+        float, Quantity("", "relative error above which a mesh is refined without 'refine'; 0: never", ge=0)
     ] = 1e-4
     tolerance: Annotated[float, Quantity("", "of the solver, relative to the ranges of variables", gt=0, lt=1)] = 1e-8
     max_iterations: Annotated[int, Quantity("", "of the solver, for one solve", ge=1)] = 1000
-    time_limit: Annotated[float, Quantity("s", "of the solver, for one solve; not given: none", gt=0)] | None = None
+    time_limit: Annotated[float, Quantity("s", "of the solver, for one solve; default: none", gt=0)] | None = None
     hessian: Annotated[
         Literal["exact", "lbfgs"], Quantity("", "lbfgs for models whose second derivatives are too large")
     ] = "exact"
@@ -98,9 +98,9 @@ class Collocation:
         Mapping[str, float | str], Quantity("", "settings of IPOPT and its linear solver by their own names")
     ] = field(default_factory=dict)
     rollout: Annotated[bool, Quantity("", "begin with the motion that the guessed controls cause")] = False
-    persistent: Annotated[bool, Quantity("", "after a failure other ways are tried, in a fixed order")] = True
+    persistent: Annotated[bool, Quantity("", "after a failure other strategies are tried, in a fixed order")] = True
     starts: Annotated[
-        int, Quantity("", "programs from as many different guesses; the best counts", ge=1, le=10_000)
+        int, Quantity("", "number of different guesses to solve from; the best result counts", ge=1, le=10_000)
     ] = 1
     sweep: Annotated[
         Mapping[str, int | list[float | str | bool]],
@@ -108,15 +108,17 @@ class Collocation:
     ] = field(default_factory=dict)
     chain: Annotated[
         int,
-        Quantity("", "points of a sweep that are solved one from the other; the first of a chain is solved cold", ge=1),
+        Quantity(
+            "", "points of a sweep that are each solved from the one before; the first of a chain is solved cold", ge=1
+        ),
     ] = 16
-    verify: Annotated[int, Quantity("", "points of a sweep that are solved cold as well, drawn by chance", ge=0)] = 0
+    verify: Annotated[int, Quantity("", "points of a sweep that are also solved cold, drawn at random", ge=0)] = 0
     rates: Annotated[
         Mapping[str, RateLimits], Quantity("", "controls by name whose rates are limited, or cost something")
     ] = field(default_factory=dict)
     held: Annotated[
         Mapping[str, int],
-        Quantity("", "controls by name that are constant on so many equal pieces of a phase", ge=1, le=100_000),
+        Quantity("", "controls by name that are constant on this number of equal pieces of a phase", ge=1, le=100_000),
     ] = field(default_factory=dict)
     switches: Annotated[
         Mapping[str, SwitchSetting], Quantity("", "controls by name that are on or off, or have levels")
@@ -132,9 +134,7 @@ class Collocation:
     ] = field(default_factory=dict)
     margins: Annotated[
         Mapping[str, float],
-        Quantity(
-            "", "so many of its standard deviations, which follow from 'deviations', by which a limit is kept", ge=0
-        ),
+        Quantity("", "number of its standard deviations, from 'deviations', by which a limit is kept", ge=0),
     ] = field(default_factory=dict)
     confidence: Annotated[
         float, Quantity("", "level of the intervals of what is fitted to measurements", gt=0, lt=1)
@@ -153,12 +153,13 @@ class Collocation:
         study, points = self._points(problem)
         if (count := len(points) * self.starts) > sweep.MOST_POINTS:
             text = (
-                f"with {len(points)} points of the sweep they make {count} programs, {sweep.MOST_POINTS} are possible"
+                f"with {len(points)} points of the sweep they make {count} programs; at most "
+                f"{sweep.MOST_POINTS} are allowed"
             )
             raise InvalidSetting("starts", text)
         known = study.variables
         if unknown := [name for name in self.scales if name not in known]:
-            text = f"the trajectory problem has no such variable; there are {', '.join(known)}"
+            text = f"the trajectory problem has no such variable; known: {', '.join(known)}"
             raise InvalidSetting(f"scales.{unknown[0]}", text)
         base = study.at(points[0])
         if self.confidence != USUAL_LEVEL and not is_measured(base):

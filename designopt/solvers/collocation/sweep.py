@@ -29,7 +29,7 @@ def levels(problem: Problem, sweep: Mapping[str, Any]) -> dict[str, list[float]]
             near = closest(name, free)
             hint = f"; did you mean '{near}'?" if near else ""
             raise InvalidSetting(
-                f"sweep.{name}", f"there is no free parameter '{name}'{hint} (there are {', '.join(free)})"
+                f"sweep.{name}", f"there is no free parameter '{name}'{hint} (known: {', '.join(free)})"
             )
     found = {}
     for name, p in free.items():
@@ -43,7 +43,10 @@ def levels(problem: Problem, sweep: Mapping[str, Any]) -> dict[str, list[float]]
 
 def _check_count(names: Iterable[str], count: int) -> None:
     if count > MOST_POINTS:
-        text = f"the values of {', '.join(names)} make {count} programs, {MOST_POINTS} are possible; give fewer levels"
+        text = (
+            f"the values of {', '.join(names)} make {count} programs; at most {MOST_POINTS} are allowed; "
+            f"give fewer levels"
+        )
         raise InvalidSetting("sweep", text)
 
 
@@ -64,7 +67,7 @@ def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Matrix
     decided = tuple(r for r in space.relations if not r.names & set(released))
     X = X[type(space)(space.parameters, decided).relation_violation(X) == 0.0]
     if not len(X):
-        raise InvalidSetting("use", "no combination of the fixed parameters fulfils the relations")
+        raise InvalidSetting("use", "no combination of the fixed parameters satisfies the relations")
     return np.asarray(X[nearest_neighbour_path(space.to_search(X))])
 
 
@@ -74,7 +77,9 @@ def _given(p: DesignVariable, wanted: int | Sequence[Any]) -> list[float]:
         if p.kind == "choice":
             raise InvalidSetting(where, "all values of a choice are taken; list some to have fewer")
         if wanted < 2:
-            raise InvalidSetting(where, f"at least 2 levels are needed, not {wanted}; for one give it a fixed value")
+            raise InvalidSetting(
+                where, f"at least 2 levels are needed, not {wanted}; for a single level, fix the value"
+            )
         _check_count([p.name], wanted)  # before so many numbers are made
         spread = np.geomspace if p.scale == "log" else np.linspace
         values = np.clip(spread(p.low, p.high, wanted), p.low, p.high)
@@ -98,7 +103,7 @@ def _entry(p: DesignVariable, value: Any, where: str) -> float:
     except units.UnitError as error:
         raise InvalidSetting(where, str(error)) from None
     if isinstance(value, bool) or (p.kind == "int" and number != round(number)):
-        raise InvalidSetting(where, f"{value!r} is no whole number" if p.kind == "int" else "a number is needed")
+        raise InvalidSetting(where, f"{value!r} is not an integer" if p.kind == "int" else "a number is needed")
     if not p.low <= number <= p.high:
         raise InvalidSetting(where, f"{number:g} is outside the range {p.low:g} to {p.high:g}")
     return float(number)

@@ -167,7 +167,7 @@ def study_trajectory(
     relations = {f"relation {r}": r for r in problem.space.relations if r.names & set(reals)}
     for relation in relations.values():
         if relation.root.kind == "==":
-            text = f"the relation '{relation}' is met exactly by no program; express one parameter by the other"
+            text = f"no program meets the relation '{relation}' exactly; express one parameter by the other"
             raise InvalidSetting("use", text)
     merged = Merged(problem, parts, size)
     base = controls.applied(merged.trajectory(objective, relations, margin), len(parts))

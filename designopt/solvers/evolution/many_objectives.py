@@ -58,7 +58,7 @@ class NSGA2(Generations):
             int,
             Quantity(
                 "",
-                "pending designs while the next is bred, at least the number of workers; not given: generations",
+                "pending designs while the next is bred, at least the number of workers; default: generations",
                 ge=1,
                 le=100_000,
             ),
@@ -74,7 +74,7 @@ class NSGA2(Generations):
         if self.look_ahead is not None and self.look_ahead > self.population:
             text = (
                 f"{self.look_ahead} pending designs are more than the population of {self.population}: all of"
-                f" these would be bred before one is known; give {self.population} at most, or a larger population"
+                f" these would be bred before the first result; give at most {self.population}, or a larger population"
             )
             raise InvalidSetting("look_ahead", text)
 
@@ -104,7 +104,7 @@ class NSGA3:
     partitions: (
         Annotated[
             int,
-            Quantity("", "steps along each edge of the simplex of directions; not given: by objectives", ge=1, le=1000),
+            Quantity("", "steps along each edge of the simplex of directions; default: by objectives", ge=1, le=1000),
         ]
         | None
     ) = None
@@ -113,7 +113,7 @@ class NSGA3:
     ) = None
     population: (
         Annotated[
-            int, Quantity("", "designs that survive a generation; not given: one for each direction", ge=2, le=100_000)
+            int, Quantity("", "designs that survive a generation; default: one for each direction", ge=2, le=100_000)
         ]
         | None
     ) = None
@@ -135,7 +135,7 @@ class NSGA3:
             raise InvalidSetting("directions", f"{m} objectives need at least {m} directions, not {self.directions}")
         count = self._count(m)
         if count > 10_000:
-            raise InvalidSetting("partitions", f"{count} directions for {m} objectives; at most 10000 are possible")
+            raise InvalidSetting("partitions", f"{count} directions for {m} objectives; at most 10000 are allowed")
         if self.population is not None and self.population < count:
             raise InvalidSetting(
                 "population", f"there are {count} directions and only {self.population} designs to serve them"

@@ -25,9 +25,11 @@ from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Space
 
 #: Why a search in a small discrete space ends by itself.
-EXHAUSTED = "every design of the space has been asked for"
+EXHAUSTED = "every design of the space has been evaluated"
 
-Offspring = Annotated[int, Quantity("", "new designs per generation; not given: as many as survive", ge=1, le=100_000)]
+Offspring = Annotated[
+    int, Quantity("", "new designs per generation; default: the number of survivors", ge=1, le=100_000)
+]
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Generations:
 def check_searchable(name: str, problem: Problem) -> None:
     """Raises `InvalidSetting` when there is nothing to search for."""
     if not problem.space.free:
-        raise InvalidSetting("use", f"{name} needs a parameter that is free")
+        raise InvalidSetting("use", f"{name} needs a free parameter")
     if not problem.objectives:
         raise InvalidSetting("use", f"{name} needs an objective")
 

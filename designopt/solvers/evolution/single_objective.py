@@ -66,7 +66,7 @@ class CMAES:
 
     population: (
         Annotated[
-            int, Quantity("", "designs of a generation; not given: 4 + 3 ln(parameters), at least 6", ge=6, le=100_000)
+            int, Quantity("", "designs of a generation; default: 4 + 3 ln(parameters), at least 6", ge=6, le=100_000)
         ]
         | None
     ) = None
@@ -74,14 +74,16 @@ class CMAES:
         float, Quantity("", "first standard deviation as a share of each parameter's range", gt=0.0, le=1.0)
     ] = 0.3
     restarts: (
-        Annotated[int, Quantity("", "new beginnings after the first run; not given: until the budget ends", ge=0)]
-        | None
+        Annotated[int, Quantity("", "restarts after the first run; default: until the budget ends", ge=0)] | None
     ) = None
-    growth: Annotated[float, Quantity("", "factor of the population at each new beginning", ge=1.0, le=10.0)] = 2.0
+    growth: Annotated[float, Quantity("", "factor of the population at each restart", ge=1.0, le=10.0)] = 2.0
     tolerance: Annotated[
         float,
         Quantity(
-            "", "a run rests when its best objectives differ by less than this share of their size", ge=0.0, lt=1.0
+            "",
+            "a run has converged when its best objectives differ by less than this share of their size",
+            ge=0.0,
+            lt=1.0,
         ),
     ] = 1e-11
 
@@ -110,7 +112,7 @@ class CMAES:
                 runs += 1
                 size = min(size * self.growth, LARGEST)
             centre = rng.random(len(space.free))
-        return f"all {runs} searches have come to rest" if runs > 1 else "the search has come to rest"
+        return f"all {runs} searches have converged" if runs > 1 else "the search has converged"
 
     def _size(self, d: int) -> int:
         return self.population or max(6, 4 + int(3 * np.log(d)))

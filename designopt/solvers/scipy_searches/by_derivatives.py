@@ -39,7 +39,7 @@ class ByDerivatives:
         ),
     ] = 1e-6
     tolerance: float
-    iterations: Annotated[int, Quantity("", "steps after which a search is ended", ge=1)] = 200
+    iterations: Annotated[int, Quantity("", "maximum number of steps of a search", ge=1)] = 200
     starts: Starts = 1
 
     def wants_gradient(self) -> bool:
@@ -107,7 +107,9 @@ class SearchDerivatives:
             if np.isfinite(slopes).all():
                 return slopes
             if settings.gradient == "model":
-                raise Ended(f"ended where the model's derivative by '{self._unknown(slopes)}' is not known")
+                raise Ended(
+                    f"ended where the model's derivative with respect to '{self._unknown(slopes)}' is not known"
+                )
         taken = points.differences(u, settings.step, central=settings.differences == "central")
         if not points.at(u[None])[0].ok:
             raise Ended(without_result)

@@ -9,7 +9,7 @@ from designopt.problem import Problem
 def check_free(name: str, problem: Problem) -> None:
     """Raises `InvalidSetting` for a problem without a free parameter."""
     if not problem.space.free:
-        raise InvalidSetting("use", f"{name} needs a parameter that is free")
+        raise InvalidSetting("use", f"{name} needs a free parameter")
 
 
 def check_real(name: str, problem: Problem) -> None:

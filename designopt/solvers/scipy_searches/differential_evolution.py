@@ -29,7 +29,7 @@ class DifferentialEvolution:
 
     population: (
         Annotated[
-            int, Quantity("", "designs that compete; not given: 15 for each parameter, 10 at least", ge=5, le=100_000)
+            int, Quantity("", "designs that compete; default: 15 for each parameter, at least 10", ge=5, le=100_000)
         ]
         | None
     ) = None
@@ -58,7 +58,7 @@ class DifferentialEvolution:
     tolerance: Annotated[
         float, Quantity("", "standard deviation of the objectives, relative to their mean, that ends it", ge=0.0)
     ] = 0.01
-    generations: Annotated[int, Quantity("", "generations after which it is ended", ge=1)] = 1000
+    generations: Annotated[int, Quantity("", "maximum number of generations", ge=1)] = 1000
     polish: Polish = False
 
     def minimum_budget(self, problem: Problem) -> int:
@@ -109,7 +109,7 @@ class DifferentialEvolution:
         if self.polish:
             polish(points, found.x)
         if found.nit >= self.generations and not alike(found):
-            return "it reached its largest number of generations"
+            return "it reached its maximum number of generations"
         return "it converged: the objectives of the population are alike"
 
     def _size(self, problem: Problem) -> int:

@@ -35,12 +35,12 @@ class LeastSquares(ByDerivatives):
         if not problem.objectives:
             raise InvalidSetting("use", "least_squares needs an objective: its values are the residuals")
         if largest := [o.name for o in problem.objectives if o.direction == "maximize"]:
-            raise InvalidSetting("use", f"least_squares makes squares small, it cannot maximise '{largest[0]}'")
+            raise InvalidSetting("use", f"least_squares minimises squares and cannot maximise '{largest[0]}'")
         if problem.missing:
             raise InvalidSetting("use", "least_squares needs every residual; leave 'missing' out, or use slsqp")
         if problem.constraints:
             raise InvalidSetting(
-                "use", "least_squares knows bounds but no limits; use slsqp, or leave 'constraints' out"
+                "use", "least_squares supports bounds but no limits; use slsqp, or leave 'constraints' out"
             )
         self.check_gradient(problem)
 
@@ -74,4 +74,4 @@ class LeastSquares(ByDerivatives):
             gtol=self.tolerance,
             max_nfev=self.iterations,
         )
-        return "converged" if found.status > 0 else "reached its largest number of iterations"
+        return "converged" if found.status > 0 else "reached its maximum number of iterations"

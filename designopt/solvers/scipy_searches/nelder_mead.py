@@ -39,7 +39,7 @@ class NelderMead:
     adaptive: Annotated[
         bool, Quantity("", "steps that depend on the number of parameters, Gao & Han (2012); for more than five")
     ] = False
-    iterations: Annotated[int, Quantity("", "steps after which a search is ended", ge=1)] = 1000
+    iterations: Annotated[int, Quantity("", "maximum number of steps of a search", ge=1)] = 1000
     starts: Starts = 1
 
     def check(self, problem: Problem) -> None:
@@ -76,7 +76,7 @@ class NelderMead:
                     "adaptive": self.adaptive,
                 },
             )
-            return "converged" if found.status == 0 else "reached its largest number of iterations"
+            return "converged" if found.status == 0 else "reached its maximum number of iterations"
 
         return search
 

@@ -117,7 +117,7 @@ _SLSQP_ENDS = {
     6: "has limits that are not independent of each other at its last design",
     7: "has limits that are not independent of each other at its last design",
     8: "found no better design along its last direction (converged as far as the derivatives are exact)",
-    9: "reached its largest number of iterations",
+    9: "reached its maximum number of iterations",
 }
 
 

@@ -72,7 +72,7 @@ class GaussianProcessSearch:
             int,
             Quantity(
                 "",
-                "designs of the Sobol' sequence before the processes, those of start_from counted; not given: two for "
+                "designs of the Sobol' sequence before the processes, those of start_from counted; default: two for "
                 "each parameter and two more, from 8 to 40",
                 ge=2,
                 le=10_000,
@@ -80,13 +80,13 @@ class GaussianProcessSearch:
         ]
         | None
     ) = None
-    look_ahead: Annotated[int, Quantity("", "designs on their way at the same time", ge=1, le=1000)] = 4
-    candidates: Annotated[int, Quantity("", "designs that are compared for each one asked", ge=16, le=100_000)] = 512
+    look_ahead: Annotated[int, Quantity("", "pending designs at the same time", ge=1, le=1000)] = 4
+    candidates: Annotated[int, Quantity("", "designs that are compared for each proposed one", ge=16, le=100_000)] = 512
     noise: (
         Annotated[
             bool,
             Quantity(
-                "", "whether the same design may give other values; not given: where the model takes random numbers"
+                "", "whether the same design may give different values; default: if the model takes random numbers"
             ),
         ]
         | None
@@ -106,13 +106,10 @@ class GaussianProcessSearch:
     ) = None
 
     gradients: (
-        Annotated[bool, Quantity("", "learn from the model's derivatives too; not given: where the model gives them")]
-        | None
+        Annotated[bool, Quantity("", "learn from the model's derivatives too; default: if the model has them")] | None
     ) = None
 
-    fidelity: Annotated[
-        bool, Quantity("", "learn from cheap evaluations too, where the model says what makes one cheap")
-    ] = True
+    fidelity: Annotated[bool, Quantity("", "learn from cheap evaluations too, if the model declares them")] = True
 
     def wants_cheap(self) -> bool:
         """Whether cheap evaluations are of use."""
@@ -125,13 +122,13 @@ class GaussianProcessSearch:
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` when there is nothing to search for, too many objectives, or no derivatives."""
         if not problem.space.free:
-            raise InvalidSetting("use", "gp needs a parameter that is free")
+            raise InvalidSetting("use", "gp needs a free parameter")
         if not problem.objectives:
             raise InvalidSetting("use", "gp needs an objective")
         if (m := len(problem.objectives)) > OBJECTIVES:
             raise InvalidSetting("use", f"gp takes at most {OBJECTIVES} objectives, not {m}; nsga3 takes more")
         if self.gradients and not problem.gradients:
-            text = f"model '{problem.model.plugin.name}' has no derivatives; leave gradients out, or say false"
+            text = f"model '{problem.model.plugin.name}' has no derivatives; leave 'gradients' out, or set it to false"
             raise InvalidSetting("gradients", text)
         if self.fidelity and problem.cheap is not None and problem.model.plugin.has_check:
             try:
@@ -164,7 +161,7 @@ class GaussianProcessSearch:
                     break
         except StageEnded:
             if search.starting:
-                text = "ended within its start-up, a Sobol' sequence: no process has learnt; give it a larger budget"
+                text = "ended within its start-up, a Sobol' sequence: no process was fitted; give it a larger budget"
                 evaluate.note("start_up", text)
             raise
         return search.ended
@@ -403,7 +400,7 @@ class _Search:
             reasons.append(f"the space has no real parameter ({values})")
         if relations:
             reasons.append(
-                f"of {256 * PATIENCE} random designs none keeps the relations: {', '.join(map(str, relations))}"
+                f"of {256 * PATIENCE} random designs none satisfies the relations: {', '.join(map(str, relations))}"
             )
         return f": {'; '.join(reasons)}" if reasons else ""
 

@@ -123,7 +123,7 @@ class Strides:
         if run.status is not SimulationStatus.DONE:
             raise self._ended(simulator.system, run)
         if self.steps > self._integrators.max_steps:
-            raise Diverged(f"more than {self._integrators.max_steps} steps of the integrator", reason="step_limit")
+            raise Diverged(f"the integrator exceeded {self._integrators.max_steps} steps", reason="step_limit")
         return run
 
     def _ended(self, system: System, run: Trajectory) -> Diverged:

@@ -47,7 +47,7 @@ def reservations(result: Result) -> tuple[str, ...]:
     return (
         *_scuffing(result),
         f"Linkage geometry, masses and the damper's lever are a substitute set ({parameters}): plausible values chosen "
-        "because the tables of Lü et al. (2020) were not available. Agreement with that paper is of pattern, not of "
+        "because the tables of Lü et al. (2020) were not available. Agreement with that paper is in pattern, not in "
         "numbers.",
         "Ground forces are not predictions: the hip follows a recorded path, so nothing makes the leg carry the body.",
     )
@@ -63,7 +63,7 @@ def _scuffing(result: Result) -> tuple[str, ...]:
         return ()
     return (
         f"Warning: the toe comes closer to the ground than {1e3 * SCUFFS:.0f} mm in swing, or scuffs: {listed(names)}. "
-        "Nobody could walk so; limit toe_clearance, or take the parameter set substitute_v2.",
+        "Nobody could walk like this; limit toe_clearance, or use the parameter set substitute_v2.",
     )
 
 
@@ -104,7 +104,7 @@ def no_scan(title: str) -> Section:
     return Section(
         title,
         introduction="This part needs a scan: a stage that takes several values of stiffness for each damping_ratio, "
-        "for example {use: full_factorial, levels: {stiffness: 41, damping_ratio: 11}}, with all else fixed.",
+        "for example {use: full_factorial, levels: {stiffness: 41, damping_ratio: 11}}, with everything else fixed.",
     )
 
 

@@ -24,7 +24,7 @@ MARGIN = 0.01
 
 #: What is drawn over stiffness: array, title, label of the axis, lines drawn across.
 _CURVES = (
-    ("branch_multiplier", "Leading multiplier of Floquet", "largest multiplier, real part", (-1.0, 1.0)),
+    ("branch_multiplier", "Leading Floquet multiplier", "largest multiplier, real part", (-1.0, 1.0)),
     ("branch_rho", "Correlation with the recorded knee angle", "rho", ()),
     ("branch_peak", "Largest knee angle", "largest knee angle [deg]", ()),
     ("branch_clearance", "Toe clearance in swing", "lowest toe in swing [m]", (0.0,)),
@@ -36,8 +36,8 @@ _LOST = {
     "flip": "the period doubles",
     "fold": "meets an unstable motion and vanishes",
     "torus": "a pair of multipliers leaves the unit circle",
-    "contact": "a contact begins or ceases",
-    "unknown": "the motion is not found any more",
+    "contact": "a contact begins or ends",
+    "unknown": "the motion is no longer found",
     None: "not lost in the range",
 }
 
@@ -68,8 +68,8 @@ def branches(result: Result) -> Section | None:
         title,
         introduction="The motion that repeats every gait cycle is followed from the highest stiffness down to where "
         "it loses its stability. A disturbance shrinks by the multiplier in every cycle; at -1 the period doubles. A "
-        "curve that ends inside the unit circle ends where a contact of heel, toe or stop begins or ceases: the motion "
-        "jumps. The table has the contact that the walk just beyond the end and the last motion do not share.",
+        "curve that ends inside the unit circle ends where a contact of heel, toe or stop begins or ends: the motion "
+        "jumps. The table shows the contact in which the walk just beyond the end differs from the last motion.",
         figures=tuple(drawn),
         tables=(_critical(result, rows),),
         notes=notes,

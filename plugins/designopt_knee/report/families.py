@@ -44,7 +44,8 @@ def damper_families(result: Result) -> Section | None:
     )  # fmt: skip
     return Section(
         title,
-        introduction="One curve for each c/k. Full points repeat every gait cycle and are joined; open points do not, "
+        introduction="One curve for each c/k. Filled points repeat every gait cycle and are joined; open "
+        "points do not, "
         "and their figures are those of the last cycles.",
         figures=drawn,
         notes=reservations(result),

@@ -59,7 +59,7 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
     while waiting:
         ready = [b for b, entry in waiting.items() if _parent(entry, bones) in placed]
         if not ready:
-            raise waiting[next(iter(waiting))].wrong("its parents form a circle")
+            raise waiting[next(iter(waiting))].wrong("its parents form a loop")
         for bone in ready:
             with findings.item():
                 more, made = _bone(bone, waiting[bone], geometry)
@@ -81,7 +81,7 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
             more, frame = _virtual(link, kinds.get(link), place)
             ends = sum(p.link == link for wire in geometry.wires for p in (wire.points[0], wire.points[-1]))
             if ends < _MIN_ENDS:
-                raise where.wrong(f"virtual link '{link}' holds {ends} wire ends, at least {_MIN_ENDS} are needed")
+                raise where.wrong(f"virtual link '{link}' has {ends} wire ends; at least {_MIN_ENDS} are needed")
             if len(more) == 6 and ends < 7:
                 warnings.append(f"rigid virtual link '{link}' has {ends} wires: with fewer than 7 all are slack")
             coordinates += more
@@ -159,7 +159,7 @@ def _bone(bone: str, at: At, geometry: Geometry) -> tuple[list[Coordinate], list
         where = {"centre": "com"}.get(error.field, error.field)
         raise entries.get(where, at).wrong(error.message) from None
     if body.mass <= 0.0:
-        raise entries["mass"].wrong("a bone has a mass")
+        raise entries["mass"].wrong("a bone needs a mass")
     turned = before[:3, :3].T
     frames = [
         Frame(f"{bone}_joint", parent, tuple(motions), place=tuple(turned @ (centre - before[:3, 3])), turn=turned),
@@ -203,7 +203,7 @@ def _law(at: At, kind: str, length: float) -> Muscle | Elastic:
         most = entries["max"].number("N")
         tone = entries["tone"].number("N") if "tone" in entries else 1.0
         if not 0.0 <= tone < most:
-            raise entries["max"].wrong(f"a muscle pulls between 0 <= tone < max, not {tone:g} and {most:g} N")
+            raise entries["max"].wrong(f"a muscle needs 0 <= tone < max, not {tone:g} and {most:g} N")
         return Muscle(most, tone)
     entries = at.mapping(("stiffness",), ("slack_length",))
     stiffness = entries["stiffness"].number("N/m")

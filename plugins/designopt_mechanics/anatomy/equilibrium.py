@@ -77,7 +77,7 @@ class Equilibrium:
         joints, pull = np.asarray(q, dtype=np.float64), np.asarray(muscles, dtype=np.float64)
         for what, array, size in (("q", joints, len(a.joints)), ("muscles", pull, len(self.muscles))):
             if array.shape != (size,) or not np.isfinite(array).all():
-                raise ValueError(f"{what} must be {size} finite numbers, has shape {array.shape}")
+                raise ValueError(f"{what} must be {size} finite numbers, not of shape {array.shape}")
         if (pull < 0.0).any():
             name = self.muscles[int(np.argmax(pull < 0.0))]
             raise ValueError(f"muscle '{name}' has a tension of {pull.min():g} N; a muscle only pulls")
@@ -122,7 +122,7 @@ class Equilibrium:
         _, gradient, _ = self._potential(q, x, pull)
         left = float(np.abs(np.asarray(gradient)).max())
         if left > 1e-8 * scale:
-            raise NoEquilibrium(f"the virtual links find no pose: a resultant of {left:.3g} N is left")
+            raise NoEquilibrium(f"the virtual links find no equilibrium: a resultant of {left:.3g} N remains")
         return x, step
 
     @cached_property

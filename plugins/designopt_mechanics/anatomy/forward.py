@@ -65,7 +65,9 @@ class Forward:
         at, pulled = np.asarray(time, dtype=np.float64), np.asarray(muscles, dtype=np.float64)
         m, names = len(self.anatomy.joints), self.equilibrium.muscles
         if at.ndim != 1 or len(at) < 2 or not (np.diff(at) > 0.0).all() or pulled.shape != (len(at), len(names)):
-            raise ValueError(f"time increases and muscles are (n, {len(names)}), not {at.shape} and {pulled.shape}")
+            raise ValueError(
+                f"time must increase and muscles must be (n, {len(names)}), not {at.shape} and {pulled.shape}"
+            )
         through = CubicSpline(at, pulled)
 
         def tensions(t: Any) -> Vector:
@@ -82,7 +84,7 @@ class Forward:
 
         start = np.concatenate([np.asarray(q, dtype=np.float64), np.asarray(dq, dtype=np.float64)])
         if start.shape != (2 * m,):
-            raise ValueError(f"q and dq are {m} numbers each")
+            raise ValueError(f"q and dq must be {m} numbers each")
         run = solve_ivp(rates, (at[0], at[-1]), start, "DOP853", at, rtol=rtol, atol=0.01 * rtol)
         if not run.success:
             raise ValueError(f"the integration failed at {run.t[-1]:g} s: {run.message}")

@@ -67,7 +67,7 @@ class Inverse:
         a, m = self.anatomy, len(self.anatomy.joints)
         motion = [np.asarray(v, dtype=np.float64) for v in (q, dq, ddq)]
         if any(v.shape != (m,) or not np.isfinite(v).all() for v in motion):
-            raise ValueError(f"joints, rates and accelerations are {m} finite numbers each")
+            raise ValueError(f"joints, rates and accelerations must be {m} finite numbers each")
         data = np.concatenate([*motion, load_rows(self.loaded, loads, 1)[0]])
         muscle = [isinstance(law, Muscle) for law in a.laws.values()]
         tone, most = (np.array([getattr(law, n) for law in self._muscles]) for n in ("min_tension", "max_tension"))

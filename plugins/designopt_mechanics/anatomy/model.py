@@ -57,8 +57,10 @@ class PatternOutputs(TypedDict):
     peak_tension: Annotated[float, Q("N", "largest of a wire")]
     contact_force: Annotated[float, Q("N", "largest in a joint, at rest, weight included")]
     stretch: Annotated[float, Q("m", "largest lengthening of a tendon or ligament beyond slack")]
-    link_travel: Annotated[float, Q("m", "largest way of a virtual link from the reference posture; 0 without")]
-    resultant: Annotated[float, Q("N", "largest that is left on a virtual link")]
+    link_travel: Annotated[
+        float, Q("m", "largest displacement of a virtual link from the reference posture; 0 without")
+    ]
+    resultant: Annotated[float, Q("N", "largest residual on a virtual link")]
     effort: Annotated[float, Q("", "mean square of muscle tensions by their maximum")]
 
 

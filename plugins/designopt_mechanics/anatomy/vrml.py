@@ -96,7 +96,7 @@ class _Reader:
                 opened.append(token)
             elif token.text in "}]":
                 if not opened or "{[".index(opened[-1].text) != "}]".index(token.text):
-                    raise self.wrong(token.at, f"'{token.text}' closes nothing that is open here")
+                    raise self.wrong(token.at, f"'{token.text}' closes nothing here")
                 opened.pop()
             if opened:
                 if self.next >= len(self.tokens):
@@ -171,7 +171,7 @@ class _Reader:
                 value = float(token.text)
             except ValueError:
                 raise self.wrong(
-                    token.at, f"'{field_.text}' has {count} numbers; '{token.text[:40]}' is none"
+                    token.at, f"'{field_.text}' has {count} numbers; '{token.text[:40]}' is not one"
                 ) from None
             if not math.isfinite(value) or abs(value) > 1e9:
                 raise self.wrong(token.at, f"{token.text[:40]} is not a usable number", len(token.text))
@@ -232,7 +232,9 @@ class _Reader:
         found: dict[str, Matrix] = {}
         for node in section[0].children if section else []:
             if not node.name.isidentifier():
-                raise self.wrong(node.at, f"'{node.name[:40]}' is no name for one of {what}", max(1, len(node.name)))
+                raise self.wrong(
+                    node.at, f"'{node.name[:40]}' is not a valid name for one of {what}", max(1, len(node.name))
+                )
             made = section[1] @ placement(node.fields) if section else np.eye(4)
             size = np.linalg.norm(made[:3, :3], axis=0)
             if np.ptp(size) > 1e-9 * size.max():
@@ -244,10 +246,12 @@ class _Reader:
     def wire(self, node: _Node, kind: str, at: Matrix, links: Mapping[str, Matrix]) -> Strand:
         match = _ELEMENT.fullmatch(node.name)
         if match is None:
-            text = f"'{node.name[:60]}' is no name of a wire: R, L or C, then _Mus_, _Ten_ or _Lig_, then a name"
+            text = (
+                f"'{node.name[:60]}' is not a valid name of a wire: R, L or C, then _Mus_, _Ten_ or _Lig_, then a name"
+            )
             raise self.wrong(node.at, text, max(1, len(node.name)))
         if match[1] != kind:
-            raise self.wrong(node.at, f"'{node.name}' stands among the {SECTIONS[kind]}", len(node.name))
+            raise self.wrong(node.at, f"'{node.name}' is listed under the {SECTIONS[kind]}", len(node.name))
         tags: dict[str, FixedPoint] = {}
         for point in node.children:
             tag, link = self.tag(node, point)
@@ -281,7 +285,7 @@ class _Reader:
         number = tag.isascii() and tag.isdigit() and tag[0] != "0" and len(tag) < 7
         if rest == point.name or not link or not (tag in ("Org", "End") or number):
             text = (
-                f"'{point.name[:80]}' is no point of '{wire.name}': the wire's name, then _Org_, _End_ or _1_, then"
+                f"'{point.name[:80]}' is not a point of '{wire.name}': the wire's name, then _Org_, _End_ or _1_, then"
                 " a link"
             )
             raise self.wrong(point.at, text, max(1, len(point.name)))

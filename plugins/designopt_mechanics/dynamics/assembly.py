@@ -88,7 +88,7 @@ class Assembly:
         m = len(self.tree.names)
         at = [np.asarray(v, dtype=np.float64) for v in (z, dz, forces)]
         if any(v.shape != (m,) or not np.isfinite(v).all() for v in at):
-            raise ValueError(f"coordinates, rates and forces are {m} finite numbers each")
+            raise ValueError(f"coordinates, rates and forces must be {m} finite numbers each")
         spatial = self._spatial(np.asarray(gravity, dtype=np.float64), loads or {}, *at[:2])
         inverse, free, J, drift = spatial
         parts = {b: _Part({b: free[b]}, {(b, b): inverse[b]}) for b in self._bodies}

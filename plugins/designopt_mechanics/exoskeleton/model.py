@@ -55,7 +55,7 @@ class GaitOutputs(TypedDict):
     peak_moment: Annotated[float, Q("N m", "largest magnitude of a drive's moment")]
     energy: Annotated[float, Q("J", "positive mechanical work of the drives")]
     compression: Annotated[float, Q("", "largest shortening of a link by its length")]
-    tension: Annotated[float, Q("N", "largest axial force that lengthens a link; its pre-load has to exceed it")]
+    tension: Annotated[float, Q("N", "largest axial force that lengthens a link; its pre-load must exceed it")]
     saturation_share: Annotated[float, Q("", "of the time in which a drive is at its largest moment")]
     effort: Annotated[float, Q("N^2 m^2 s", "integral of the squared moments of all drives")]
 

@@ -56,10 +56,10 @@ class Closure:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.coordinates) <= 3 or len(self.ranges) != len(self.coordinates):
-            raise ValueError("a closure has one to three coordinates, each with its range")
+            raise ValueError("a closure needs one to three coordinates, each with its range")
         for name, (low, high) in zip(self.coordinates, self.ranges, strict=True):
             if not (np.isfinite([low, high]).all() and low < high):
-                raise ValueError(f"the range of '{name}' is {low:g} to {high:g}, which is none")
+                raise ValueError(f"the range of '{name}' is {low:g} to {high:g}, which is not a range")
         if set(self.start) != set(self.unknowns):
             raise ValueError(f"start has values for {sorted(self.start)}, not for {sorted(self.unknowns)}")
         if self.nodes < 4:
@@ -113,7 +113,7 @@ def _solve(closure: Closure) -> None:
         [(closure.at or {}).get(n, 0.5 * (a + b)) for n, a, b in zip(closure.coordinates, lows, highs, strict=True)]
     )
     if not ((at >= lows) & (at <= highs)).all():
-        raise ValueError(f"the place of the start {_as_text(closure, at)} is outside of the ranges")
+        raise ValueError(f"the place of the start {_as_text(closure, at)} is outside the ranges")
     y, _, _ = _newton(closure, residual, at, np.array([closure.start[n] for n in closure.unknowns], dtype=np.float64))
     grid = 0.5 * (lows + highs) + 0.5 * (highs - lows) * np.stack(np.meshgrid(*(axis,) * len(lows), indexing="ij"), -1)
     first = tuple(int(i) for i in np.unravel_index(np.argmin(((grid - at) ** 2).sum(-1)), shape))

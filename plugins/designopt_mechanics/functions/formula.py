@@ -51,7 +51,7 @@ class Formula:
 
     def __post_init__(self) -> None:
         if len(self.text) > _LONGEST:
-            raise FormulaError(f"a formula has at most {_LONGEST} characters, this one {len(self.text)}")
+            raise FormulaError(f"a formula has at most {_LONGEST} characters; this one has {len(self.text)}")
         try:
             tree = ast.parse(self.text.strip(), mode="eval").body
         except SyntaxError as error:
@@ -76,7 +76,7 @@ def _check(node: ast.expr, depth: int) -> None:
         return FormulaError(message, node.col_offset)
 
     if depth > _DEEPEST:
-        raise fail(f"a formula may be nested {_DEEPEST} deep at most")
+        raise fail(f"a formula may be nested at most {_DEEPEST} deep")
     if isinstance(node, ast.Constant):
         if isinstance(node.value, bool) or not isinstance(node.value, (int, float)):
             raise fail(f"{node.value!r} is not a number")
@@ -102,7 +102,7 @@ def _check(node: ast.expr, depth: int) -> None:
         for argument in node.args:
             _check(argument, depth + 1)
     elif not isinstance(node, ast.Name):
-        raise fail("a formula has numbers, names, + - * / ** and functions only")
+        raise fail("a formula may contain only numbers, names, + - * / ** and functions")
 
 
 def _value(node: ast.expr, z: Mapping[str, Any]) -> Any:

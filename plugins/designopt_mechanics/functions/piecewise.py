@@ -98,7 +98,7 @@ def spline(coordinate: str, x: ArrayLike, y: ArrayLike, outside: Outside = "nan"
     at, values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if at.ndim != 1 or at.shape != values.shape or len(at) < 4:
         raise ValueError(
-            f"a spline of '{coordinate}' needs at least 4 points, x and y alike; {at.size} and {values.size}"
+            f"a spline of '{coordinate}' needs at least 4 points, as many x as y; {at.size} and {values.size}"
         )
     if not (np.isfinite(at).all() and np.isfinite(values).all()):
         raise ValueError(f"a spline of '{coordinate}' needs finite numbers")

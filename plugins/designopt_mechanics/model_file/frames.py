@@ -55,7 +55,7 @@ def _turn(at: At) -> Any:
 def _motion(at: At, coordinates: Mapping[str, Coordinate], functions: Mapping[str, Any]) -> Motion:
     entries = at.mapping()
     if len(entries) != 1 or next(iter(entries)) not in ("rotate", "slide", "polar"):
-        raise at.wrong("a motion is one of rotate, slide and polar: {rotate: {axis: [0, 0, 1], by: knee}}")
+        raise at.wrong("a motion must be one of rotate, slide and polar: {rotate: {axis: [0, 0, 1], by: knee}}")
     ((kind, inner),) = entries.items()
     if kind == "polar":
         parts = inner.mapping(("azimuth", "elevation", "length"), ("scale",))

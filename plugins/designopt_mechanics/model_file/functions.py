@@ -39,7 +39,7 @@ def function(at: At, coordinates: Mapping[str, Coordinate]) -> Any:
     kinds = ("affine", "spline", "polynomial")
     kind = next((k for k in kinds if k in entries), None)
     if kind is None:
-        raise at.wrong("a function is a formula, or one of affine, spline and polynomial")
+        raise at.wrong("a function must be a formula or one of affine, spline and polynomial")
     if kind == "affine":
         entries = at.mapping(("affine",), ("offset",))
         slopes = {}

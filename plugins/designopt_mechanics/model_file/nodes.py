@@ -79,7 +79,7 @@ class At:
         if self.node.items is None:
             raise self.wrong("must be a list, [a, b, ...]")
         if count is not None and len(self.node.items) != count:
-            raise self.wrong(f"must have {count} members, has {len(self.node.items)}")
+            raise self.wrong(f"must have {count} members, not {len(self.node.items)}")
         return [At(node, (*self.path, i)) for i, node in enumerate(self.node.items)]
 
     def word(self, choices: tuple[str, ...] | None = None) -> str:
@@ -127,7 +127,7 @@ def named(at: At) -> Mapping[str, At]:
     entries = at.mapping()
     for name in entries:
         if not name.isidentifier():
-            raise at.wrong(f"'{name[:40]}' is no name: letters, digits and _ only", key=name)
+            raise at.wrong(f"'{name[:40]}' is not a valid name: use only letters, digits and _", key=name)
     return entries
 
 

@@ -52,11 +52,11 @@ class ArmOutputs(TypedDict):
     peak_arm: Annotated[float, Q("m", "largest magnitude of the moment arm")]
     min_arm: Annotated[float, Q("m", "minimum size of the moment arm", former="least_arm")]
     mean_arm: Annotated[float, Q("m", "mean size of the moment arm")]
-    excursion: Annotated[float, Q("m", "longest less shortest length of the wire")]
+    excursion: Annotated[float, Q("m", "difference of the longest and the shortest length of the wire")]
     peak_tension: Annotated[
         float, Q("N", "largest tension that holds the weight at rest; 0 where it would have to push")
     ]
-    consistency: Annotated[float, Q("m", "largest difference of arm and -dl/dq by differences of the lengths")]
+    consistency: Annotated[float, Q("m", "largest difference between arm and -dl/dq from differences of the lengths")]
     effort: Annotated[float, Q("N^2", "mean square of the tension that holds the weight at rest")]
 
 
@@ -101,7 +101,7 @@ class WireArms:
             raise InvalidSetting("wire", str(error)) from None
         if self.coordinate not in made.tree.names:
             raise InvalidSetting(
-                "coordinate", f"there is no '{self.coordinate}'; there are {', '.join(made.tree.names)}"
+                "coordinate", f"there is no coordinate '{self.coordinate}'; known: {', '.join(made.tree.names)}"
             )
         low, high = self._range({})
         if not np.isfinite([low, high]).all():

@@ -47,7 +47,8 @@ def rhythm_map(result: Result) -> Section | None:
         figures.append(selected(title, {"Rhythm": words}, maps.__getitem__, bare_layout(**axes), height=420))
     return Section(
         "Where the rhythm fails",
-        introduction="Root mean square of what the torque with the design's rhythm misses, by the range of the torque "
+        introduction="Root mean square error of the torque with the design's rhythm, relative to the range "
+        "of the torque "
         "with the original one; the worst of the scenarios. The line is at 5 %.",
         figures=tuple(figures),
         findings=tuple(findings),

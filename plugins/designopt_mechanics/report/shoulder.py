@@ -22,7 +22,10 @@ def shoulder_torques(result: Result) -> Section | None:
         ("Torques", _torques, {"height": 420}),
         ("Errors of the controlled arm", _errors, {"height": 340}),
         introduction="Full lines are computed with the design's rhythm, dashed ones with the original.",
-        notes=("The paper's path and segment data are not public: same model class and pattern, not its numbers.",),
+        notes=(
+            "The paper's path and segment data are not public: the model class and the pattern are the "
+            "same, the numbers are not.",
+        ),
     )
 
 

@@ -89,7 +89,7 @@ class RodTree:
                 raise RodError(rod.name, "name", "is given twice")
             if rod.parent not in known:
                 if rod.parent in names:
-                    raise RodError(rod.name, "parent", f"'{rod.parent}' hangs on it or comes after it")
+                    raise RodError(rod.name, "parent", f"'{rod.parent}' is attached to it or comes after it")
                 near = closest(rod.parent, known)
                 hint = f"; did you mean '{near}'?" if near else ""
                 raise RodError(rod.name, "parent", f"no rod '{rod.parent}'{hint}")
@@ -156,7 +156,7 @@ class RodTree:
             return RodError(rod.name, field, message)
 
         if not rod.name.isidentifier():
-            raise fail("name", "is no name: letters, digits and _ only")
+            raise fail("name", "is not a valid name: use only letters, digits and _")
         for field in ("mass", "com", "second", "Ix", "Iy", "It", "Ia", "rest_length", "stiffness", "damping"):
             value = getattr(rod, field)
             if is_number(value) and not np.isfinite(value):
@@ -172,7 +172,9 @@ class RodTree:
         if not 0.0 <= rod.com <= 1.0:
             raise fail("com", f"{rod.com:g} is not between 0 and 1")
         if rod.second < rod.com**2 - 1e-15:
-            raise fail("spread", f"{rod.second:g} is less than com^2 = {rod.com**2:g}, which no distribution has")
+            raise fail(
+                "spread", f"{rod.second:g} is less than com^2 = {rod.com**2:g}, which no mass distribution can have"
+            )
         if rod.sign not in (1, -1):
             raise fail("sign", f"{rod.sign} is neither 1 nor -1")
         if rod.length not in ("free", "fixed"):

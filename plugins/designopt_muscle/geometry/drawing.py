@@ -16,7 +16,7 @@ _FLAT = 1e-6
 def drawing(model: OsimModel, values: dict[str, Vector]) -> tuple[Vector, Vector]:
     """`skeleton` (n, v, d) and `paths` (n, k, w, d) m for the `values` (n,) of the coordinates.
 
-    Bones go from joint to joint, and from the last one to the mass centre; lines end where a place is no number. A path
+    Bones go from joint to joint, and from the last one to the mass centre; lines end where a place is NaN. A path
     over a surface is drawn with its two tangent points. A model in the plane of x and y has d = 2 axes; others have x,
     -z and y, so that the last axis is up.
     """

@@ -47,10 +47,10 @@ def kinematics(model: OsimModel, values: dict[str, Vector]) -> Kinematics:
     Raises `ValueError` for names that are no coordinates and arrays that do not fit.
     """
     if unknown := sorted(set(values) - set(model.names)):
-        raise ValueError(f"'{unknown[0]}' is no coordinate of the model '{model.name}'")
+        raise ValueError(f"'{unknown[0]}' is not a coordinate of the model '{model.name}'")
     sizes = {len(v) for v in values.values()}
     if len(sizes) > 1:
-        raise ValueError(f"coordinates have {sorted(sizes)} frames; all have the same number")
+        raise ValueError(f"coordinates have {sorted(sizes)} frames; all must have the same number")
     n = sizes.pop() if sizes else 1
     q = {c.name: np.asarray(values.get(c.name, np.full(n, c.default)), dtype=np.float64) for c in model.coordinates}
     for coupler in model.couplers:

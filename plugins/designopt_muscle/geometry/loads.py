@@ -30,12 +30,12 @@ def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: V
     root = parse(content)
     loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
     if loads is None:
-        raise root.error("is no file of external loads: <ExternalLoads> within <OpenSimDocument> is")
+        raise root.error("is not a file of external loads: <ExternalLoads> within <OpenSimDocument> is expected")
     only(loads, _SET)
     found: dict[str, Vector] = {}
     for element in loads.need("objects").children:
         if element.tag != "ExternalForce":
-            raise element.error("is not understood among external loads")
+            raise element.error("is not supported in external loads")
         only(element, _FORCE)
         if element.flag("isDisabled", False) or not element.flag("appliesForce", True):
             continue
@@ -61,7 +61,7 @@ def _body(element: Element, tag: str, model: OsimModel, default: str = "") -> st
     if name in {body.name for body in model.bodies} or name == default == GROUND:
         return name
     place = element.find(tag) or element
-    raise place.error(f"{tag} is '{name}', which is no body of the model '{model.name}'")
+    raise place.error(f"{tag} is '{name}', which is not a body of the model '{model.name}'")
 
 
 def _recorded(element: Element, tag: str, table: TimeTable, time: Vector) -> Vector | None:

@@ -22,7 +22,7 @@ def device_moment(trial: Trial, coordinate: str | None, values: Mapping[str, Any
     """
     if coordinate is None:
         if values["stiffness"] or values["assistance"]:
-            raise InvalidDesign("a device needs a coordinate: name it as 'assisted' among the model's settings")
+            raise InvalidDesign("a device needs a coordinate: name it with the model's setting 'assisted'")
         return np.zeros(len(trial.balance.time))
     if coordinate not in trial.balance.rows:
         raise InvalidDesign(f"the trial has no net moment about the assisted coordinate '{coordinate}'")

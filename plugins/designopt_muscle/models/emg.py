@@ -24,11 +24,12 @@ class MeasuredActivity:
 
     track: Annotated[dict[str, str], Q("", "channel of each measured muscle; several muscles may have the same one")]
     weight: Annotated[float, Q("", "of the squared difference between activation and signal", ge=0)] = 1.0
-    scale: Annotated[Literal["fixed", "free"], Q("", "free: a scale for each muscle, with the least cost over all")] = (
+    scale: Annotated[Literal["fixed", "free"], Q("", "free: a scale for each muscle, with the minimum total cost")] = (
         "fixed"
     )
     band: Annotated[
-        tuple[float, float] | None, Q("", "lowest and highest difference between activation and signal; any if none")
+        tuple[float, float] | None,
+        Q("", "lowest and highest difference between activation and signal; unlimited if none"),
     ] = None
     delay: Annotated[float, Q("s", "electromechanical delay: activations follow the signal", ge=0)] = 0.0
     signal: Annotated[
@@ -81,7 +82,7 @@ def _fractions(envelopes: Channels) -> Channels:
         low, high = (float(f(values[np.isfinite(values)], initial=0.0)) for f in (np.min, np.max))
         if low < -1e-6 or high > 1.5:
             raise RecordingError(
-                f"the channel '{name}' goes from {low:.3g} to {high:.3g}: envelopes are fractions of the maximum"
-                " activity; say 'signal: raw' for raw EMG, or divide by a reference"
+                f"the channel '{name}' ranges from {low:.3g} to {high:.3g}: envelopes must be fractions of the maximum"
+                " activity; set 'signal: raw' for raw EMG, or divide by a reference"
             )
     return envelopes

@@ -12,7 +12,7 @@ from designopt.plugin import Quantity as Q
 from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_muscle.sharing.status import SharingStatus
 
-#: What `strength_needed` says where no strength is enough.
+#: What `strength_needed` says where no strength is sufficient.
 _MOST_STRENGTH = 1e6
 #: Digits of it that its linear program is sure of; with more, designs of the same strength would beat each other.
 _DIGITS = 9
@@ -48,7 +48,7 @@ ARRAYS = {
     "time": Array(("time",), "s", "of the frames"),
     "muscles": Array(("muscle",), "", "names", dtype="str"),
     "coordinates": Array(("row",), "", "names of the balanced coordinates", dtype="str"),
-    "activations": Array(("time", "muscle"), "", "NaN in frames without an answer"),
+    "activations": Array(("time", "muscle"), "", "NaN in frames without a solution"),
     "forces": Array(("time", "muscle"), "N", "along the tendon, active and passive"),
     "muscle_moments": Array(("time", "row", "muscle"), "", "of each muscle, in N m or N"),
     "net_moments": Array(("time", "row"), "", "that muscles and reserves balance, in N m or N"),
@@ -56,17 +56,20 @@ ARRAYS = {
     "reserves": Array(("time", "row"), "", "in N m or N"),
     "shortfall": Array(("time", "row"), "", "what is missing in infeasible frames, in N m or N"),
     "multipliers": Array(("time", "row"), "", "change of the cost per unit of the needed moment"),
-    "status": Array(("time",), "", "0 to 20 balanced, 100 infeasible, 105 beyond the rate limit, above that no answer"),
+    "status": Array(
+        ("time",), "", "0 to 20 balanced, 100 infeasible, 105 beyond the rate limit, above that no solution"
+    ),
     "signals": Array(("time", "muscle"), "", "measured activity, scaled; NaN for muscles without"),
     "joints": Array(("joint",), "", "whose reactions the settings name", dtype="str"),
-    "reactions": Array(("time", "joint", "component"), "N", "force of the parent on the child, in the axes asked for"),
+    "reactions": Array(("time", "joint", "component"), "N", "force of the parent on the child, in the requested axes"),
     "margin": Array(
         ("time",),
         "",
-        "share of the strength that the muscles could lose and balance the frame alone; negative: they lack it",
+        "share of the strength that the muscles could lose and still balance the frame alone; negative: "
+        "they lack strength",
     ),
     "strength_factor": Array(("time",), "", "on the strength, that makes a frame feasible"),
-    "notes": Array(("note",), "", "what a reader should know of model, motion and fibres", dtype="str"),
+    "notes": Array(("note",), "", "notes on model, motion and fibres", dtype="str"),
     "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of the bones: x, y in a plane, or x, -z, y"),
     "paths": Array(("time", "muscle", "vertex", "axis"), "m", "drawing of the muscles, as skeleton"),
     "fibre_lengths": Array(("time", "muscle"), "", "in optimal lengths"),
@@ -80,7 +83,7 @@ def figures(sharing: Sharing, device: Vector, rate: Vector, reactions: Vector) -
     """
     answered = np.isfinite(sharing.activations).all(axis=1)
     if not answered.any():
-        raise Diverged(f"no frame of the trial has an answer: {sharing.summary()}", reason="no_frames")
+        raise Diverged(f"no frame of the trial has a solution: {sharing.summary()}", reason="no_frames")
     a = sharing.activations[answered]
     factor = np.nan_to_num(sharing.strength_factor[answered], nan=1.0).max()
     time = sharing.balance.time

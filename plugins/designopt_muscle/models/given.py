@@ -46,13 +46,13 @@ def refuse(files: Files, *, computed: bool, reactions: bool, measured: bool) -> 
     if (files["external_loads"] is None) != (files["external_forces"] is None):
         raise InvalidDesign("external_loads and external_forces belong together: give both or none")
     if files["external_loads"] is not None and not (computed or reactions):
-        raise InvalidDesign("external loads count with 'inverse_dynamics: compute' or 'joint_reactions' alone")
+        raise InvalidDesign("external loads are used only with 'inverse_dynamics: compute' or 'joint_reactions'")
     if reactions and not computed and files["external_loads"] is None:
         raise InvalidDesign(
-            "joint reactions need external_loads and external_forces; if there are none, say 'inverse_dynamics:"
+            "joint reactions need external_loads and external_forces; if there are none, set 'inverse_dynamics:"
             " compute'"
         )
     if computed and files["moments"] is not None:
-        raise InvalidDesign("net moments are computed, a table of them is not used: leave 'moments' out")
+        raise InvalidDesign("net moments are computed and a table of them is not used: leave 'moments' out")
     if measured != (files["emg"] is not None):
         raise InvalidDesign("the condition 'emg' (a file) and the setting 'emg' belong together: give both or none")

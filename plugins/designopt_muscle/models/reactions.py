@@ -65,7 +65,7 @@ def reaction_gains(model: OsimModel, values: dict[str, Vector], joints: Sequence
     """
     names = [joint.name for joint in model.joints]
     if unknown := [name for name in joints if name not in names]:
-        raise ValueError(f"'{unknown[0]}' is no joint of the model '{model.name}' ({', '.join(names)})")
+        raise ValueError(f"'{unknown[0]}' is not a joint of the model '{model.name}' ({', '.join(names)})")
     motion = kinematics(model, values)
     n, k = len(motion.origin["ground"]), len(model.muscles)
     beyond = {joint.name: bodies_beyond(model, joint.name) for joint in model.joints if joint.name in joints}

@@ -18,7 +18,9 @@ class SharingDesign(TypedDict, total=False):
     exponent: Annotated[float, Q("", "of the criterion 'power'", ge=1, le=50, default=2.0)]
     stiffness: Annotated[float, Q("N m/rad", "of a spring at the assisted coordinate", ge=0, default=0.0)]
     rest: Annotated[float, Q("rad", "coordinate at which the spring is relaxed", default=0.0)]
-    assistance: Annotated[float, Q("", "share of the needed moment that a drive gives there", ge=0, le=1, default=0.0)]
+    assistance: Annotated[
+        float, Q("", "share of the required moment that a drive provides there", ge=0, le=1, default=0.0)
+    ]
 
 
 class SharingScenario(TypedDict, total=False):
@@ -32,7 +34,7 @@ class StaticScenario(SharingScenario, total=False):
     """The trial with what only static sharing takes."""
 
     emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV or C3D), for the setting 'emg'")]
-    external_loads: Annotated[InputFile, Q("", "which recorded force acts on which body (XML of OpenSim)")]
+    external_loads: Annotated[InputFile, Q("", "assignment of recorded forces to bodies (XML of OpenSim)")]
     external_forces: Annotated[InputFile, Q("", "the table of forces, points and torques that 'external_loads' names")]
 
 

@@ -53,7 +53,7 @@ class StaticSharing:
 
     model: Annotated[InputFile | None, Q("", "OpenSim model (.osim); the bundled planar leg if none")] = None
     coordinates: Annotated[
-        list[str] | None, Q("", "rows to balance; all that muscles cross and the moments have, if none are named")
+        list[str] | None, Q("", "coordinates to balance; by default all that muscles cross and that have moments")
     ] = None
     window: Annotated[tuple[float, float] | None, Q("s", "first and last time; the whole motion if not given")] = None
     cutoff: Annotated[float | None, Q("Hz", "of a low-pass filter for the coordinates; none if not given", gt=0)] = None
@@ -74,7 +74,7 @@ class StaticSharing:
     tie_break: Annotated[float, Q("", "share of the squares in the criterion 'minmax'", gt=0, lt=1)] = 1e-4
     reserve: Annotated[float, Q("N m", "generalised force of a reserve at control 1 (N for translations)", ge=0)] = 0.0
     reserve_weight: Annotated[float, Q("", "of a reserve's cost", gt=0)] = 1.0
-    reserve_exponent: Annotated[float, Q("", "of a reserve's cost: 1, or from 2 on", ge=1)] = 2.0
+    reserve_exponent: Annotated[float, Q("", "of a reserve's cost: 1, or at least 2", ge=1)] = 2.0
     reserve_warning: Annotated[
         float | None, Q("N m", "reserve that marks a frame; 1, or 5 % of the largest moment, if none", gt=0)
     ] = None
@@ -84,11 +84,11 @@ class StaticSharing:
         dict[str, dict[str, float]] | None,
         Q("", "muscles that a common command moves, each with its weight; muscles in none have their own", ge=0),
     ] = None
-    joint_reactions: Annotated[list[ReactionTerm], Q("", "joints whose force counts, is limited or shown")] = field(
+    joint_reactions: Annotated[list[ReactionTerm], Q("", "joints whose force is penalised, limited or shown")] = field(
         default_factory=list
     )
     rate_limit: Annotated[
-        float | None, Q("s", "least time in which an activation goes from 0 to 1; any if none", gt=0)
+        float | None, Q("s", "minimum time in which an activation goes from 0 to 1; unlimited if none", gt=0)
     ] = None
 
     _given: dict[tuple[str, ...], SharingData] = field(init=False, repr=False, compare=False, default_factory=dict)
@@ -96,7 +96,7 @@ class StaticSharing:
     def check(self) -> None:
         """Read the model, so that a file that cannot be used is refused before anything runs."""
         if 1.0 < self.reserve_exponent < 2.0:
-            raise InvalidSetting("reserve_exponent", f"{self.reserve_exponent:g}: it is 1 or from 2 on")
+            raise InvalidSetting("reserve_exponent", f"{self.reserve_exponent:g}: it must be 1 or at least 2")
         try:
             skeleton = read_model(self._skeleton.content)
         except ModelError as error:
@@ -106,7 +106,7 @@ class StaticSharing:
         for setting, names in (("coordinates", self.coordinates or ()), ("assisted", [self.assisted or ""])):
             for name in names:
                 if name and name not in skeleton.free:
-                    raise InvalidSetting(setting, f"'{name}' is no free coordinate ({', '.join(skeleton.free)})")
+                    raise InvalidSetting(setting, f"'{name}' is not a free coordinate ({', '.join(skeleton.free)})")
         muscles, joints = {m.name for m in skeleton.muscles}, [j.name for j in skeleton.joints]
         named = {
             "emg": self.emg.track if self.emg else (),
@@ -115,16 +115,18 @@ class StaticSharing:
         for setting, some in named.items():
             for name in some:
                 if name not in muscles:
-                    raise InvalidSetting(setting, f"'{name}' is no muscle{nearest_or_all(name, sorted(muscles))}")
+                    raise InvalidSetting(setting, f"'{name}' is not a muscle{nearest_or_all(name, sorted(muscles))}")
         for command, moved in (self.synergies or {}).items():
             for name in moved:
                 if name not in muscles:
-                    raise InvalidSetting("synergies", f"'{name}' is no muscle{nearest_or_all(name, sorted(muscles))}")
+                    raise InvalidSetting(
+                        "synergies", f"'{name}' is not a muscle{nearest_or_all(name, sorted(muscles))}"
+                    )
             if not any(moved.values()):
                 raise InvalidSetting("synergies", f"'{command}' moves no muscle")
         for i, term in enumerate(self.joint_reactions):
             if term.joint not in joints:
-                raise InvalidSetting("joint_reactions", f"'{term.joint}' is no joint ({', '.join(joints)})")
+                raise InvalidSetting("joint_reactions", f"'{term.joint}' is not a joint ({', '.join(joints)})")
             if term.joint in [other.joint for other in self.joint_reactions[:i]]:
                 raise InvalidSetting("joint_reactions", f"'{term.joint}' is named twice")
 

@@ -129,7 +129,7 @@ def read_trial(
         frames = np.flatnonzero((recorded >= window[0] - 1e-9) & (recorded <= window[1] + 1e-9))
         if not len(frames):
             raise TrialError(
-                f"{motion.name}: no frame lies between {window[0]:g} and {window[1]:g} s; it goes from"
+                f"{motion.name}: no frame lies between {window[0]:g} and {window[1]:g} s; it runs from"
                 f" {table.time[0]:g} to {table.time[-1]:g} s"
             )
     time = recorded[frames]
@@ -166,9 +166,9 @@ def _resampled(file: InputFile, time: Vector, given: Vector, at: Vector) -> tupl
     from scipy.interpolate import make_interp_spline
 
     if at[0] < time[0] - 1e-9 or at[-1] > time[-1] + 1e-9:
-        raise TrialError(f"{file.name}: it goes from {time[0]:g} to {time[-1]:g} s, not from {at[0]:g} to {at[-1]:g} s")
+        raise TrialError(f"{file.name}: it runs from {time[0]:g} to {time[-1]:g} s, not from {at[0]:g} to {at[-1]:g} s")
     if not np.isfinite(given).all() or len(time) < 6:
-        raise TrialError(f"{file.name}: frames can be resampled in a motion of at least 6 frames without gaps")
+        raise TrialError(f"{file.name}: resampling needs a motion of at least 6 frames without gaps")
     at = np.clip(at, time[0], time[-1])
     spline = make_interp_spline(time, given, k=5)
     first, second = (np.asarray(spline.derivative(order)(at)) for order in (1, 2))
@@ -208,7 +208,8 @@ def _moments(
     }
     if not columns:
         raise TrialError(
-            f"{file.name}: no column holds a net moment; they are named after coordinates, as '{model.free[0]}_moment'"
+            f"{file.name}: no column contains a net moment; its name is that of a coordinate, as "
+            f"'{model.free[0]}_moment'"
         )
     if len(table.time) != len(time) or np.abs(table.time - time).max() > 1e-9:
         columns = {name: _interpolated(table.time, column, time) for name, column in columns.items()}

@@ -51,9 +51,11 @@ class WireOutputs(TypedDict):
     peak_activation: Annotated[float, Q("", "of any muscle")]
     peak_tension: Annotated[float, Q("N", "of any wire")]
     contact_force: Annotated[float, Q("N", "largest in a joint")]
-    link_travel: Annotated[float, Q("m", "largest way of a virtual link from the reference posture; 0 without")]
+    link_travel: Annotated[
+        float, Q("m", "largest displacement of a virtual link from the reference posture; 0 without")
+    ]
     infeasible_frames: Annotated[float, Q("", "frames proved to be beyond the wires")]
-    unanswered_frames: Annotated[float, Q("", "frames with bad input, or not settled")]
+    unanswered_frames: Annotated[float, Q("", "frames with bad input, or without equilibrium")]
     peak_shortfall: Annotated[float, Q("", "largest missing generalised force of a row, in N m or N")]
     peak_reserve: Annotated[float, Q("", "largest generalised force of a reserve, in N m or N")]
 
@@ -63,7 +65,7 @@ ARRAYS = {
     "muscles": Array(("muscle",), "", "names", dtype="str"),
     "coordinates": Array(("row",), "", "names of the joints' coordinates", dtype="str"),
     "wires": Array(("wire",), "", "names of all wires", dtype="str"),
-    "activations": Array(("time", "muscle"), "", "tension by maximum tension; NaN in frames without an answer"),
+    "activations": Array(("time", "muscle"), "", "tension by maximum tension; NaN in frames without a solution"),
     "muscle_moments": Array(("time", "row", "muscle"), "", "change with the tension, links following, in N m or N"),
     "net_moments": Array(("time", "row"), "", "that the muscles balance beside tendons and ligaments, in N m or N"),
     "tensions": Array(("time", "wire"), "N", "of all wires"),
@@ -71,9 +73,9 @@ ARRAYS = {
     "contacts": Array(("time", "bone", "axis"), "N", "force in the joint of each bone, axes of the ground"),
     "reserves": Array(("time", "row"), "", "in N m or N"),
     "shortfall": Array(("time", "row"), "", "what is missing in infeasible frames, in N m or N"),
-    "status": Array(("time",), "", "0 to 20 balanced, 100 infeasible, above that no answer"),
+    "status": Array(("time",), "", "0 to 20 balanced, 100 infeasible, above that no solution"),
     "strength_factor": Array(("time",), "", "on the strength, that makes a frame feasible, links in place"),
-    "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of the bones; lines end where a place is no number"),
+    "skeleton": Array(("time", "vertex", "axis"), "m", "drawing of the bones; lines end where a place is not a number"),
     "paths": Array(("time", "wire", "vertex", "axis"), "m", "drawing of the wires"),
 }
 
@@ -145,7 +147,7 @@ class WireSharingModel:
         sharing = found.sharing
         answered = np.isfinite(sharing.activations).all(axis=1)
         if not answered.any():
-            raise Diverged(f"no frame of the motion has an answer: {sharing.summary()}", reason="no_frames")
+            raise Diverged(f"no frame of the motion has a solution: {sharing.summary()}", reason="no_frames")
         reference = self._anatomy.tree.reference[len(self._anatomy.joints) :]
         contacts = np.linalg.norm(np.stack(list(found.contact.values()), axis=1)[answered], axis=2)
         return WireOutputs(

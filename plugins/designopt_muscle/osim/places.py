@@ -19,7 +19,7 @@ def only(element: Element, tags: set[str]) -> None:
     """Raise `ModelError` for the first child that is not understood."""
     for child in element.children:
         if child.tag not in tags:
-            raise child.error(f"is not understood within <{element.tag}>")
+            raise child.error(f"is not supported within <{element.tag}>")
 
 
 def pose(translation: Sequence[float], angles: Sequence[float]) -> Vector:

@@ -45,7 +45,7 @@ def read_model(content: bytes) -> OsimModel:
     root = parse(content)
     model = root.find("Model") if root.tag == "OpenSimDocument" else None
     if model is None:
-        raise root.error("is no OpenSim model: a <Model> within <OpenSimDocument> is")
+        raise root.error("is not an OpenSim model: a <Model> within <OpenSimDocument> is expected")
     version = root.attributes.get("Version", "")
     if not version.isdigit() or not 30000 <= int(version) < 50000:
         raise root.error(f"has the version '{version}'; files of the versions 30000 to 49999 are read")
@@ -71,7 +71,7 @@ class _Reader:
         without = set(bodies) - {joint.child for joint in order}
         if without:
             name = min(without)
-            raise elements[name].error("hangs on no joint; weld it to the ground or take it out")
+            raise elements[name].error("is attached to no joint; weld it to the ground or remove it")
         wraps = [w for name, e in elements.items() for w in _wraps(e, name)]
         if ground is not None:
             wraps += _wraps(ground, GROUND)
@@ -113,7 +113,7 @@ def _objects(model: Element, collection: str, tag: str = "") -> list[Element]:
     members = [] if objects is None else objects.children
     for member in members:
         if tag and member.tag != tag:
-            raise member.error(f"is not understood among the members of {collection}")
+            raise member.error(f"is not supported in {collection}")
         if not member.name:
             raise member.error("has no name")
     names = [m.name for m in members]
@@ -155,17 +155,17 @@ def _wraps(body: Element, name: str) -> list[WrapObject]:
             case "WrapTorus":
                 kind, sizes = "torus", (element.number("inner_radius"), element.number("outer_radius"))
             case _:
-                raise element.error("is a wrap object that is not understood")
+                raise element.error("is not a supported wrap object")
         if not all(0.0 < size < np.inf for size in sizes):
-            raise element.error(f"has the sizes {', '.join(f'{s:g}' for s in sizes)}; they are positive")
+            raise element.error(f"has the sizes {', '.join(f'{s:g}' for s in sizes)}; they must be positive")
         if kind == "torus" and sizes[0] >= sizes[1]:
             raise element.error(
-                f"has an outer_radius of {sizes[1]:g}; it is larger than the inner_radius, {sizes[0]:g}"
+                f"has an outer_radius of {sizes[1]:g}; it must be larger than the inner_radius, {sizes[0]:g}"
             )
         quadrant = element.word("quadrant", "all") or "all"
         quadrant = f"+{quadrant}" if quadrant in ("x", "y", "z") else quadrant
         if quadrant not in _QUADRANTS:
-            raise element.need("quadrant").error(f"'{quadrant}' is none of {', '.join(_QUADRANTS)}")
+            raise element.need("quadrant").error(f"'{quadrant}' is not one of {', '.join(_QUADRANTS)}")
         if kind in ("cylinder", "torus") and quadrant[1] == "z":
             raise element.need("quadrant").error(f"a {kind} has no side along its axis z")
         place = pose(element.numbers("translation", 3, (0.0,) * 3), element.numbers("xyz_body_rotation", 3, (0.0,) * 3))
@@ -179,16 +179,16 @@ def _coupler(element: Element, names: set[str]) -> Coupler | None:
     if not element.flag("isEnforced", True) or element.flag("isDisabled", False):
         return None
     if element.tag != "CoordinateCouplerConstraint":
-        raise element.error("is a constraint that is not understood; disable it if it does not matter")
+        raise element.error("is not a supported constraint; disable it if it does not matter")
     only(element, _COUPLER)
     dependent = last_name(element.word("dependent_coordinate_name"))
     independent = element.word("independent_coordinate_names").split()
     if len(independent) != 1:
-        raise element.error(f"couples to {len(independent)} coordinates; one is understood")
+        raise element.error(f"couples to {len(independent)} coordinates; only one is supported")
     for name in (dependent, last_name(independent[0])):
         if name not in names:
-            raise element.error(f"names the coordinate '{name}', which is not there")
+            raise element.error(f"names the coordinate '{name}', which does not exist")
     if element.number("scale_factor", 1.0) != 1.0:
-        raise element.need("scale_factor").error("other scale factors than 1 are not understood")
+        raise element.need("scale_factor").error("scale factors other than 1 are not supported")
     function = function_in(element.need("coupled_coordinates_function"))
     return Coupler(dependent, last_name(independent[0]), function)

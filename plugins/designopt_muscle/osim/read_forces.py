@@ -86,9 +86,9 @@ def read_forces(
         elif element.tag == "CoordinateActuator":
             drives.append(_drive(element, coordinates))
         elif element.tag in ("PointActuator", "TorqueActuator"):
-            notes.append(f"{element.tag} '{element.name}' takes no part: it acts on no single coordinate")
+            notes.append(f"{element.tag} '{element.name}' is ignored: it does not act on a single coordinate")
         else:
-            raise element.error("is a force that is not understood; switch it off (appliesForce) if it does not matter")
+            raise element.error("is not a supported force; switch it off (appliesForce) if it does not matter")
     if any(muscle.model == "millard" for muscle in muscles):
         notes.append("Millard2012 muscles are evaluated with the curves of De Groote et al. (2016)")
     return tuple(muscles), tuple(drives), tuple(notes)
@@ -98,7 +98,7 @@ def _drive(element: Element, coordinates: set[str]) -> CoordinateActuator:
     only(element, _DRIVE)
     coordinate = last_name(element.word("coordinate") or element.word("socket_coordinate"))
     if coordinate not in coordinates:
-        raise element.error(f"drives '{coordinate}', which is no coordinate")
+        raise element.error(f"drives '{coordinate}', which is not a coordinate")
     optimal = element.number("optimal_force", 1.0)
     low, high = element.number("min_control", -np.inf), element.number("max_control", np.inf)
     return CoordinateActuator(element.name, coordinate, optimal, low, high)
@@ -122,12 +122,12 @@ def _muscle(
     def positive(tag: str, otherwise: float | None = None, least: float = 0.0) -> float:
         value = number(tag, otherwise)
         if not least < value < np.inf:
-            raise (element.find(tag) or element).error(f"{tag} is {value:g}; it is positive")
+            raise (element.find(tag) or element).error(f"{tag} must be positive, not {value:g}")
         return value
 
     path = element.find("GeometryPath")
     if path is None:
-        raise element.error("has no GeometryPath; other paths are not understood")
+        raise element.error("has no GeometryPath; other paths are not supported")
     only(path, _PATH)
     points = [_point(e, bodies, coordinates) for e in path.need("PathPointSet", "objects").children]
     if len(points) < 2:
@@ -168,11 +168,11 @@ def _muscle(
 
 def _point(element: Element, bodies: set[str], coordinates: set[str]) -> PathPoint:
     if element.tag not in _POINTS:
-        raise element.error("is a point that is not understood")
+        raise element.error("is not a supported point")
     only(element, _POINT | _POINTS[element.tag])
     body = last_name(element.word("socket_parent_frame") or element.word("body"))
     if body not in bodies:
-        raise element.error(f"is fixed to '{body}', which is no body")
+        raise element.error(f"is fixed to '{body}', which is not a body")
     moving: tuple[Axis, ...] = ()
     condition, within = "", (-np.inf, np.inf)
     if element.tag == "ConditionalPathPoint":
@@ -192,7 +192,7 @@ def _location(element: Element, axis: str, coordinates: set[str]) -> Axis:
     written = [child for child in holder.children if child.tag in TAGS]
     function = function_in(holder) if written else None
     if function is None:
-        raise holder.error("holds no function that is understood")
+        raise holder.error("contains no supported function")
     unit = np.eye(3)["xyz".index(axis)]
     return Axis(unit, function, _named(element, f"{axis}_coordinate", coordinates))
 
@@ -200,7 +200,7 @@ def _location(element: Element, axis: str, coordinates: set[str]) -> Axis:
 def _named(element: Element, tag: str, coordinates: set[str]) -> str:
     name = last_name(element.word(f"socket_{tag}") or element.word(tag))
     if name not in coordinates:
-        raise element.error(f"depends on '{name}', which is no coordinate")
+        raise element.error(f"depends on '{name}', which is not a coordinate")
     return name
 
 
@@ -208,7 +208,7 @@ def _wrap(element: Element, wraps: Mapping[str, WrapObject], points: int) -> Pat
     only(element, {"wrap_object", "method", "range"})
     name = element.word("wrap_object")
     if name not in wraps:
-        raise element.error(f"wraps around '{name}', which is not there")
+        raise element.error(f"wraps around '{name}', which does not exist")
     first, last = (int(v) for v in element.numbers("range", 2, (-1.0, -1.0)))
     for end in (first, last):
         if end != -1 and not 1 <= end <= points:

@@ -31,8 +31,8 @@ def function_in(holder: Element) -> Function:
     if len(functions) != 1 or len(holder.children) != 1:
         unknown = next((child for child in holder.children if child.tag not in TAGS), None)
         if unknown is not None:
-            raise unknown.error("is a function that is not understood")
-        raise holder.error(f"holds {len(functions)} functions, not one")
+            raise unknown.error("is not a supported function")
+        raise holder.error(f"contains {len(functions)} functions, not one")
     return read_function(functions[0])
 
 
@@ -55,14 +55,16 @@ def read_function(element: Element) -> Function:
             amplitude, omega, phase = (element.number(name) for name in ("amplitude", "omega", "phase"))
             return Sine(amplitude, omega, phase, element.number("offset", 0.0))
         case "GCVSpline" if element.number("half_order", 3.0) != 2.0 or element.number("error_variance", 0.0) != 0.0:
-            raise element.error("is a smoothing or higher spline; cubic ones through their points are understood")
+            raise element.error("is a smoothing or higher spline; only cubic ones through their points are supported")
     return _through_points(element)
 
 
 def _through_points(element: Element) -> Pieces:
     x, y = np.array(element.numbers("x")), np.array(element.numbers("y"))
     if len(x) != len(y) or not 2 <= len(x) <= _MOST:
-        raise element.error(f"has {len(x)} abscissae and {len(y)} ordinates; as many of both, from 2 to {_MOST}")
+        raise element.error(
+            f"has {len(x)} abscissae and {len(y)} ordinates; it needs the same number of both, from 2 to {_MOST}"
+        )
     if not (np.isfinite(x).all() and np.isfinite(y).all() and (np.diff(x) > 0).all()):
         raise element.error("has abscissae that do not increase, or numbers that are not finite")
     if element.tag == "PiecewiseLinearFunction":

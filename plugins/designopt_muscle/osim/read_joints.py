@@ -49,10 +49,10 @@ class Joints:
     def read(self, element: Element, body: str) -> None:
         """Read a joint; `body` is the one that it is written in, '' in files of version 4."""
         if element.tag != "CustomJoint" and element.tag not in _DRIVEN:
-            raise element.error("is a joint that is not understood")
+            raise element.error("is not a supported joint")
         only(element, _JOINT)
         if element.flag("reverse", False):
-            raise element.need("reverse").error("reversed joints are not understood; swap parent and child")
+            raise element.need("reverse").error("reversed joints are not supported; swap parent and child")
         if body:
             parent, child = element.word("parent_body"), body
             in_parent = pose(
@@ -66,11 +66,9 @@ class Joints:
             child, in_child = self._frame(element, "socket_child_frame")
             listed = element.find("coordinates")
         if parent not in self.bodies:
-            raise element.error(f"hangs on the body '{parent}', which is not there")
+            raise element.error(f"is attached to the body '{parent}', which does not exist")
         if child in self._joints:
-            raise element.error(
-                f"moves the body '{child}', which another joint moves already; loops are not understood"
-            )
+            raise element.error(f"moves the body '{child}', which another joint already moves; loops are not supported")
         names = [self._coordinate(e, element) for e in ([] if listed is None else listed.children)]
         if element.tag == "CustomJoint":
             axes = _spatial_transform(element, names)
@@ -93,7 +91,7 @@ class Joints:
             ready = [child for child, (joint, _) in left.items() if joint.parent in there]
             if not ready:
                 joint, element = next(iter(left.values()))
-                raise element.error(f"'{joint.child}' does not hang on the ground, but on itself")
+                raise element.error(f"'{joint.child}' is not attached to the ground, but to itself")
             for child in ready:
                 order.append(left.pop(child)[0])
                 there.add(child)
@@ -108,12 +106,12 @@ class Joints:
         frames = element.find("frames")
         for frame in [] if frames is None else frames.children:
             if frame.tag != "PhysicalOffsetFrame":
-                raise frame.error("is a frame that is not understood")
+                raise frame.error("is not a supported frame")
             only(frame, _OFFSET)
             if frame.name == wanted:
                 body = last_name(frame.need("socket_parent").text)
                 if body not in self.bodies:
-                    raise frame.need("socket_parent").error(f"leads to '{body}', which is no body")
+                    raise frame.need("socket_parent").error(f"leads to '{body}', which is not a body")
                 place = frame.numbers("translation", 3, (0.0,) * 3), frame.numbers("orientation", 3, (0.0,) * 3)
                 return body, pose(*place)
         if wanted in self.bodies:
@@ -122,13 +120,13 @@ class Joints:
 
     def _coordinate(self, element: Element, joint: Element) -> str:
         if element.tag != "Coordinate" or not element.name:
-            raise element.error("is not understood among the coordinates of a joint")
+            raise element.error("is not supported as a coordinate of a joint")
         only(element, _COORDINATE)
         if any(c.name == element.name for c in self.coordinates):
             raise element.error(f"the coordinate '{element.name}' is given more than once")
         low, high = element.numbers("range", 2, (-np.inf, np.inf))
         if not low <= high:
-            raise element.need("range").error(f"from {low:g} to {high:g} is no range")
+            raise element.need("range").error(f"from {low:g} to {high:g} is not a range")
         self.coordinates.append(
             OsimCoordinate(
                 element.name,
@@ -172,7 +170,7 @@ def _spatial_transform(element: Element, names: list[str]) -> tuple[Axis, ...]:
         axis = np.array(step.numbers("axis", 3))
         length = float(np.linalg.norm(axis))
         if not 0.0 < length < np.inf:
-            raise step.need("axis").error("is no direction")
+            raise step.need("axis").error("is not a direction")
         holder = step.find("function")
         if holder is not None and holder.tag == "function":
             function = function_in(holder)
@@ -185,7 +183,7 @@ def _spatial_transform(element: Element, names: list[str]) -> tuple[Axis, ...]:
         axes.append(Axis(axis, function, _driver(step, function, names)))
     turns = np.array([a.axis for a in axes[:3]])
     if abs(np.linalg.det(turns)) < 1e-6 and len({a.coordinate for a in axes[:3] if a.coordinate}) == 3:
-        raise transform.error("turns three coordinates about axes in one plane")
+        raise transform.error("rotates three coordinates about axes in one plane")
     return tuple(axes)
 
 
@@ -196,7 +194,7 @@ def _driver(step: Element, function: Function, names: list[str]) -> str:
             return ""
         raise step.error("is a function of a coordinate and names none")
     if len(driving) > 1:
-        raise step.error("is a function of several coordinates, which is not understood")
+        raise step.error("is a function of several coordinates, which is not supported")
     if driving[0] not in names:
-        raise step.need("coordinates").error(f"'{driving[0]}' is no coordinate of this joint")
+        raise step.need("coordinates").error(f"'{driving[0]}' is not a coordinate of this joint")
     return driving[0]

@@ -102,7 +102,7 @@ class Element:
                 raise self.error("holds NaN")
             values.append(value)
         if count is not None and len(values) != count:
-            raise self.error(f"holds {len(values)} numbers, not {count}")
+            raise self.error(f"contains {len(values)} numbers, not {count}")
         return values
 
     def flag(self, tag: str, default: bool) -> bool:
@@ -141,7 +141,7 @@ def parse(content: bytes) -> Element:
 
     def refuse(*_: object) -> None:
         line, column = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-        raise ModelError("", line, column, "document types and entities are not read; write the file without them")
+        raise ModelError("", line, column, "document types and entities are not supported; remove them from the file")
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end

@@ -34,7 +34,7 @@ def _balances(found: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
     size = np.nanmax(np.abs(np.asarray(first["net_moments"], dtype=float)), axis=0, initial=0.0)
     rows = sorted(int(i) for i in np.argsort(-size, kind="stable")[:_ROWS])
     left = len(size) - len(rows)
-    note = "Moments of the muscles stacked, the largest named; dashed the moment that is needed."
+    note = "Moments of the muscles, stacked, with the largest named; the dashed line is the required moment."
     more = f" {left} coordinates with smaller moments are not drawn." if left else ""
     return [
         selectable(
@@ -76,7 +76,8 @@ def _helped(found: Mapping[tuple[str, str], Arrays]) -> bool:
 def _reserve_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure:
     return selectable(
         "Reserves", found, _reserves, height=340,
-        note=f"By the size from which a frame is marked: 1 N m (N), or {_SHARE:.0%} of the largest needed moment.",
+        note=f"Relative to the size above which a frame is marked: 1 N m (N), or {_SHARE:.0%} of the "
+        f"largest needed moment.",
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def muscle_calibration(result: Result) -> Section | None:
         return None
     row = next(iter(result.chosen().values()), None)
     if row is None:
-        return Section(title, introduction="No design has an answer in every scenario.")
+        return Section(title, introduction="No design has a solution in every scenario.")
     scenarios = [scenario.name for scenario in result.problem.scenarios]
     kept = [result.arrays(row, s) for s in range(len(scenarios))]
     if any(not {"factors", "information"} <= arrays.keys() for arrays in kept):
@@ -50,8 +50,9 @@ def muscle_calibration(result: Result) -> Section | None:
     return Section(
         title,
         introduction=(
-            f"A width is the change of a factor that raises the objective of all trials by {_RISE:.0%}: with the other"
-            " factors following, or fixed. Second derivatives of the least objective, the motions following."
+            f"A width is the change of a factor that raises the objective of all trials by {_RISE:.0%}, with the other"
+            " factors re-optimised, or fixed; from second derivatives of the minimum objective with "
+            "re-optimised motions."
         ),
         facts=(("Trials", str(len(scenarios))), ("Objective", f"{number(objective)} s")),
         findings=tuple(_findings(known, found, limits)),
@@ -73,8 +74,8 @@ def _findings(known: Identifiability, values: Sequence[float], limits: Sequence[
         parts = sorted(zip(known.weakest, known.names, strict=True), key=lambda part: -abs(part[0]))
         words = " ".join(f"{part:+.2f} {name}" for part, name in parts if abs(part) >= _PART)
         findings.append(
-            f"The trials tell least of the combination {words}; the best determined one is known"
-            f" {number(float(np.sqrt(known.condition)))} times as well."
+            f"The trials determine the combination {words} least; the best determined one is known"
+            f" {number(float(np.sqrt(known.condition)))} times more accurately."
         )
     return findings
 
@@ -101,7 +102,7 @@ def _figure(
             yaxis=axis("", range=[len(names) - 0.5, -0.5], showgrid=False, zeroline=False, **ticks),
         ),
     }
-    return Figure("Factors", plot, height=140 + 40 * len(names), note="Widths with the other factors following.")
+    return Figure("Factors", plot, height=140 + 40 * len(names), note="Widths with the other factors re-optimised.")
 
 
 def _table(

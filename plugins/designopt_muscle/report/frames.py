@@ -31,7 +31,8 @@ def short_frames(found: Mapping[tuple[str, str], Arrays]) -> Figure | None:
         return None
     return selectable(
         "Frames beyond the muscles", some, _plot, height=340,
-        note="What is missing of each moment, and the factor on the strength that would be enough. Below, the status of"
+        note="The missing part of each moment, and the factor on the strength that would be sufficient. "
+        "Below, the status of"
         " each frame. Designs whose frames are all balanced are left out.",
     )  # fmt: skip
 
@@ -48,7 +49,7 @@ def _plot(arrays: Arrays) -> Plot:
     factor = np.where(np.isfinite(factor), factor, np.nan)
     if np.isfinite(factor).any():
         dotted = {"color": "@ink", "dash": "dot"}
-        data.append(line(time, factor, "strength that is enough", line=dotted, yaxis="y2"))
+        data.append(line(time, factor, "sufficient strength", line=dotted, yaxis="y2"))
     for value in sorted(set(status.tolist())):
         there = status == value
         kind = _KINDS[value]
@@ -100,4 +101,4 @@ def _lack(arrays: Arrays, frames: Any) -> str:
     if np.isnan(factor).all():
         return text
     largest = float(np.nanmax(factor))
-    return f"{text}; strength x {number(largest)}" if np.isfinite(largest) else f"{text}; no strength is enough"
+    return f"{text}; strength x {number(largest)}" if np.isfinite(largest) else f"{text}; no strength is sufficient"

@@ -50,7 +50,7 @@ def muscle_sharing(result: Result) -> Section | None:
     ]
     return Section(
         title,
-        introduction=f"Frames without an answer are left out of the lines. {balanced}".strip(),
+        introduction=f"The lines skip frames without a solution. {balanced}".strip(),
         figures=tuple(figures),
         tables=(frame_table(found),),
         notes=_notes(found),
@@ -120,7 +120,7 @@ def reaction_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure | None:
         return None
     return selectable(
         "Joint reactions", found, _reactions, height=360,
-        note="Force of the parent on the child, size and components in the axes that the settings ask for.",
+        note="Force of the parent on the child, size and components in the axes of the settings.",
     )  # fmt: skip
 
 

@@ -44,7 +44,7 @@ class Muscles:
         for name in ("isometric", "fibre"):
             value = np.array(getattr(self, name), dtype=np.float64)
             if value.size and (value.shape != (k,) or not np.isfinite(value).all() or (value <= 0).any()):
-                raise ValueError(f"{name} holds a positive number for each of the {k} muscles")
+                raise ValueError(f"{name} needs a positive number for each of the {k} muscles")
             given[name] = value
         for name, value in given.items():
             value.flags.writeable = False

@@ -34,7 +34,7 @@ class WireSharing:
     """The `sharing` of a wire model: its columns are the muscles; activations are shares of their maximum tension.
 
     `tensions` (n, w) N of all wires, `pose` (n, c) of the virtual links, `contact` (n, 3) N by bone the force in its
-    joint, in the axes of the ground; NaN in frames without an answer. `rounds` of linearisation.
+    joint, in the axes of the ground; NaN in frames without a solution. `rounds` of linearisation.
     """
 
     sharing: Sharing

@@ -96,8 +96,8 @@ class CarrierOutputs(LoopOutputs):
     iae_step: Annotated[float, Q("s", "iae before t2")]
     iae_load: Annotated[float, Q("s", "iae from t2 on")]
     overshoot: Annotated[float, Q("", "farthest beyond the reference, between t1 and t2")]
-    settling: Annotated[float, Q("s", "from t1 to the last time up to t2 outside of the settling band")]
-    not_settled: Annotated[float, Q("", "1 where the error is outside of the settling band at t2")]
+    settling: Annotated[float, Q("s", "from t1 to the last time before t2 outside the settling band")]
+    not_settled: Annotated[float, Q("", "1 where the error is outside the settling band at t2")]
     residual_error: Annotated[float, Q("", "size of the error at t2", former="error_left")]
     rise: NotRequired[Annotated[float, Q("s", "from 10 to 90 %; none where 90 % is not reached before t2")]]
     not_risen: Annotated[float, Q("", "1 where 90 % is not reached before t2")]
@@ -105,7 +105,7 @@ class CarrierOutputs(LoopOutputs):
     tv: Annotated[float, Q("", "total variation of the command")]
     effort: Annotated[float, Q("s", "integral of the squared command less trim")]
     sat_fraction: Annotated[float, Q("", "share of samples at which the command is clipped")]
-    energy: Annotated[float, Q("J", "given by the tracks; what they take back does not count")]
+    energy: Annotated[float, Q("J", "given by the tracks; energy that they take back does not count")]
     sharp_turn: Annotated[
         float, Q("", "share of samples turning about a point between the tracks, where the turning law is extrapolated")
     ]
@@ -128,7 +128,7 @@ ARRAYS = {
     "course": Array(("time",), "rad"),
     "speed": Array(("time",), "m/s"),
     "yaw_rate": Array(("time",), "rad/s"),
-    "course_command": Array(("time",), "", "of the course regulator, from this sample to the next"),
+    "course_command": Array(("time",), "", "of the heading regulator, from this sample to the next"),
     "speed_command": Array(("time",), "", "of the speed regulator, from this sample to the next"),
     "course_reference": Array(("time",), "rad"),
     "speed_reference": Array(("time",), "m/s"),

@@ -102,27 +102,27 @@ class TrackedCarrier:
     batch_size: ClassVar[int] = 400
     later_settings: ClassVar[tuple[str, ...]] = ("settling_band",)
 
-    loop: Annotated[Literal["course", "speed", "both"], Q("", "which regulator the design is of")] = "course"
-    course_kind: Annotated[Kind | None, Q("", "kind of the tuned course regulator; PID if none")] = None
+    loop: Annotated[Literal["course", "speed", "both"], Q("", "regulator whose parameters the design gives")] = "course"
+    course_kind: Annotated[Kind | None, Q("", "kind of the tuned heading regulator; PID if none")] = None
     speed_kind: Annotated[Kind | None, Q("", "kind of the tuned speed regulator; PI if none")] = None
     course_regulator: Annotated[
         FixedRegulator | None,
         Q("", "where the speed is tuned; kp 1.5, ti 8 s, td 0.6 s, tf 0.1 s, b 1, tt 3 s if none"),
     ] = None
     speed_regulator: Annotated[
-        FixedRegulator | None, Q("", "where the course is tuned; kp 0.55, ti 4 s, td 0, b 0.6, tt 2 s if none")
+        FixedRegulator | None, Q("", "where the heading is tuned; kp 0.55, ti 4 s, td 0, b 0.6, tt 2 s if none")
     ] = None
     horizon: Annotated[float, Q("s", "time simulated", gt=0)] = 30.0
-    step: Annotated[float | None, Q("rad", "of the course's reference; 20 deg if none")] = None
+    step: Annotated[float | None, Q("rad", "of the heading's reference; 20 deg if none")] = None
     speed_step: Annotated[float | None, Q("m/s", "of the speed's reference; 2 m/s if none")] = None
     step_at: Annotated[float, Q("s", "when the references step", ge=0)] = 1.0
     disturbance: Disturbance = field(default_factory=Disturbance)
     sample_time: Annotated[float, Q("s", "of the regulators", gt=0)] = 0.05
     substeps: Annotated[int, Q("", "integration steps in a sample; 5: 1e-5 of the iae, 20: 1e-6", ge=1, le=1000)] = 5
-    settling_band: Annotated[float, Q("", "share of the step within which a loop counts as settled", gt=0, lt=1)] = (
-        SETTLED
-    )
-    gain_schedule: Annotated[Schedule | None, Q("", "course gain that falls with speed; constant if none")] = None
+    settling_band: Annotated[float, Q("", "share of the step within which a loop is settled", gt=0, lt=1)] = SETTLED
+    gain_schedule: Annotated[
+        Schedule | None, Q("", "gain of the heading regulator that falls with speed; constant if none")
+    ] = None
     vehicle: Vehicle = field(default_factory=Vehicle)
     soft_ground: Annotated[SoftGround | None, Q("", "soil under the terrain; firm ground if none")] = None
 
@@ -133,17 +133,17 @@ class TrackedCarrier:
             ("speed_kind", "speed", self.speed_kind), ("speed_step", "speed", self.speed_step),
         ):  # fmt: skip
             if value is not None and loop not in self.tuned:
-                raise InvalidSetting(name, f"is of no use with loop: {self.loop}; leave it out")
+                raise InvalidSetting(name, f"has no effect with loop: {self.loop}; leave it out")
         for name, loop, fixed in (
             ("course_regulator", "course", self.course_regulator), ("speed_regulator", "speed", self.speed_regulator)
         ):  # fmt: skip
             if fixed is not None and loop in self.tuned:
-                raise InvalidSetting(name, f"the design is of this regulator with loop: {self.loop}; leave it out")
+                raise InvalidSetting(name, f"the design gives this regulator with loop: {self.loop}; leave it out")
         for name, step in (("step", self.step), ("speed_step", self.speed_step)):
             if step == 0.0:
-                raise InvalidSetting(name, "a step of 0 says nothing about a regulator")
+                raise InvalidSetting(name, "must not be 0: the regulator would have nothing to do")
         if self.step is not None and not abs(self.step) < np.pi:
-            raise InvalidSetting("step", f"{np.degrees(self.step):g} deg has to be less than 180 deg to either side")
+            raise InvalidSetting("step", f"{np.degrees(self.step):g} deg must be less than 180 deg to either side")
         at, T = self.disturbance.at, self.sample_time
         if not self.horizon / T * self.substeps <= _MOST_STEPS:
             count = self.horizon / T * self.substeps
@@ -151,14 +151,14 @@ class TrackedCarrier:
                 "sample_time", f"{T:g} s makes {count:.3g} integration steps of the horizon; at most {_MOST_STEPS:g}"
             )
         if not self.step_at < at:
-            raise InvalidSetting("disturbance", f"at: {at:g} s has to be after the step at {self.step_at:g} s")
+            raise InvalidSetting("disturbance", f"at: {at:g} s must be after the step at {self.step_at:g} s")
         if not at < self.horizon:
-            raise InvalidSetting("horizon", f"{self.horizon:g} s has to be after the disturbance at {at:g} s")
+            raise InvalidSetting("horizon", f"{self.horizon:g} s must be after the disturbance at {at:g} s")
         for name, time in (("horizon", self.horizon), ("step_at", self.step_at), ("disturbance", at)):
             if whole_number(time, T) is None:
                 nearest = max(1, round(time / T)) * T
                 raise InvalidSetting(
-                    name, f"{time:g} s is no whole number of samples of {T:g} s; the nearest is {nearest:g} s"
+                    name, f"{time:g} s is not a whole number of samples of {T:g} s; the nearest is {nearest:g} s"
                 )
         try:
             self._delay_steps(self.vehicle.delay)
@@ -247,7 +247,7 @@ class TrackedCarrier:
         if "speed" in self.tuned:
             known |= {"grade_share"}
         if foreign := [name for name in design if name not in known]:
-            raise InvalidDesign(f"{foreign[0]}: is of no regulator that is tuned with loop: {self.loop}")
+            raise InvalidDesign(f"{foreign[0]}: belongs to no regulator that is tuned with loop: {self.loop}")
         course, speed = (self._regulator(loop, design) for loop in _LOOPS)
         return {"course": {**course, **rate_loop(design)}, "speed": {**speed, **feed_forward(design)}}
 
@@ -268,7 +268,8 @@ class TrackedCarrier:
         if steps is None or steps < 0:
             nearest = max(0, round(delay / h)) * h
             raise InvalidDesign(
-                f"delay: {delay:g} s is no whole number of integration steps of {h:g} s; the nearest is {nearest:g} s"
+                f"delay: {delay:g} s is not a whole number of integration steps of {h:g} s; the nearest is "
+                f"{nearest:g} s"
             )
         return steps
 
@@ -286,7 +287,7 @@ class TrackedCarrier:
         given = {name: design[name + ending] for name in _NAMES if name + ending in design}
         if absent := absent_parameters(kind, given):
             raise InvalidDesign(
-                f"{absent[0]}{ending}: a {kind} regulator has none (it has {', '.join(PARAMETERS[kind])})"
+                f"{absent[0]}{ending}: a {kind} regulator does not have it (it has {', '.join(PARAMETERS[kind])})"
             )
         for name in ("kp", "ti", "td"):
             if name in PARAMETERS[kind] and name not in given:
@@ -295,7 +296,7 @@ class TrackedCarrier:
             least = 0.0 if name in ("td", "b") else _SMALLEST
             if not least <= value <= (1.5 if name == "b" else np.finfo(float).max):
                 allowed = {"td": "at least 0", "b": "between 0 and 1.5"}.get(name, "above 0")
-                raise InvalidDesign(f"{name}{ending}: {value:g} has to be {allowed}")
+                raise InvalidDesign(f"{name}{ending}: {value:g} must be {allowed}")
             if unusual(value):
                 raise InvalidDesign(f"{name}{ending}: {value:g} {UNUSUAL}")
         fixed_by_kind = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
@@ -340,9 +341,7 @@ class TrackedCarrier:
         answers: list[Answer | Exception] = []
         for i, values in enumerate(zip(*columns, strict=True)):
             if runs.failed[i]:
-                answers.append(
-                    Diverged(f"speed or course grew beyond all bounds at {runs.ended[i]:g} s", reason="bounds")
-                )
+                answers.append(Diverged(f"speed or heading diverged at {runs.ended[i]:g} s", reason="bounds"))
                 continue
             outputs = dict(zip(names, values, strict=True))
             if outputs["not_risen"]:

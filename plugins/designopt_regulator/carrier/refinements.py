@@ -34,10 +34,10 @@ class RefinedDesign(CarrierDesign, total=False):
     """Settings of the regulators, of an inner loop of the yaw rate, and of what is fed forward."""
 
     rate_gain: Annotated[
-        float, Q("s", "command for an error of the yaw rate; the course regulator then asks for a rate", gt=0)
+        float, Q("s", "command for an error of the yaw rate; the heading regulator then commands a rate", gt=0)
     ]
     max_rate: Annotated[
-        float, Q("rad/s", "yaw rate that the course regulator asks for at full output", gt=0, former="greatest_rate")
+        float, Q("rad/s", "yaw rate that the heading regulator commands at full output", gt=0, former="greatest_rate")
     ]
     grade_share: Annotated[
         float,
@@ -65,8 +65,8 @@ class RefinedConditions(Conditions, total=False):
     ]
     shear_modulus: Annotated[float, Q("m", "of the ground; the tracks then slip (Janosi & Hanamoto)", gt=0)]
     speed_noise: Annotated[float, Q("m/s", "standard deviation of the measured speed, white", ge=0)]
-    course_noise: Annotated[float, Q("rad", "standard deviation of the measured course, white", ge=0)]
-    noise_draw: Annotated[int, Q("", "which sequence of random numbers the noise is; 0 if left out", ge=0)]
+    course_noise: Annotated[float, Q("rad", "standard deviation of the measured heading, white", ge=0)]
+    noise_draw: Annotated[int, Q("", "number of the noise sequence; 0 if left out", ge=0)]
 
 
 class RefinedOutputs(CarrierOutputs, total=False):
@@ -96,7 +96,7 @@ def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> di
     """
     if "side_slope" not in scenario:
         if given := [name for name in ("mass_height", "mass_ahead") if name in scenario]:
-            raise InvalidDesign(f"{given[0]}: is of no use without a side_slope; leave it out")
+            raise InvalidDesign(f"{given[0]}: has no effect without a side_slope; leave it out")
         return {"shift": 0.0, "side_moment": 0.0}
     s = scenario["side_slope"]
     height, weight, turning = scenario.get("mass_height", 1.0), numbers["mass"] * GRAVITY, numbers["turning"]
@@ -134,7 +134,7 @@ def check_steps(p: VehicleNumbers, speeds: Vector, sample_time: float, substeps:
             middle, side = trim(p, speed), trim_difference(p, speed)
             slip = np.max(trim_slip(p, p.max_force * (middle - side), p.max_force * (middle + side)))
             if not slip < 1.0:
-                raise InvalidDesign(f"shear_modulus: the tracks spin where {speed:g} m/s has to be held")
+                raise InvalidDesign(f"shear_modulus: the tracks spin when they must hold {speed:g} m/s")
 
 
 def _longest_slip_step(p: VehicleNumbers, speeds: Vector) -> float:
@@ -164,7 +164,7 @@ def noise(scenario: Mapping[str, Any], samples: int) -> Vector | None:
     names = ("speed_noise", "course_noise")
     if not any(name in scenario for name in names):
         if "noise_draw" in scenario:
-            raise InvalidDesign("noise_draw: is of no use without speed_noise or course_noise; leave it out")
+            raise InvalidDesign("noise_draw: has no effect without speed_noise or course_noise; leave it out")
         return None
     deviations = [scenario.get(name, 0.0) for name in names]
     rng = np.random.default_rng(scenario.get("noise_draw", 0))
@@ -196,7 +196,7 @@ def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
         raise InvalidDesign(f"{missing}: is missing; the inner loop of the yaw rate needs it with {next(iter(given))}")
     for name, value in given.items():
         if not 0.0 < value < np.inf:
-            raise InvalidDesign(f"{name}: {value:g} has to be above 0")
+            raise InvalidDesign(f"{name}: {value:g} must be above 0")
         if unusual(value):
             raise InvalidDesign(f"{name}: {value:g} {UNUSUAL}")
     return given or dict.fromkeys(names, 0.0)
@@ -206,5 +206,5 @@ def feed_forward(design: Mapping[str, float]) -> dict[str, float]:
     """Share of the grade's force that is fed forward; 0 where a design has none."""
     share = design.get("grade_share", 0.0)
     if not 0.0 <= share <= 2.0:
-        raise InvalidDesign(f"grade_share: {share:g} has to be between 0 and 2")
+        raise InvalidDesign(f"grade_share: {share:g} must be between 0 and 2")
     return {"grade_share": share}

@@ -47,12 +47,12 @@ def numbers_in(scenario: Mapping[str, Any], v: Vehicle, soft_ground: SoftGround 
         numbers["adhesion"] = soil.traction(ground, *tracks, slip=soft_ground.slip)
         if "shear_modulus" in scenario:
             raise InvalidDesign(
-                "shear_modulus: soft_ground takes the traction at a fixed slip; leave one of the two out "
+                "shear_modulus: soft_ground takes the traction at a fixed slip; remove one of them "
                 "(a scenario has rolling and adhesion of its own)"
             )
     for name, value in numbers.items():
         if not (np.isfinite(value) and (value > 0.0 or (value == 0.0 and name in ("air_drag", "rolling")))):
-            raise InvalidDesign(f"{name}: {value:g} has to be above 0")
+            raise InvalidDesign(f"{name}: {value:g} must be above 0")
     return numbers | refined(numbers, scenario)
 
 
@@ -65,7 +65,7 @@ def check_speeds(p: VehicleNumbers, before: tuple[float, float], after: tuple[fl
     """Refuse pairs of speed (m/s) and grade that one vehicle cannot hold; raises `InvalidDesign`."""
     for speed, grade in (before, after):
         if not speed > 0.0:
-            raise InvalidDesign(f"speed: {speed:g} m/s has to be above 0, before and after the step")
+            raise InvalidDesign(f"speed: {speed:g} m/s must be above 0, before and after the step")
         missing = float(missing_force(p, np.array([speed]), np.array([grade]))[0])
         if missing > 0.0:
             raise InvalidDesign(

@@ -51,7 +51,7 @@ class Manoeuvre:
     step_at: float
     load_at: float
     horizon: float
-    band: float = SETTLED  # share of the step within which a loop counts as settled
+    band: float = SETTLED  # share of the step within which a loop is settled
     feed: Vector | None = None  # fed forward to the speed's command from `load_at` on
     noise: Vector | None = None  # (n, 2, samples), of the measured speed (m/s) and course (rad)
 

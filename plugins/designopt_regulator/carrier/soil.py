@@ -48,7 +48,7 @@ class SoftGround:
     """Soil in all scenarios: its compaction adds to the rolling resistance, its strength is the adhesion."""
 
     soil: Annotated[SoilName, Q("", "whose constants are taken")]
-    slip: Annotated[float, Q("", "at which traction is taken", gt=0, le=1)] = 0.2
+    slip: Annotated[float, Q("", "at which traction is evaluated", gt=0, le=1)] = 0.2
     clearance: Annotated[float, Q("m", "between hull and ground; deeper sinkage is warned of", gt=0)] = 0.40
 
 

@@ -43,7 +43,7 @@ class Predictor(NamedTuple):
     def of(cls, plant: Plant, sample_time: float) -> Predictor:
         """With a model of a single stable `plant`; raises `ValueError` for one that is not stable."""
         if not (np.linalg.eigvals(plant.A).real < 0.0).all():
-            raise ValueError("a Smith predictor needs a stable plant: what its model has integrated would stay")
+            raise ValueError("a Smith predictor needs a stable plant: the integral of its model would not decay")
         model = two_outputs(plant, sample_time)
         late, prompt = (AffineOutput(tuple(out.P.tolist()), out.q) for out in model.outputs)
         rows = tuple(tuple(row) for row in model.R.tolist())

@@ -25,6 +25,6 @@ GainMarginDown = Annotated[
     float, Q("", "largest factor below 1 on the gain that makes the loop unstable; inf if unstable")
 ]
 PhaseMargin = Annotated[float, Q("rad", "phase margin; -inf if unstable")]
-DelayMargin = Annotated[float, Q("s", "smallest further delay that is too much; -inf if unstable")]
+DelayMargin = Annotated[float, Q("s", "smallest further delay that makes the loop unstable; -inf if unstable")]
 Crossover = Annotated[float, Q("rad/s", "highest frequency at which the loop's gain is 1; -inf if unstable")]
 StabilityDegree = Annotated[float, Q("1/s", "of a sampled loop: -ln(spectral_radius) / sample time")]

@@ -29,7 +29,7 @@ def write_controller(
     design: Annotated[
         str | None, Quantity("", "label of a chosen design, or the number of one; all chosen ones if none")
     ] = None,
-    replace: Annotated[bool, Quantity("", "whether programs of other designs that are there are replaced")] = True,
+    replace: Annotated[bool, Quantity("", "whether existing programs of other designs are replaced")] = True,
 ) -> list[Path]:
     """The difference equations of tuned regulators with their limits and anti-windup, one file for each regulator."""
     ending, write = LANGUAGES[language]
@@ -43,7 +43,8 @@ def write_controller(
         for file, text in texts.items():
             if file.exists() and file.read_bytes() != text.encode():
                 raise ExportError(
-                    f"controller: {file} is there with another text; take another folder, or replace it with --replace"
+                    f"controller: {file} exists with other contents; choose another folder, or replace it "
+                    f"with --replace"
                 )
     for file, text in texts.items():
         file.write_bytes(text.encode())
@@ -73,7 +74,7 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
     model = result.problem.model.build()
     design = result.problem.space.design(result.outcomes.X[row].tolist())
     if result.outcomes.failed[row]:
-        raise ExportError(f"controller: design {row} has no result: its evaluation failed, or it was refused")
+        raise ExportError(f"controller: design {row} has no result: its evaluation failed, or it was rejected")
     origin: tuple[str, ...] = (f"Design {row} of the study {result.study.name}, problem {result.problem.digest}.",)
     if not result.outcomes.feasible[row]:
         origin += ("WARNING: this design violates limits of the study.",)
@@ -85,7 +86,8 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
     except InvalidDesign as error:
         raise ExportError(f"controller: design {row}: {error}") from None
     raise ExportError(
-        f"controller: is for the models linear_loop and tracked_carrier_10t, not for {result.problem.model.plugin.name}"
+        f"controller: exports only the models linear_loop and tracked_carrier_10t, not for "
+        f"{result.problem.model.plugin.name}"
     )
 
 
@@ -93,7 +95,7 @@ def _of_plant(model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, .
     if model.sample_time is None:
         raise ExportError("controller: a continuous regulator has no difference equation; give the model a sample_time")
     made, T = model.regulators_of(design), model.sample_time
-    inputs = {"r": "set-point, of the deviation from rest", "y": "measured output, its deviation from rest"}
+    inputs = {"r": "set-point, as a deviation from rest", "y": "measured output, its deviation from rest"}
     if made.inner is None:
         title = "Regulator of a linear plant" + (", with a Smith predictor" if made.predictor else "")
         return {

@@ -23,8 +23,8 @@ _MEANINGS = {
     "OFF": "1 - b, of the set-point weight b",
     "LOW": "lowest command",
     "HIGH": "highest command",
-    "FALL": "most that the command falls in a sample",
-    "CLIMB": "most that the command rises in a sample",
+    "FALL": "largest fall of the command in a sample",
+    "CLIMB": "largest rise of the command in a sample",
     "REFERENCE_SPEED": "m/s at which the gain is KP",
     "LEAST_SPEED": "m/s below which the gain grows no further",
 }

@@ -66,7 +66,7 @@ def read_response(file: InputFile) -> ResponseData:
         values[k] = [number(where, name, row[name]) for name in _COLUMNS]
         for name, value in zip(_COLUMNS[: 1 if decibels else 2], values[k].tolist(), strict=False):
             if value <= 0.0:
-                raise BadData(f"{where}: column '{name}': '{row[name]}' is no number above 0")
+                raise BadData(f"{where}: column '{name}': '{row[name]}' is not a number above 0")
         if k and values[k, 0] <= values[k - 1, 0]:
             raise BadData(f"{where}: column 'frequency': {values[k, 0]:g} is not above the one before")
     if len(rows) < _MIN_ROWS:

@@ -98,7 +98,7 @@ def read_step(file: InputFile) -> StepData:
         raise BadData(f"{file.name}: column 'output' never changes")
     if (changes := int((np.diff(u) != 0.0).sum())) * len(u) > _MOST_TERMS:
         raise BadData(
-            f"{file.name}: column 'input' changes {changes} times in {len(u)} samples; take the noise out of it, or "
+            f"{file.name}: column 'input' changes {changes} times in {len(u)} samples; remove its noise, or "
             "give fewer samples"
         )
     return StepData((t - t[0]) * seconds, u, y, (units["input"], units["output"]))

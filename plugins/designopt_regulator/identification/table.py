@@ -28,15 +28,15 @@ def read_columns(
     (at, head), *rows = _rows(file, example)
     where = f"{file.name}:{at}"
     if len(head) == 1 and ";" in head[0]:
-        raise BadData(f"{where}: columns are divided by commas, numbers written with a point; here they are by ';'")
+        raise BadData(f"{where}: columns must be separated by commas, not by ';', and numbers written with a point")
     units: dict[str, str] = {}
     for i, text in enumerate(head, start=1):
         found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
         name = found[1].lower() if found else ""
         if found is None or name not in names:
-            raise BadData(f"{where}: column {i} '{text.strip()}' is none of {', '.join(names)}")
+            raise BadData(f"{where}: column {i} '{text.strip()}' is not one of {', '.join(names)}")
         if name in units:
-            raise BadData(f"{where}: column {i} '{name}' is there twice")
+            raise BadData(f"{where}: column {i} '{name}' is given twice")
         units[name] = (found[2] or "").strip()
     if missing := [name for name in names if name not in units]:
         raise BadData(f"{where}: column '{missing[0]}' is missing")
@@ -55,7 +55,7 @@ def number(where: str, name: str, text: str) -> float:
     except ValueError:
         value = np.nan
     if not np.isfinite(value):
-        raise BadData(f"{where}: column '{name}': '{text}' is no finite number")
+        raise BadData(f"{where}: column '{name}': '{text}' is not a finite number")
     if unusual(value):
         raise BadData(f"{where}: column '{name}': '{text}' {UNUSUAL}; take another unit")
     return value
@@ -75,9 +75,9 @@ def _rows(file: InputFile, example: str) -> list[tuple[int, list[str]]]:
         reader = csv.reader(io.StringIO(file.text()), strict=True)
         rows = [(reader.line_num, row) for row in reader]
     except UnicodeDecodeError:
-        raise BadData(f"{file.name}: is no text in UTF-8") from None
+        raise BadData(f"{file.name}: is not UTF-8 text") from None
     except csv.Error as error:
-        raise BadData(f"{file.name}: is no CSV: {error}") from None
+        raise BadData(f"{file.name}: is not CSV: {error}") from None
     rows = [(line, row) for line, row in rows if any(cell.strip() for cell in row) and not row[0].startswith("#")]
     if not rows:
         raise BadData(f"{file.name}: is empty; the first line is: {example}")

@@ -78,23 +78,23 @@ def mistakes(
         if one in always and other in always:
             yield other, f"give it or {one}, not both"
     if "tt" in given and not limited:
-        yield "tt", "is of no use without 'limit' or 'rate_limit': the command is never clipped"
+        yield "tt", "has no effect without 'limit' or 'rate_limit': the command is never clipped"
     for names in SECTIONS.values():
         for name in names:
             if name not in given and any(other in given for other in names):
                 yield name, f"is missing; the section needs {', '.join(names)}"
     for name in INNER:
         if name in given and not cascade:
-            yield name, "is of the inner regulator of a cascade: give the model its inner_plant"
+            yield name, "belongs to the inner regulator of a cascade: give the model an inner_plant"
         elif name in given and "kp_inner" not in given:
-            yield name, "is of an inner regulator, which needs kp_inner"
+            yield name, "belongs to an inner regulator, which needs kp_inner"
     if kind is None:
         return
     known = PARAMETERS[kind]
     known = (*known, *(other for one, other in TWINS if one in known))
     for name in given:
         if name not in (*known, *CHOICES, *OF_SECTIONS, *INNER):
-            yield name, f"a {kind} regulator has none (it has {', '.join(known)})"
+            yield name, f"a {kind} regulator does not have it (it has {', '.join(known)})"
     for one, other in TWINS:
         if one in known and one not in given and other not in given:
             yield one, f"is missing; a {kind} regulator needs it or {other}"
@@ -119,11 +119,11 @@ def contradictions(design: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if name == "cascade" and "kp_inner" not in design:
         yield "kp_inner", "is missing; a cascade needs it"
     if name != "cascade" and (inner := [key for key in INNER if key in design]):
-        yield inner[0], f"is of a cascade; the structure is {name}"
+        yield inner[0], f"belongs to a cascade, but the structure is {name}"
     if (said := design.get("sections")) is not None:
         for kind, names in SECTIONS.items():
             if (kind in said.split("_")) != (names[0] in design):
-                why = "is missing" if kind in said.split("_") else "is of no use"
+                why = "is missing" if kind in said.split("_") else "has no effect"
                 yield names[0], f"{why}; the sections are {said}"
 
 

@@ -55,11 +55,14 @@ class Loop:
         if self.td != 0.0 and self.tf == 0.0 and (self.plant.C @ self.plant.B != 0.0 or self.plant.D != 0.0):
             raise ValueError("a derivative without filter (tf = 0) needs a plant whose output has no jumps in its rate")
         if self.plant.D != 0.0 and self.delay > 0.0:
-            raise ValueError("a plant that passes a step at once has no delay here: with one the loop is a neutral one")
+            raise ValueError(
+                "a plant with direct feedthrough must have no delay here: with one the loop would be neutral"
+            )
         if abs(1.0 + self.at_once) <= 1e-12 * (1.0 + abs(self.at_once)):
             raise ValueError(
-                f"the algebraic loop has no solution: what passes the plant at once, {float(self.plant.D):g}, times "
-                f"what passes the regulator at once, {self._direct:g}, is -1: no command agrees with its own output"
+                f"the algebraic loop has no solution: the direct feedthrough of the plant,  "
+                f"{float(self.plant.D):g}, times "
+                f"that of the regulator, {self._direct:g}, is -1: no command is consistent with its own output"
             )
 
     @property

@@ -82,9 +82,9 @@ class LinearOutputs(TypedDict):
     ]
     rise: NotRequired[Annotated[float, Q("s", "from 10 to 90 % of the set-point; none where 90 % is not reached")]]
     settling: NotRequired[
-        Annotated[float, Q("s", "last time outside of 2 % of the set-point; none of a continuous loop that stays so")]
+        Annotated[float, Q("s", "last time outside 2 % of the set-point; none of a continuous loop that stays so")]
     ]
-    not_settled: Annotated[float, Q("", "1 where the error stays outside of 2 %, sampled: until the load comes")]
+    not_settled: Annotated[float, Q("", "1 where the error stays outside 2 %, sampled: until the load comes")]
     residual_error: Annotated[
         float, Q("", "size of the error at the end of the set-point's step, when the load comes", former="error_left")
     ]

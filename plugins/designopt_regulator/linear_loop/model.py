@@ -73,25 +73,24 @@ class LinearLoop:
     inner_plant: Annotated[
         LinearPlant | None, Q("", "plant before 'plant', whose output is measured too: for two regulators in cascade")
     ] = None
-    kind: Annotated[
-        Kind | None, Q("", "kind of the regulator; if none, whatever the design gives: what it leaves out is absent")
-    ] = None
+    kind: Annotated[Kind | None, Q("", "kind of the regulator; if none, it has the terms that the design gives")] = None
     action: Annotated[
         Literal["reverse", "direct"] | None,
         Q("", "direct: the command falls when the output is too low; if none, by the sign of the plant's gain"),
     ] = None
     sample_time: Annotated[float | None, Q("s", "of a sampled regulator; continuous if none", gt=0)] = None
     limit: Annotated[
-        float | None, Q("", "size at which a sampled regulator's command is clipped; none if none", gt=0)
+        float | None, Q("", "size at which a sampled regulator's command is clipped; not clipped if none", gt=0)
     ] = None
     limits: Annotated[
         tuple[float, ...] | None, Q("", "lowest and highest command of a sampled regulator, instead of 'limit'")
     ] = None
     rate_limit: Annotated[
-        float | None, Q("1/s", "how fast a sampled regulator's command may change; none if none", gt=0)
+        float | None, Q("1/s", "maximum rate of a sampled regulator's command; unlimited if none", gt=0)
     ] = None
     rate_limits: Annotated[
-        tuple[float, ...] | None, Q("1/s", "how fast the command may fall and rise, instead of 'rate_limit'")
+        tuple[float, ...] | None,
+        Q("1/s", "maximum rates at which the command falls and rises, instead of 'rate_limit'"),
     ] = None
     setpoint_limits: Annotated[
         tuple[float, ...] | None, Q("", "lowest and highest set-point of the inner regulator of a cascade")
@@ -120,11 +119,11 @@ class LinearLoop:
         if self.sample_time is None:
             for name in ("limit", "limits", "rate_limit", "rate_limits", "setpoint_limits", "horizon", "load_at"):
                 if getattr(self, name) is not None:
-                    raise InvalidSetting(name, "is of a sampled loop: give its sample_time, or leave it out")
+                    raise InvalidSetting(name, "belongs to a sampled loop: give its sample_time, or leave it out")
             whole = self.plant_in({})
             if whole.D != 0.0 and whole.delay > 0.0:
                 raise InvalidSetting(
-                    "plant", "passes a step at once, but late: around it a regulator needs a sample_time"
+                    "plant", "has direct feedthrough after a delay: a regulator for it needs a sample_time"
                 )
             return
         self._check_limits()
@@ -132,7 +131,7 @@ class LinearLoop:
             raise InvalidSetting("horizon", "is missing; a sampled loop needs it")
         if not self._load_at > 0.0:
             raise InvalidSetting(
-                "horizon", f"{self.horizon:g} s has to be at least two samples of {self.sample_time:g} s"
+                "horizon", f"{self.horizon:g} s must be at least two samples of {self.sample_time:g} s"
             )
         if not self.horizon / self.sample_time * self.substeps <= _MOST_STEPS:
             count = self.horizon / self.sample_time * self.substeps
@@ -143,33 +142,36 @@ class LinearLoop:
         if self._too_late(self.plant_in({})):
             raise InvalidSetting("sample_time", f"{self.sample_time:g} s: {_TOO_LATE}")
         if not self._load_at < self.horizon:
-            raise InvalidSetting("load_at", f"{self._load_at:g} s has to be before the horizon at {self.horizon:g} s")
+            raise InvalidSetting("load_at", f"{self._load_at:g} s must be before the horizon at {self.horizon:g} s")
         for name, time in (("horizon", self.horizon), ("load_at", self._load_at)):
             samples = time / self.sample_time
             if abs(samples - round(samples)) > 1e-6:
                 nearest = max(1, round(samples)) * self.sample_time
                 raise InvalidSetting(
                     name,
-                    f"{time:g} s is no whole number of samples of {self.sample_time:g} s; the nearest is {nearest:g} s",
+                    f"{time:g} s is not a whole number of samples of {self.sample_time:g} s; the nearest is "
+                    f"{nearest:g} s",
                 )
 
     def _check_limits(self) -> None:
         if self.setpoint_limits is not None and self.inner_plant is None:
             raise InvalidSetting(
-                "setpoint_limits", "are of a cascade: give the model its inner_plant, or leave them out"
+                "setpoint_limits", "belong to a cascade: give the model an inner_plant, or leave them out"
             )
         for one, other in (("limit", "limits"), ("rate_limit", "rate_limits"), ("", "setpoint_limits")):
             both = getattr(self, other)
             if both is not None and one and getattr(self, one) is not None:
                 raise InvalidSetting(other, f"give it or {one}, not both")
             if both is not None and (len(both) != 2 or not np.isfinite(both).all()):
-                raise InvalidSetting(other, f"{list(both)} has to be two numbers")
+                raise InvalidSetting(other, f"{list(both)} must be two numbers")
         for name in ("limits", "setpoint_limits"):
             pair = getattr(self, name)
             if pair is not None and not (pair[0] <= 0.0 <= pair[1] and pair[0] < pair[1]):
-                raise InvalidSetting(name, f"{list(pair)} have to be the lowest and the highest, about 0: at rest")
+                raise InvalidSetting(
+                    name, f"{list(pair)} must be the lowest and the highest, with 0 (at rest) between them"
+                )
         if self.rate_limits is not None and not min(self.rate_limits) > 0.0:
-            raise InvalidSetting("rate_limits", f"{list(self.rate_limits)} have to be above 0, falling and rising")
+            raise InvalidSetting("rate_limits", f"{list(self.rate_limits)} must be above 0, falling and rising")
 
     @property
     def command_limits(self) -> Limits:
@@ -209,7 +211,7 @@ class LinearLoop:
             if self.sample_time is not None and highest * self.sample_time >= np.pi:
                 yield InvalidSetting(
                     name,
-                    f"reaches {highest:g} rad/s; it has to be below half the sampling rate, "
+                    f"reaches {highest:g} rad/s; it must be below half the sampling rate, "
                     f"{np.pi / self.sample_time:.6g} rad/s",
                 )
 
@@ -290,7 +292,7 @@ class LinearLoop:
             if name in CHOICES:
                 continue
             if not np.isfinite(value) or value < 0.0 or (value == 0.0 and name not in _MAY_BE_0):
-                raise InvalidDesign(f"{name}: {value:g} has to be {'at least' if name in _MAY_BE_0 else 'above'} 0")
+                raise InvalidDesign(f"{name}: {value:g} must be {'at least' if name in _MAY_BE_0 else 'above'} 0")
             if unusual(value):
                 raise InvalidDesign(f"{name}: {value:g} {UNUSUAL}")
         falls = self.plant.falls if self.action is None else self.action == "direct"
@@ -358,7 +360,7 @@ class LinearLoop:
         answers: list[Answer | Exception] = []
         for i in range(len(rows)):
             if runs.failed[i]:
-                answers.append(Diverged("the output grew beyond all bounds", reason="bounds"))
+                answers.append(Diverged("the output diverged", reason="bounds"))
                 continue
             outputs = {key: float(values[i]) for key, values in runs.figures.items()} | linear[i]
             if np.isinf(outputs["rise"]):

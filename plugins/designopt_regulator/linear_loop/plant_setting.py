@@ -66,7 +66,7 @@ class LinearPlant:
     gain: Annotated[float | None, Q("", "gain (of integrators: rate of the output for input 1); 1 if none")] = None
     time_constant: Annotated[float | None, Q("s", "of fopdt, sopdt, lag", gt=0)] = None
     time_constant_2: Annotated[float | None, Q("s", "second one of sopdt", gt=0)] = None
-    order: Annotated[int | None, Q("", "of lag: how many equal lags", ge=1, le=_HIGHEST_ORDER)] = None
+    order: Annotated[int | None, Q("", "of lag: number of equal lags", ge=1, le=_HIGHEST_ORDER)] = None
     delay: Annotated[float | None, Q("s", "exact delay; 0 if none", ge=0)] = None
     numerator: Annotated[
         tuple[float, ...] | None, Q("", "coefficients of falling powers of s (s in 1/s), of discrete: of z")
@@ -78,7 +78,7 @@ class LinearPlant:
     A: Annotated[tuple[float, ...] | None, Q("", "of x' = A x + B u, row after row, times in s")] = None
     B: Annotated[tuple[float, ...] | None, Q("", "of x' = A x + B u")] = None
     C: Annotated[tuple[float, ...] | None, Q("", "of y = C x + D u")] = None
-    D: Annotated[float | None, Q("", "of y = C x + D u: what passes at once; 0 if none")] = field(
+    D: Annotated[float | None, Q("", "of y = C x + D u: direct feedthrough; 0 if none")] = field(
         default=None, metadata={"later": True}
     )
 
@@ -86,10 +86,12 @@ class LinearPlant:
         InputFile | None,
         Q("", "CSV of data: time [s], input [unit], output [unit]; of a response: frequency, magnitude, phase"),
     ] = None
-    model: Annotated[Literal["fopdt", "ipdt", "sopdt"] | None, Q("", "what is fitted to data; fopdt if none")] = None
-    between: Annotated[
-        Literal["held", "linear"] | None, Q("", "how the input of data runs between its samples; held if none")
-    ] = None
+    model: Annotated[Literal["fopdt", "ipdt", "sopdt"] | None, Q("", "model that is fitted to data; fopdt if none")] = (
+        None
+    )
+    between: Annotated[Literal["held", "linear"] | None, Q("", "input of data between its samples; held if none")] = (
+        None
+    )
 
     def plant(self) -> Plant:
         """The plant; raises `InvalidSetting` for numbers that it lacks or does not have."""
@@ -98,7 +100,7 @@ class LinearPlant:
         given = {name: getattr(self, name) for name in every if getattr(self, name) is not None}
         for name in given:
             if name not in known:
-                raise _wrong(name, f"a plant of type {self.type} has none (it has {', '.join(known)})")
+                raise _wrong(name, f"a plant of type {self.type} does not have it (it has {', '.join(known)})")
         for name in known:
             if name not in given and name not in _DEFAULTS:
                 raise _wrong(name, f"is missing; a plant of type {self.type} needs it")
@@ -113,7 +115,7 @@ class LinearPlant:
             if any(unusual(v) for v in np.ravel(value)):
                 raise _wrong(name, f"{value} {UNUSUAL}")
         if numbers.get("gain", 1.0) == 0.0:
-            raise _wrong("gain", "0 is no gain: the input does not act on the output")
+            raise _wrong("gain", "must not be 0: the input would not act on the output")
         if self.type in ("transfer_function", "discrete") and len(numbers["denominator"]) > _HIGHEST_ORDER + 1:
             raise _wrong("denominator", f"the highest degree is {_HIGHEST_ORDER}")
         try:

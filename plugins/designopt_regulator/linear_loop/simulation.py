@@ -16,7 +16,7 @@ from designopt.arrays import Mask, Vector
 from designopt_regulator.plants.linear import Plant, sampled
 
 _BOUND = 1e6  # of the output, in steps of the set-point
-SETTLED = 0.02  # share of the step within which a loop counts as settled
+SETTLED = 0.02  # share of the step within which a loop is settled
 
 
 @dataclass(frozen=True)

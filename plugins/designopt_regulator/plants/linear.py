@@ -90,15 +90,17 @@ def transfer_function(numerator: Sequence[float], denominator: Sequence[float], 
     top = np.trim_zeros(np.asarray(numerator, dtype=np.float64), "f")
     bottom = np.asarray(denominator, dtype=np.float64)
     if not (np.isfinite(top).all() and np.isfinite(bottom).all()):
-        raise ValueError("coefficients have to be finite numbers")
+        raise ValueError("coefficients must be finite numbers")
     if len(bottom) < 2 or bottom[0] == 0.0:
-        raise ValueError("the denominator begins with the coefficient of its highest power, which is not 0, from s on")
+        raise ValueError(
+            "the denominator begins with the coefficient of its highest power, at least s, which must not be 0"
+        )
     if len(top) == 0:
         raise ValueError("the numerator is 0")
     if len(top) > len(bottom):
         raise ValueError(
             f"the numerator has the degree {len(top) - 1} and the denominator {len(bottom) - 1}: "
-            "a step at the input would be an impulse at the output; the numerator may not have the higher degree"
+            "a step at the input would be an impulse at the output; the degree of the numerator must not be higher"
         )
     # With time in units of 1/rate the coefficients are of like size: those of slow or fast plants span many decades.
     degree = len(bottom) - 1
@@ -147,14 +149,14 @@ def discrete(numerator: Sequence[float], denominator: Sequence[float], sample_ti
 
     top, bottom = (np.trim_zeros(np.asarray(p, dtype=np.float64), "f") for p in (numerator, denominator))
     if not (np.isfinite(top).all() and np.isfinite(bottom).all()):
-        raise ValueError("coefficients have to be finite numbers")
+        raise ValueError("coefficients must be finite numbers")
     if len(top) == 0 or len(bottom) < 2:
         raise ValueError("the numerator is not 0, and the denominator has a power of z")
     rest = np.trim_zeros(bottom, "b")
     late = len(bottom) - len(rest)
     if len(top) >= len(rest):
         raise ValueError(
-            f"the numerator has the degree {len(top) - 1}; it has to be below {len(rest) - 1}, the number of poles "
+            f"the numerator has the degree {len(top) - 1}; it must be below {len(rest) - 1}, the number of poles "
             "that are not at z = 0"
         )
     poles = np.roots(rest)

@@ -170,6 +170,6 @@ _FIGURES: tuple[
         "Command under measurement noise",
         _noise,
         lambda _: layout(xaxis=axis("time [s]"), yaxis=axis("command")),
-        "White noise of deviation 1, the same for all designs, alone, without limits of the command.",
+        "White noise of standard deviation 1 alone, the same for all designs, without limits on the command.",
     ),
 )

@@ -88,7 +88,8 @@ def _findings(data: StepData, fit: StepFit) -> tuple[str, ...]:
     alike = pattern(fit, data)
     if abs(alike) > max(_PATTERN, 2.0 / np.sqrt(len(data.time))):
         words.append(
-            f"What is left is no white noise: neighbouring values are correlated ({number(alike, 2)}). Something that "
+            f"The residuals are not white noise: neighbouring values are correlated ({number(alike, 2)}). "
+            f"Something that "
             "the model leaves out is in the data, and the intervals of its numbers are too narrow."
         )
     return tuple(words)

@@ -34,7 +34,7 @@ class ConsistencyStatus(StatusEnum):
 
     OK = 0, "consistent"
     FAR = 50, "consistent, but farther from the measured coordinates than the limit: look at the markers"
-    NOT_CONVERGED = 150, "the constraints could not be fulfilled: the measured posture is too far from any possible one"
+    NOT_CONVERGED = 150, "the constraints cannot be satisfied: the measured posture is too far from any possible one"
     MIRRORED = 160, "a segment is its mirror image: its measured axes are wrong"
     NOT_FINITE = 170, "a measured coordinate is missing"
 
@@ -91,15 +91,15 @@ def consistent_positions(
         raise ValueError(f"raw coordinates have the shape {raw.shape}, not (frames, {subject.n})")
     W = np.ones(subject.n) if weights is None else np.asarray(weights, dtype=float)
     if W.shape != (subject.n,) or not (np.isfinite(W).all() and (W > 0.0).all()):
-        raise ValueError(f"weights are {subject.n} positive numbers, one for each coordinate")
+        raise ValueError(f"weights must be {subject.n} positive numbers, one for each coordinate")
     for what, value in (("tolerance", tolerance), ("penalty", penalty)):
         if not value > 0.0:
             raise ValueError(f"the {what} is {value:g}; it must be positive")
     if method is not None and method not in _CHUNK:
-        raise ValueError(f"there is no method '{method}'; there are {', '.join(_CHUNK)}")
+        raise ValueError(f"there is no method '{method}'; known: {', '.join(_CHUNK)}")
     names = () if contacts is None else contacts.bodies
     if unknown := [name for name in names if name not in subject.bodies]:
-        raise ValueError(f"contacts: there is no segment '{unknown[0]}'; there are {', '.join(subject.bodies)}")
+        raise ValueError(f"contacts: there is no segment '{unknown[0]}'; known: {', '.join(subject.bodies)}")
     recursion = _recursion(subject, names, method)
     used: Method = method or ("schur" if recursion is None else "recursion")
     frames = len(raw)

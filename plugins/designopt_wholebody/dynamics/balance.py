@@ -34,7 +34,7 @@ def moment_balance(subject: Subject, motion: Motion, loads: JointLoads) -> Momen
             rows.append(f"{name}.{turn}")
             moments.append(sign * np.einsum("fi,fi->f", axes[:, k], torque))
     if not rows:
-        raise ValueError(f"model '{subject.model.model}' states no angle of a joint")
+        raise ValueError(f"model '{subject.model.model}' declares no joint angle")
     values = np.stack(moments, axis=1)
     bad = ~np.isfinite(values).all(axis=1)
     return MomentBalance(

@@ -70,7 +70,7 @@ class _Inverse:
             "velocity_transformation": self._transformed,
         }
         if method not in methods:
-            raise ValueError(f"there is no method '{method}'; there are {', '.join(methods)}")
+            raise ValueError(f"there is no method '{method}'; known: {', '.join(methods)}")
         frames = len(motion.q)
         if len(loads.force) != frames:
             raise ValueError(f"the motion has {frames} frames, the loads have {len(loads.force)}")

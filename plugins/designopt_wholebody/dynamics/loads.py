@@ -83,7 +83,7 @@ class JointLoads:
     def at(self, joint: str) -> tuple[Array, Array]:
         """(f, 3) force and torque of one joint; raises `KeyError` with a sentence where there is none."""
         if joint not in self.joints:
-            raise KeyError(f"there is no joint '{joint}' in the tree; there are {', '.join(self.joints)}")
+            raise KeyError(f"there is no joint '{joint}' in the tree; known: {', '.join(self.joints)}")
         k = self.joints.index(joint)
         return self.force[:, k], self.torque[:, k]
 

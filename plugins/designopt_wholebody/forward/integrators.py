@@ -113,7 +113,7 @@ def adams(
     Runge-Kutta of order 4 makes the first steps.
     """
     if order not in (2, 3, 4):
-        raise ValueError(f"the order is 2, 3 or 4, not {order}")
+        raise ValueError(f"the order must be 2, 3 or 4, not {order}")
     h, n = step, len(q)
 
     def rate(t: float, y: Array) -> Array:

@@ -42,13 +42,13 @@ def simulate(
     Adams corrector. LAP has the trapezoidal rule built in. Raises `ValueError` for what does not go together.
     """
     if not (step > 0.0 and duration >= step):
-        raise ValueError(f"a duration of {duration:g} s has no step of {step:g} s")
+        raise ValueError(f"a duration of {duration:g} s is shorter than a step of {step:g} s")
     steps = round(duration / step)
     if formulation == "LAP" and integrator != "trapezoidal":
-        raise ValueError(f"LAP is made with the trapezoidal rule; it has no integrator '{integrator}'")
+        raise ValueError(f"LAP uses the trapezoidal rule; it has no integrator '{integrator}'")
     if integrator == "bdf" and formulation not in ("LC", "LE"):
         raise ValueError(
-            f"bdf goes with LC and LE: round-off times the penalty of {formulation} stops its step control"
+            f"bdf works only with LC and LE: round-off times the penalty of {formulation} stops its step control"
         )
     with np.errstate(over="ignore", invalid="ignore"):  # a trajectory that diverges says so
         if formulation == "LAP":
@@ -61,7 +61,7 @@ def simulate(
         elif integrator == "bdf":
             trajectory = bdf(f, q, qdot, step, steps)
         else:
-            raise ValueError(f"there is no integrator '{integrator}'; there are trapezoidal, adams and bdf")
+            raise ValueError(f"there is no integrator '{integrator}'; known: trapezoidal, adams, bdf")
     return replace(trajectory, systems=f.systems)
 
 

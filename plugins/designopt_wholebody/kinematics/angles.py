@@ -25,7 +25,7 @@ class JointAngles:
     def angle(self, name: str) -> Array:
         """(f,) one angle; raises `KeyError` with a sentence for a name that there is none of."""
         if name not in self.names:
-            raise KeyError(f"there is no angle '{name}'; there are {', '.join(self.names)}")
+            raise KeyError(f"there is no angle '{name}'; known: {', '.join(self.names)}")
         return self.values[:, self.names.index(name)]
 
 

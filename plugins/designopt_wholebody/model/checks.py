@@ -38,7 +38,7 @@ def _mistakes(model: BodyModel) -> Iterator[Finding]:
         yield from (f.below(("segments", name)) for f in _segment(segment, landmarks))
     segments = _with_left(model.segments) if model.sides == "both" else dict.fromkeys(model.segments)
     if not segments:
-        yield Finding(("segments",), "a model has at least one segment")
+        yield Finding(("segments",), "a model needs at least one segment")
     for name, joint in model.joints.items():
         yield from (f.below(("joints", name)) for f in _joint(joint, model, segments, landmarks))
     for name, spring in model.springs.items():
@@ -53,7 +53,7 @@ def _mistakes(model: BodyModel) -> Iterator[Finding]:
         yield from _unknown(("contacts", name), (name,), segments, "segment", key="")
         yield from _unknown(("contacts", name), outline, landmarks, "landmark")
         if len(outline) < 3:
-            yield Finding(("contacts", name), "an outline has at least three landmarks")
+            yield Finding(("contacts", name), "an outline needs at least three landmarks")
     for name, angles in model.angles.items():
         for key, segment_name in (("of", angles.of), ("relative_to", angles.relative_to)):
             path = ("angles", name, key)
@@ -62,7 +62,7 @@ def _mistakes(model: BodyModel) -> Iterator[Finding]:
             yield Finding(("angles", name, "names"), f"one to three names are needed, not {len(angles.names)}")
         for turn, sign in angles.names.items():
             if sign not in (1.0, -1.0):
-                yield Finding(("angles", name, "names", turn), f"the sign is 1 or -1, not {sign:g}")
+                yield Finding(("angles", name, "names", turn), f"the sign must be 1 or -1, not {sign:g}")
 
 
 def _unknown(
@@ -79,7 +79,7 @@ def _segment(segment: Segment, landmarks: dict[str, None]) -> Iterator[Finding]:
         if len(given) != needed:
             yield Finding((key,), f"layout {segment.layout} has {needed} {key}, not {len(given)}")
         if len(set(given)) != len(given):
-            yield Finding((key,), "each is named once")
+            yield Finding((key,), "each may be named only once")
     yield from _unknown(("points",), segment.points, landmarks, "landmark")
     yield from _unknown(("landmarks",), segment.landmarks, landmarks, "landmark")
     if (segment.frame is None) != (segment.layout == "2p"):
@@ -105,7 +105,9 @@ def _frame(segment: Segment, landmarks: dict[str, None]) -> Iterator[Finding]:
             if not isinstance(factor, str):
                 yield from _unknown((name, "cross", i), factor, landmarks, "landmark")
             elif factor not in _AXES:
-                yield Finding((name, "cross", i), f"'{factor}' is no axis: u, v, w, or two landmarks in brackets")
+                yield Finding(
+                    (name, "cross", i), f"'{factor}' is not an axis: use u, v, w, or two landmarks in brackets"
+                )
             else:
                 needs[name].add(factor)
     known: set[str] = set()
@@ -119,12 +121,12 @@ def _inertia(inertia: Inertia, rod: bool, landmarks: dict[str, None]) -> Iterato
     if (inertia.mass is None) == (inertia.mass_percent is None):
         yield Finding((), "either mass or mass_percent is needed")
     if inertia.mass_less and inertia.mass_percent is None:
-        yield Finding(("mass_less",), "it is taken off mass_percent, which is not given")
+        yield Finding(("mass_less",), "it is subtracted from mass_percent, which is missing")
     regression = inertia.length is not None or inertia.centre is not None or inertia.radii is not None
     absolute = bool(inertia.centre_at) or inertia.tensor is not None
     if rod:
         if regression or absolute:
-            yield Finding((), "a rod is uniform: it has a mass and no other inertia")
+            yield Finding((), "a rod is uniform: give its mass and no other inertia")
         return
     if regression == absolute:
         yield Finding((), "either length, centre and radii or centre_at and tensor are needed")
@@ -132,7 +134,7 @@ def _inertia(inertia: Inertia, rod: bool, landmarks: dict[str, None]) -> Iterato
     needed = ("length", "centre", "radii") if regression else ("centre_at", "tensor")
     for key in needed:
         if not getattr(inertia, key):
-            yield Finding((), f"'{key}' is missing beside the others")
+            yield Finding((), f"'{key}' is missing: it belongs to the others")
     yield from _unknown(("length",), inertia.length or (), landmarks, "landmark")
     yield from _unknown(("centre_at",), inertia.centre_at, landmarks, "landmark")
 
@@ -141,7 +143,7 @@ def _joint(joint: Joint, model: BodyModel, segments: dict[str, None], landmarks:
     yield from _unknown(("proximal",), (joint.proximal,), {**segments, GROUND: None}, "segment")
     yield from _unknown(("distal",), (joint.distal,), segments, "segment")
     if joint.proximal == joint.distal:
-        yield Finding(("distal",), "a joint connects two different segments")
+        yield Finding(("distal",), "a joint must connect two different segments")
     needed, possible = NEEDS[joint.type]
     default = Joint("spherical", "", "")
     for key in _OPTIONAL:

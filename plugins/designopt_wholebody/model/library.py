@@ -20,7 +20,7 @@ def content_of(name: str) -> bytes:
     known = bundled()
     if name not in known:
         near = closest(name, known)
-        hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
+        hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
         raise KeyError(f"there is no model '{name}'; {hint}")
     return files("designopt_wholebody.model").joinpath("files", f"{name}.yaml").read_bytes()
 

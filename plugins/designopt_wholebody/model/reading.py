@@ -52,7 +52,7 @@ def _with_base(root: Node, library: Library, left: int) -> Node:
     if not isinstance(base_name, str):
         raise _wrong(root, ("based_on",), "the name of a model is needed")
     if not left:
-        raise _wrong(root, ("based_on",), f"more than {_MOST_BASES} models are based on one another")
+        raise _wrong(root, ("based_on",), f"more than {_MOST_BASES} models are derived from each other")
     try:
         content = library(base_name)
     except KeyError as error:

@@ -51,7 +51,7 @@ class Inertia:
 
     mass: Annotated[float | None, Q("kg", "of the segment", gt=0)] = None
     mass_percent: Annotated[float | None, Q("", "of the body's mass", gt=0, le=100)] = None
-    mass_less: Annotated[float, Q("kg", "taken off the share of the body's mass", ge=0)] = 0.0
+    mass_less: Annotated[float, Q("kg", "subtracted from the share of the body's mass", ge=0)] = 0.0
     length: Annotated[Between | None, Q("", "landmarks between which the length is measured")] = None
     length_factor: Annotated[float, Q("", "of the distance between them", gt=0)] = 1.0
     centre: Annotated[Triple | None, Q("", "of mass from the origin, percent of the length")] = None
@@ -159,7 +159,7 @@ class Angles:
     of: Annotated[str, Q("", "segment")]
     relative_to: Annotated[str, Q("", "segment, or ground")]
     sequence: Annotated[Literal["ZXY", "YXZ", "YXY"], Q("", "axes of the three turns")]
-    names: Annotated[Mapping[str, float], Q("", "each turn's name and sign, positive as its name says")]
+    names: Annotated[Mapping[str, float], Q("", "name and sign of each turn, positive in the direction of its name")]
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class BodyModel:
     segments: Annotated[Mapping[str, Segment], Q("", "rigid bodies by name")]
     joints: Annotated[Mapping[str, Joint], Q("", "by name")] = field(default_factory=dict)
     springs: Annotated[Mapping[str, PointSpring], Q("", "between points, by name")] = field(default_factory=dict)
-    description: Annotated[str, Q("", "what the model is, and where its numbers come from")] = ""
+    description: Annotated[str, Q("", "description of the model and sources of its numbers")] = ""
     derived: Annotated[Mapping[str, tuple[str, ...]], Q("", "landmarks that are the mean of others")] = field(
         default_factory=dict
     )

@@ -48,7 +48,7 @@ class MotionOutputs(TypedDict):
     velocity_violation: Annotated[float, Q("1/s", "norm of the constraints' rate")]
     acceleration_violation: Annotated[float, Q("1/s^2", "norm of the constraints' second derivative")]
     energy_drift: Annotated[float, Q("J", "largest difference of the total energy to that at the start")]
-    iterations: Annotated[float, Q("", "mean of a step; 0 for bdf, which does not tell")]
+    iterations: Annotated[float, Q("", "mean of a step; 0 for bdf, which does not report them")]
     systems: Annotated[float, Q("", "linear systems solved: the cost")]
 
 
@@ -72,7 +72,7 @@ class ConstrainedMotion:
     """
 
     body: Annotated[str, Q("", "bundled model")] = "two_rods"
-    model_file: Annotated[InputFile | None, Q("", "a model of your own, in place of a bundled one")] = None
+    model_file: Annotated[InputFile | None, Q("", "your own model, instead of a bundled one")] = None
     springs: Annotated[
         tuple[PointSpring, ...], Q("", "springs, dampers and actuators between points, besides those of the model")
     ] = ()
@@ -87,7 +87,7 @@ class ConstrainedMotion:
             for segment, landmark in (spring.first, spring.second):
                 bodies = self._subject.bodies
                 if segment != GROUND and segment not in bodies:
-                    raise InvalidSetting("springs", f"there is no segment '{segment}'; there are {', '.join(bodies)}")
+                    raise InvalidSetting("springs", f"there is no segment '{segment}'; known: {', '.join(bodies)}")
                 known = self._subject.landmarks if segment == GROUND else bodies[segment].local
                 if landmark not in known:
                     raise InvalidSetting(
@@ -127,7 +127,7 @@ class ConstrainedMotion:
         if steps > 1_000_000:
             raise InvalidDesign(f"{self.duration:g} s in steps of {method['step']:g} s are {steps} steps: too many")
         if method["integrator"] == "bdf" and method["formulation"] in ("LP", "LA"):
-            raise InvalidDesign("bdf goes with LC and LE: round-off times the penalty stops its step control")
+            raise InvalidDesign("bdf works only with LC and LE: round-off times the penalty stops its step control")
         forces, q0 = self._forces(scenario), self._subject.q0
         trajectory = simulate(
             forces,

@@ -30,17 +30,17 @@ class Preparing(TypedDict, total=False):
         ),
     ]
     weighting: Annotated[
-        Literal["lengths", "equal"], Q("", "of coordinates: by the segments' sizes, or all alike", default="lengths")
+        Literal["lengths", "equal"], Q("", "of coordinates: by the segments' sizes, or all equal", default="lengths")
     ]
     contact_weight: Annotated[
         float, Q("", "of segments that may touch plates in the search for consistency", gt=0, default=1.0)
     ]
-    hold_contacts: Annotated[Literal["no", "yes"], Q("", "whether centres of pressure keep their places", default="no")]
+    hold_contacts: Annotated[Literal["no", "yes"], Q("", "whether centres of pressure stay in place", default="no")]
     body: Annotated[str, Q("", "bundled model of the body", default="wholebody21")]
     grip: Annotated[Literal["closed", "open"], Q("", "of the bundled push-up", default="closed")]
     ellipsoid: Annotated[float, Q("", "factor on the radii of the surfaces under the scapulae", gt=0, default=1.0)]
     hidden: Annotated[
-        str, Q("", "marker that is hidden in the middle half of the trial; none: no marker is", default="none")
+        str, Q("", "marker that is hidden in the middle half of the trial; none by default", default="none")
     ]
     trunk_mass: Annotated[float, Q("", "factor on head, thorax, girdle and pelvis", gt=0, default=1.0)]
     arm_mass: Annotated[float, Q("", "factor on arms and hands", gt=0, default=1.0)]
@@ -72,13 +72,13 @@ _FIGURES: dict[str, Any] = {
     "marker_distance": Annotated[float, Q("m", "RMS distance of landmarks from the measured ones")],
     "violation": Annotated[float, Q("", "RMS norm of the constraints: distances in m, directions as they are")],
     "iterations": Annotated[float, Q("", "mean of a frame's search for consistency; 0 without")],
-    "residual_force": Annotated[float, Q("N", "RMS force that motion and plates leave unexplained")],
+    "residual_force": Annotated[float, Q("N", "RMS residual force between motion and plates")],
     "residual_force_peak": Annotated[float, Q("N", "its largest norm")],
-    "residual_torque": Annotated[float, Q("N m", "RMS torque that motion and plates leave unexplained")],
+    "residual_torque": Annotated[float, Q("N m", "RMS residual torque between motion and plates")],
     "residual_torque_peak": Annotated[float, Q("N m", "its largest norm")],
     "torque_noise": Annotated[float, Q("N m", "RMS of joint torques above the frequency noise_above")],
     "rebuilt_error": Annotated[float, Q("m", "RMS distance of the hidden marker from its rebuilt place; 0 without")],
-    "cycles": Annotated[float, Q("", "complete cycles that were cut")],
+    "cycles": Annotated[float, Q("", "number of complete cycles")],
     "agreement_bias": Annotated[float, Q("m", "norm of the mean difference of landmarks from the measured ones")],
     "agreement_coverage": Annotated[float, Q("", "share of these differences in the 95 % ellipsoid of covariance")],
     "agreement_thesis": Annotated[float, Q("", "share in the ellipsoid of 1.96 deviations along the axes")],
@@ -109,7 +109,9 @@ ARRAYS = {
     "violations": ArrayOf(("time",), "", "norm of the constraints: distances in m, directions as they are"),
     "frame_iterations": ArrayOf(("time",), "", "of the search for consistency"),
     "frame_increments": ArrayOf(("time",), "", "norm of the last step of the search for consistency"),
-    "frame_seconds": ArrayOf(("time",), "s", "of the processor in the search for consistency; another in each run"),
+    "frame_seconds": ArrayOf(
+        ("time",), "s", "processor time of the search for consistency; it differs from run to run"
+    ),
     "status": ArrayOf(("time",), "", "of each frame; below 100 it has a result"),
     "torque_sizes": ArrayOf(
         ("time", "both_sides"), "N m/kg", f"norms of joint torques, larger side: {', '.join(JOINTS)}"

@@ -41,10 +41,10 @@ class WholebodyTrial:
     them. Cycles are cut where `cycle_angle` is least: by default hip or elbow flexion, whichever moves more.
     """
 
-    marker_set: Annotated[InputFile | None, Q("", "landmarks by the markers of the files, a file of your own")] = None
-    markers: Annotated[str, Q("", "bundled marker set of the files; own_names: markers are called as landmarks")] = (
-        "own_names"
-    )
+    marker_set: Annotated[InputFile | None, Q("", "your own file of landmarks from the markers of the files")] = None
+    markers: Annotated[
+        str, Q("", "bundled marker set of the files; own_names: markers have the names of landmarks")
+    ] = "own_names"
     cycle_angle: Annotated[
         str | None, Q("", "joint angle whose minima cut cycles, like knee_R.flexion", former="cut_by")
     ] = None
@@ -55,9 +55,10 @@ class WholebodyTrial:
     tolerance: Annotated[
         float, Q("", "of the norms of constraints and last step in the search for consistency", gt=0)
     ] = 1e-10
-    noise_above: Annotated[float, Q("Hz", "from which joint torques are noise", gt=0)] = 8.0
+    noise_above: Annotated[float, Q("Hz", "frequency above which joint torques are noise", gt=0)] = 8.0
     inverse: Annotated[
-        Literal["newton", "lagrange", "velocity_transformation"], Q("", "method of inverse dynamics; they agree")
+        Literal["newton", "lagrange", "velocity_transformation"],
+        Q("", "method of inverse dynamics; all give the same result"),
     ] = "velocity_transformation"
 
     def check(self) -> None:
@@ -115,7 +116,7 @@ class WholebodyTrial:
             counts = ", ".join(str(status) for status in np.unique(found.status))
             raise Diverged(f"no frame has joint loads (statuses {counts})", reason="no_frames")
         if not summed.inner.any():
-            text = f"of {len(found.known)} frames none with joint loads is {ENDS} or more from both ends"
+            text = f"of {len(found.known)} frames, none with joint loads is at least {ENDS} frames from both ends"
             raise Diverged(text, reason="no_frames")
         return summed.outputs(rebuilt), summed.arrays(arrays)
 
@@ -132,7 +133,7 @@ class WholebodyTrial:
                 recording = replace(recording, plates=(*recording.plates, *plates))
             mass = scenario.get("mass") or recording.parameters.get("Bodymass")
             if mass is None:
-                raise ValueError("the recording does not tell the mass of the subject; give mass")
+                raise ValueError("the recording does not contain the mass of the subject; give mass")
             return static_subject(body, _read(static), self._markers, float(mass)), recording, None
         seed = scenario["seed"]
         if scenario["exercise"] == "walk":
@@ -164,7 +165,7 @@ _GROUPS = {
 def chosen(name: str) -> BodyModel:
     """The bundled model of this name; raises `InvalidDesign` where there is none."""
     if name not in bundled():
-        raise InvalidDesign(f"there is no model '{name}'; there are {', '.join(bundled())}")
+        raise InvalidDesign(f"there is no model '{name}'; known: {', '.join(bundled())}")
     return load_model(name)
 
 

@@ -56,8 +56,8 @@ def joint_loads(result: Result) -> Section | None:
             selectable("Torques over a cycle", motions, _torque_bands, height=420),
         ]  # fmt: skip
     figures.append(
-        selectable("What is not explained", motions, _residual, height=380,
-                   note="Norm of the force that motion and plates leave on the trunk, and the distance of the "
+        selectable("Residuals", motions, _residual, height=380,
+                   note="Norm of the residual force on the trunk between motion and plates, and the distance of the "
                    "landmarks from the measured ones.")
     )  # fmt: skip
     if set(VIOLATIONS) <= first.keys():
@@ -70,7 +70,7 @@ def joint_loads(result: Result) -> Section | None:
     if "differences" in first:
         figures.append(
             selectable("Agreement of landmarks", motions, agreement_plot, height=520,
-                       note="Measured less used positions, seen along the three axes of the laboratory.")
+                       note="Measured minus used positions, seen along the three axes of the laboratory.")
         )  # fmt: skip
         tables.append(agreement_table(motions))
     return Section(
@@ -168,7 +168,7 @@ def statuses(motions: Mapping[tuple[str, str], Arrays]) -> Table:
             rows.append((design, scenario, count, len(status), sentence(value)))
     note = "Other frames are measured, complete and consistent." if rows else "There are none."
     note += " Both ends of a trial, where derivatives are one-sided, are not counted."
-    return Table("Frames that need a look", ("design", "scenario", "frames", "of", "why"), tuple(rows), note=note)
+    return Table("Frames to check", ("design", "scenario", "frames", "of", "why"), tuple(rows), note=note)
 
 
 def sentence(status: int) -> str:

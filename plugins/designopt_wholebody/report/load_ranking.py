@@ -53,7 +53,8 @@ def load_ranking(result: Result) -> Section | None:
     )
     return Section(
         "Loads of joints, ranked",
-        introduction="Which design loads which joint least: peaks of joint forces, of their compression, traction and "
+        introduction="The design with the lowest load of each joint: peaks of joint forces, of their "
+        "compression, traction and "
         f"shear in body weights, and of joint torques in N m/kg. Differences below {100 * EQUAL:.0f} % are not listed.",
         findings=tuple(_finding(joint, {p: v for (j, p), v in loads.items() if j == joint}, names) for joint in JOINTS
                        if any(j == joint for j, _ in loads)),

@@ -43,7 +43,7 @@ def agreement(first: ArrayLike, second: ArrayLike, *, level: float = 0.95, kind:
     if d.ndim != 2 or d.shape[1] != 3:
         raise ValueError(f"differences have the shape {d.shape}, not (n, 3)")
     if not 0.0 < level < 1.0:
-        raise ValueError(f"a level of {level:g} is none; give one between 0 and 1")
+        raise ValueError(f"the level must be between 0 and 1, not {level:g}")
     d = d[np.isfinite(d).all(axis=1)]
     if len(d) < 4:
         raise ValueError(f"{len(d)} differences are too few for limits of agreement; four are needed")
@@ -56,7 +56,7 @@ def agreement(first: ArrayLike, second: ArrayLike, *, level: float = 0.95, kind:
         variances, axes = np.linalg.eigh(np.cov(d.T))
         radii = np.sqrt(chi2.ppf(level, 3) * np.maximum(variances, 0.0))
     else:
-        raise ValueError(f"there is no ellipsoid '{kind}'; there are chi_squared and thesis")
+        raise ValueError(f"there is no ellipsoid '{kind}'; known: chi_squared, thesis")
     scaled = (d - bias) @ axes / np.where(radii > 0.0, radii, 1.0)
     return Agreement(
         count=len(d),

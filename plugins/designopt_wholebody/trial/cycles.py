@@ -41,7 +41,7 @@ def trial_cycles(time: Array, angles: JointAngles, by: str | None = None) -> tup
             return ()
         by = max(known, key=lambda name: float(np.nanmax(angles.angle(name)) - np.nanmin(angles.angle(name))))
     elif by not in angles.names:
-        raise ValueError(f"there is no angle '{by}' to cut cycles by; there are {', '.join(angles.names)}")
+        raise ValueError(f"there is no angle '{by}' to cut cycles by; known: {', '.join(angles.names)}")
     signal = angles.angle(by)
     there = np.flatnonzero(np.isfinite(signal))
     if len(there) < 5:

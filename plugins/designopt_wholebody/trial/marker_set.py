@@ -113,7 +113,7 @@ def bundled_marker_set(name: str) -> MarkerSet:
     known = bundled_marker_sets()
     if name not in known:
         near = closest(name, known)
-        hint = f"did you mean '{near}'?" if near else f"there are {', '.join(known)}"
+        hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
         raise KeyError(f"there is no marker set '{name}'; {hint}")
     if name == OWN_NAMES.marker_set:
         return OWN_NAMES

@@ -26,7 +26,7 @@ def test_a_solved_problem_has_nothing_to_explain():
 
     assert explanation.groups == ()
     assert explanation.violation < 1e-9
-    assert str(explanation).startswith("Solved to the tolerance.\nAll constraints are kept to ")
+    assert str(explanation).startswith("Solved to the tolerance.\nAll constraints hold to within ")
 
 
 def test_violations_are_grouped_by_constraint_the_worst_first():

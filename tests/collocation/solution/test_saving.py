@@ -186,7 +186,7 @@ def test_a_file_that_was_cut_off_is_refused_in_a_sentence(file, share, tmp_path)
     path = tmp_path / "cut.npz"
     path.write_bytes(file[: int(share * len(file))])
 
-    with pytest.raises(ValueError, match=r"cut\.npz: this is no trajectory result that can be read") as error:
+    with pytest.raises(ValueError, match=r"cut\.npz: this is not a readable trajectory result") as error:
         load_solution(path)
     assert "\n" not in str(error.value)
 
@@ -220,7 +220,7 @@ def _written(path, content):
         (lambda h: h.update(version=99), "its version is 99, this designopt reads version 1"),
         (lambda h: h["solution"]["Solution"].pop("iterate"), "iterate"),
         (lambda h: h["solution"]["Solution"].update(objective={"array": "lost"}), "'lost' is missing"),
-        (lambda h: h.update(solution={"map": {}}), "it holds something else"),
+        (lambda h: h.update(solution={"map": {}}), "it contains something else"),
         (lambda h: h.update(solution={"os.system": "true"}), "'os.system' is missing"),
     ],
     ids=["format", "version", "field", "array", "kind", "code"],
@@ -231,7 +231,7 @@ def test_a_header_that_says_something_else_is_refused(file, change, told, tmp_pa
     change(header)
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
 
-    with pytest.raises(ValueError, match="this is no trajectory result that can be read") as error:
+    with pytest.raises(ValueError, match="this is not a readable trajectory result") as error:
         from_arrays(arrays)
     assert told in str(error.value)
 
@@ -240,7 +240,7 @@ def test_pickled_arrays_are_not_unpickled(tmp_path):
     path = tmp_path / "objects.npz"
     np.savez(path, header=np.array([{"a": 1}], dtype=object))
 
-    with pytest.raises(ValueError, match=r"objects\.npz: this is no trajectory result that can be read"):
+    with pytest.raises(ValueError, match=r"objects\.npz: this is not a readable trajectory result"):
         load_solution(path)
 
 

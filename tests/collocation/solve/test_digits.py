@@ -151,7 +151,7 @@ def test_settings_of_ipopt_are_passed_on_and_win() -> None:
 
 @pytest.mark.parametrize("setting", [{"no_such_setting": 1}, {"mu_strategy": "wild"}, {"max_iter": "many"}])
 def test_settings_that_ipopt_does_not_know_are_refused_by_name(setting: dict[str, str | int]) -> None:
-    with pytest.raises(ProblemError, match=rf"ipopt\.{next(iter(setting))}: IPOPT refuses") as caught:
+    with pytest.raises(ProblemError, match=rf"ipopt\.{next(iter(setting))}: IPOPT rejects") as caught:
         Program(limited_block(1.0), Options(ipopt=setting)).solve()
 
     assert caught.value.status == "bad_statement"

@@ -166,12 +166,12 @@ class Crooked:
 @pytest.mark.parametrize(
     ("guess", "where", "said"),
     [
-        (Guess({"flight": sampled([0.0, 1.0], {})}), "flight", "there is no such phase; there are motion"),
-        (Guess(parameters={"stiffness": 1.0}), "parameters.stiffness", "there is no such parameter; there are none"),
+        (Guess({"flight": sampled([0.0, 1.0], {})}), "flight", "there is no such phase; known: motion"),
+        (Guess(parameters={"stiffness": 1.0}), "parameters.stiffness", "there is no such parameter; known: none"),
         (
             Guess({"motion": sampled([0.0, 1.0], {"speed": [0.0, 1.0]})}),
             "motion: speed",
-            "there is no such variable; there are x, angle, v, omega, u, a, alpha",
+            "there is no such variable; known: x, angle, v, omega, u, a, alpha",
         ),
         (Guess({"motion": Crooked()}), "motion: x", r"has the shape \(3,\)"),
         (Guess({"motion": Sampled(np.array([0.0, 1.0]), {"x": np.array([0.0, np.nan])}, 0.0, 1.0)}), "motion: x", "is"),
@@ -211,7 +211,7 @@ def test_the_lines_of_a_phase_come_before_those_between_its_ends() -> None:
 
 def test_a_guess_of_what_is_not_there_is_refused() -> None:
     problem = TrajectoryProblem([replace(block(), guess={"w": (0.0, 0.0)})], cost=lambda e: e.integral["effort"])
-    with pytest.raises(ProblemError, match=r"move: guess\.w: there is no such variable; there are x, v, u") as refused:
+    with pytest.raises(ProblemError, match=r"move: guess\.w: there is no such variable; known: x, v, u") as refused:
         Program(problem, Options(intervals=4), Guess())
     assert refused.value.status == "bad_guess"
 
@@ -282,5 +282,5 @@ def test_a_rollout_that_escapes_is_refused() -> None:
     """x' = x^2 from 2 is infinite after 0.5 s."""
     phase = Phase(benchmark_problems.escaping(), tf=2.0, initial={"x": 2.0}, final={"x": 0.0})
     problem = TrajectoryProblem([phase], cost=lambda e: e.final["x"])
-    with pytest.raises(ProblemError, match="the guessed controls lead beyond all bounds after 0"):
+    with pytest.raises(ProblemError, match="with the guessed controls the motion diverges after 0"):
         rollout(problem)

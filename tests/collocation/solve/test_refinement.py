@@ -176,10 +176,10 @@ def test_the_automatic_scheme_of_a_refinement_is_radau_and_of_a_fine_one_of_degr
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        ({"tolerance": 0.0}, r"refine\.tolerance is 0\.0, not positive"),
-        ({"rounds": 0}, r"refine\.rounds is 0, not at least 1"),
-        ({"method": "p"}, r"refine\.method is 'p', not split or hp"),
-        ({"max_degree": 12}, r"refine\.max_degree is 12, not one of 1 to 9"),
+        ({"tolerance": 0.0}, r"refine\.tolerance must be positive and finite, not 0\.0"),
+        ({"rounds": 0}, r"refine\.rounds must be at least 1, not 0"),
+        ({"method": "p"}, r"refine\.method must be split or hp, not 'p'"),
+        ({"max_degree": 12}, r"refine\.max_degree must be from 1 to 9, not 12"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(bad: dict[str, object], said: str) -> None:

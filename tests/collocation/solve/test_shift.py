@@ -105,9 +105,9 @@ def test_rows_of_intervals_move_with_them() -> None:
 def test_what_cannot_be_moved_is_refused() -> None:
     problem = benchmark_problems.block_move()
     uneven = Program(problem, meshes=[Mesh.at(radau(3), [0.0, 0.2, 1.0])])
-    with pytest.raises(ValueError, match="are equal, with one scheme"):
+    with pytest.raises(ValueError, match="needs equal intervals and one scheme"):
         shifted(uneven, uneven.solve())
     even = Program(problem, Options(intervals=4))
     for by in (4, -1):
-        with pytest.raises(ValueError, match=f"by {by} intervals is not within the 4"):
+        with pytest.raises(ValueError, match=f"by {by} intervals is not possible: the mesh has 4"):
             shifted(even, even.solve(), by)

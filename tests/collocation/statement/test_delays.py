@@ -268,7 +268,7 @@ def test_no_derivative_by_the_times_of_a_phase_with_delays_is_given() -> None:
     found = solve(problem)
 
     assert set(sensitivities(problem, found).names) == {"motion.initial.x", "motion.final.x"}
-    with pytest.raises(ProblemError, match=r"motion\.tf: is no number of the problem"):
+    with pytest.raises(ProblemError, match=r"motion\.tf: is not a number of the problem"):
         sensitivities(problem, found, ["motion.tf"])
     assert math.isnan(found.dJ_dq["motion.tf"])
 
@@ -321,11 +321,11 @@ def test_a_warm_start_and_a_saved_result_know_delays(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("more", "text"),
     [
-        ({"delays": {"late": Delay("x", 1.0, 1.0)}}, "delays.late: there is no such control; there are u, x_late"),
-        ({"delays": {"x_late": Delay("y", 1.0, 1.0)}}, "no variable 'y' that could be delayed; there are x, u, u_late"),
+        ({"delays": {"late": Delay("x", 1.0, 1.0)}}, "delays.late: there is no such control; known: u, x_late"),
+        ({"delays": {"x_late": Delay("y", 1.0, 1.0)}}, "no variable 'y' that could be delayed; known: x, u, u_late"),
         ({"delays": {"x_late": Delay("x_late", 1.0, 1.0)}}, "no variable 'x_late' that could be delayed"),
         ({"tf": (1.0, 3.0)}, "a phase with delays has fixed times.*look for the best duration from outside"),
-        ({"held": {"u_late": 5}}, "delays.u_late: is held too"),
+        ({"held": {"u_late": 5}}, "delays.u_late: is also held"),
         ({"delays": {"x_late": 1.0}}, "is a float, not Delay"),
         ({"delays": {"x_late": Delay("x", 1.0, lambda t: math.inf)}}, r"the history of 'x' is inf at -?\d"),
         ({"delays": {"x_late": Delay("x", 1.0, lambda t: "much")}}, "is 'much', not a number"),
@@ -333,7 +333,7 @@ def test_a_warm_start_and_a_saved_result_know_delays(tmp_path: Any) -> None:
         ({"tf": 0.0}, "motion: tf: 0 is not after t0 = 0"),
         (
             {"delays": {"x_late": Delay("x", 1.0, Signal(np.array([-0.5, 0.0]), np.ones(2)))}},
-            "the signal is known from -0.5 to 0",
+            "the signal is defined from -0.5 to 0",
         ),
     ],
 )
@@ -351,7 +351,7 @@ def test_a_delay_has_numbers(by: float, history: Any) -> None:
 def test_other_schemes_and_rates_of_delayed_variables_are_refused() -> None:
     with pytest.raises(ProblemError, match=r"values between the points of hermite_simpson are not linear.*use radau"):
         solve(product(), Options(scheme="hermite_simpson"))
-    with pytest.raises(ProblemError, match="limit the rate of that one"):
+    with pytest.raises(ProblemError, match="limit the rate of the original variable"):
         with_rates(product(), {"u_late": Rate(high=1.0)})
 
 

@@ -200,10 +200,10 @@ def _simulated(problem: TrajectoryProblem, found: Solution, omegas: list[float])
         (
             {"wind": 1.0},
             {"wall": 1.0},
-            r"deviations.wind: is no number whose deviation moves a motion; there are mass,",
+            r"deviations.wind: is not a number whose deviation moves a motion; known: mass,",
         ),
         ({"push": -1.0}, {"wall": 1.0}, r"deviations.push: is -1.0: give a number from 0 on"),
-        ({"push": 1.0}, {"roof": 1.0}, r"margins.roof: there is no such limit; there are wall, x, v"),
+        ({"push": 1.0}, {"roof": 1.0}, r"margins.roof: there is no such limit; known: wall, x, v"),
         ({"push": "1"}, {"wall": 1.0}, r"deviations.push: is '1': give a number from 0 on"),
         ({"push": 1.0}, {"wall": "2"}, r"margins.wall: is '2': give a number from 0 on"),
         ({"push": 1.0}, {"x": 1.0}, r"margins.x: has no limit to keep a margin from: give it one"),
@@ -222,7 +222,7 @@ def test_equalities_delays_and_taken_names_are_refused() -> None:
     with pytest.raises(ProblemError, match=r"the phase has delays, .*use scenarios"):
         with_margins(product(), {"motion.initial.x": 1.0}, {"x": 1.0})
     again = with_margins(nearest(), {"push": 1.0}, {"wall": 1.0})
-    with pytest.raises(ProblemError, match=r"'v_by_push' is the name that a sensitivity gets"):
+    with pytest.raises(ProblemError, match=r"'v_by_push' is the name of a sensitivity"):
         with_margins(again, {"push": 1.0}, {"wall": 1.0})
 
 

@@ -151,7 +151,7 @@ def test_only_phases_that_have_the_control_get_its_rate() -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Rate(1.0, 1.0), "limits of a rate are 1 to 1"),
+        (lambda: Rate(1.0, 1.0), r"limits of a rate are 1 to 1"),
         (lambda: Rate(penalty=-1.0), "penalty of a rate is -1.0"),
         (lambda: Rate(penalty=math.nan), "penalty of a rate is nan"),
         (lambda: Rate(low="a"), "low of a rate is 'a': give a number"),
@@ -167,10 +167,10 @@ def test_what_makes_no_sense_is_refused(make: object, said: str) -> None:
 
 def test_names_that_are_taken_are_refused() -> None:
     taken = system("taken", {"u_rate": lambda s: s["u"]}, ["u"])
-    with pytest.raises(ProblemError, match="'u_rate' is the name that the rate of a control gets"):
+    with pytest.raises(ProblemError, match="'u_rate' is the name of the rate of a control"):
         with_rates(fastest(Phase(taken, tf=1.0)), {"u": Rate()})
     squared = replace(
         benchmark_problems.block_move().phases[0], integrals={"u_rate_squared": Integral(lambda v: v["u"])}
     )
-    with pytest.raises(ProblemError, match="is what a rate adds"):
+    with pytest.raises(ProblemError, match="is added by a rate"):
         with_rates(fastest(squared), {"u": Rate(penalty=1.0)})

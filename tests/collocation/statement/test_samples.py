@@ -244,7 +244,11 @@ def test_samples_that_make_no_sense_are_refused(problem, options, message) -> No
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(([],), "one at least"), (([0.1, math.nan],), "finite"), (([0.1, 0.2], {"y": [1.0]}), "y: 2 finite numbers")],
+    [
+        (([],), "at least one finite number"),
+        (([0.1, math.nan],), "finite"),
+        (([0.1, 0.2], {"y": [1.0]}), "y: 2 finite numbers"),
+    ],
 )
 def test_samples_without_numbers_are_refused(arguments, message) -> None:
     with pytest.raises(ValueError, match=message):
@@ -259,7 +263,7 @@ def test_a_program_keeps_its_times_and_expressions() -> None:
     for entry, message in (
         (later, "other fractions"),
         (replace(gates, at=Samples(TIMES[1:], {"y": VALUES[1:]})), "other samples"),
-        (replace(gates, value=lambda s: s["x"] + s["y"]), "another expression"),
+        (replace(gates, value=lambda s: s["x"] + s["y"]), "differs from the one"),
     ):
         with pytest.raises(ProblemError, match=message):
             program.solve(replace(through(), phases=[replace(phase, samples={"gates": entry})]))

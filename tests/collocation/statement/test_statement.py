@@ -62,52 +62,52 @@ def of(made, **changes):
 NAMES = {
     "in an integral": (
         lambda: with_phase(integrals={"effort": Integral(lambda v: v["force"] ** 2)}),
-        "motion: integrals.effort: there is no variable 'force'; there are x, v, u",
+        "motion: integrals.effort: there is no variable 'force'; known: x, v, u",
     ),
     "in a path constraint": (
         lambda: with_phase(path={"speed": Constraint(lambda v: v["velocity"])}),
-        "motion: path.speed: there is no variable 'velocity'; there are x, v, u",
+        "motion: path.speed: there is no variable 'velocity'; known: x, v, u",
     ),
     "of an integral": (
         lambda: replace(BLOCK, cost=lambda e: e.integral["work"]),
-        "cost: there is no integral 'work'; there are effort",
+        "cost: there is no integral 'work'; known: effort",
     ),
     "of a variable at an end": (
         lambda: replace(BLOCK, cost=lambda e: e.final["y"]),
-        "cost: there is no variable 'y'; there are x, v, u",
+        "cost: there is no variable 'y'; known: x, v, u",
     ),
     "of a parameter": (
         lambda: replace(BLOCK, constraints={"stiff": Constraint(lambda e: e["k"])}),
-        "constraints.stiff: there is no parameter 'k'; there are none",
+        "constraints.stiff: there is no parameter 'k'; known: none",
     ),
     "of a phase": (
         lambda: replace(BLOCK, cost=lambda e: e.phase["flight"].duration),
-        "cost: there is no phase 'flight'; there are motion",
+        "cost: there is no phase 'flight'; known: motion",
     ),
     "of data": (
         lambda: replace(BLOCK, figures={"g": lambda e: e.data["g"]}),
-        "figures.g: there is no data entry that is a number 'g'; there are none",
+        "figures.g: there is no data entry that is a number 'g'; known: none",
     ),
     "of an end": (lambda: replace(BLOCK, terms={"end": lambda e: e.last["x"]}), "terms.end: "),
     "in bounds": (
         lambda: with_phase(bounds={"w": (0.0, 1.0)}),
-        "motion: bounds.w: there is no such variable; there are x, v, u",
+        "motion: bounds.w: there is no such variable; known: x, v, u",
     ),
     "in the initial states": (
         lambda: with_phase(initial={"w": 0.0}),
-        "motion: initial.w: there is no such variable; there are x, v, u",
+        "motion: initial.w: there is no such variable; known: x, v, u",
     ),
     "in the final states": (
         lambda: with_phase(final={"y": 0.0}),
-        "motion: final.y: there is no such variable; there are x, v, u",
+        "motion: final.y: there is no such variable; known: x, v, u",
     ),
     "in the parameters": (
         lambda: replace(problems.damped_start(), parameters={"k": 1.0}),
-        "parameters.k: there is no such parameter; there are c",
+        "parameters.k: there is no such parameter; known: c",
     ),
     "in the data": (
         lambda: with_phase(data={"g": 9.81}),
-        "motion: data.g: there is no such data entry; there are none",
+        "motion: data.g: there is no such data entry; known: none",
     ),
 }
 
@@ -121,7 +121,7 @@ def test_an_unknown_name_is_reported_with_those_that_are_there(problem, message)
 
 
 def test_unknown_names_of_scales_are_refused():
-    assert "scales.w: there is no such variable; there are u, v, x" in refusal(lambda: BLOCK, scales={"w": 1.0})[1]
+    assert "scales.w: there is no such variable; known: u, v, x" in refusal(lambda: BLOCK, scales={"w": 1.0})[1]
 
 
 def test_scales_of_free_times_may_be_given():
@@ -279,7 +279,7 @@ def test_a_shared_parameter_has_one_unit_and_one_range():
         )
 
     assert refusal(lambda: two("N s/m", 10.0))[1] == (
-        "parameters.c: its unit is '' in phase a and 'N s/m' in phase b: a shared parameter has one unit"
+        "parameters.c: its unit is '' in phase a and 'N s/m' in phase b: a shared parameter must have one unit"
     )
     assert refusal(lambda: two("", 5.0))[1].startswith("parameters.c: its range is 0.05 to 10 in phase a and 0.05 to 5")
     assert Program(replace(two("", 5.0), parameters={"c": (0.1, 4.0)}), Options(intervals=5)).problem is not None
@@ -292,7 +292,7 @@ NUMBERS = {
     "bounds that are NaN": (lambda: with_phase(bounds={"u": (math.nan, 1.0)}), "motion: bounds.u: is (nan, 1.0)"),
     "bounds the wrong way round": (
         lambda: with_phase(bounds={"u": (1.0, -1.0)}),
-        "motion: bounds.u: nothing lies between 1 and -1: exchange or widen them",
+        "motion: bounds.u: nothing lies between 1 and -1: swap or widen them",
     ),
     "an initial state that is NaN": (lambda: with_phase(initial={"x": math.nan}), "motion: initial.x: is nan"),
     "an initial state out of bounds": (
@@ -305,7 +305,7 @@ NUMBERS = {
     "an end before the beginning": (lambda: with_phase(t0=2.0), "motion: tf: 1 is not after t0 = 2"),
     "a free end before the beginning": (
         lambda: with_phase(t0=2.0, tf=(0.5, 1.5)),
-        "motion: tf: 1.5 is not after t0 = 2: a phase takes some time",
+        "motion: tf: 1.5 is not after t0 = 2: a phase must have a positive duration",
     ),
     "a parameter that is NaN": (
         lambda: replace(problems.damped_start(), parameters={"c": math.nan}),
@@ -317,7 +317,7 @@ NUMBERS = {
     ),
     "a signal that is too short": (
         lambda: of(system(), data={"d": Signal(np.linspace(0.0, 0.5, 4), np.zeros(4))}),
-        "motion: data.d: the signal is known from 0 to 0.5, not from 0.00310102 to 1",
+        "motion: data.d: the signal is defined from 0 to 0.5, not from 0.00310102 to 1",
     ),
     "a signal over time of a phase with a free end": (
         lambda: of(system(), tf=(0.5, 1.0), data={"d": Signal(np.linspace(0.0, 1.0, 4), np.zeros(4))}),
@@ -325,7 +325,7 @@ NUMBERS = {
     ),
     "a name with a bracket": (
         lambda: replace(BLOCK, constraints={"c[1]": Constraint(lambda e: e.tf)}),
-        "constraints.c[1]: a name has no bracket '[': rename it",
+        "constraints.c[1]: a name must not contain '[': rename it",
     ),
 }
 
@@ -347,11 +347,11 @@ def test_limits_that_make_no_sense_are_refused_when_the_problem_is_solved(limits
 
 
 def test_a_signal_with_numbers_that_make_no_sense_is_refused():
-    with pytest.raises(ValueError, match="times of a signal rise"):
+    with pytest.raises(ValueError, match="times of a signal must increase"):
         Signal(np.array([0.0, 0.0]), np.zeros(2))
-    with pytest.raises(ValueError, match="all its numbers are finite"):
+    with pytest.raises(ValueError, match="all its numbers must be finite"):
         Signal(np.array([0.0, 1.0]), np.array([0.0, math.nan]))
-    with pytest.raises(ValueError, match="at least two times and as many values"):
+    with pytest.raises(ValueError, match="at least two times and one value for each"):
         Signal(np.array([0.0, 1.0]), np.zeros(3))
 
 
@@ -359,7 +359,7 @@ def test_a_periodic_motion_knows_its_variables():
     with pytest.raises(ProblemError, match=r"periodic: offsets\.y: it is not among the periodic variables x, v"):
         periodic(["x", "v"], offsets={"y": 1.0})
     _, text = refusal(lambda: replace(BLOCK, constraints={"again": periodic(["x", "w"])}))
-    assert text == "constraints.again: there is no variable 'w'; there are x, v, u"
+    assert text == "constraints.again: there is no variable 'w'; known: x, v, u"
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_what_does_not_fit_a_vector_is_reported(changes, message):
         (lambda: SignalTable(TIMES, ARMS, ("a", "b", "a")), "names 'a' more than once"),
         (lambda: SignalTable(TIMES, np.where(ARMS > 0.055, np.nan, ARMS), MUSCLES), "a number in 'soleus' that is not"),
         (lambda: Vector("v", (), ""), "vector 'v' has no components"),
-        (lambda: Vector("v", ("left knee",), ""), "'v_left knee' is no name"),
+        (lambda: Vector("v", ("left knee",), ""), "'v_left knee' is not a valid name"),
     ],
 )
 def test_tables_and_vectors_that_make_no_sense_are_refused(make, message):

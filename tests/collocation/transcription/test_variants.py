@@ -57,7 +57,7 @@ OTHERS = {
 @pytest.mark.parametrize(("variant", "where"), OTHERS.values(), ids=OTHERS)
 def test_another_expression_is_refused_by_name(program, variant, where):
     with pytest.raises(
-        ProblemError, match=f"^{where}: is another expression than when the program was built"
+        ProblemError, match=f"^{where}: differs from the one with which the program was built"
     ) as raised:
         program.solve(variant())
     assert raised.value.status == "bad_statement"

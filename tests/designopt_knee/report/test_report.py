@@ -42,7 +42,7 @@ PARTS = (knee_angle, spectrum, period_map, critical_stiffness, damper_families, 
 def test_every_part_says_that_the_geometry_is_a_substitute(part: Any, result: MadeUp) -> None:
     notes = " ".join(part(result).notes)
     assert "substitute_v1" in notes
-    assert "of pattern, not of numbers" in notes
+    assert "in pattern, not in numbers" in notes
     assert "Ground forces are not predictions" in notes
 
 
@@ -277,7 +277,7 @@ def test_a_result_whose_toe_scuffs_is_warned_of_in_every_part() -> None:
     for part in PARTS:
         note = scuff_warning(part, made_up(clearance=0.001))
         assert "comes closer to the ground than 5 mm in swing, or scuffs: best mismatch" in note
-        assert "limit toe_clearance, or take the parameter set substitute_v2" in note
+        assert "limit toe_clearance, or use the parameter set substitute_v2" in note
 
 
 def test_a_toe_that_clears_the_ground_is_not_warned_of() -> None:

@@ -87,7 +87,7 @@ def test_the_table_of_ends_says_how_stability_is_lost_and_at_which_contact() -> 
     assert table.columns == ("design", "critical stiffness [N/m]", "multiplier before it", "how", "contact")
     assert table.rows == (
         ("c/k 0.02 s", 16600.0, -0.998, "the period doubles", ""),
-        ("c/k 0.05 s", 15906.0, 0.26, "a contact begins or ceases", "heel at 38.2 % of the cycle"),
+        ("c/k 0.05 s", 15906.0, 0.26, "a contact begins or ends", "heel at 38.2 % of the cycle"),
         ("c/k 0.1 s", "", 0.4, "not lost in the range", ""),
     )
 

@@ -160,5 +160,5 @@ def test_what_does_not_fit_is_refused(arm: Anatomy) -> None:
         rows.at(five, five, five, np.zeros((2, 3)), np.zeros((2, 20)), {"ulna": np.zeros(6)})
     with pytest.raises(ValueError, match="loads on 'radius' are"):
         rows.at(five, five, five, np.zeros((2, 3)), np.zeros((2, 20)), {"radius": np.full(6, np.nan)})
-    with pytest.raises(ValueError, match=r"muscles are \(n, 18\)"):
+    with pytest.raises(ValueError, match=r"muscles must be \(n, 18\)"):
         Forward(arm).replay([0.0, 1.0], np.zeros((2, 3)), np.zeros(5), np.zeros(5))

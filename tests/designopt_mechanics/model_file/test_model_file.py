@@ -190,7 +190,7 @@ def test_the_wire_alone_straightens_the_knee() -> None:
     ("settings", "name", "message"),
     [
         ({"wire": "quadricep"}, "wire", "did you mean 'quadriceps'"),
-        ({"coordinate": "hip"}, "coordinate", "there are knee"),
+        ({"coordinate": "hip"}, "coordinate", "known: knee"),
         ({"mechanism": "elbow"}, "mechanism", "no bundled mechanism"),
         ({"file": InputFile("my.yaml", b"coordinates: {}\n")}, "file", "my.yaml:1:1: : 'frames' is missing"),
     ],

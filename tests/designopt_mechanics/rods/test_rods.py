@@ -370,7 +370,7 @@ def test_in_latex_the_equations_have_balanced_braces_and_as_many_terms() -> None
 @pytest.mark.parametrize(
     ("rods", "message"),
     [
-        ([Rod("a", "b"), Rod("b")], "rod 'a', parent: 'b' hangs on it or comes after it"),
+        ([Rod("a", "b"), Rod("b")], "rod 'a', parent: 'b' is attached to it or comes after it"),
         ([Rod("a"), Rod("b", "aa")], "rod 'b', parent: no rod 'aa'; did you mean 'a'"),
         ([Rod("a"), Rod("a")], "rod 'a', name: is given twice"),
         ([Rod("a", mass=0.0)], "rod 'a', mass: 0 is not positive"),

@@ -129,7 +129,7 @@ def test_the_report_of_a_calibration_tells_values_and_widths(calibration):
     assert all(row[2] <= row[1] <= row[3] for row in table.rows)
     assert all(row[4] >= row[5] > 0 for row in table.rows)  # following others widen
     assert [sum(row[6:]) for row in table.rows] == pytest.approx([1.0] * 4)
-    assert any("tell least of the combination" in text and "fibre_vasti" in text for text in section.findings)
+    assert any("determine the combination" in text and "fibre_vasti" in text for text in section.findings)
 
 
 def test_the_envelopes_of_the_trials_are_those_of_the_factors_that_their_files_name():
@@ -218,7 +218,7 @@ def test_given_synergies_command_their_muscles():
         ("time,SOL,GAS\n" + "\n".join(f"{0.1 * i:.1f},,0.1" for i in range(20)) + "\n", {},
          "signal of 'soleus' has no sample"),
         ("time,SOL,GAS\n" + "\n".join(f"{0.1 * i:.1f},1.4,0.1" for i in range(20)) + "\n", {"band": (-0.1, 0.1)},
-         "leaves nothing of the excitations"),
+         "leaves none of the excitations"),
     ],
 )  # fmt: skip
 def test_emg_that_cannot_be_used_is_reported(text, more, message):
@@ -269,14 +269,14 @@ def test_a_file_and_a_setting_of_emg_belong_together():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"emg": MeasuredActivity({"solus": "SOL"})}, "'solus' is no muscle"),
+        ({"emg": MeasuredActivity({"solus": "SOL"})}, "'solus' is not a muscle"),
         ({"synergies": {"calf": {"soleus": 0.0}}}, "'calf' moves no muscle"),
         ({"synergies_of_emg": 2}, "needs 'emg'"),
-        ({"emg": MeasuredActivity({"soleus": "SOL"}), "synergies_of_emg": 2}, "more than measured muscles"),
-        ({"factors": {"f": ScaledMuscles("slack", ["psoas"])}}, "'psoas' is no muscle"),
-        ({"factors": {"rest": ScaledMuscles("slack", ["soleus"])}}, "an input of the model already"),
+        ({"emg": MeasuredActivity({"soleus": "SOL"}), "synergies_of_emg": 2}, "more of them than measured muscles"),
+        ({"factors": {"f": ScaledMuscles("slack", ["psoas"])}}, "'psoas' is not a muscle"),
+        ({"factors": {"rest": ScaledMuscles("slack", ["soleus"])}}, "already an input of the model"),
         ({"factors": {"reserve_x": ScaledMuscles("slack", ["soleus"])}}, "a variable of the program"),
-        ({"assisted": "hip"}, "'hip' is no free coordinate"),
+        ({"assisted": "hip"}, "'hip' is not a free coordinate"),
     ],
 )
 def test_settings_that_do_not_fit_the_model_are_refused(more, message):
@@ -323,7 +323,7 @@ def test_a_motion_with_a_gap_is_refused():
 
 
 def test_a_window_beyond_the_motion_is_refused():
-    with pytest.raises(InvalidDesign, match=r"the motion goes from 0\.6 to .* s, not from 0\.7 to 9 s"):
+    with pytest.raises(InvalidDesign, match=r"the motion runs from 0\.6 to .* s, not from 0\.7 to 9 s"):
         DynamicSharingModel(window=(0.7, 9.0)).evaluate({}, {})
 
 

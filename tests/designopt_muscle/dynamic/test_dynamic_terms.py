@@ -136,7 +136,7 @@ def test_a_band_that_leaves_nothing_is_reported_with_muscle_and_time():
     signals = np.full((25, 3), np.nan)
     signals[7, 2] = 1.4
     tracking = Tracking(signals, 0.0, band=(-0.1, 0.1))
-    with pytest.raises(ValueError, match=r"'opposite' at 0\.11\d* s \(1\.4\) leaves nothing .* normalise the signal"):
+    with pytest.raises(ValueError, match=r"'opposite' at 0\.11\d* s \(1\.4\) leaves none .* normalise the signal"):
         one_joint(12, terms=replace(MILD, tracking=tracking))
 
 
@@ -285,7 +285,7 @@ def test_factors_that_only_count_together_are_not_identified():
         ({"device": Device("hip", np.zeros(9))}, "about 'hip', no row"),
         ({"device": Device("joint", np.full(9, np.nan))}, "9 finite numbers"),
         ({"factors": (Factor("f", "force", ("psoas",)),)}, "no muscle 'psoas'"),
-        ({"factors": (Factor("f", "force", ("long",)), Factor("g", "force", ("long",)))}, "scaled by 'f' already"),
+        ({"factors": (Factor("f", "force", ("long",)), Factor("g", "force", ("long",)))}, "already scaled by 'f'"),
         ({"reserves": DynamicReserves(np.ones(2))}, "2 reserves for 1 rows"),
     ],
 )
@@ -295,7 +295,7 @@ def test_parts_that_do_not_fit_are_reported(change, message):
 
 
 def test_a_parameter_that_is_not_there_is_reported():
-    with pytest.raises(ValueError, match="no parameter 'stiffness'; there are strength"):
+    with pytest.raises(ValueError, match="no parameter 'stiffness'; known: strength"):
         share_dynamic(one_joint(4), {"stiffness": 1.0})
 
 
@@ -307,7 +307,7 @@ def test_a_parameter_that_is_not_there_is_reported():
         (lambda: Factor("reserve_hip", "force", ("long",)), "a name that a variable of the program may have"),
         (lambda: DynamicTerms(effort=-1.0), "effort is -1"),
         (lambda: DynamicTerms(sharpness=0.0), "sharpness is 0"),
-        (lambda: DynamicTerms(synergies=np.array([[np.nan]])), "synergies are finite"),
+        (lambda: DynamicTerms(synergies=np.array([[np.nan]])), "synergies must be finite"),
         (lambda: DynamicReserves(np.array([-1.0])), "not negative"),
     ],
 )

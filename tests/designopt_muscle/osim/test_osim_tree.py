@@ -79,10 +79,10 @@ def test_net_moments_of_walking_with_ground_reactions_are_those_of_opensim(opens
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ((b"calcn_r", b"calcn_x"), "applied_to_body is 'calcn_x', which is no body"),
+        ((b"calcn_r", b"calcn_x"), "applied_to_body is 'calcn_x', which is not a body"),
         ((b"<ExternalForce name", b"<Spring name"), "is not well-formed"),
         ((b"ground_force_v<", b"ground_push_v<"), "names the column 'ground_push_vx'"),
-        ((b"ExternalLoads", b"Loads"), "is no file of external loads"),
+        ((b"ExternalLoads", b"Loads"), "is not a file of external loads"),
     ],
 )
 def test_loads_that_are_not_understood_are_refused_with_their_place(opensim, change, message):

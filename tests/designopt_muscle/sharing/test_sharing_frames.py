@@ -86,7 +86,7 @@ def test_no_strength_helps_against_a_moment_that_no_muscle_gives():
     assert sharing.status.tolist() == [SharingStatus.OPTIMAL, SharingStatus.INFEASIBLE]
     assert sharing.strength_factor[1] == np.inf
     assert sharing.proof[1] == pytest.approx([-1.0])
-    assert "no strength is enough" in sharing.summary()
+    assert "no strength is sufficient" in sharing.summary()
 
 
 def test_passive_forces_count_in_balance_and_strength_factor():
@@ -154,7 +154,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence():
         replace(muscles, strength=np.array([[1.0, -1.0]]))
     with pytest.raises(ValueError, match="the exponent p is"):
         Power(0.5)
-    with pytest.raises(ValueError, match="tracking goes with an exponent"):
+    with pytest.raises(ValueError, match="tracking works with an exponent"):
         share(balance, muscles, Terms(Power(1.5), tracking=Tracking(np.ones((1, 2)))))
 
 

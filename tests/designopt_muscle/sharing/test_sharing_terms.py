@@ -221,8 +221,8 @@ def test_raw_signals_become_envelopes_and_a_delay_shifts_them():
     ("said", "names", "values", "message"),
     [
         (MeasuredActivity(track={"a": "GASTROC"}), ["time", "GASTRO"], 0.5, "GASTRO"),
-        (MeasuredActivity(track={"a": "E"}), ["time", "E"], 40.0, "say 'signal: raw'"),
-        (MeasuredActivity(track={"a": "E"}), ["time", "E"], -0.5, "say 'signal: raw'"),
+        (MeasuredActivity(track={"a": "E"}), ["time", "E"], 40.0, "set 'signal: raw'"),
+        (MeasuredActivity(track={"a": "E"}), ["time", "E"], -0.5, "set 'signal: raw'"),
     ],
 )
 def test_signals_that_cannot_be_used_are_refused_with_the_file(said, names, values, message):
@@ -329,11 +329,11 @@ def test_the_rate_limit_of_a_study_is_kept_over_the_whole_trial():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"emg": MeasuredActivity(track={"soleuss": "SOL"})}, "'soleuss' is no muscle.*did you mean"),
-        ({"synergies": {"one": {"foot": 1.0}}}, "'foot' is no muscle"),
-        ({"weights": {"foot": 2.0}}, "'foot' is no muscle"),
+        ({"emg": MeasuredActivity(track={"soleuss": "SOL"})}, "'soleuss' is not a muscle.*did you mean"),
+        ({"synergies": {"one": {"foot": 1.0}}}, "'foot' is not a muscle"),
+        ({"weights": {"foot": 2.0}}, "'foot' is not a muscle"),
         ({"synergies": {"none": {}}}, "'none' moves no muscle"),
-        ({"joint_reactions": [ReactionTerm("toe")]}, "'toe' is no joint"),
+        ({"joint_reactions": [ReactionTerm("toe")]}, "'toe' is not a joint"),
         ({"joint_reactions": [ReactionTerm("knee"), ReactionTerm("knee")]}, "named twice"),
     ],
 )
@@ -351,7 +351,7 @@ def test_settings_that_fit_no_model_are_refused(settings, message):
         (
             {},
             {"external_loads": bundled("walking_leg.csv"), "external_forces": bundled("walking_leg.csv")},
-            "count with",
+            "used only with",
         ),
         ({"joint_reactions": [ReactionTerm("knee")]}, {}, "joint reactions need external_loads"),
     ],

@@ -207,15 +207,15 @@ def test_all_ranges_of_uncertainty_are_declared_for_samples():
 @pytest.mark.parametrize(
     ("design", "message"),
     [
-        ({**A, "ti": 0.0}, "ti: 0 has to be above 0"),
-        ({**A, "tt": -1.0}, "tt: -1 has to be above 0"),
-        ({**A, "tf": 0.0}, "tf: 0 has to be above 0"),
-        ({**A, "td": -0.1}, "td: -0.1 has to be at least 0"),
-        ({**A, "b": 1.6}, "b: 1.6 has to be between 0 and 1.5"),
-        ({**A, "kp": math.nan}, "kp: nan has to be above 0"),
-        ({**A, "kp": math.inf}, "kp: inf has to be above 0"),
+        ({**A, "ti": 0.0}, "ti: 0 must be above 0"),
+        ({**A, "tt": -1.0}, "tt: -1 must be above 0"),
+        ({**A, "tf": 0.0}, "tf: 0 must be above 0"),
+        ({**A, "td": -0.1}, "td: -0.1 must be at least 0"),
+        ({**A, "b": 1.6}, "b: 1.6 must be between 0 and 1.5"),
+        ({**A, "kp": math.nan}, "kp: nan must be above 0"),
+        ({**A, "kp": math.inf}, "kp: inf must be above 0"),
         ({"kp": 1.0, "td": 0.1}, "ti: is missing; a PID regulator needs it"),
-        ({**A, "kp_v": 1.0}, "kp_v: is of no regulator that is tuned with loop: course"),
+        ({**A, "kp_v": 1.0}, "kp_v: belongs to no regulator that is tuned with loop: course"),
     ],
 )
 def test_a_design_that_makes_no_regulator_is_refused_by_name(design, message):
@@ -224,25 +224,26 @@ def test_a_design_that_makes_no_regulator_is_refused_by_name(design, message):
 
 
 def test_a_variable_that_the_kind_does_not_have_is_refused():
-    with pytest.raises(InvalidDesign, match=r"td: a PI regulator has none \(it has kp, ti, b, tt\)"):
+    with pytest.raises(InvalidDesign, match=r"td: a PI regulator does not have it \(it has kp, ti, b, tt\)"):
         figures(A, SCENES[0], course_kind="PI")
 
 
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
-        ({"delay": 0.213}, "delay: 0.213 s is no whole number of integration steps of 0.01 s; the nearest is 0.21 s"),
-        ({"delay": -0.1}, "delay: -0.1 s is no whole number of integration steps of 0.01 s; the nearest is 0 s"),
+        ({"delay": 0.213}, "delay: 0.213 s is not a whole number of integration steps of 0.01 s; the "
+        "nearest is 0.21 s"),
+        ({"delay": -0.1}, "delay: -0.1 s is not a whole number of integration steps of 0.01 s; the nearest is 0 s"),
         ({"delay": 0.2, "delay_samples": 4}, "delay: give it or delay_samples, not both"),
-        ({"turning": 0.0}, "turning: 0 has to be above 0"),
-        ({"adhesion": -0.1}, "adhesion: -0.1 has to be above 0"),
+        ({"turning": 0.0}, "turning: 0 must be above 0"),
+        ({"adhesion": -0.1}, "adhesion: -0.1 must be above 0"),
         ({"adhesion": 0.5, "adhesion_at": 0.5}, "adhesion: give it or adhesion_at, not both"),
-        ({"speed": 0.0}, "speed: 0 m/s has to be above 0"),
+        ({"speed": 0.0}, "speed: 0 m/s must be above 0"),
         (
             {"adhesion": 0.05, "grade": 0.1},
             "speed: 5 m/s cannot be held on paved with grade 0.1: 8.88 kN of traction are missing",
         ),
-        ({"lag": math.nan}, "lag: nan has to be above 0"),
+        ({"lag": math.nan}, "lag: nan must be above 0"),
     ],
 )  # fmt: skip
 def test_a_scenario_that_cannot_be_is_refused_with_the_reason(conditions, message):
@@ -303,12 +304,12 @@ def test_the_study_of_these_tests_is_valid():
         ("moment: 6 kN m, at: 15 s}", "at: 15 s}, vehicle: {delay: -0.1 s}", "model.vehicle.delay"),
         ("moment: 6 kN m, at: 15 s}", "at: 15 s}, vehicle: {delay: 0.213 s}", "the nearest is 0.21 s"),
         ("at: 15 s}", "at: 1 s}", "model.disturbance"),
-        ("at: 15 s}", "at: 30 s}", "model.horizon: 30 s has to be after the disturbance at 30 s"),
+        ("at: 15 s}", "at: 30 s}", "model.horizon: 30 s must be after the disturbance at 30 s"),
         ("at: 15 s}", "at: 15.01 s}", "the nearest is 15 s"),
         ("at: 15 s}", "at: 15 s}, step: .nan", "model.step"),
-        ("at: 15 s}", "at: 15 s}, speed_step: 1 m/s", "model.speed_step: is of no use with loop: course"),
-        ("at: 15 s}", "at: 15 s}, speed_kind: PI", "model.speed_kind: is of no use with loop: course"),
-        ("at: 15 s}", "at: 15 s}, course_regulator: {kp: 1}", "model.course_regulator: the design is of this"),
+        ("at: 15 s}", "at: 15 s}, speed_step: 1 m/s", "model.speed_step: has no effect with loop: course"),
+        ("at: 15 s}", "at: 15 s}, speed_kind: PI", "model.speed_kind: has no effect with loop: course"),
+        ("at: 15 s}", "at: 15 s}, course_regulator: {kp: 1}", "model.course_regulator: the design gives this"),
         ("at: 15 s}", "at: 15 s}, horizn: 20 s", "did you mean 'horizon'"),
         ("paved", "paaved", "scenarios.0.terrain"),
         ("paved", "paaved", "paved"),

@@ -367,12 +367,12 @@ def test_a_refinement_of_nothing_changes_nothing(nothing):
     [
         ({"side_slope": 0.3, "turning": 0.25}, "side_slope: on 0.3 the vehicle slides"),
         ({"side_slope": 0.3, "mass_height": 4.0}, "side_slope: on 0.3 the vehicle tips over"),
-        ({"mass_height": 1.0}, "mass_height: is of no use without a side_slope"),
-        ({"noise_draw": 1}, "noise_draw: is of no use without speed_noise or course_noise"),
+        ({"mass_height": 1.0}, "mass_height: has no effect without a side_slope"),
+        ({"noise_draw": 1}, "noise_draw: has no effect without speed_noise or course_noise"),
         ({"shear_modulus": 0.025}, "shear_modulus: integration steps of 0.01 s are too long for it; take 'substeps: "),
         ({"yaw_stiction": 1.0}, "yaw_stiction: integration steps of 0.01 s are too long for it; take 'substeps: "),
         ({"shear_modulus": 0.025, "rotating_mass_factor": 1.0}, "shear_modulus: tracks that slip need a rotating_mass"),
-        ({"shear_modulus": 2.0, "adhesion": 0.12}, "shear_modulus: the tracks spin where 3 m/s has to be held"),
+        ({"shear_modulus": 2.0, "adhesion": 0.12}, "shear_modulus: the tracks spin when they must hold 3 m/s"),
     ],
 )
 def test_a_refinement_that_does_not_fit_is_refused_with_the_reason(conditions, message):
@@ -393,9 +393,7 @@ def test_the_substeps_that_a_refusal_names_are_enough():
 
 def test_a_fixed_slip_and_tracks_that_slip_exclude_each_other():
     soil = SoftGround(soil="dry_sand")
-    with pytest.raises(
-        InvalidDesign, match=r"soft_ground takes the traction at a fixed slip; leave one of the two out"
-    ):
+    with pytest.raises(InvalidDesign, match=r"soft_ground takes the traction at a fixed slip; remove one of them"):
         figures(A, {**TURF, "shear_modulus": 0.025}, soft_ground=soil, substeps=80)
 
 
@@ -404,10 +402,10 @@ def test_a_fixed_slip_and_tracks_that_slip_exclude_each_other():
     [
         ({**A, "rate_gain": 1.0}, {}, "max_rate: is missing; the inner loop of the yaw rate needs it"),
         ({**A, "max_rate": 1.0}, {}, "rate_gain: is missing"),
-        ({**A, "rate_gain": -1.0, "max_rate": 1.0}, {}, "rate_gain: -1 has to be above 0"),
-        ({**A, "grade_share": 1.0}, {}, "grade_share: is of no regulator that is tuned with loop: course"),
-        ({**SPEED_PI, "grade_share": 2.5}, {"loop": "speed"}, "grade_share: 2.5 has to be between 0 and 2"),
-        ({**SPEED_PI, **RATE}, {"loop": "speed"}, "rate_gain: is of no regulator that is tuned with loop: speed"),
+        ({**A, "rate_gain": -1.0, "max_rate": 1.0}, {}, "rate_gain: -1 must be above 0"),
+        ({**A, "grade_share": 1.0}, {}, "grade_share: belongs to no regulator that is tuned with loop: course"),
+        ({**SPEED_PI, "grade_share": 2.5}, {"loop": "speed"}, "grade_share: 2.5 must be between 0 and 2"),
+        ({**SPEED_PI, **RATE}, {"loop": "speed"}, "rate_gain: belongs to no regulator that is tuned with loop: speed"),
     ],
 )
 def test_a_design_with_a_refinement_that_does_not_fit_is_refused(design, settings, message):

@@ -246,7 +246,7 @@ def test_a_program_of_another_design_is_not_replaced_unasked(linear, tmp_path):
     assert call(0).exit_code == 0  # the same text again
     refused = call(1)
     assert refused.exit_code == 2, refused.output
-    assert "is there with another text" in refused.output
+    assert "exists with other contents" in refused.output
     assert file.read_bytes() == first
     assert call(1, "--replace").exit_code == 0
     assert file.read_bytes() != first

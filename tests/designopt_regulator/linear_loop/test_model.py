@@ -206,7 +206,7 @@ def test_an_unstable_sampled_loop_has_figures_but_no_margins():
 
 
 def test_an_unstable_loop_without_limit_ends_as_diverged():
-    with pytest.raises(Diverged, match="beyond all bounds"):
+    with pytest.raises(Diverged, match="diverged"):
         figures(sampled(LAG), {"kp": 40.0, "ti": 8.0})
     with pytest.raises(Diverged, match="unstable"):
         figures(LinearLoop(plant=LAG), {"kp": 40.0, "ti": 8.0})
@@ -238,15 +238,15 @@ def test_a_kind_is_the_regulator_whose_other_parts_are_absent(kind, sample_time)
 @pytest.mark.parametrize(
     ("kind", "given", "reason"),
     [
-        ("P", {"kp": 1.0, "ti": 3.0}, r"^ti: a P regulator has none \(it has kp, b\)"),
-        ("PI", {"kp": 1.0, "ti": 3.0, "tf": 0.1}, r"^tf: a PI regulator has none \(it has kp, ti, b, tt, ki\)"),
-        ("PI", {"kp": 1.0, "ti": 3.0, "kd": 0.1}, "^kd: a PI regulator has none"),
-        ("PD", {"kp": 1.0, "td": 0.1, "tf": 0.1, "ki": 0.1}, "^ki: a PD regulator has none"),
-        ("I_PD", {"kp": 1.0, "ti": 3.0, "td": 0.1, "tf": 0.1, "b": 0.0}, "^b: a I_PD regulator has none"),
+        ("P", {"kp": 1.0, "ti": 3.0}, r"^ti: a P regulator does not have it \(it has kp, b\)"),
+        ("PI", {"kp": 1.0, "ti": 3.0, "tf": 0.1}, r"^tf: a PI regulator does not have it \(it has kp, ti, b, tt, ki\)"),
+        ("PI", {"kp": 1.0, "ti": 3.0, "kd": 0.1}, "^kd: a PI regulator does not have it"),
+        ("PD", {"kp": 1.0, "td": 0.1, "tf": 0.1, "ki": 0.1}, "^ki: a PD regulator does not have it"),
+        ("I_PD", {"kp": 1.0, "ti": 3.0, "td": 0.1, "tf": 0.1, "b": 0.0}, "^b: a I_PD regulator does not have it"),
         ("PI", {"kp": 1.0}, "^ti: is missing; a PI regulator needs it or ki"),
         ("PID", {"kp": 1.0, "ti": 3.0}, "^td: is missing; a PID regulator needs it or kd"),
         ("PI", {"ti": 3.0}, "^kp: is missing"),
-        (None, {"kp": 1.0, "ti": 3.0, "tt": 1.0}, "^tt: is of no use without 'limit'"),
+        (None, {"kp": 1.0, "ti": 3.0, "tt": 1.0}, "^tt: has no effect without 'limit'"),
     ],
 )
 def test_a_kind_without_the_parameter_refuses_it_and_asks_for_what_it_needs(kind, given, reason):
@@ -272,15 +272,15 @@ solver: {use: random, samples: 4}
 @pytest.mark.parametrize(
     ("change", "line", "path", "message"),
     [
-        (("linear_loop\n", "linear_loop\n  kind: P\n"), 8, "space.ti", "a P regulator has none (it has kp, b)"),
-        (("linear_loop\n", "linear_loop\n  kind: PD\n"), 8, "space.ti", "a PD regulator has none"),
-        (("  ti: [2 s, 9 s]\n", "  tt: 3 s\n"), 7, "space.tt", "is of no use without 'limit'"),
+        (("linear_loop\n", "linear_loop\n  kind: P\n"), 8, "space.ti", "a P regulator does not have it (it has kp, b)"),
+        (("linear_loop\n", "linear_loop\n  kind: PD\n"), 8, "space.ti", "a PD regulator does not have it"),
+        (("  ti: [2 s, 9 s]\n", "  tt: 3 s\n"), 7, "space.tt", "has no effect without 'limit'"),
         (("  kp: [1, 4]\n", ""), 5, "space", "kp: is missing; every regulator needs it"),
         (("[2 s, 9 s]\n", "[2 s, 9 s]\n  ki: [1, 2]\n"), 8, "space.ki", "give it or ti, not both"),
         (("[2 s, 9 s]\n", "[2 s, 9 s]\n  td: [0 s, 2 s]\n"), 5, "space", "tf: is missing; the derivative of"),
         (("time_constant: 8 s, ", ""), 4, "model.plant.time_constant", "is missing; a plant of type fopdt needs it"),
-        (("delay: 1 s", "order: 3"), 4, "model.plant.order", "a plant of type fopdt has none"),
-        (("delay: 1 s", "gain: 0"), 4, "model.plant.gain", "0 is no gain"),
+        (("delay: 1 s", "order: 3"), 4, "model.plant.order", "a plant of type fopdt does not have it"),
+        (("delay: 1 s", "gain: must not be 0"), 4, "model.plant.gain", "must not be 0"),
         (("delay: 1 s", "delay: -1 s"), 4, "model.plant.delay", "must be at least 0 s"),
     ],
 )
@@ -374,20 +374,21 @@ def test_an_unstable_continuous_loop_does_not_disturb_those_beside_it():
     ("settings", "reason"),
     [
         ({"plant": LinearPlant(type="fopdt", delay=1.0)}, "time_constant: is missing"),
-        ({"plant": LinearPlant(type="ipdt", time_constant=1.0)}, "time_constant: a plant of type ipdt has none"),
-        ({"plant": LinearPlant(type="ipdt", gain=0.0)}, "gain: 0"),
+        ({"plant": LinearPlant(type="ipdt", time_constant=1.0)}, "time_constant: a plant of type ipdt does "
+        "not have it"),
+        ({"plant": LinearPlant(type="ipdt", gain=0.0)}, "gain: must not be 0"),
         ({"plant": LinearPlant(type="ipdt", gain=np.inf)}, "not finite"),
-        ({"plant": LinearPlant(type="transfer_function", numerator=(1, 1, 1), denominator=(1, 1))}, "higher degree"),
+        ({"plant": LinearPlant(type="transfer_function", numerator=(1, 1, 1), denominator=(1, 1))}, "not be higher"),
         ({"plant": LAG, "horizon": 10.0}, "give its sample_time"),
         ({"plant": LAG, "limit": 10.0}, "give its sample_time"),
         ({"plant": LAG, "sample_time": 0.1, "limit": 1.0, "limits": (-1.0, 1.0)}, "limits: give it or limit"),
-        ({"plant": LAG, "sample_time": 0.1, "limits": (1.0, 2.0)}, "limits: .* about 0"),
+        ({"plant": LAG, "sample_time": 0.1, "limits": (1.0, 2.0)}, "limits: .* with 0"),
         ({"plant": LAG, "sample_time": 0.1, "limits": (1.0,)}, "limits: .* two numbers"),
         ({"plant": LAG, "sample_time": 0.1, "rate_limits": (-1.0, 1.0)}, "rate_limits: .* above 0"),
         ({"plant": LAG, "rate_limit": 1.0}, "give its sample_time"),
         ({"plant": LAG, "sample_time": 0.1}, "horizon: is missing"),
         ({"plant": LAG, "sample_time": 0.1, "horizon": 10.0, "load_at": 10.0}, "before the horizon"),
-        ({"plant": LAG, "sample_time": 0.1, "horizon": 10.05, "load_at": 5.0}, "no whole number of samples"),
+        ({"plant": LAG, "sample_time": 0.1, "horizon": 10.05, "load_at": 5.0}, "not a whole number of samples"),
     ],
 )  # fmt: skip
 def test_settings_that_do_not_fit_are_refused(settings, reason):

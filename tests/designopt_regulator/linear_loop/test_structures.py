@@ -242,13 +242,13 @@ def test_a_cascade_is_the_same_in_any_batch():
 @pytest.mark.parametrize(
     ("settings", "design", "reason"),
     [
-        ({"plant": LATE, **SAMPLED}, {"kp": 1.0, "kp_inner": 1.0}, "give the model its inner_plant"),
+        ({"plant": LATE, **SAMPLED}, {"kp": 1.0, "kp_inner": 1.0}, "give the model an inner_plant"),
         ({"plant": LATE, "inner_plant": LATE, **SAMPLED}, {"kp": 1.0, "structure": "cascade"}, "kp_inner: is missing"),
         ({"plant": LATE}, {"kp": 1.0, "structure": "smith"}, "give the model a sample_time"),
         ({"plant": LinearPlant(type="ipdt", delay=1.0), **SAMPLED}, {"kp": 1.0, "structure": "smith"}, "stable plant"),
         ({"plant": LATE}, {"kp": 1.0, "notch_frequency": 3.0}, "notch_width: is missing"),
         ({"plant": LATE}, {"kp": 1.0, "sections": "lead"}, "lead_frequency: is missing"),
-        ({"plant": LATE}, {"kp": 1.0, "sections": "none", "lead_frequency": 1.0, "lead_ratio": 2.0}, "is of no use"),
+        ({"plant": LATE}, {"kp": 1.0, "sections": "none", "lead_frequency": 1.0, "lead_ratio": 2.0}, "has no effect"),
         ({"plant": LATE, **SAMPLED}, {"kp": 1.0, "lead_frequency": 70.0, "lead_ratio": 2.0}, "not below half"),
         ({"plant": LATE, "inner_plant": LATE, **SAMPLED}, {"kp": 1.0, "structure": "single", "kp_inner": 1.0},
          "the structure is single"),

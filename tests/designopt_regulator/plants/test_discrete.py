@@ -58,7 +58,7 @@ def test_the_regulator_has_the_samples_of_the_plant(settings):
     ("top", "bottom", "words"),
     [
         ((1.0,), (1.0, 0.5), "z = -0.5 alternates"),
-        ((1.0, 0.2), (1.0, -0.5), "has to be below 1"),
+        ((1.0, 0.2), (1.0, -0.5), "must be below 1"),
         ((0.0,), (1.0, -0.5), "not 0"),
     ],
 )

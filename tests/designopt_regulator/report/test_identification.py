@@ -82,7 +82,7 @@ def test_what_is_left_is_said_with_its_size_and_a_pattern_only_where_there_is_on
     simple = step_responses(run(tmp_path, "model.plant.model=fopdt"))
     assert simple is not None
     assert "first order with delay" in simple.findings[0]
-    assert "is no white noise: neighbouring values are correlated" in simple.findings[1]
+    assert "The residuals are not white noise: neighbouring values are correlated" in simple.findings[1]
 
 
 def test_the_plant_is_shown_where_no_design_is_chosen(tmp_path: Path) -> None:

@@ -197,13 +197,13 @@ def test_a_trajectory_that_diverges_ends_in_a_sentence(rods: Subject) -> None:
 
 def test_what_does_not_go_together_is_refused(rods: Subject) -> None:
     rest = np.zeros(12)
-    with pytest.raises(ValueError, match="LAP is made with the trapezoidal rule"):
+    with pytest.raises(ValueError, match="LAP uses the trapezoidal rule"):
         simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, integrator="adams")
-    with pytest.raises(ValueError, match="bdf goes with LC and LE"):
+    with pytest.raises(ValueError, match="bdf works only with LC and LE"):
         simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, formulation="LP", integrator="bdf")
-    with pytest.raises(ValueError, match="no step of 2 s"):
+    with pytest.raises(ValueError, match="shorter than a step of 2 s"):
         simulate(Forces(rods), rods.q0, rest, 1.0, 2.0)
-    with pytest.raises(ValueError, match="order is 2, 3 or 4"):
+    with pytest.raises(ValueError, match="order must be 2, 3 or 4"):
         simulate(Forces(rods), rods.q0, rest, 1.0, 0.1, formulation="LE", integrator="adams", order=7)
     unknown: Literal["euler"] = "euler"
     with pytest.raises(ValueError, match="there is no integrator 'euler'"):

@@ -40,7 +40,7 @@ def test_missing_frames_are_left_out_and_too_few_are_refused() -> None:
         agreement(d[:3], d[:3])
     with pytest.raises(ValueError, match="shape"):
         agreement(d[:, :2], d[:, :2])
-    with pytest.raises(ValueError, match="level of 1"):
+    with pytest.raises(ValueError, match="between 0 and 1, not 1"):
         agreement(d, d, level=1.0)
     with pytest.raises(ValueError, match="there is no ellipsoid"):
         agreement(d, d, kind="box")  # type: ignore[arg-type]

@@ -145,7 +145,7 @@ def test_what_cannot_be_used_is_reported_in_a_sentence(trial: WholebodyTrial) ->
     with pytest.raises(InvalidSetting, match="line 1, column 1: 'marker_set' is missing"):
         WholebodyTrial(marker_set=InputFile("m.yaml", b"landmarks: {}\n")).check()
     with pytest.raises(
-        InvalidSetting, match="there is no marker set 'girdle'; there are own_names, plugin_gait_full, plugin"
+        InvalidSetting, match="there is no marker set 'girdle'; known: own_names, plugin_gait_full, plugin"
     ):
         WholebodyTrial(markers="girdle").check()
     with pytest.raises(InvalidDesign, match="there is no angle 'elbow' to cut cycles by"):
@@ -155,7 +155,7 @@ def test_what_cannot_be_used_is_reported_in_a_sentence(trial: WholebodyTrial) ->
 def test_files_that_do_not_tell_enough_are_reported_in_a_sentence(trial: WholebodyTrial) -> None:
     made = pushup("closed", cycles=1, rate=25.0)
     file = InputFile("trial.trc", trc_text(made.recording).encode())
-    with pytest.raises(InvalidDesign, match="does not tell the mass of the subject; give mass"):
+    with pytest.raises(InvalidDesign, match="does not contain the mass of the subject; give mass"):
         trial.evaluate({}, {"recording": file, "static": file})
     marks = np.stack([made.subject.landmarks[name] for name in made.subject.model.landmarks])[None]
     posture = replace(made.recording, time=np.zeros(1), marker_names=tuple(made.subject.model.landmarks), markers=marks)

@@ -10,12 +10,12 @@ from designopt.dynamics import Simulator, System, Variable
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"method": "euler"}, "method 'euler': one of auto, rosenbrock3, rosenbrock4, lsoda"),
+        ({"method": "euler"}, "method must be one of auto, rosenbrock3, rosenbrock4, lsoda, not 'euler'"),
         ({"rtol": 0.0}, "rtol must be positive"),
         ({"atol": [1e-6, 1e-6, 1e-6]}, r"atol is a number or has shape \(2,\)"),
         ({"atol": np.nan}, "atol must be positive and finite"),
-        ({"max_steps": 0}, "max_steps is 0"),
-        ({"compiled": "yes"}, "compiled is 'auto', True or False"),
+        ({"max_steps": 0}, "max_steps must be at least 1, not 0"),
+        ({"compiled": "yes"}, "compiled must be 'auto', True or False"),
         ({"method": "lsoda", "compiled": True}, "runs interpreted"),
     ],
 )
@@ -35,8 +35,8 @@ def test_settings_that_make_no_sense_are_refused(smooth, settings, message):
         ({"p": ()}, "parameters have shape"),
         ({"q": [1.0]}, "data have shape"),
         ({"u": [1.0]}, "controls have shape"),
-        ({"first_step": 0.0}, "first_step is 0.0"),
-        ({"step": -1.0}, "step is -1.0"),
+        ({"first_step": 0.0}, "first_step must be a positive duration, not 0.0"),
+        ({"step": -1.0}, "step must be a positive duration, not -1.0"),
         ({"step": 0.1}, "needs a Rosenbrock method"),
     ],
 )

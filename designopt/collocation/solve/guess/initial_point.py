@@ -114,7 +114,7 @@ def _values(phase: Phase, trajectory: PhaseGuess, fractions: Vector) -> Mapping[
     known = [v.name for v in (*phase.system.states, *phase.system.controls, *phase.system.algebraic, *unknowns)]
     values = trajectory.at(fractions)
     if unknown := sorted(set(values) - set(known)):
-        text = f"there is no such variable; there are {', '.join(known)}"
+        text = f"there is no such variable; known: {', '.join(known)}"
         raise ProblemError("bad_guess", f"{phase.name}: {unknown[0]}", text)
     for name, array in values.items():
         if np.shape(array) != fractions.shape:
@@ -126,7 +126,7 @@ def _values(phase: Phase, trajectory: PhaseGuess, fractions: Vector) -> Mapping[
 def _check(problem: TrajectoryProblem, guess: Guess) -> None:
     names = [phase.name for phase in problem.phases]
     if unknown := sorted(set(guess.phases) - set(names)):
-        raise ProblemError("bad_guess", unknown[0], f"there is no such phase; there are {', '.join(names)}")
+        raise ProblemError("bad_guess", unknown[0], f"there is no such phase; known: {', '.join(names)}")
     for name, trajectory in guess.phases.items():
         if not (math.isfinite(trajectory.t0) and math.isfinite(trajectory.tf) and trajectory.t0 < trajectory.tf):
             raise ProblemError("bad_guess", name, f"runs from {trajectory.t0} to {trajectory.tf}")

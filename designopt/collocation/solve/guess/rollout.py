@@ -83,6 +83,8 @@ def _simulated(
     if np.isnan(states).any():
         lost = int(np.isnan(states).any(axis=0).argmax())
         at = trajectory.t0 + duration * trajectory.fractions[max(lost - 1, 0)]
-        text = f"the guessed controls lead beyond all bounds after {at:.6g} s; guess others, or the states too"
+        text = (
+            f"with the guessed controls the motion diverges after {at:.6g} s; guess other controls, or the states too"
+        )
         raise ProblemError("bad_guess", f"{phase.name}: rollout", text)
     return dict(zip(first, states, strict=True))

@@ -23,9 +23,9 @@ def shifted(program: Program, previous: Solution, intervals: int = 1) -> Solutio
     for i, place in enumerate(made.layout.phases):
         mesh = place.mesh
         if len(mesh.groups) != 1 or not np.allclose(mesh.widths, mesh.widths[0], rtol=1e-9, atol=0.0):
-            raise ValueError("the intervals of a receding horizon are equal, with one scheme: leave out refinement")
+            raise ValueError("a receding horizon needs equal intervals and one scheme: leave out refinement")
         if not 0 <= intervals < len(mesh):
-            raise ValueError(f"a shift by {intervals} intervals is not within the {len(mesh)} of the mesh")
+            raise ValueError(f"a shift by {intervals} intervals is not possible: the mesh has {len(mesh)}")
         slots = intervals * mesh.schemes[0].steps
         for table in (place.states, place.point):
             later = table[_later(len(table), slots)]

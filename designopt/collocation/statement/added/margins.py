@@ -112,7 +112,7 @@ def _source(problem: TrajectoryProblem, name: str, deviation: float) -> Uncertai
             label = f"{phase.name}.initial.{v.name}"
             known[label] = UncertainNumber(label, deviation, "", v.name, phase.name)
     if name not in known:
-        text = f"is no number whose deviation moves a motion; there are {', '.join(known)}"
+        text = f"is not a number whose deviation moves a motion; known: {', '.join(known)}"
         raise ProblemError("bad_statement", f"deviations.{name}", text)
     return known[name]
 
@@ -127,7 +127,7 @@ def _phase(
     added = {source.by(name) for source in sources for name in (*names, *phase.integrals)}
     taken = {*names, *phase.integrals, *(v.name for v in (*phase.system.controls, *phase.system.parameters))}
     if both := added & taken:
-        text = f"'{min(both)}' is the name that a sensitivity gets: rename the variable"
+        text = f"'{min(both)}' is the name of a sensitivity: rename the variable"
         raise ProblemError("bad_statement", f"{phase.name}: system {phase.system.name}", text)
     initial = dict(phase.initial)
     for source in sources:

@@ -32,12 +32,12 @@ def with_peaks(
         peak = problem.peaks.get(name)
         if peak is None or peak.phase not in phases:
             there = ", ".join(problem.peaks) or "none"
-            raise ProblemError("bad_statement", f"peaks.{name}", f"there is no such peak of a phase; there are {there}")
+            raise ProblemError("bad_statement", f"peaks.{name}", f"there is no such peak of a phase; known: {there}")
         state = f"{'smallest' if peak.of == 'smallest' else 'largest'}_{name}"
         taken[name] = replace(peak, state=state)
         phases[peak.phase] = _phase(phases[peak.phase], name, taken[name], sizes.get(name, 1.0))
     if named := [name for name in taken if name in problem.figures]:
-        raise ProblemError("bad_statement", f"peaks.{named[0]}", "is the name of a figure too: rename it")
+        raise ProblemError("bad_statement", f"peaks.{named[0]}", "is also the name of a figure: rename it")
     figures = {name: _Level(peak.phase, peak.state) for name, peak in taken.items()}
     return replace(problem, phases=list(phases.values()), figures={**problem.figures, **figures}, peaks=taken)
 
@@ -77,7 +77,7 @@ def _phase(phase: Phase, name: str, peak: Peak, size: float) -> Phase:
     tables = (system.states, system.controls, system.algebraic, system.parameters, system.data, system.outputs)
     rows = rows_of(peak)
     if peak.state in {v.name for table in tables for v in table} or set(rows) & {*phase.path, *phase.samples}:
-        text = f"'{peak.state}' is the name that this peak gets: rename the variable or the path constraint"
+        text = f"'{peak.state}' is the name of this peak: rename the variable or the path constraint"
         raise ProblemError("bad_statement", f"peaks.{name}", text)
     low = 0.0 if peak.of == "size" else -math.inf
     stated = {

@@ -59,7 +59,7 @@ def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> Traject
             raise ProblemError("bad_statement", f"rates.{name}", f"is {rate!r}: give a Rate, as Rate(low=-1, high=1)")
         check_known("rates", [name], there, "control", "bad_statement")
         if late := [phase.name for phase in problem.phases if name in phase.delays]:
-            text = f"is what another variable of phase {late[0]} was some time ago: limit the rate of that one"
+            text = f"is a delayed variable of phase {late[0]}: limit the rate of the original variable"
             raise ProblemError("bad_statement", f"rates.{name}", text)
     phases = [_phase(phase, {n: rates[n] for n in rates if _has(phase, n)}) for phase in problem.phases]
     penalised = [
@@ -96,7 +96,7 @@ def _phase(phase: Phase, rates: Mapping[str, Rate]) -> Phase:
             guess.setdefault(v.name, (level, level))
     squares = {f"{n}_rate_squared": Integral(_Square(f"{n}_rate")) for n, rate in rates.items() if rate.penalty > 0.0}
     if taken := [n for n in squares if n in phase.integrals]:
-        raise ProblemError("bad_statement", f"{phase.name}: integrals.{taken[0]}", "is what a rate adds: rename it")
+        raise ProblemError("bad_statement", f"{phase.name}: integrals.{taken[0]}", "is added by a rate: rename it")
     return replace(phase, system=_system(phase, rates), integrals={**phase.integrals, **squares}, guess=guess)
 
 
@@ -115,7 +115,7 @@ def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
     kept = [v for v in system.controls if v.name not in rates]
     new = [Variable(f"{v.name}_rate", f"{v.unit or '1'}/s", rates[v.name].low, rates[v.name].high) for v in moved]
     if unnamed := {v.name for v in new} & {v.name for v in (*system.states, *system.controls, *system.parameters)}:
-        text = f"'{min(unnamed)}' is the name that the rate of a control gets: rename the variable"
+        text = f"'{min(unnamed)}' is the name of the rate of a control: rename the variable"
         raise ProblemError("bad_statement", f"{phase.name}: system {system.name}", text)
     nx = len(system.states)
 

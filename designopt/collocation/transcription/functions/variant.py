@@ -124,7 +124,7 @@ def _compare(names: Sequence[str], before: tuple[Any, list[Any]], now: tuple[Any
     for name, a, b in zip(names, *values, strict=True):
         if a.shape != b.shape or not np.allclose(a, b, rtol=SAME, atol=0.0, equal_nan=True):
             text = (
-                "is another expression than when the program was built: build it again; numbers that are to change from"
+                "differs from the one with which the program was built: build it again; numbers that change from"
                 " solve to solve belong in data or in parameters"
             )
             raise ProblemError("bad_statement", name, text)

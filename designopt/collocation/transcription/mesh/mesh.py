@@ -41,7 +41,7 @@ class Mesh:
     def uniform(cls, scheme: Scheme, intervals: int) -> Mesh:
         """So many equal intervals. Raises `ValueError` for fewer than one."""
         if intervals < 1:
-            raise ValueError(f"intervals is {intervals}, not at least 1")
+            raise ValueError(f"intervals must be at least 1, not {intervals}")
         return cls(np.linspace(0.0, 1.0, intervals + 1), (scheme,) * intervals)
 
     @classmethod

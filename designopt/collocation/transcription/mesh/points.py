@@ -227,7 +227,7 @@ def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: boo
         text = f"gives {type(found).__name__}, not an expression: return one"
         raise ProblemError("bad_statement", where, text) from error
     if scalar and column.numel() != 1:
-        text = f"gives {column.size1()} x {column.size2()} numbers, not one: add them up or name each by itself"
+        text = f"gives {column.size1()} x {column.size2()} numbers, not one: add them up or name each one"
         raise ProblemError("bad_statement", where, text)
     if _has_nan(column):
         text = (

@@ -32,7 +32,7 @@ class MeshFrames:
         begin, end = (float(recorded[0]), float(recorded[-1])) if window is None else window
         if not recorded[0] - 1e-9 <= begin < end <= recorded[-1] + 1e-9:
             span = f"from {recorded[0]:g} to {recorded[-1]:g} s"
-            raise TrialError(f"the motion goes {span}, not from {begin:g} to {end:g} s")
+            raise TrialError(f"the motion runs {span}, not from {begin:g} to {end:g} s")
         kept = max(1, int(np.ceil((end - begin) / longest - 1e-9)))
         width = (end - begin) / kept
         wanted = int(np.ceil(samples * float(np.median(np.diff(recorded))) / width - 1e-9))

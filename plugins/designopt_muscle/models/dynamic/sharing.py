@@ -48,7 +48,7 @@ class DynamicDesign(TypedDict, total=False):
     strength: Annotated[float, Q("", "factor on the isometric forces of all muscles", gt=0)]
     stiffness: Annotated[float, Q("N m/rad", "of a spring at the assisted coordinate", ge=0)]
     rest: Annotated[float, Q("rad", "coordinate at which the spring is relaxed")]
-    assistance: Annotated[float, Q("", "share of the needed moment that a drive gives there", ge=0, le=1)]
+    assistance: Annotated[float, Q("", "share of the required moment that a drive provides there", ge=0, le=1)]
 
 
 class DynamicScenario(SharingScenario, total=False):
@@ -100,13 +100,13 @@ class DynamicSharingModel:
     mesh: Annotated[float, Q("s", "largest length of an interval of the mesh", gt=0, le=0.2)] = 0.025
     scheme: Annotated[SchemeName, Q("", "of collocation; radau has the degree 3")] = "hermite_simpson"
     tendon: Annotated[
-        Literal["compliant", "rigid"], Q("", "compliant where the model does not say rigid, or rigid for all")
+        Literal["compliant", "rigid"], Q("", "compliant unless the model says rigid, or rigid for all")
     ] = "compliant"
     passive: Annotated[bool, Q("", "count the passive forces of the fibres")] = False
     sharpness: Annotated[
         float, Q("", "of the switch between activation and deactivation; 0.1 as published, above 2 pulses pay", gt=0)
     ] = 1.0
-    effort: Annotated[Literal["excitation", "activation"], Q("", "whose squares are minimised")] = "excitation"
+    effort: Annotated[Literal["excitation", "activation"], Q("", "controls whose squares are minimised")] = "excitation"
     effort_weight: Annotated[float, Q("", "of these squares", ge=0)] = 1.0
     weights: Annotated[Literal["none", "volume", "pcsa"], Q("", "of the muscles in the effort")] = "none"
     reserve: Annotated[float, Q("N m", "generalised force of a reserve at control 1 (N for translations)", gt=0)] = 10.0
@@ -120,7 +120,7 @@ class DynamicSharingModel:
         Q("", "muscles that a common command moves, each with its weight; muscles in none have their own", ge=0),
     ] = None
     synergies_of_emg: Annotated[
-        int | None, Q("", "so many synergies of the measured muscles, factored from their signals", ge=1)
+        int | None, Q("", "number of synergies of the measured muscles, factored from their signals", ge=1)
     ] = None
     factors: Annotated[dict[str, ScaledMuscles], Q("", "numbers that scale parameters of muscles, by name")] = field(
         default_factory=dict
@@ -140,7 +140,7 @@ class DynamicSharingModel:
         if not skeleton.muscles:
             raise InvalidSetting("model", f"{self._skeleton.name}: has no muscle")
         if self.assisted is not None and self.assisted not in skeleton.free:
-            raise InvalidSetting("assisted", f"'{self.assisted}' is no free coordinate ({', '.join(skeleton.free)})")
+            raise InvalidSetting("assisted", f"'{self.assisted}' is not a free coordinate ({', '.join(skeleton.free)})")
         muscles = tuple(m.name for m in skeleton.muscles)
         named = [("emg", list(self.emg.track) if self.emg else [])]
         named += [("fibres", list(self.fibres.track) if self.fibres else [])]
@@ -149,17 +149,17 @@ class DynamicSharingModel:
         for setting, names in named:
             for name in names:
                 if name not in muscles:
-                    raise InvalidSetting(setting, f"'{name}' is no muscle{nearest_or_all(name, sorted(muscles))}")
+                    raise InvalidSetting(setting, f"'{name}' is not a muscle{nearest_or_all(name, sorted(muscles))}")
         for command, moved in (self.synergies or {}).items():
             if not any(moved.values()):
                 raise InvalidSetting("synergies", f"'{command}' moves no muscle")
         if self.synergies_of_emg is not None and (self.synergies is not None or self.emg is None):
-            raise InvalidSetting("synergies_of_emg", "it needs 'emg', and takes the place of 'synergies'")
+            raise InvalidSetting("synergies_of_emg", "it needs 'emg', and replaces 'synergies'")
         if self.synergies_of_emg is not None and self.synergies_of_emg > len(self.emg.track if self.emg else ()):
-            raise InvalidSetting("synergies_of_emg", "there are more than measured muscles")
+            raise InvalidSetting("synergies_of_emg", "there are more of them than measured muscles")
         for name in self.factors:
             if name in DynamicDesign.__annotations__:
-                raise InvalidSetting("factors", f"'{name}' is an input of the model already")
+                raise InvalidSetting("factors", f"'{name}' is already an input of the model")
         try:
             checked_factors(self._factors, muscles)
         except ValueError as error:
@@ -204,7 +204,7 @@ class DynamicSharingModel:
         except InvalidDesign as error:
             raise InvalidSetting("use", str(error)) from None
         if frames.before + frames.after:
-            raise InvalidSetting("use", "a program has no margin around the window: say 'margin: 0'")
+            raise InvalidSetting("use", "a program has no margin around the window: set 'margin: 0'")
         return problem([trial])
 
     # ---------------------------------------------------------------------------------------------------------- parts
@@ -220,7 +220,7 @@ class DynamicSharingModel:
     def _shared(self, trial: DynamicTrial, design: Mapping[str, Any]) -> DynamicSharing:
         """The solution for a design, kept until the next one. Raises `Diverged` with what fails."""
         if trial.device is None and (design.get("stiffness") or design.get("assistance")):
-            raise InvalidDesign("a device needs a coordinate: name it as 'assisted' among the model's settings")
+            raise InvalidDesign("a device needs a coordinate: name it with the model's setting 'assisted'")
         known = [v.name for v in trial.system.parameters]
         values = {name: float(value) for name, value in design.items() if name in known}
         key = id(trial), tuple(sorted(values.items()))

@@ -52,7 +52,7 @@ class DynamicTrial:
         n, k = len(balance.time), len(muscles.names)
         if not balance.usable.all():
             when = balance.time[~balance.usable][0]
-            raise ValueError(f"the frame at {when:g} s cannot be used; dynamic sharing needs all of them")
+            raise ValueError(f"the frame at {when:g} s is not usable; dynamic sharing needs all frames")
         if muscles.names != balance.columns or len(muscles.lengths) != n:
             raise ValueError("the muscles are not the columns of the balance, or have other frames")
         if self.reserves.optimal.shape != (len(balance.rows),):
@@ -152,7 +152,7 @@ class DynamicTrial:
             i, j = empty[0]
             raise ValueError(
                 f"the band about the signal of '{self.muscles.names[j]}' at {self.balance.time[i]:g} s"
-                f" ({tracking.signals[i, j]:g}) leaves nothing of the excitations from {lowest[i, j]:g} to 1;"
+                f" ({tracking.signals[i, j]:g}) leaves none of the excitations from {lowest[i, j]:g} to 1;"
                 " normalise the signal or widen the band"
             )
         return low, high

@@ -34,7 +34,7 @@ def mesh_of(scheme: SchemeName, time: Vector) -> Mesh:
         span = float(time[-1] - time[0])
         if np.abs(time - time[0] - found.fractions * span).max() <= 1e-6 * span / intervals:
             return found
-    word = {1: "at equal distances of time", 2: "an odd number, 3 at least, at equal distances of time"}
+    word = {1: "at equal intervals of time", 2: "an odd number, at least 3, at equal intervals"}
     needed = word.get(steps, f"the points of intervals of {steps} steps each")
     raise ValueError(f"{n} frames: collocation by {scheme} needs {needed}")
 
@@ -76,7 +76,7 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
     phases = [phase(trial, "motion" if len(trials) == 1 else f"trial_{i + 1}") for i, trial in enumerate(trials)]
     known = {v.name: v for p in phases for v in p.system.parameters}
     if unknown := [name for name in parameters or {} if name not in known]:
-        raise ValueError(f"there is no parameter '{unknown[0]}'; there are {', '.join(known)}")
+        raise ValueError(f"there is no parameter '{unknown[0]}'; known: {', '.join(known)}")
     boxes: dict[str, Box] = {name: neutral(name) for name in known}
     boxes |= parameters or {}
     constraints = {}

@@ -51,9 +51,9 @@ class DynamicReserves:
         optimal = np.array(self.optimal, dtype=np.float64)
         object.__setattr__(self, "optimal", optimal)
         if optimal.ndim != 1 or not np.isfinite(optimal).all() or (optimal < 0).any():
-            raise ValueError("optimal forces of reserves are finite, not negative, one for each row")
+            raise ValueError("optimal forces of reserves must be finite and not negative, one for each row")
         if not (0.0 < self.weight < np.inf and 0.0 < self.limit < np.inf):
-            raise ValueError(f"weight {self.weight:g} and limit {self.limit:g} of reserves are positive and finite")
+            raise ValueError(f"weight {self.weight:g} and limit {self.limit:g} of reserves must be positive and finite")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,10 +69,10 @@ class MeasuredFibres:
         object.__setattr__(self, "lengths", lengths)
         if lengths.ndim != 2 or np.isinf(lengths).any():
             raise ValueError(
-                "fibre lengths have the shape (frames, muscles) and are finite, or NaN where there is none"
+                "fibre lengths have the shape (frames, muscles) and must be finite, or NaN where there is none"
             )
         if not 0.0 <= self.weight < np.inf:
-            raise ValueError(f"the weight of fibre lengths is {self.weight:g}; it is finite and not negative")
+            raise ValueError(f"the weight of fibre lengths is {self.weight:g}; it must be finite and not negative")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +100,14 @@ class DynamicTerms:
     def __post_init__(self) -> None:
         for name in ("effort", "rates"):
             if not 0.0 <= getattr(self, name) < np.inf:
-                raise ValueError(f"{name} is {getattr(self, name):g}; it is finite and not negative")
+                raise ValueError(f"{name} is {getattr(self, name):g}; it must be finite and not negative")
         if not 0.0 < self.sharpness < np.inf:
-            raise ValueError(f"sharpness is {self.sharpness:g}; it is positive and finite")
+            raise ValueError(f"sharpness is {self.sharpness:g}; it must be positive and finite")
         for name in ("weights", "synergies"):
             if getattr(self, name) is not None:
                 value = np.array(getattr(self, name), dtype=np.float64)
                 if not np.isfinite(value).all() or (value < 0).any():
-                    raise ValueError(f"{name} are finite and not negative")
+                    raise ValueError(f"{name} must be finite and not negative")
                 object.__setattr__(self, name, value)
 
 
@@ -152,6 +152,6 @@ def checked_factors(factors: tuple[Factor, ...], muscles: tuple[str, ...]) -> di
             if muscle not in muscles:
                 raise ValueError(f"factor '{factor.name}': there is no muscle '{muscle}' ({', '.join(muscles)})")
             if key in found:
-                raise ValueError(f"the {SCALED[factor.scales]} of '{muscle}' is scaled by '{found[key]}' already")
+                raise ValueError(f"the {SCALED[factor.scales]} of '{muscle}' is already scaled by '{found[key]}'")
             found[key] = factor.name
     return found

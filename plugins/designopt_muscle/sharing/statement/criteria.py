@@ -17,7 +17,7 @@ class Power:
 
     def __post_init__(self) -> None:
         if not self.p >= 1.0 or not np.isfinite(self.p):
-            raise ValueError(f"the exponent p is {self.p:g}; a power criterion takes a finite one from 1 on")
+            raise ValueError(f"the exponent p is {self.p:g}; it must be finite and at least 1")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class MinMax:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.tie_break < 1.0:
-            raise ValueError(f"tie_break is {self.tie_break:g}; it lies between 0 and 1")
+            raise ValueError(f"tie_break is {self.tie_break:g}; it must be between 0 and 1")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class QuadraticLinear:
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.linear < np.inf:
-            raise ValueError(f"the linear coefficient is {self.linear:g}; it is finite and not negative")
+            raise ValueError(f"the linear coefficient is {self.linear:g}; it must be finite and not negative")
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class Reserves:
         optimal = np.array(self.optimal, dtype=np.float64)
         object.__setattr__(self, "optimal", optimal)
         if optimal.ndim != 1 or not np.isfinite(optimal).all() or (optimal < 0).any():
-            raise ValueError("optimal forces of reserves are finite, not negative, one for each row")
+            raise ValueError("optimal forces of reserves must be finite and not negative, one for each row")
         if not 0.0 < self.weight < np.inf:
-            raise ValueError(f"the weight of reserves is {self.weight:g}; it is positive and finite")
+            raise ValueError(f"the weight of reserves is {self.weight:g}; it must be positive and finite")
         if self.p != 1.0 and not 2.0 <= self.p < np.inf:
-            raise ValueError(f"the exponent of reserves is {self.p:g}; it is 1 or from 2 on")
+            raise ValueError(f"the exponent of reserves is {self.p:g}; it must be 1 or at least 2")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +96,9 @@ class Tracking:
         signals = np.array(self.signals, dtype=np.float64)
         object.__setattr__(self, "signals", signals)
         if signals.ndim != 2 or np.isinf(signals).any():
-            raise ValueError("signals have the shape (frames, muscles) and are finite, or NaN where there is none")
+            raise ValueError("signals have the shape (frames, muscles) and must be finite, or NaN where there is none")
         if not 0.0 <= self.weight < np.inf:
-            raise ValueError(f"the weight of tracking is {self.weight:g}; it is finite and not negative")
+            raise ValueError(f"the weight of tracking is {self.weight:g}; it must be finite and not negative")
         if self.band is not None and not self.band[0] <= self.band[1]:
             raise ValueError(f"the band from {self.band[0]:g} to {self.band[1]:g} is empty")
         if self.band is not None and self.free_scale:
@@ -122,10 +122,10 @@ class JointReaction:
 
     def __post_init__(self) -> None:
         if self.component not in (None, 0, 1, 2):
-            raise ValueError(f"component {self.component} of a joint reaction: it is 0, 1 or 2")
+            raise ValueError(f"the component of a joint reaction must be 0, 1 or 2, not {self.component}")
         if not 0.0 <= self.weight < np.inf:
-            raise ValueError(f"the weight of a joint reaction is {self.weight:g}; it is finite and not negative")
+            raise ValueError(f"the weight of a joint reaction is {self.weight:g}; it must be finite and not negative")
         if self.maximum is not None and not 0.0 < self.maximum < np.inf:
-            raise ValueError(f"the maximum of a joint reaction is {self.maximum:g}; it is positive and finite")
+            raise ValueError(f"the maximum of a joint reaction is {self.maximum:g}; it must be positive and finite")
         if np.shape(self.gain)[:2] != np.shape(self.offset) or np.shape(self.offset)[1:] != (3,):
-            raise ValueError("a joint reaction has an offset (frames, 3) and a gain (frames, 3, muscles)")
+            raise ValueError("a joint reaction needs an offset (frames, 3) and a gain (frames, 3, muscles)")

@@ -107,7 +107,7 @@ def _check(balance: Balance, reserves: Reserves, terms: Terms) -> None:
     if w is not None and (
         w.ndim != 2 or len(w) != k or not np.isfinite(w).all() or (w < 0).any() or not w.any(0).all()
     ):
-        raise ValueError(f"synergies are finite, not negative, {k} muscles by commands that each move a muscle")
+        raise ValueError(f"synergies must be finite and not negative, {k} muscles by commands that each move a muscle")
 
 
 def _size(cost: Cost, muscles: int) -> float:
@@ -127,7 +127,7 @@ def _weights(balance: Balance, terms: Terms) -> Vector:
     k = balance.matrix.shape[2]
     weights = np.ones(k) if terms.weights is None else np.asarray(terms.weights, dtype=np.float64)
     if weights.shape != (k,) or not np.isfinite(weights).all() or (weights <= 0).any():
-        raise ValueError(f"weights holds a positive number for each of the {k} muscles")
+        raise ValueError(f"weights needs a positive number for each of the {k} muscles")
     return weights
 
 
@@ -159,11 +159,11 @@ def _cost(
             if reserves.p > 2.0:
                 raise ValueError("with the criterion of soft saturation the exponent of reserves is 1 or 2")
             if terms.stress:
-                raise ValueError("soft saturation is of activations, which end at 1; stresses do not")
+                raise ValueError("soft saturation needs activations, which are at most 1; stresses are not limited")
     constant = np.zeros(frames)
     if terms.tracking is not None:
         if isinstance(criterion, Power) and 1.0 < criterion.p < 2.0:
-            raise ValueError(f"tracking goes with an exponent of 1 or from 2 on, not with {criterion.p:g}")
+            raise ValueError(f"tracking works with an exponent of 1 or at least 2, not with {criterion.p:g}")
         signal = terms.tracking.signals * (1.0 if scales is None else scales)
         followed = np.isfinite(signal)
         signal = np.where(followed, signal, 0.0)

@@ -70,12 +70,12 @@ def _check(balance: MomentBalance, muscles: Muscles, terms: Terms) -> None:
     if len(muscles.strength) != len(balance.time):
         raise ValueError(f"the muscles have {len(muscles.strength)} frames, the balance has {len(balance.time)}")
     if isinstance(terms.criterion, MinMax) and terms.criterion.strict and terms.synergies is not None:
-        raise ValueError("a strict smallest maximum is of single muscles; it does not go with synergies")
+        raise ValueError("a strict minimum of the maximum needs single muscles; it does not work with synergies")
     if terms.rate_limit is not None:
         if not 0.0 < terms.rate_limit < np.inf:
-            raise ValueError(f"the rate limit is {terms.rate_limit:g} s; it is positive and finite")
+            raise ValueError(f"the rate limit is {terms.rate_limit:g} s; it must be positive and finite")
         if isinstance(terms.criterion, MinMax) and terms.criterion.strict:
-            raise ValueError("a strict smallest maximum is of single frames; it does not go with a rate limit")
+            raise ValueError("a strict minimum of the maximum needs single frames; it does not work with a rate limit")
         if terms.tracking is not None and terms.tracking.free_scale:
             raise ValueError("scales are fitted frame by frame; a rate limit needs fixed ones")
     shape = muscles.strength.shape

@@ -30,7 +30,7 @@ def factored(signals: Vector, count: int, *, seed: int = 0, starts: int = 5) -> 
     """
     signals = np.asarray(signals, dtype=np.float64)
     if signals.ndim != 2 or not np.isfinite(signals).all() or (signals < 0).any():
-        raise ValueError("signals are finite and not negative in every frame")
+        raise ValueError("signals must be finite and not negative in every frame")
     if not 1 <= count <= min(signals.shape):
         raise ValueError(f"{count} synergies of {signals.shape[1]} signals in {signals.shape[0]} frames")
     rng = np.random.default_rng(seed)

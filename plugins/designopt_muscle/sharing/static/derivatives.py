@@ -44,7 +44,7 @@ def activation_slopes(sharing: Sharing, weights: Vector) -> FrameDerivatives:
     formulation, frames, k = sharing.formulation, sharing.frames, len(sharing.muscles.names)
     if not sharing.separable:
         raise ValueError(
-            "derivatives of activations are known for criteria that are sums over the muscles of single frames"
+            "derivatives of activations are available only for criteria that are sums over the muscles of single frames"
         )
     good = np.asarray(sharing.status[frames] < 100)
     x = np.where(good[:, None], sharing.variables, 0.5)

@@ -16,7 +16,7 @@ from designopt_muscle.sharing.status import SharingStatus
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
-    """Forces of k muscles in n frames that balance m rows; NaN in frames without an answer.
+    """Forces of k muscles in n frames that balance m rows; NaN in frames without a solution.
 
     `balance` and `muscles` are what was shared, with the rows that were balanced; `left_out` names rows that no muscle
     crosses and no reserve helps. `status` (n,) holds `SharingStatus`. `activations` (n, k), `forces` (n, k) N along
@@ -87,7 +87,9 @@ class Sharing:
             )
             factor = float(self.strength_factor[short].max())
             needed = (
-                f"{factor:.3g} times the strength would be enough" if np.isfinite(factor) else "no strength is enough"
+                f"{factor:.3g} times the strength would be sufficient"
+                if np.isfinite(factor)
+                else "no strength is sufficient"
             )
             lines.append(
                 f"{len(short)} of {n} frames infeasible, {time[0]:.4g} s to {time[-1]:.4g} s: short: {what}; {needed}"
@@ -96,5 +98,5 @@ class Sharing:
             if status not in (SharingStatus.OPTIMAL, SharingStatus.INFEASIBLE):
                 lines.append(f"{count} frames {status.name.lower()}: {status.sentence}")
         if self.left_out:
-            lines.append(f"not shared, as no muscle crosses them: {', '.join(self.left_out)}")
+            lines.append(f"not shared, because no muscle crosses them: {', '.join(self.left_out)}")
         return "; ".join(lines)
