@@ -17,7 +17,7 @@ Indices = NDArray[np.int64]
 
 ROOT5 = float(np.sqrt(5.0))
 #: The length scales of jumps, relative to those of the process.
-SHORT = 0.01
+JUMP_LENGTH = 0.01
 #: The variance of a slope in length scales, relative to that of the values: -2 k'(0).
 SLOPE_VARIANCE = 5.0 / 3.0
 
@@ -57,12 +57,12 @@ def matern(squared: Array) -> tuple[Array, Array]:
 
 
 def with_jumps(squared: Array, jumps: float | Array) -> tuple[Array, Array]:
-    """`matern` plus `jumps` times the same kernel at SHORT length scales."""
+    """`matern` plus `jumps` times the same kernel at JUMP_LENGTH length scales."""
     R, first = matern(squared)
     if not np.any(jumps):
         return R, first
-    beside, slope = matern(squared / SHORT**2)
-    return np.asarray(R + jumps * beside), np.asarray(first + jumps / SHORT**2 * slope)
+    beside, slope = matern(squared / JUMP_LENGTH**2)
+    return np.asarray(R + jumps * beside), np.asarray(first + jumps / JUMP_LENGTH**2 * slope)
 
 
 def higher(squared: Array) -> tuple[Array, Array]:

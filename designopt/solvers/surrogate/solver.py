@@ -36,7 +36,7 @@ LITTLE = 1e-4
 #: The two ways: away from where much is known, or around a design of the front.
 AWAY, NEAR = 0, 1
 #: Where values jump, the first way is `NEAR` at least and at most with these probabilities.
-SELDOM, OFTEN = 0.2, 0.5
+LEAST_NEAR, MOST_NEAR = 0.2, 0.5
 
 
 @solver("gp", version=5)
@@ -307,7 +307,7 @@ class _Search:
         share = 0.5
         if self._jumps:
             found, tried = self._worth.T
-            share = float(np.clip(found[NEAR] / tried[NEAR] / (found / tried).sum(), SELDOM, OFTEN))
+            share = float(np.clip(found[NEAR] / tried[NEAR] / (found / tried).sum(), LEAST_NEAR, MOST_NEAR))
         near_first = self._rng.random() < share
         if near_first:
             yield *self._near(processes, X), None
