@@ -1,6 +1,7 @@
 """The table of shares from the runs that `measure.py` left in a folder: ``python table.py FOLDER``.
 
-Writes ``results/benchmarks/few_evaluations.csv``, one row for each problem, search, seed and number of evaluations.
+`--write` puts them into ``results/benchmarks/few_evaluations.csv``, one row for each problem, search, seed and number
+of evaluations. Rows of runs that are not in the folder stay. The medians printed are those of both together.
 """
 
 from __future__ import annotations
@@ -36,20 +37,29 @@ def rows(folder: Path, counts: tuple[int, ...] = (50, 100, 200)) -> list[tuple[s
     return found
 
 
+def written() -> list[tuple[str, str, int, int, float, float]]:
+    """The rows of the table as it is."""
+    with RESULTS.open(encoding="utf-8", newline="") as file:
+        return [
+            (problem, search, int(seed), int(count), float(value), float(spent))
+            for problem, search, seed, count, value, spent in list(csv.reader(file))[1:]
+        ]
+
+
 def main() -> None:
-    """Print medians and write the rows."""
+    """Add runs to the table and print its medians."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    found = rows(given.folder)
+    order = {name: i for i, name in enumerate(TWELVE)}
+    by_run = {row[:4]: row for row in (*written(), *rows(given.folder)) if row[0] in order}
+    found = sorted(by_run.values(), key=lambda row: (order[row[0]], *row[1:4]))
     if given.write:
         with RESULTS.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(HEAD)
-            order = {name: i for i, name in enumerate(TWELVE)}
-            for row in sorted((r for r in found if r[0] in order), key=lambda r: (order[r[0]], *r[1:4])):
-                writer.writerow((*row[:4], f"{row[4]:.4f}", f"{row[5]:.1f}"))
+            writer.writerows((*row[:4], f"{row[4]:.4f}", f"{row[5]:.1f}") for row in found)
     for count in sorted({row[3] for row in found}):
         values = defaultdict(list)
         for name, search, _, n, value, _ in found:
