@@ -93,21 +93,11 @@ sys.dont_write_bytecode = False
 sys.path[:0] = [str(Path(__file__).parent / name) for name in ("", "run", "workers")]
 
 
-@pytest.fixture(scope="module")
-def one_origin() -> Iterator[None]:
-    """The workers of all runs of a file are forked from one process, which else every run starts for itself: that takes
-    longer than the run."""
-    from designopt.workers.pools import local
-
-    with local._together:
-        yield
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[None]:
+    """Runs keep the process that their workers are forked from for the next run, unless the environment has changed."""
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+    return (yield)
 
 
-@pytest.fixture
-def own_origin(one_origin: None) -> Iterator[None]:
-    """All but this run, whose subject is what a run changes in this process and takes back."""
-    from designopt.workers.pools import local
-
-    local._together.__exit__(None, None, None)
-    yield
-    local._together.__enter__()
+pytest_fixture_setup = pytest_pyfunc_call

@@ -19,8 +19,6 @@ from designopt.study.study import Budget, HypervolumeGain, Stage
 from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.executor import Completion
 
-pytestmark = pytest.mark.usefixtures("one_origin")
-
 
 class Threads:
     """An executor of threads: results come in another order than that of the chunks, without the cost of processes."""

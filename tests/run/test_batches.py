@@ -8,8 +8,6 @@ from designopt.plugin import PluginError, model
 from designopt.run.runner import run_study
 from designopt.testing import check_model
 
-pytestmark = pytest.mark.usefixtures("one_origin")
-
 VALUES = np.linspace(-1.2, 1.2, 50)
 SERIAL = {"executor": "serial"}
 TWO_WORKERS = {"executor": "dask", "workers": 2}

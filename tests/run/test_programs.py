@@ -18,8 +18,6 @@ from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 from designopt.study.study import Budget, Scenario, Stage, StartFrom, Validation
 
-pytestmark = pytest.mark.usefixtures("one_origin")
-
 PLUGINS = Path(__file__).with_name("plugins_programs.py")
 VALUES = [1.0, 0.5, 0.25, -1.0, -0.5, -0.25, 2.0, 1.5]
 

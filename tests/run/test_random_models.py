@@ -15,8 +15,6 @@ from designopt.store import archive
 from designopt.study.study import DesignVariable, Stage
 from designopt.workers.evaluation.evaluate import evaluate_one, trial
 
-pytestmark = pytest.mark.usefixtures("one_origin")
-
 PLUGINS = Path(__file__).with_name("plugins_random.py")
 VALUES = [0.5, -1.0, 0.25, 1.5]
 

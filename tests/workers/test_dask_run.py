@@ -23,8 +23,6 @@ from designopt.workers.carriers.tasks import Tasks
 from designopt.workers.pools.local import Local
 from designopt.workers.supervision.supervisor import Supervisor
 
-pytestmark = pytest.mark.usefixtures("one_origin")
-
 MODELS = Path(__file__).with_name("plugins_clusters.py")
 
 
@@ -72,7 +70,7 @@ def test_a_design_that_kills_its_worker_is_recorded_as_crashed_and_its_neighbour
 
 
 def test_the_next_run_in_a_process_tells_how_a_worker_died_too_wherever_temporary_files_go_by_then(
-    own_origin, tmp_path, monkeypatch
+    tmp_path, monkeypatch
 ):
     for name in ("first", "second"):
         result = run_study(trouble("exit", count=3), tmp_path / name)
@@ -81,7 +79,7 @@ def test_the_next_run_in_a_process_tells_how_a_worker_died_too_wherever_temporar
         monkeypatch.setenv("TMPDIR", str(tmp_path))  # for new processes: this one has chosen its folder
 
 
-def test_what_others_change_in_the_environment_during_a_run_stays(own_origin, tmp_path, monkeypatch):
+def test_what_others_change_in_the_environment_during_a_run_stays(tmp_path, monkeypatch):
     class Changing(Recorder):
         def event(self, kind, text):
             if kind == "worker_lost":
@@ -94,7 +92,7 @@ def test_what_others_change_in_the_environment_during_a_run_stays(own_origin, tm
     assert "OMP_NUM_THREADS" not in os.environ
 
 
-def test_workers_that_die_often_are_not_given_up_and_no_work_is_forgotten(own_origin, tmp_path):
+def test_workers_that_die_often_are_not_given_up_and_no_work_is_forgotten(tmp_path):
     # Dask drops a local worker that is down so long after an earlier death: at its default of 15 s by chance only
     with dask.config.set({"distributed.deploy.lost-worker-timeout": "0.1 s"}):
         result = run_study(trouble("exit", count=9, width=20.0), tmp_path / "s")
@@ -327,7 +325,7 @@ def test_a_share_of_failures_above_the_policy_ends_a_run_on_workers(tmp_path):
     assert recorder.closed
 
 
-def test_no_files_and_settings_are_left_behind(own_origin, tmp_path, monkeypatch):
+def test_no_files_and_settings_are_left_behind(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     before = dict(os.environ)

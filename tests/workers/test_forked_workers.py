@@ -1,18 +1,24 @@
-"""The process that local workers are forked from: killed, shared by runs, and gone with the last of them."""
+"""The process that local workers are forked from: shared by runs, kept for the next one, killed and replaced."""
 
 import contextlib
 import multiprocessing
 import os
+import resource
 import signal
+import subprocess
 import sys
 import threading
+import time
 from multiprocessing import forkserver
+from pathlib import Path
 
+import dask
 import numpy as np
 import pytest
 from run_cases import Recorder, listed, make_study
 
 from designopt.run.runner import run_study
+from designopt.workers.pools import forking, local
 from designopt.workers.pools.forking import forked
 from designopt.workers.pools.shared_changes import SharedChanges
 
@@ -69,6 +75,166 @@ def test_a_temporary_folder_whose_path_is_too_long_for_a_socket_is_passed_over(t
         assert _born()[0] == (True, False, False)
         assert os.path.dirname(os.path.dirname(forkserver._forkserver._forkserver_address)) == "/tmp"
     assert list(long.iterdir()) == []
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """The process that waits for the next run, started by one before; it loads less than others, to be there sooner."""
+    monkeypatch.setattr(forking, "NEEDED", forking.NEEDED[:1])
+    monkeypatch.setattr(forking, "HEAVY", ())
+    forking.end_kept()
+    with local._together:
+        pass
+    assert _alive(forking._kept.pid)
+    return forking._kept
+
+
+def _alive(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    return False
+
+
+def _used():
+    """The process that the next run uses."""
+    with local._together:
+        return forkserver._forkserver._forkserver_pid
+
+
+def _load(answers):
+    """Another study's worker: it loads a plugin and changes the environment."""
+    answers.put((os.getppid(), "of_the_first" in sys.modules, "OF_THE_FIRST" in os.environ))
+    sys.modules["of_the_first"] = os
+    os.environ["OF_THE_FIRST"] = "yes"
+
+
+def _seen():
+    """What such a worker finds there, and the process that it comes from."""
+    context = multiprocessing.get_context("forkserver")
+    answers = context.SimpleQueue()
+    worker = context.Process(target=_load, args=(answers,))
+    worker.start()
+    seen = answers.get()
+    worker.join()
+    return seen
+
+
+def test_the_next_run_uses_the_process_of_the_last_one_and_sees_nothing_of_its_plugins(kept):
+    for _ in range(2):
+        with local._together:
+            assert _seen() == (kept.pid, False, False)
+
+
+def _set(patch, tmp_path):
+    patch.setenv("DESIGNOPT_TEST", "changed")
+
+
+def _remove(patch, tmp_path):
+    patch.delenv("PATH")
+
+
+def _move(patch, tmp_path):
+    patch.chdir(tmp_path)
+
+
+def _search_elsewhere(patch, tmp_path):
+    patch.syspath_prepend(str(tmp_path))
+
+
+def _write_elsewhere(patch, tmp_path):
+    patch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+def _load_more(patch, tmp_path):
+    patch.setattr(forking, "HEAVY", ("json",))
+
+
+@pytest.mark.parametrize("change", [_set, _remove, _move, _search_elsewhere, _write_elsewhere, _load_more])
+def test_a_process_that_would_be_started_otherwise_now_is_replaced(kept, tmp_path, change):
+    with pytest.MonkeyPatch.context() as patch:
+        change(patch, tmp_path)
+        used = _used()
+        assert used != kept.pid
+        assert not _alive(kept.pid)
+        assert not os.path.exists(kept.address)
+        assert _used() == used
+
+
+def test_a_run_has_the_limits_and_the_standard_output_of_its_beginning(kept, tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (soft - 1 if soft > 0 else 0, hard - 1))
+    lowered = _used()
+    output = os.dup(1)
+    with open(tmp_path / "output", "w") as other:
+        os.dup2(other.fileno(), 1)
+        try:
+            moved = _used()
+        finally:
+            os.dup2(output, 1)
+            os.close(output)
+    assert len({kept.pid, lowered, moved}) == 3
+
+
+def test_a_process_that_was_killed_between_two_runs_is_replaced(kept):
+    os.kill(kept.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, kept.pid, os.WEXITED | os.WNOWAIT)
+    assert _used() != kept.pid
+    again = forking._kept
+    os.kill(again.pid, signal.SIGKILL)
+    os.waitpid(again.pid, 0)  # somebody else in this process did so
+    assert _used() != again.pid
+
+
+def test_a_process_whose_socket_was_removed_is_replaced(kept):
+    os.unlink(kept.address)
+    assert _used() != kept.pid
+    assert not _alive(kept.pid)
+
+
+def test_others_in_this_process_get_one_of_their_own(kept):
+    own = forkserver._forkserver
+    context = multiprocessing.get_context("forkserver")
+    worker = context.Process(target=os.getpid)
+    worker.start()
+    worker.join()
+    try:
+        assert own._forkserver_pid not in (None, kept.pid)
+        with local._together:
+            assert dask.config.get("distributed.worker.multiprocessing-method") == "spawn"
+        assert _alive(own._forkserver_pid)
+    finally:
+        own._stop()
+    assert _used() == kept.pid
+
+
+ENDS = """
+from designopt.workers.pools import forking, local
+forking.NEEDED = forking.NEEDED[:1]
+with local._together:
+    pass
+print(forking._kept.pid, flush=True)
+{end}
+"""
+
+
+@pytest.mark.parametrize("end", ["", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"])
+def test_it_ends_with_this_process(end):
+    ran = subprocess.run([sys.executable, "-c", ENDS.format(end=end)], capture_output=True, text=True, timeout=300)
+    assert ran.stderr == ""
+    until = time.monotonic() + 120.0
+    while _alive(int(ran.stdout)):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def test_a_process_that_is_forked_from_this_one_leaves_it_alone(kept):
+    child = os.fork()
+    if child == 0:
+        alone = forking._kept is None
+        forking.end_kept()
+        os._exit(0 if alone else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert _used() == kept.pid
 
 
 class _Killing(Recorder):

@@ -13,12 +13,10 @@ from run_cases import PLUGINS, Recorder, listed, make_study, table
 
 from designopt.plugin import Use, find, load_file
 from designopt.run.runner import run_study
+from designopt.workers.pools import forking
 
 MODELS = Path(__file__).with_name("plugins_faults.py")
-pytestmark = [
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="process groups and /proc"),
-    pytest.mark.usefixtures("one_origin"),
-]
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="process groups and /proc")
 
 
 def unruly(kind, count=101, settings=None, **execution):
@@ -190,7 +188,7 @@ def _left_of(groups):
     return [pid for pid, state, _, group in _processes() if group in groups and state not in "ZX"]
 
 
-def test_what_a_model_starts_ends_with_the_run(own_origin, tmp_path):
+def test_what_a_model_starts_ends_with_the_run(tmp_path):
     groups = set()
 
     class Looking(Recorder):
@@ -204,7 +202,7 @@ def test_what_a_model_starts_ends_with_the_run(own_origin, tmp_path):
     started = [int(line) for line in log.read_text().split()]
     assert len(started) == 6
     end = time.monotonic() + 120.0
-    while any(_alive(pid) for pid in started) or _left_of(groups):
+    while any(_alive(pid) for pid in started) or _left_of(groups) != [forking._kept.pid]:  # it waits for the next run
         assert time.monotonic() < end, (started, _left_of(groups))
         time.sleep(0.05)
     assert len(groups) >= 2
@@ -233,7 +231,7 @@ def test_what_a_model_starts_ends_when_the_run_is_killed(tmp_path):
         time.sleep(0.05)
 
 
-def test_no_notes_are_left_after_a_time_out_at_the_end_of_a_run(own_origin, tmp_path, monkeypatch):
+def test_no_notes_are_left_after_a_time_out_at_the_end_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     result = run_study(unruly("stops itself", count=1, settings={"at": 0.0}, timeout=0.5), tmp_path / "s")
