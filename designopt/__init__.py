@@ -62,7 +62,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the running side only when it is used: importing `designopt` in a plugin stays light."""
+    """Import the modules that run studies on first use, so that a plugin's ``import designopt`` stays fast."""
     if name in ("Study", "compare", "define", "export", "load", "minimize", "open_store", "resume"):
         from designopt import api
 

@@ -1,4 +1,4 @@
-"""``python -m designopt`` is the command line."""
+"""Run the command line with ``python -m designopt``."""
 
 from designopt.cli import main
 

@@ -1,4 +1,4 @@
-"""How far a long evaluation is: a model tells it, and whoever runs it shows it."""
+"""Progress within a long evaluation, reported by the model and shown by the runner."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _listener: Callable[[float, str], None] | None = None
 
 
 def progress(share: float, text: str = "") -> None:
-    """Tell from within an evaluation that `share` (0 to 1) of it is done, and in a few words (`text`) what it is at.
+    """Report that the share `share` (0 to 1) of the current evaluation is done; `text` names the current step.
 
-    A model may call this as often as it likes, from any executor; a call takes about a microsecond. The progress line
-    of the run and ``designopt show STORE --follow`` show it. It is no part of the result. A share outside of 0 to 1 is
-    taken as the nearer of the two, and one that is NaN as nothing said.
+    A model may call this as often as needed, in any executor; a call takes about a microsecond. The progress line of
+    the run and ``designopt show STORE --follow`` show the value. It is not part of the result. A share outside 0 to 1
+    is clipped; NaN is ignored.
     """
     if _listener is not None and not math.isnan(share):
         _listener(min(1.0, max(0.0, float(share))), str(text))
@@ -22,7 +22,7 @@ def progress(share: float, text: str = "") -> None:
 
 @contextlib.contextmanager
 def listened_by(listener: Callable[[float, str], None]) -> Iterator[None]:
-    """What evaluations tell meanwhile goes to `listener`."""
+    """Call `listener` with the progress that evaluations report inside this context."""
     global _listener
     before, _listener = _listener, listener
     try:

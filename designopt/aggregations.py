@@ -1,7 +1,8 @@
-"""How a figure's values over scenarios become one number. Values come as (designs, scenarios), larger is worse.
+"""Aggregations: the values of a figure over scenarios become one number. Values are (designs, scenarios); larger is
+worse.
 
-The derivative of each by the values is a weight for each scenario. Where it has a kink (two scenarios are equally bad),
-the weights are those of one side of it.
+The derivative of an aggregation is a weight for each scenario. At a kink (two scenarios tie), the weights are those of
+one side.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from designopt.arrays import Array
 from designopt.plugin import Quantity, aggregation
 
-#: How many standard deviations are added to a mean, unless a study says it.
+#: Number of standard deviations that are added to a mean by default.
 TIMES = 1.0
 Times = Annotated[float, Quantity("", "standard deviations that are added", ge=0.0)]
 Level = Annotated[float, Quantity("", "share of scenarios that are better", ge=0.0, le=1.0)]
@@ -34,7 +35,7 @@ def _mean_weights(values: Array) -> Array:
 
 
 def _quantile_weights(values: Array, *, level: Level = 0.9) -> Array:
-    place = (1.0 - level) * (values.shape[1] - 1)  # 0 is the worst
+    place = (1.0 - level) * (values.shape[1] - 1)  # 0 is the worst scenario
     return _ordered(values, np.maximum(0.0, 1.0 - np.abs(np.arange(values.shape[1]) - place)))
 
 
@@ -50,7 +51,7 @@ def _mean_plus_deviation_weights(values: Array, *, times: Times = TIMES) -> Arra
 
 
 def _ordered(values: Array, weights: Array) -> Array:
-    """`weights` (scenarios,) are for the worst scenario, the second worst, ...; here for each in its place."""
+    """Weights in the order of the scenarios, from `weights` (scenarios,) in descending order of value."""
     placed = np.empty_like(values)
     np.put_along_axis(placed, np.argsort(-values, axis=1, kind="stable"), weights[None], axis=1)
     return placed
@@ -58,48 +59,48 @@ def _ordered(values: Array, weights: Array) -> Array:
 
 @aggregation("nominal", version=1, weights=_nominal_weights)
 def nominal(values: Array) -> Array:
-    """The first scenario alone."""
+    """The value of the first scenario."""
     return values[:, 0]
 
 
 @aggregation("worst", version=1, weights=_worst_weights)
 def worst(values: Array) -> Array:
-    """The worst scenario."""
+    """The value of the worst scenario."""
     return np.asarray(values.max(axis=1))
 
 
 @aggregation("mean", version=1, weights=_mean_weights)
 def mean(values: Array) -> Array:
-    """The average over scenarios."""
+    """The mean over scenarios."""
     return np.asarray(values.mean(axis=1))
 
 
 @aggregation("quantile", version=1, weights=_quantile_weights)
 def quantile(values: Array, *, level: Level = 0.9) -> Array:
-    """The value that a share `level` of the scenarios does not exceed (linear interpolation)."""
+    """The quantile `level` over scenarios (linear interpolation)."""
     return np.asarray(np.quantile(values, level, axis=1))
 
 
 @aggregation("cvar", version=1, weights=_cvar_weights)
 def cvar(values: Array, *, level: Level = 0.9) -> Array:
-    """Conditional value at risk: the average of the worst share ``1 - level`` of the scenarios.
+    """The conditional value at risk: the mean of the worst share ``1 - level`` of the scenarios.
 
-    A scenario that lies partly in that share counts with its part, as in Rockafellar & Uryasev (2002), proposition 8,
-    for equal probabilities; a share smaller than one scenario is the worst one.
+    A scenario that lies partly in that share enters with its fraction (Rockafellar & Uryasev 2002, proposition 8, equal
+    probabilities). A share smaller than one scenario gives the worst scenario.
     """
     return np.asarray((-np.sort(-values, axis=1) * _tail(values.shape[1], level)).sum(axis=1))
 
 
 @aggregation("mean_plus_deviation", version=1, weights=_mean_plus_deviation_weights)
 def mean_plus_deviation(values: Array, *, times: Times = TIMES) -> Array:
-    """The average over scenarios and so many standard deviations more (of the scenarios as they are, divided by n).
+    """The mean plus `times` standard deviations over scenarios (population standard deviation, divided by n).
 
-    Where they are spread normally, a limit on it with ``times: 2`` is kept with a probability of 0.977.
+    For a normal distribution, a limit with ``times: 2`` is met with probability 0.977.
     """
     return np.asarray(values.mean(axis=1) + times * values.std(axis=1))
 
 
 def _tail(scenarios: int, level: float) -> Array:
-    """The part with which the worst, second worst, ... scenario counts in the tail."""
-    share = max(1.0, round((1.0 - level) * scenarios, 9))  # in scenarios, without the noise of 1 - 0.9
+    """Weights of the tail, worst scenario first."""
+    share = max(1.0, round((1.0 - level) * scenarios, 9))  # number of scenarios, without the rounding error of 1 - 0.9
     return np.asarray(np.clip(share - np.arange(scenarios), 0.0, 1.0) / share)

@@ -1,4 +1,4 @@
-"""The Python side of the suite: load or build a study, run it, open what it left.
+"""Python interface: load or define a study, run it, open its results.
 
 Examples:
     >>> import designopt
@@ -41,7 +41,7 @@ R = TypeVar("R")
 
 
 def _briefly(function: Callable[P, R]) -> Callable[P, R]:
-    """`function` without a traceback of the suite where the mistake is the caller's: its lines say nothing to them."""
+    """Drop the traceback lines inside designopt from errors that the caller has made in calling `function`."""
 
     @functools.wraps(function)
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -55,7 +55,7 @@ def _briefly(function: Callable[P, R]) -> Callable[P, R]:
 
 @dataclass(frozen=True)
 class Study:
-    """A checked study, ready to run. `definition` holds everything the file says."""
+    """A checked study, ready to run. `definition` is the content of its file."""
 
     definition: definitions.StudyDefinition
 
@@ -66,7 +66,7 @@ class Study:
 
     @property
     def name(self) -> str:
-        """The study's name."""
+        """Name of the study."""
         return self.definition.name
 
     @property
@@ -76,17 +76,17 @@ class Study:
 
     @property
     def default_store(self) -> Path:
-        """Where `run` keeps its results when no place is given: ``results/<file or study name>.study``."""
+        """Default store of `run`: ``results/<file or study name>.study``."""
         path = self.definition.path
         return Path("results") / f"{path.stem if path else self.name}.study"
 
     @_briefly
     def run(self, store: str | Path | None = None, *, resume: bool = False, **options: Any) -> Result:
-        """Run all stages and return what is known; every evaluation is durable in the folder `store`.
+        """Run all stages and return the result; every evaluation is recorded durably in the folder `store`.
 
         `options` are those of `designopt.run.runner.run_study`: ``workers``, ``scheduler``, ``executor``, ``progress``,
-        ``budget``. Raises `StoreError` when the store exists (give ``resume=True`` to continue it), is in use or cannot
-        be written; `FailurePolicyStop`; `Interrupted`.
+        ``budget``. Raises `StoreError` if the store exists (``resume=True`` continues it), is in use or cannot be
+        written; `FailurePolicyStop`; `Interrupted`.
         """
         from designopt.run.runner import run_study
 
@@ -94,13 +94,13 @@ class Study:
 
     @_briefly
     def ask(self, count: int = 1, *, store: str | Path | None = None) -> list[Asked]:
-        """Up to `count` evaluations that the study waits for, to be made outside: in a laboratory, by another program.
+        """Up to `count` pending evaluations to be carried out elsewhere: in a laboratory, by another program.
 
         >>> while asked := study.ask(4):                                              # doctest: +SKIP
         ...     study.tell(asked, [measure(one.values) for one in asked])
 
-        They are the same until they have results, also in another process: the store holds everything, and whoever asks
-        again goes on. Empty when the study has come to its end. Raises as `run`.
+        Further calls return the same evaluations until they have results. The store holds the state, so another process
+        can continue. The list is empty when the study is complete. Raises the exceptions of `run`.
         """
         from designopt.run.ask_tell import ask
 
@@ -115,10 +115,11 @@ class Study:
         store: str | Path | None = None,
         why: str = "",
     ) -> None:
-        """Record what came of evaluations that `ask` gave: the model's outputs by name, in its units, one mapping for
-        each; None for one without a result, of which `why` says the reason. Durable when it returns.
+        """Record results of evaluations from `ask`: for each, the model's outputs by name, in their units, or None
+        without a result (`why` gives the reason). The results are durable when the call returns.
 
-        Raises `ValueError` for an output that is missing or no number, and for what already has a result; `StoreError`.
+        Raises `ValueError` for an output that is missing or not a number and for an evaluation that already has a
+        result; `StoreError`.
         """
         from designopt.run.ask_tell import Asked, tell
 
@@ -128,17 +129,17 @@ class Study:
 
     @_briefly
     def result(self, store: str | Path | None = None) -> Result:
-        """What the run of this study has left in its store, also while it is going. Raises `StoreError` without one."""
+        """The result in the study's store, also while the run continues. Raises `StoreError` if there is no store."""
         from designopt.store.result import Result
 
         return Result.open(Path(store) if store else self.default_store, self.definition)
 
     def plot(self, part: str = "", number: int = 0, *, store: str | Path | None = None, **settings: Any) -> Any:
-        """`Result.plot` of what is in the store."""
+        """Plot the result in the store, see `Result.plot`."""
         return self.result(store).plot(part, number, **settings)
 
     def _repr_html_(self) -> str:
-        """The parameters, objectives and limits as a table, for notebooks."""
+        """Table of parameters, objectives and limits, for notebooks."""
         from designopt.report.notebook import study_table
 
         return study_table(self.problem, self.definition.title or self.name)
@@ -146,9 +147,10 @@ class Study:
     def evaluate(
         self, values: Mapping[str, Any], *, scenario: str | None = None, arrays: Sequence[str] = ()
     ) -> Evaluation:
-        """One design, in this process, recorded nowhere: `values` in the study's units, all free parameters.
+        """Evaluate one design in this process, without recording it. `values` gives all free parameters in the study's
+        units.
 
-        The scenario is the first one unless named. Raises `KeyError` for an unknown or missing name.
+        `scenario` defaults to the first. Raises `KeyError` for an unknown or missing name.
         """
         from designopt.workers.evaluation.evaluate import evaluate_one
 
@@ -163,10 +165,10 @@ def load(
     plugin_files: Sequence[str | Path] = (),
     data: Mapping[str, str | Path] | None = None,
 ) -> Study:
-    """The study in the YAML file `path`; `overrides` are ``"dotted.key=value"`` texts, `data` gives the folder of each
-    data root that the study names (``gait:walk.c3d``).
+    """Load the study file `path` (YAML). `overrides` are texts ``"dotted.key=value"``; `data` gives the folder of each
+    data root in the study's file names (``gait:walk.c3d``).
 
-    Raises `designopt.study.language.errors.StudyError` with every mistake of the file, each with its place.
+    Raises `designopt.study.language.errors.StudyError` with all mistakes of the file and their positions.
     """
     files = _contents(plugin_files)
     study = load_study(
@@ -177,11 +179,11 @@ def load(
 
 @_briefly
 def define(*, base: str | Path | None = None, data: Mapping[str, str | Path] | None = None, **sections: Any) -> Study:
-    """A study from Python values: the sections of a study file as keyword arguments, checked in the same way.
+    """Define a study from Python values: the sections of a study file as keyword arguments, with the same checks.
 
-    Files are looked for below `base` (the current folder by default), those of data roots in the folders `data`. A
-    decorated model or solver may stand where the file has ``use: name``, and a plain function that returns numbers
-    where it has the model (`designopt.plugin.as_model`). Raises `designopt.study.language.errors.StudyError`.
+    File names are relative to `base` (default: the current folder), those of data roots to the folders `data`. A
+    decorated model or solver may replace ``use: name``; a plain function that returns numbers may replace the model
+    (`designopt.plugin.as_model`). Raises `designopt.study.language.errors.StudyError`.
     """
     folder = Path(base) if base else Path.cwd()
     given = sections.get("model")
@@ -208,27 +210,28 @@ def minimize(
     execution: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Result:
-    """Minimise what a plain function returns: a study in one call, as durable and resumable as any other.
+    """Minimise what a plain function returns: a study in one call, equally durable and resumable.
 
     >>> def beam(design):
     ...     return {"mass": design["width"] ** 2, "sag": design["width"] ** -4}
     >>> result = designopt.minimize(beam, {"width": [0.01, 0.1]}, evaluations=100)    # doctest: +SKIP
     >>> result.to_pandas(result.front())                                             # doctest: +SKIP
 
-    `function` is called as `designopt.plugin.as_model` says. `space`, `constraints`, `scenarios`, `report` and
-    `execution` are the sections of a study file; constraints may be a mapping from names of outputs to ``{"min": ...,
-    "max": ...}``. `objectives` are outputs, or members of the section (``{"maximize": "stiffness"}``); without any the
-    function is evaluated once, in the middle of the space, and all that it returns is minimised. Several objectives are
-    searched with `nsga2`; one with `cma_es`, if all parameters are real numbers, or else with `genetic`.
+    `designopt.plugin.as_model` describes how `function` is called. `space`, `constraints`, `scenarios`, `report` and
+    `execution` are sections of a study file; `constraints` may also map names of outputs to ``{"min": ..., "max":
+    ...}``. `objectives` are outputs, or entries of the section (``{"maximize": "stiffness"}``). Without objectives the
+    function is evaluated once, in the middle of the space, and all its outputs are minimised. The default solver is
+    `nsga2` for several objectives, `cma_es` for one objective of real parameters, and `genetic` otherwise.
 
-    The store is ``results/NAME-DIGEST.study`` unless given; a call with the same arguments goes on there, and with more
-    evaluations where `solver` gives its population, which otherwise fits the evaluations. `options` as for `Study.run`.
-    On a terminal the progress is shown. Raises `StudyError` and what `Study.run` raises.
+    The default store is ``results/NAME-DIGEST.study``. A call with the same arguments resumes it, also with more
+    evaluations if `solver` sets its population (by default the population depends on the number of evaluations).
+    `options` are those of `Study.run`. A terminal shows the progress. Raises `StudyError` and the exceptions of
+    `Study.run`.
     """
     from designopt.run.progress import progress
 
     given = {"scenarios": scenarios, "report": report, "execution": execution}
-    if sys.stderr is not None and sys.stderr.isatty():  # somebody waits for it
+    if sys.stderr is not None and sys.stderr.isatty():  # in a terminal
         options.setdefault("progress", progress())
     study, place = _minimizing(function, space, objectives, constraints, given, evaluations, solver, seed, store)
     return study.run(place, resume=(place / "journal.db").exists(), **options)
@@ -245,7 +248,7 @@ def _minimizing(
     seed: int,
     store: str | Path | None,
 ) -> tuple[Study, Path]:
-    """The study of `minimize`, and where its results go."""
+    """The study of `minimize`, and its store."""
     from designopt.workers.evaluation.evaluate import middle
 
     if not isinstance(space, Mapping):
@@ -278,7 +281,7 @@ def _minimizing(
     return study, place
 
 
-#: What a study is checked with before its objectives and its solver are known.
+#: Objectives and solver of the first check, before the outputs are known.
 _ONE: Mapping[str, Any] = {
     "objectives": [{"minimize": VALUE}],
     "solver": {"use": "random", "samples": 1},
@@ -286,7 +289,7 @@ _ONE: Mapping[str, Any] = {
 
 
 def _digest(study: definitions.StudyDefinition) -> str:
-    """A few letters that stand for all of a study but how long it searches, and where."""
+    """Short digest of a study without its budget."""
     from designopt.store import archive
 
     data = archive.encode(study)
@@ -297,9 +300,9 @@ def _digest(study: definitions.StudyDefinition) -> str:
 
 @_briefly
 def open_store(path: str | Path, *, data: Mapping[str, str | Path] | None = None) -> Result:
-    """What a run left in the folder `path`, read-only; runs nothing. Raises `StoreError` when it is not a store.
+    """Open the results of a run in the folder `path`, read-only. Raises `StoreError` if it is not a store.
 
-    Only who evaluates designs again needs the folders `data` of its data roots.
+    `data` gives the folders of data roots; they are needed only to evaluate designs again.
     """
     from designopt.store.result import Result
 
@@ -315,10 +318,10 @@ def resume(
     progress: Progress | None = None,
     **options: Any,
 ) -> Result:
-    """Continue the run that left `store`, from the study kept in it. Options as for `Study.run`.
+    """Resume the run in `store`, from the copy of the study in it. `options` are those of `Study.run`.
 
-    Files that the run was given as plugins, and the folders of data roots, must be given again: a store brings neither
-    code nor the files of data roots.
+    Plugin files of the run and folders of data roots must be given again: a store contains neither code nor the files
+    of data roots.
     """
     from designopt.run.runner import resume_study
 
@@ -328,10 +331,10 @@ def resume(
 
 @_briefly
 def compare(stores: Sequence[Result | str | Path], page: str | Path = "comparison.html") -> Path:
-    """Write one page that puts several stores (results, or their folders) side by side, and return its path.
+    """Write one page that compares several stores (results, or their folders) and return its path.
 
-    Raises `StoreError` for a folder that is not a store, `ValueError` for fewer than two and for stores that have no
-    objective in common, `OSError` when the page cannot be written.
+    Raises `StoreError` for a folder that is not a store, `ValueError` for fewer than two stores or stores without a
+    common objective, `OSError` if the page cannot be written.
     """
     from designopt.report.comparison.page import write_comparison
     from designopt.store.result import Result
@@ -344,11 +347,11 @@ def compare(stores: Sequence[Result | str | Path], page: str | Path = "compariso
 def export(
     result: Result | str | Path, folder: str | Path | None = None, formats: Sequence[str] = ("parquet", "csv")
 ) -> list[Path]:
-    """Write a result (or that of a store's folder) as files and return them: all designs as a table (``parquet``,
-    ``csv``), the kept arrays with named axes (``netcdf``).
+    """Export a result (or the store in a folder) to files and return their paths: all designs as a table (``parquet``,
+    ``csv``), the stored arrays with named axes (``netcdf``).
 
-    `folder` is made when it is not there; without one the files go into the store. What they hold: `designopt.exports`.
-    Raises `designopt.exports.ExportError`, with a sentence, and `OSError`.
+    `folder` is created if missing; the default is the store. `designopt.exports` describes the contents. Raises
+    `designopt.exports.ExportError` and `OSError`.
     """
     from designopt import exports
     from designopt.store.result import Result

@@ -1,17 +1,17 @@
-"""What arrays of numbers are called in annotations; their shapes and units stand in the docstrings."""
+"""Type names of NumPy arrays in annotations; docstrings give their shapes and units."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: Floating-point numbers: along one axis, over two, over three, over any.
+#: Floating-point arrays with one, two, three or any number of axes.
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Cube = NDArray[np.float64]
 Array = NDArray[np.float64]
-#: Places in other arrays, and other whole numbers.
+#: Indices and other integers.
 Indices = NDArray[np.int64]
 Integers = NDArray[np.int64]
-#: True or False of each place.
+#: Boolean mask.
 Mask = NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""What identifies a problem, in one form: equal settings and values give equal text and equal bytes."""
+"""Canonical form of problems: equal settings and values give equal text and equal bytes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from designopt.study.former import stored_settings
 
 
 def canonical_json(data: Any) -> str:
-    """One text for equal data: sorted keys, no spaces, shortest exact floats; NaN is refused."""
+    """One text for equal data: sorted keys, no spaces, shortest exact floats. Raises `ValueError` for NaN."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
 
 def canonical_use(use: Use[Plugin]) -> dict[str, Any]:
-    """A plugin with all its settings: one that is left at its default counts like the same value written out."""
+    """A plugin with all its settings: an omitted setting equals its default written out."""
     plugin: Plugin = use.plugin
     defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}
     settings = stored_settings(plugin, plain({**defaults, **use.settings}))
@@ -28,10 +28,10 @@ def canonical_use(use: Use[Plugin]) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Settings as JSON data; a file is its digest, -0.0 is 0.0, an infinity its name (JSON has none).
+    """Settings as JSON data; a file becomes its digest, -0.0 becomes 0.0, an infinity its name (JSON has none).
 
-    Of a dataclass a field with the metadata ``later`` is left out at its default, so that what was identified before
-    it had the field still is.
+    A dataclass field with the metadata ``later`` is omitted at its default, so that identifiers older than the field
+    stay valid.
     """
     if isinstance(value, InputFile):
         return {"file": value.digest}
@@ -50,7 +50,8 @@ def plain(value: Any) -> Any:
 
 
 def tagged(value: Any) -> bytes:
-    """A value with its type, so that 1, 1.0, "1" and true differ, and its length, so that no text reads as two."""
+    """A value with its type and length as bytes: 1, 1.0, "1" and true differ, and no two texts concatenate to the same
+    bytes."""
     if isinstance(value, float):
         return b"d" + struct.pack("<d", value + 0.0)
     text = f"{type(value).__name__}:{value}".encode()

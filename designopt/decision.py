@@ -1,8 +1,9 @@
-"""Picking one design of a front: normalisation, hypervolume, knee, compromises, and how much a choice hangs on weights.
+"""Choice of one design of a front: normalisation, hypervolume, knee, compromises, and sensitivity of the choice to
+weights.
 
-A front is a matrix ``F`` (n, m) of nondominated objective vectors, all to be made small: what is to be made large comes
-with its sign changed. Everything but the hypervolume is plain NumPy. Where several designs are equally good up to
-rounding, the one with the smaller first objective is taken (then the second, and so on).
+A front is a matrix ``F`` (n, m) of nondominated objective vectors, all minimised: maximised objectives enter with their
+sign changed. Everything except the hypervolume is plain NumPy. Ties within rounding go to the design with the smaller
+first objective (then the second, and so on).
 """
 
 from __future__ import annotations
@@ -22,29 +23,29 @@ Norm = Literal["vector", "minmax"]
 
 #: Scores closer than this are equal: the front is scaled to 1, and rounding must not decide.
 EQUAL = 1e-12
-#: The share of the L1 distance in the augmented Chebyshev distance: a weakly dominated design cannot win.
+#: Weight of the L1 distance in the augmented Chebyshev distance, so that no weakly dominated design wins.
 AUGMENTED = 1e-4
-#: Weights that `weight_sensitivity` draws at least.
+#: Minimum number of weight vectors in `weight_sensitivity`.
 SAMPLES = 1000
 
 
 class DecisionError(ValueError):
-    """A rule cannot be applied to this front; the message says which one can."""
+    """A rule cannot be applied to this front; the message suggests one that can."""
 
 
 def normalised(F: Matrix, ideal: Matrix | None = None, nadir: Matrix | None = None) -> tuple[Matrix, NDArray[np.bool_]]:
-    """`F` with the range from `ideal` to `nadir` (those of the front when not given) scaled to 0 and 1, and which
-    objectives (m,) have a range at all: the columns of the result. A constant objective decides nothing."""
+    """Scale `F` (n, m) so that `ideal` (m,) is 0 and `nadir` (m,) is 1 (default: those of the front). Also returns a
+    mask (m,) of the objectives with a nonzero range: the columns of the result. Constant objectives are dropped."""
     ideal = F.min(axis=0) if ideal is None else np.asarray(ideal, float)
     nadir = F.max(axis=0) if nadir is None else np.asarray(nadir, float)
     varies = np.asarray(nadir > ideal)
-    # Halved before they are subtracted: the range of huge objectives has no double.
+    # Halved before subtraction: the range of huge objectives overflows a double.
     half = nadir[varies] / 2.0 - ideal[varies] / 2.0
     return (F[:, varies] / 2.0 - ideal[varies] / 2.0) / half, varies
 
 
 def nondominated(F: Matrix) -> NDArray[np.bool_]:
-    """Which of the vectors `F` (n, m), not only those of a front, no other one dominates (n,); of equal ones the first
+    """A mask (n,) of the nondominated vectors of `F` (n, m), any set of vectors; of duplicates, the first
     (`moocore`)."""
     if F.shape[1] == 1 or not len(F):
         return np.asarray(np.arange(len(F)) == (F[:, 0].argmin() if len(F) else 0))
@@ -55,7 +56,7 @@ def nondominated(F: Matrix) -> NDArray[np.bool_]:
 
 
 def hypervolume(F: Matrix, reference: Matrix) -> float:
-    """The volume that `F` dominates up to the point `reference` (m,), exact (`moocore`).
+    """The exact hypervolume that `F` (n, m) dominates with respect to the point `reference` (m,) (`moocore`).
 
     Designs that are not better than the reference in every objective contribute nothing.
     """
@@ -68,7 +69,7 @@ def hypervolume(F: Matrix, reference: Matrix) -> float:
 
 
 def contributions(F: Matrix, reference: Matrix) -> Matrix:
-    """By how much the hypervolume shrinks when each design (n,) is left out."""
+    """The decrease of the hypervolume (n,) when each design is removed."""
     each = np.zeros(len(F))
     rows = np.flatnonzero((reference > F).all(axis=1))
     if F.shape[1] == 1:
@@ -83,11 +84,12 @@ def contributions(F: Matrix, reference: Matrix) -> Matrix:
 
 
 def knee_distance(F: Matrix) -> Matrix:
-    """How far each design (n,) lies beyond the plane through the extreme points, seen from the worst point, when each
-    objective's range is scaled to 1; negative before it (Das 1999: "On characterizing the 'knee' of the Pareto curve").
+    """The distance (n,) of each design from the plane through the extreme points, positive towards the ideal point,
+    with each objective's range scaled to 1 (Das 1999: "On characterizing the 'knee' of the Pareto curve").
 
-    With two objectives the extreme points are the ends of the front; with more, that of an objective is the design that
-    is best in all others (Deb & Jain 2014, equation 4). Raises `DecisionError` when three or more span no plane.
+    With two objectives the extreme points are the ends of the front. With more, the extreme point of an objective is
+    the design that is best in all others (Deb & Jain 2014, equation 4). Raises `DecisionError` if three or more do not
+    span a plane.
     """
     N, _ = normalised(F)
     m = N.shape[1]
@@ -100,7 +102,7 @@ def knee_distance(F: Matrix) -> Matrix:
     _, sizes, directions = np.linalg.svd(extremes[1:] - extremes[0])
     normal = directions[-1]
     level = float(normal @ extremes[0])
-    if sizes[-1] < 1e-9 or abs(level) < 1e-9:  # two of them are one design, or their plane holds the ideal point
+    if sizes[-1] < 1e-9 or abs(level) < 1e-9:  # same design twice, or a plane through the ideal point
         raise DecisionError(
             f"the extreme designs of the {m} objectives do not span a plane, so this front has no knee; "
             "choose by utopia instead"
@@ -109,7 +111,8 @@ def knee_distance(F: Matrix) -> Matrix:
 
 
 def knee(F: Matrix) -> int | None:
-    """The design with the largest `knee_distance`; None when no design lies beyond the plane."""
+    """Index of the design with the largest `knee_distance`; None if no design lies beyond the plane. Raises
+    `DecisionError` as `knee_distance` does."""
     distance = knee_distance(F)
     found = _best(-distance, F)
     return int(found) if distance[found] > EQUAL else None
@@ -119,22 +122,24 @@ def knee(F: Matrix) -> int | None:
 
 
 def distance_from_ideal(F: Matrix, front: Matrix) -> Matrix:
-    """Euclidean distance of designs `F` (n, m) from the ideal point of a `front` (k, m), in ranges of the front."""
+    """The Euclidean distance (n,) of designs `F` (n, m) from the ideal point of a `front` (k, m), in ranges of the
+    front."""
     span = np.ptp(front, axis=0)
     return np.asarray(np.linalg.norm((F - front.min(axis=0)) / np.where(span > 0.0, span, 1.0), axis=1))
 
 
 def utopia_distance(F: Matrix, weights: Matrix | None = None, norm: Distance = "l2") -> Matrix:
-    """Distance (n,) of the normalised designs, each objective times its weight, from the ideal point.
+    """The distance (n,) of the normalised designs from the ideal point, each objective multiplied by its weight.
 
-    `weights` (m,) are scaled to sum 1, equal when not given; several sets (k, m) give (k, n).
+    `weights` (m,) are scaled to sum 1, equal by default; several sets (k, m) give (k, n).
     """
     N, varies = normalised(F)
     return _length(N * _weights(weights, F.shape[1])[..., None, varies], norm)
 
 
 def utopia(F: Matrix, weights: Matrix | None = None, norm: Distance = "l2") -> int:
-    """The design nearest to the ideal point; the Chebyshev distance is augmented with 1e-4 of the L1 distance."""
+    """Index of the design nearest to the ideal point; the Chebyshev distance is augmented with 1e-4 of the L1
+    distance."""
     return int(_best(_utopia_score(F, weights, norm), F))
 
 
@@ -144,12 +149,12 @@ def _utopia_score(F: Matrix, weights: Matrix | None, norm: Distance) -> Matrix:
 
 
 def closeness(F: Matrix, weights: Matrix | None = None, norm: Norm = "vector") -> Matrix:
-    """TOPSIS (Hwang & Yoon 1981): each design's (n,) distance from the worst point as a share of its distances from
-    the worst and the ideal point.
+    """The closeness (n,) of TOPSIS (Hwang & Yoon 1981): each design's distance from the worst point divided by the sum
+    of its distances from the worst and the ideal point.
 
-    With `norm` ``vector`` an objective is divided by the Euclidean length of its column, as in the original (what is
-    made large enters with its sign changed, which leaves the length as it is, and so do negative values); with
-    ``minmax`` by its range. The two may choose differently. `weights` as in `utopia_distance`.
+    With the `norm` ``vector`` an objective is divided by the Euclidean length of its column, as in the original (the
+    sign of maximised objectives and of negative values does not change the length); with ``minmax`` by its range. The
+    two may choose different designs. `weights` as in `utopia_distance`.
     """
     if norm == "minmax":
         N, varies = normalised(F)
@@ -164,12 +169,14 @@ def closeness(F: Matrix, weights: Matrix | None = None, norm: Norm = "vector") -
 
 
 def topsis(F: Matrix, weights: Matrix | None = None, norm: Norm = "vector") -> int:
-    """The design with the largest `closeness`."""
+    """The distance (n,) from the point `target` (m,) in ranges of the front; NaN in `target` leaves an objective free.
+    Raises `DecisionError` if all are NaN."""
     return int(_best(-closeness(F, weights, norm), F))
 
 
 def target_distance(F: Matrix, target: Matrix, weights: Matrix | None = None) -> Matrix:
-    """Distance (n,) from the point `target` (m,) in ranges of the front; objectives without one (NaN) are free."""
+    """The distance (n,) from the point `target` (m,) in ranges of the front; objectives with NaN in the target do not
+    count. Raises `DecisionError` if no objective with a range has a target."""
     given = np.isfinite(target)
     if not given.any():
         raise DecisionError("nearest_to needs the value of an objective")
@@ -180,16 +187,17 @@ def target_distance(F: Matrix, target: Matrix, weights: Matrix | None = None) ->
 
 
 def nearest_to(F: Matrix, target: Matrix, weights: Matrix | None = None) -> int:
-    """The design nearest to `target`, see `target_distance`."""
+    """Index of the design nearest to `target`, see `target_distance`."""
     return int(_best(target_distance(F, target, weights), F))
 
 
 def weighted_tchebycheff(F: Matrix, weights: Matrix | None = None, reference: Matrix | None = None) -> int:
-    """The design whose largest weighted deviation from the `reference` point (m,) is smallest, in ranges of the front.
+    """Index of the design whose largest weighted deviation from the `reference` point (m,) is smallest, in ranges of
+    the front.
 
-    The augmented achievement function (Steuer & Choo 1983; Wierzbicki 1980): max_i w_i (f_i - z_i) + 1e-4 times their
-    sum, so that no weakly dominated design wins. Where `reference` is not given or NaN, the best value of the front
-    stands for it. Designs better than the reference in all objectives have negative values.
+    The augmented achievement function (Steuer & Choo 1983; Wierzbicki 1980) is max_i w_i (f_i - z_i) plus 1e-4 times
+    the sum of these terms, so that no weakly dominated design wins. NaN in `reference`, or no reference, means the best
+    value of the front. Designs better than the reference in all objectives have negative values.
     """
     N, varies = normalised(F)
     if not N.shape[-1]:
@@ -202,9 +210,9 @@ def weighted_tchebycheff(F: Matrix, weights: Matrix | None = None, reference: Ma
 
 
 def epsilon_constraint(F: Matrix, objective: int, limits: Matrix) -> int | None:
-    """The best design in column `objective` among those within `limits` (m,), NaN for none (Haimes et al. 1971).
+    """Index of the best design in column `objective` within `limits` (m,), NaN for none (Haimes et al. 1971).
 
-    None when no design of the front keeps the limits.
+    None if no design of the front meets the limits.
     """
     within = np.flatnonzero((np.where(np.isnan(limits), np.inf, limits) >= F).all(axis=1))
     return int(within[int(_best(F[within, objective], F[within]))]) if len(within) else None
@@ -218,15 +226,16 @@ def weight_sensitivity(
     samples: int = 2 * SAMPLES,
     seed: int = 0,
 ) -> Matrix:
-    """For each design (n,), the share of all weights for which it is chosen.
+    """For each design (n,), the share of all weight vectors for which it is chosen.
 
-    `samples` weights are drawn evenly from all that sum to 1 (a Dirichlet distribution with all its parameters 1).
+    `samples` weight vectors are drawn uniformly from the simplex (Dirichlet distribution with all parameters 1). Raises
+    `ValueError` for too few samples.
     """
     if samples < SAMPLES:
         raise ValueError(f"{samples} weights are too few for a share; give at least {SAMPLES}")
     drawn = np.random.default_rng(seed).dirichlet(np.ones(F.shape[1]), samples)
     wins = np.zeros(len(F))
-    step = max(1, 2_000_000 // max(1, F.size))  # not more than some megabytes at once
+    step = max(1, 2_000_000 // max(1, F.size))  # a few megabytes at once
     for begin in range(0, samples, step):
         weights = drawn[begin : begin + step]
         if method == "utopia":
@@ -241,10 +250,11 @@ def weight_sensitivity(
 
 
 def choose(F: Matrix, names: Sequence[str], signs: Sequence[float], choice: Choice) -> int | None:
-    """The design of the front `F` that the rule `choice` picks; None without a knee, or where none keeps the limits.
+    """Index of the design of the front `F` that the rule `choice` selects; None without a knee or if no design meets
+    the limits.
 
-    `names` and `signs` are those of the objectives: weights and target are by name, the target in the objective's own
-    direction. Raises `DecisionError` where the rule cannot be applied.
+    `names` and `signs` are those of the objectives. Weights and targets are given by name, targets in the objective's
+    own direction. Raises `DecisionError` if the rule cannot be applied.
     """
     weights = np.array([choice.weights.get(name, 1.0) for name in names])
     if choice.method == "robust":
@@ -264,7 +274,7 @@ def choose(F: Matrix, names: Sequence[str], signs: Sequence[float], choice: Choi
 
 
 def label(choice: Choice) -> str:
-    """What the design that `choice` picks is called: the rule with all that decides its answer."""
+    """The label of the design that `choice` selects: the rule with all its settings."""
     text: str = choice.method
     if choice.method == "utopia":
         text += f" {_distance(choice.norm)}"
@@ -295,7 +305,7 @@ def _norm(norm: str) -> Norm:
 
 
 def _length(D: Matrix, norm: Distance) -> Matrix:
-    """Lengths of the vectors in the last axis."""
+    """Lengths of the vectors along the last axis."""
     if not D.shape[-1]:
         return np.zeros(D.shape[:-1])
     return np.asarray(np.linalg.norm(D, {"l1": 1, "l2": 2, "chebyshev": np.inf}[norm], axis=-1))
@@ -310,7 +320,7 @@ def _weights(weights: Matrix | None, m: int) -> Matrix:
 
 
 def _best(scores: Matrix, F: Matrix) -> NDArray[Any]:
-    """Where the last axis of `scores` is least; of equals the one with the smaller objectives."""
+    """Index of the minimum of `scores` along the last axis; ties go to the smaller objectives."""
     order = np.lexsort(F.T[::-1])
     ordered = scores[..., order]
     least = ordered.min(axis=-1, keepdims=True)

@@ -1,7 +1,7 @@
-"""Files of the user's, taken by content: read where and when they are needed, and checked against their digest.
+"""Input files, identified by content: read on demand and checked against their digest.
 
-A file that was named in a study is not held in memory. Workers of this machine read it where it lies, workers elsewhere
-ask for its content once; both compare it with the digest under which its evaluations are recorded.
+A file named in a study is not held in memory. Workers on this machine read it in place; remote workers fetch its
+content once. Both compare the content with the digest under which evaluations are recorded.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-#: Larger files are refused.
+#: Maximum size of a file (bytes).
 LARGEST = 2 * 2**30
-#: Bytes that are read at a time.
+#: Size of a read (bytes).
 PIECE = 2**20
 
 
 class InputFileError(OSError):
-    """The content of a file cannot be had, or is not what it was when the study was checked."""
+    """The content of a file is not available, or has changed since the study was checked."""
 
 
 class InputFile:
-    """A file of the user's: its `name` as written in the study, and its content by digest, never by path.
+    """An input file: its `name` as written in the study, and its content, identified by digest, never by path.
 
-    ``InputFile(name, content)`` holds its content; `at` reads that of a file when it is asked for. Two are equal when
-    name and content are.
+    ``InputFile(name, content)`` holds its content; the constructor `at` reads it on demand. Two files are equal if name
+    and content are.
     """
 
     __slots__ = ("_content", "_digest", "_path", "_seen", "name", "size")
@@ -44,9 +44,9 @@ class InputFile:
 
     @classmethod
     def at(cls, path: Path, name: str, digest: str = "", largest: int = LARGEST) -> InputFile:
-        """The file at `path`, called `name`, of at most `largest` bytes; with a `digest` its content has to have that.
+        """The file at `path`, named `name`, of at most `largest` bytes; its content must match a given `digest`.
 
-        Raises `OSError` when it cannot be read, `InputFileError` when it is no regular file or too large.
+        Raises `OSError` if it cannot be read, `InputFileError` if it is not a regular file or is too large.
         """
         made = cls(name, b"")
         made._content, made._path, made._digest = None, path, digest
@@ -55,7 +55,7 @@ class InputFile:
 
     @classmethod
     def known(cls, name: str, digest: str, size: int = 0) -> InputFile:
-        """A file of which only the digest is known; its content comes from what `provide` was given."""
+        """A file of `size` bytes from its digest alone; the function set by `provide` supplies the content."""
         made = cls(name, b"")
         made._content, made._digest, made.size = None, digest, size
         return made
@@ -72,7 +72,7 @@ class InputFile:
 
     @property
     def content(self) -> bytes:
-        """The content, read again each time; raises `InputFileError` when it is not to be had or has changed."""
+        """The content, read again each time. Raises `InputFileError` if it is not available or has changed."""
         if self._content is not None:
             return self._content
         place = self._place()
@@ -88,14 +88,14 @@ class InputFile:
         return content
 
     def text(self) -> str:
-        """The content as UTF-8 text; raises `UnicodeDecodeError` for anything else."""
+        """The content as UTF-8 text. Raises `UnicodeDecodeError` for anything else, `InputFileError` as `content`."""
         return self.content.decode("utf-8-sig")
 
     @contextlib.contextmanager
     def path(self) -> Iterator[Path]:
-        """A file with this content and the suffix of the name, for libraries that read paths only.
+        """Yield the path of a file with this content and the suffix of the name, for libraries that read only paths.
 
-        It may be the user's own file: open it for reading. It lasts as long as the context.
+        The path may be the original: open it for reading only. It is valid inside the context.
         """
         suffix = Path(self.name).suffix
         if self._content is None:
@@ -120,21 +120,21 @@ class InputFile:
 
     @property
     def root(self) -> str:
-        """The data root that the name begins with, as in ``gait:walk.csv``; "" for a file of the study's folder."""
+        """Data root of the name, as in ``gait:walk.csv``; "" for a file in the study's folder."""
         return root_of(self.name)
 
     def by_digest(self) -> InputFile:
-        """The same file without its place: what is sent to another machine."""
+        """The same file without its path, for another machine."""
         return self if self._content is not None else InputFile.known(self.name, self.digest, self.size)
 
     def relocate(self, path: Path) -> None:
-        """From now on the content is read from its copy at `path`."""
+        """Read the content from its copy at `path` from now on."""
         if self._content is None:
             self._path, self._seen = path, None
 
     @property
     def at_hand(self) -> bool:
-        """Whether the content can be had in this process without asking anybody."""
+        """Whether this process can read the content without `provide`."""
         return self._content is not None or self._path is not None
 
     # ------------------------------------------------------------------------------------------------ content
@@ -147,7 +147,7 @@ class InputFile:
         return _fetch(self._digest)
 
     def _verify(self, place: Path) -> None:
-        """Compare the content with the digest, unless that was done and the file is the same since."""
+        """Compare the content with the digest, unless this was done and the file is unchanged."""
         about = regular(place, self.name)
         seen = (about.st_size, about.st_mtime_ns)
         if seen == self._seen:
@@ -198,7 +198,7 @@ def _restored(name: str, content: bytes | None, path: str | None, digest: str, s
 
 
 def root_of(name: str) -> str:
-    """The data root in front of a file name; "" for none. One letter is a drive of another system, not a root."""
+    """The data root in front of a file name; "" for none. A single letter is a Windows drive, not a root."""
     root, colon, _ = name.partition(":")
     return root if colon and len(root) > 1 and "/" not in root else ""
 
@@ -209,8 +209,8 @@ def _give_root(name: str) -> str:
 
 
 def regular(path: Path, name: str, largest: int = LARGEST) -> os.stat_result:
-    """What the system knows of the file at `path`; raises `OSError`, or `InputFileError` for anything but a regular
-    file of at most `largest` bytes. Nothing is read."""
+    """The status of the file at `path` without reading it. Raises `OSError`, or `InputFileError` for anything except a
+    regular file of at most `largest` bytes."""
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
         raise InputFileError(f"'{name}' is {_kind(about.st_mode)}, not a file that can be read from its beginning")
@@ -230,11 +230,11 @@ def _kind(mode: int) -> str:
     return next((words for test, words in kinds if test(mode)), "something else")
 
 
-#: Gives a file with the content of a digest, on a worker.
+#: On a worker: returns a file with the content of a digest.
 _fetch: Callable[[str], Path] | None = None
 
 
 def provide(fetch: Callable[[str], Path] | None) -> None:
-    """From now on contents that are not at hand in this process come from `fetch`."""
+    """Set the function that fetches contents this process cannot read."""
     global _fetch
     _fetch = fetch

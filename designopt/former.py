@@ -1,4 +1,4 @@
-"""Public names that have changed: the former one works for one version, with a warning that says the new one."""
+"""Renamed public names: the former name works for one version, with a warning that gives the new one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ C = TypeVar("C", bound=type)
 
 
 def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of `module` for former `names` and what is called so now, there."""
+    """A ``__getattr__`` for `module` that maps former `names` to their new ones. It raises `AttributeError` for other
+    names."""
 
     def find(name: str) -> Any:
         if name not in names:
@@ -24,7 +25,7 @@ def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 def former_arguments(**names: str) -> Callable[[C], C]:
-    """A class whose constructor takes arguments by their former `names` too; the values of `names` are the new ones."""
+    """Let a class accept former names of constructor arguments; `names` maps each to its new one."""
 
     def renamed(cls: C) -> C:
         construct: Callable[..., None] = vars(cls)["__init__"]

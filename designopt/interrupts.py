@@ -1,7 +1,7 @@
 """Requests to stop (Ctrl-C, SIGTERM) that CasADi would lose.
 
-Where CasADi finds out what an argument is, it calls Python code and drops what that raises: a KeyboardInterrupt that
-arrives just then vanishes, and the program goes on.
+When CasADi determines the type of an argument, it calls Python code and discards its exceptions: a KeyboardInterrupt
+that arrives at that moment is lost, and the program continues.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from types import FrameType, TracebackType
 from typing import Any
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
-#: A request that would be lost is made again after so many seconds.
+#: Delay after which a request that would be lost is repeated (s).
 AGAIN = 0.001
 
 
 class Kept(ContextDecorator):
-    """While this context manager (or decorator) is active, the handlers of requests to stop are called where what they
-    raise is not lost: one that arrives inside a conversion of CasADi is made again a moment later.
+    """Context manager (and decorator) that calls the handlers of stop requests only when their exception is not lost. A
+    request that arrives inside a conversion of CasADi is repeated a moment later.
 
-    Outside the main thread, where no signal arrives, it does nothing; nor does it inside another one.
+    It has no effect outside the main thread, which receives no signals, or inside another `Kept`.
     """
 
     def __init__(self) -> None:
         self._before: dict[int, Any] = {}
 
     def _recreate_cm(self) -> Kept:
-        """One for each call of a function that it decorates."""
+        """A new context for each call of the decorated function."""
         return Kept()
 
     def __enter__(self) -> Kept:
@@ -50,7 +50,7 @@ class Kept(ContextDecorator):
 
 
 class _Deferring:
-    """Calls the handler of the host, later where CasADi would lose what it raises."""
+    """Calls the host's handler, later if CasADi would lose its exception."""
 
     def __init__(self, host: Callable[[int, FrameType | None], Any]) -> None:
         self.host = host
@@ -71,14 +71,14 @@ class _Deferring:
 
 
 def handler_of_host(number: int) -> Any:
-    """The handler of the signal `number` without what `Kept` puts before it."""
+    """The handler of the signal `number` that was installed before `Kept`."""
     found = signal.getsignal(number)
     return found.host if isinstance(found, _Deferring) else found
 
 
 def _is_lost(frame: FrameType | None) -> bool:
-    """Whether CasADi loses what is raised in `frame`: it was called from CasADi's own code, which is not that of a
-    function's evaluation: this one ends."""
+    """Whether CasADi loses an exception raised in `frame`: CasADi's own code has called it, outside the evaluation of a
+    function (which does end)."""
     if frame is None or (_is_casadi(frame) and frame.f_code.co_name == "call"):
         return False
     above = frame.f_back

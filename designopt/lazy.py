@@ -1,4 +1,4 @@
-"""Heavy libraries, each imported when something is first asked of it: importing designopt or a plugin loads none.
+"""Heavy libraries, each imported at the first use of an attribute: importing designopt or a plugin loads none.
 
 from designopt.lazy import casadi as ca
 """
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 else:
 
     class _Lazy(ModuleType):
-        """A module whose attributes are those of the library of its name."""
+        """A module with the attributes of the library of its name."""
 
         def __getattr__(self, name: str) -> Any:
             value = getattr(import_module(self.__name__), name)
-            setattr(self, name, value)  # from now on as fast as in the library itself
+            setattr(self, name, value)  # subsequent access is as fast as in the library itself
             return value
 
         def __dir__(self) -> list[str]:

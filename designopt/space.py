@@ -1,10 +1,10 @@
-"""The design space: ordered parameters, the coordinates in which solvers search, and relations.
+"""The design space: ordered parameters, search coordinates of solvers, and relations.
 
-Designs travel as rows of a float matrix ``X`` (one column per free parameter, in the study's unit; an integer as its
-value, a choice as the index of its value). Everything here is vectorised over rows.
+Designs are rows of a float matrix ``X`` (n, d): one column per free parameter, in the study's unit (an integer as its
+value, a choice as the index of its value). All functions are vectorised over rows.
 
-A conditional parameter has a column in every design. Where it is inactive, the entry has no meaning: `impute` gives it
-one fixed value, so that designs that differ in nothing else are the same row.
+A conditional parameter has a column in every design. An inactive entry has no meaning: `impute` sets it to one fixed
+value, so that designs that differ in nothing else are equal rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from designopt.study.study import DesignVariable, Shift
 
 @dataclass(frozen=True)
 class Space:
-    """Ordered parameters and the relations between them that are decided before any evaluation."""
+    """Ordered parameters and the relations between them, which are checked before any evaluation."""
 
     parameters: tuple[DesignVariable, ...]
     relations: tuple[Expression, ...] = ()
@@ -40,17 +40,18 @@ class Space:
 
     @cached_property
     def lower(self) -> Matrix:
-        """Lower bounds in search coordinates (see `to_search`)."""
+        """Lower bounds (d,) in search coordinates (see `to_search`)."""
         return np.array([_search_bounds(p)[0] for p in self.free])
 
     @cached_property
     def upper(self) -> Matrix:
-        """Upper bounds in search coordinates."""
+        """Upper bounds (d,) in search coordinates."""
         return np.array([_search_bounds(p)[1] for p in self.free])
 
     @cached_property
     def conditional(self) -> tuple[DesignVariable, ...]:
-        """The parameters with a condition, each after those that its condition names."""
+        """The parameters with a condition, each after those in its condition. Raises `ValueError` for circular
+        conditions."""
         of = {p.name: p for p in self.parameters}
         ordered: dict[str, DesignVariable] = {}
 
@@ -67,7 +68,7 @@ class Space:
         return tuple(ordered.values())
 
     def active(self, X: Matrix) -> Mask:
-        """Which entries of `X` have a meaning (n, d): all but those of parameters whose condition does not hold."""
+        """A mask (n, d) of the active entries of `X`: all except parameters whose condition is false."""
         mask = np.ones((len(X), len(self.free)), dtype=bool)
         if self.conditional:
             known = self.activity(X)
@@ -77,7 +78,8 @@ class Space:
         return mask
 
     def impute(self, X: Matrix) -> Matrix:
-        """`X` with every inactive entry at one value of its column: the middle of the range, the first of a choice."""
+        """`X` with every inactive entry at one value of its column: the middle of the range, the first value of a
+        choice."""
         if not self.conditional:
             return X
         return np.where(self.active(X), X, self._resting)
@@ -87,7 +89,7 @@ class Space:
         return np.array([_middle(p) for p in self.free])
 
     def activity(self, X: Matrix) -> dict[str, Mask]:
-        """Where each conditional parameter is active (n,)."""
+        """A mask (n,) for each conditional parameter: where it is active."""
         if not self.conditional:
             return {}
         column = {p.name: j for j, p in enumerate(self.free)}
@@ -107,23 +109,23 @@ class Space:
         return known
 
     def from_search(self, S: Matrix) -> Matrix:
-        """Designs ``X`` for search coordinates `S` (n, d).
+        """The designs ``X`` of search coordinates `S` (n, d).
 
-        A real parameter on a linear scale is searched as itself, on a log scale as its natural logarithm; integers and
-        choices as a real number half a step wider than their range, rounded. Values are clipped to the bounds, inactive
-        ones imputed.
+        A real parameter on a linear scale is its own coordinate, on a log scale its natural logarithm. Integers and
+        choices are real numbers in a range that is half a step wider at both ends, rounded. Values are clipped to the
+        bounds and inactive entries imputed.
         """
         X: Matrix = np.clip(np.asarray(S, dtype=float), self.lower, self.upper)
         for j, p in enumerate(self.free):
             if p.kind in ("int", "choice"):
                 X[:, j] = np.clip(np.rint(X[:, j]), *_range(p)) + 0.0  # no -0.0
             elif p.scale == "log":
-                inside = np.clip(np.exp(X[:, j]), p.low, p.high)  # exp(log(bound)) is seldom exactly the bound
+                inside = np.clip(np.exp(X[:, j]), p.low, p.high)  # exp(log(bound)) rarely equals the bound
                 X[:, j] = np.select([X[:, j] == self.lower[j], X[:, j] == self.upper[j]], [p.low, p.high], inside)
         return self.impute(X)
 
     def to_search(self, X: Matrix) -> Matrix:
-        """Search coordinates of designs `X` (n, d); the inverse of `from_search` up to rounding."""
+        """The search coordinates (n, d) of designs `X` (n, d): the inverse of `from_search` up to rounding."""
         S = np.array(X, dtype=float)
         for j, p in enumerate(self.free):
             if p.kind == "real" and p.scale == "log":
@@ -131,7 +133,8 @@ class Space:
         return S
 
     def values(self, x: Sequence[float]) -> dict[str, Any]:
-        """One design in the study's units: with fixed parameters, without inactive ones, choices by their value."""
+        """One design `x` (d,) by name in the study's units: with fixed parameters, without inactive ones, choices by
+        their value."""
         row = iter(x)
         values = {
             p.name: p.values[0] if p.kind == "fixed" else shown_value(p, float(next(row))) for p in self.parameters
@@ -142,12 +145,12 @@ class Space:
         return values
 
     def design(self, x: Sequence[float]) -> dict[str, Any]:
-        """One design as the model receives it: in the model's units, without the inactive parameters."""
+        """One design `x` (d,) as the model's input: in the model's units, without inactive parameters."""
         values = self.values(x)
         return {p.name: in_model_unit(p, values[p.name]) for p in self.parameters if p.name in values}
 
     def shifted(self, X: Matrix, shift: Sequence[Shift]) -> Matrix:
-        """The neighbours (n, d) of designs `X` (n, d) that lie off by `shift`."""
+        """The neighbours (n, d) of designs `X` (n, d), offset by `shift`."""
         X = np.array(X, dtype=float)
         for s in shift:
             j = self.names.index(s.parameter)
@@ -156,12 +159,12 @@ class Space:
         return self.impute(X)
 
     def stretch(self, shift: Sequence[Shift]) -> Matrix:
-        """The derivatives (d,) of the values of a neighbour by those of its design."""
+        """The derivatives (d,) of a neighbour's parameters with respect to those of its design."""
         factors = {s.parameter: s.factor for s in shift}
         return np.array([factors.get(name, 1.0) for name in self.names])
 
     def relation_violation(self, X: Matrix) -> Matrix:
-        """By how much each design breaks the relations (n,); 0 where all hold, infinite where not known.
+        """The violation (n,) of the relations by each design; 0 if all hold, infinite if undefined.
 
         A relation that names an inactive parameter holds.
         """
@@ -194,7 +197,7 @@ def _search_bounds(p: DesignVariable) -> tuple[float, float]:
 
 
 def _middle(p: DesignVariable) -> float:
-    """What stands in the column of `p` where it is inactive."""
+    """Column value of `p` where it is inactive."""
     if p.kind == "choice":
         return 0.0
     if p.kind == "int":
@@ -210,19 +213,19 @@ def _among(value: Any, admitted: Sequence[Any]) -> bool:
 
 
 def _entries(p: DesignVariable, admitted: Sequence[Any]) -> list[float]:
-    """The entries of the column of `p` that stand for one of the values `admitted`."""
+    """Column entries of `p` for the values in `admitted`."""
     if p.kind == "choice":
         return [float(i) for i, value in enumerate(p.values) if _among(value, admitted)]
     return [float(value) for value in admitted]
 
 
 def shown_value(p: DesignVariable, x: float) -> Any:
-    """The value that the column entry `x` stands for."""
+    """The value that the column entry `x` represents."""
     if p.kind == "choice":
         return p.values[int(x)]
     return int(x) if p.kind == "int" else x
 
 
 def in_model_unit(p: DesignVariable, value: Any) -> Any:
-    """A value of the study as the model receives it."""
+    """Convert a value of the study to the model's unit."""
     return value if (p.factor, p.offset) == (1.0, 0.0) else p.factor * value + p.offset

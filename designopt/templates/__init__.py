@@ -1,7 +1,7 @@
-"""What ``designopt new`` begins with: study files and plugins that run as they are written.
+"""Templates of ``designopt new``: study files and plugins that run unchanged.
 
-A template is a file or a folder beside this one; its files end in ``.template``. ``{{name}}`` in a text and ``NAME``
-in a file's name stand for the name that is given.
+A template is a file or a folder beside this module; its files end in ``.template``. The given name replaces
+``{{name}}`` in a text and ``NAME`` in a file name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SUFFIX = ".template"
 
 @dataclass(frozen=True)
 class Template:
-    """A template: what it is, and the commands that go on from it (``{place}`` is where it was written)."""
+    """A template: its meaning, and the commands to run next (``{place}`` is the path of the new files)."""
 
     name: str
     meaning: str
@@ -32,7 +32,7 @@ class Template:
 
 @dataclass(frozen=True)
 class Made:
-    """What was written, and the commands that go on from there."""
+    """The new files, and the commands to run next."""
 
     files: tuple[Path, ...]
     next: tuple[str, ...]
@@ -57,7 +57,7 @@ TEMPLATES: Mapping[str, Template] = {
         ),
         Template(
             "drive",
-            "a folder with a model of equations of motion, declared once, and its study",
+            "a folder with a model declared by its equations of motion, and its study",
             (
                 "cd {place}",
                 "designopt validate {name}.yaml --plugin {name}.py",
@@ -74,11 +74,11 @@ TEMPLATES: Mapping[str, Template] = {
 
 
 def write(template: str, target: Path | None = None, name: str | None = None) -> Made:
-    """Write `template` to `target` (named after `name` by default).
+    """Write `template` to `target` (default: named after `name`).
 
-    `name` is that of the study, and of the model and package if the template makes them. Raises `ValueError` for a
-    template or a name that there cannot be, `FileExistsError` when something is in the way (nothing is written then),
-    `OSError` when a file cannot be written.
+    `name` is that of the study, and of the model and package if the template has them. Raises `ValueError` for an
+    unknown template or an invalid name, `FileExistsError` if a file exists (nothing is written then), `OSError` if a
+    file cannot be written.
     """
     from importlib.resources import files  # here: the command line imports this module for its help
 
@@ -115,7 +115,7 @@ def _default_name(template: str, target: Path | None) -> str:
 
 
 def _checked(name: str) -> str:
-    """A name that may stand for a module, a plugin and a study."""
+    """A valid name for a module, a plugin and a study."""
     if not name.isascii() or not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
         raise ValueError(
             f"'{name}' cannot be a name here: it takes lower-case letters, digits and underscores, a letter first; "
@@ -127,7 +127,7 @@ def _checked(name: str) -> str:
 
 
 def _taken(name: str) -> bool:
-    """Whether a module or a distribution bears the name: installing another one would replace it."""
+    """Whether a module or a distribution has the name: installing another one would replace it."""
     import importlib.metadata
     import importlib.util
 
@@ -139,7 +139,7 @@ def _taken(name: str) -> bool:
 
 
 def _below(folder: Traversable, path: str = "") -> Iterator[tuple[str, Traversable]]:
-    """Files of a template by their path in it, without the suffix."""
+    """Files of a template by relative path, without the suffix."""
     for item in sorted(folder.iterdir(), key=lambda i: i.name):
         if item.is_dir():
             yield from _below(item, f"{path}{item.name}/")
