@@ -1,4 +1,5 @@
-"""Models with equations of motion, declared once: every quantity a line, the equations one method (see `motion`)."""
+"""Models with equations of motion: each quantity is declared once, in one line; one method holds the equations (see
+`motion`)."""
 
 from designopt.models.declaration import motion
 from designopt.models.quantities import (

@@ -18,20 +18,20 @@ _RTOL = Setting("", "relative tolerance of the simulation", 1e-8, gt=0, le=1e-3)
 
 
 def motion(name: str, *, version: int, cost: str = "", samples: int = 301) -> Callable[[T], T]:
-    """Declare a model with equations of motion: a class whose attributes are quantities, each said once.
+    """Declare a model with equations of motion: a class whose attributes declare each quantity once.
 
-    The attributes are `designopt.models` quantities. A `Setting` or `Condition` called ``duration`` (s) says how long
-    the motion is; the setting ``rtol`` is there without being declared. The method ``equations(self, v)`` gives the
-    equation of every quantity that is not given, as a mapping by name: expressions of CasADi, made of the attributes
-    of `v` (everything given, the states, the unknowns, and for a `Final` the integrals) and of ``v.time``.
+    The attributes are `designopt.models` quantities. A `Setting` or `Condition` named ``duration`` (s) is the length of
+    the motion; the setting ``rtol`` is built in. The method ``equations(self, v)`` returns the equation of every
+    quantity that is not given, as a mapping by name: CasADi expressions of the attributes of `v` (given quantities,
+    states, unknowns, and in a `Final` the integrals) and of ``v.time`` (s).
 
-    A class may have ``breaks(self, v)``, the times at which something sets in that a step could pass over or that
-    changes at once, from the conditions and settings `v`; and ``refusal(self, v)``, which returns the name of what
-    cannot be and a sentence, or None, with the parameters in `v` where there are any.
+    Optional methods: ``breaks(self, v)`` returns times (s), functions of the conditions and settings `v`, at which an
+    input changes abruptly or sets in, where a long step would miss it; ``refusal(self, v)`` returns the name of an
+    inadmissible quantity and a sentence, or None, with the parameters in `v` if available.
 
-    From these follow ``evaluate`` with figures and arrays (states and series, at `samples` times and the breaks),
-    ``gradient`` (exact, by sensitivity equations), ``linearise``, checks and tables of a study file, and, with the name
-    of a figure as `cost`, ``trajectory_problem``. Raises `PluginError` for a declaration that makes no sense.
+    The model then has ``evaluate`` with figures and arrays (states and series, at `samples` times and the breaks),
+    ``gradient`` (exact, by sensitivity equations), ``linearise``, the checks and tables of a study file, and, with the
+    name of a figure as `cost`, ``trajectory_problem``. Raises `PluginError` for an invalid declaration.
     """
 
     def declare(target: T) -> T:
@@ -82,7 +82,7 @@ def _check(name: str, declared: Mapping[str, ModelQuantity], target: type, cost:
 
 
 def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cost: str, samples: int) -> dict[str, Any]:
-    """What a model of motion can do, with the types that its quantities make."""
+    """The methods of a model of motion, with types made of its quantities."""
     given_breaks, given_refusal, given_check = (vars(target).get(n) for n in ("breaks", "refusal", "check"))
     defaults = {n: d.default for n, d in declared.items() if isinstance(d, Condition) and d.default is not None}
     settings = [n for n, d in declared.items() if isinstance(d, Setting)]
@@ -117,7 +117,7 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
         return Simulation(Equations.of(name, declared, self.equations), self.rtol, samples)
 
     def check(self: Any) -> None:
-        """Call the equations: raises `PluginError` for what fails in them, and for units that do not fit."""
+        """Call the equations. Raises `PluginError` for errors in them and for inconsistent units."""
         if given_check is not None:
             given_check(self)
         try:
@@ -139,7 +139,7 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
         return self.simulation.figures(motion, known), {n: self.simulation.array(motion, n) for n in arrays}
 
     def gradient(self: Any, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-        """Derivatives of the figures with respect to the parameters, by sensitivity equations."""
+        """Derivatives ``{figure: {parameter: derivative}}`` by sensitivity equations, in the declared units."""
         found: dict[str, dict[str, float]] = self.simulation.gradient(*ready(self, design, scenario))
         return found
 
@@ -154,7 +154,7 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
         return linearise(system, states, p=p, q=q, t=time)
 
     def trajectory_problem(self: Any, scenario: Mapping[str, Any]) -> Any:
-        """The motion and its parameters in one program."""
+        """The motion and its parameters as one program. Raises `ProblemError` without a `cost`."""
         from designopt.collocation import ProblemError
         from designopt.models.trajectory import trajectory_problem
 

@@ -1,8 +1,9 @@
-"""From a declaration to expressions: the equations of a model, called once with symbols, and the systems made of them.
+"""Symbolic equations of a declared model, from one call, and the systems built from them.
 
 Derivatives with respect to the parameters come from sensitivity equations (Hairer, Norsett & Wanner, Solving Ordinary
-Differential Equations I, 1993, section I.14): for every parameter p_j the states S_j = dx/dp_j are integrated too,
-S_j' = f_x S_j + f_s ds_j + f_p, with the unknown rates' derivatives ds_j from R_x S_j + R_s ds_j + R_p = 0.
+Differential Equations I, 1993, section I.14): for every parameter p_j the sensitivities S_j = dx/dp_j are integrated
+with the states, S_j' = f_x S_j + f_s ds_j + f_p, with the derivatives ds_j of the unknown rates from R_x S_j + R_s ds_j
++ R_p = 0.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from designopt.models.quantities import (
     Unknown,
 )
 
-#: What is sampled along a motion, in this order: arrays first.
+#: Quantities sampled along a motion, in this order: arrays first.
 SAMPLED = (Series, Peak, Final, Event)
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """Expressions of one model: `symbols` of everything that is given or moves, `values` of everything with an
+    """Expressions of one model: `symbols` of given quantities, states and unknowns, `values` of quantities with an
     equation, by name."""
 
     name: str
@@ -48,7 +49,8 @@ class Equations:
 
     @classmethod
     def of(cls, name: str, declared: Mapping[str, ModelQuantity], equations: Callable[[Any], Any]) -> Equations:
-        """Call `equations` once. Raises `ValueError`, in a sentence, for equations that do not fit the declaration."""
+        """Call `equations` once. Raises `ValueError`, with a sentence, for equations that do not match the
+        declaration."""
         known = {n: ca.SX.sym(n) for n, d in declared.items() if isinstance(d, (Given, State, Unknown, Integral))}
         time = ca.SX.sym("time")
         found = called(f"model '{name}'", equations, {**known, "time": time})
@@ -66,7 +68,7 @@ class Equations:
         return made
 
     def unit_findings(self) -> list[str]:
-        """What is wrong with units in the equations, a sentence for each."""
+        """Unit errors in the equations, a sentence for each."""
         symbols = [(e, self.declared[n].unit) for n, e in self.symbols.items()] + [(self.time, "s")]
         equations: list[tuple[str, Any, str | None]] = []
         for n, e in self.values.items():
@@ -78,21 +80,22 @@ class Equations:
         return findings(symbols, equations)
 
     def names(self, *kinds: type[ModelQuantity]) -> list[str]:
-        """Names of some kinds, in the order of their declaration."""
+        """Names of the quantities of `kinds`, in the order of declaration."""
         return [n for n, d in self.declared.items() if isinstance(d, kinds)]
 
     def system(self) -> System:
-        """The states alone, with the series as outputs: what is linearised and what a trajectory problem takes."""
+        """The states, with the series as outputs: for linearisation and trajectory problems."""
         return self._system(self.name, self.names(State), self._values(self.names(Series)), self.used())
 
     def simulated(self) -> System:
-        """The states and the integrals, with all that is sampled as outputs."""
+        """The states and the integrals, with all sampled quantities as outputs."""
         sampled = [n for kind in SAMPLED for n in self.names(kind)]
         return self._system(self.name, self.names(State, Integral), self._values(sampled), self.constants())
 
     def sensitive(self) -> System:
-        """`simulated` with S_j times the number scale_<parameter> as further states, and outputs' derivatives by all
-        parameters, times the same, beyond its own; "<event>/time" is the rate of an event's expression."""
+        """`simulated` with S_j times scale_<parameter> as further states, and as further outputs the derivatives of the
+        outputs with respect to all parameters, with the same factor; "<event>/time" is the time derivative of an
+        event's expression."""
         states, unknowns = self.names(State, Integral), self.names(Unknown)
         x, s = self._column(self.symbols[n] for n in states), self._column(self.symbols[n] for n in unknowns)
         f = self._column(self.values[n] for n in states)
@@ -119,17 +122,18 @@ class Equations:
         return self._system(name, states, outputs, self.constants(), more_states, more_unknowns, scales)
 
     def function(self, names: list[str]) -> Any:
-        """The CasADi function of states and integrals, unknowns, parameters, constants and time that gives `names`."""
+        """The CasADi function of states and integrals, unknowns, parameters, constants and time that returns
+        `names`."""
         groups = [self.names(State, Integral), self.names(Unknown), self.names(Parameter), self.constants()]
         arguments = [self._column(self.symbols[n] for n in group) for group in groups]
         return ca.Function("values", [*arguments, self.time], [self.values[n] for n in names])
 
     def constants(self) -> list[str]:
-        """The conditions and the settings that are numbers."""
+        """The conditions and the numeric settings."""
         return [n for n in self.names(Given) if not isinstance(self.declared[n], Parameter)]
 
     def used(self) -> list[str]:
-        """Those of them that the motion, its signals and its integrals depend on."""
+        """The constants that the motion, its signals and its integrals depend on."""
         every = self._column(self.values[n] for n in self.names(State, Unknown, Series, Integral, Guard))
         return [n for n in self.constants() if ca.depends_on(every, self.symbols[n])]
 

@@ -1,8 +1,8 @@
-"""The quantities that a model with equations of motion declares, each once: unit, meaning, default, range.
+"""The quantities of a model with equations of motion, each declared once: unit, meaning, default, range.
 
-Numbers that are given are a `Parameter` (designed), a `Condition` (of the scenario) or a `Setting` (of the model);
-`State` and `Unknown` move; `Series` is an array over time; `Integral`, `Peak`, `Final` and `Event` are figures, the
-outputs of the model; a `Guard` ends a motion that the equations describe no further.
+Given numbers are a `Parameter` (design variable), a `Condition` (of the scenario) or a `Setting` (of the model).
+`State` and `Unknown` vary over time, `Series` is an array over time. `Integral`, `Peak`, `Final` and `Event` are
+figures, the outputs of the model. A `Guard` ends a motion outside the validity of the equations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from designopt.plugin import Quantity
 
 @dataclass(frozen=True)
 class ModelQuantity:
-    """What all have: a unit and a meaning."""
+    """Common fields of all quantities: unit and meaning."""
 
     unit: str
     description: str
@@ -24,7 +24,7 @@ class ModelQuantity:
 
 @dataclass(frozen=True)
 class Given(ModelQuantity):
-    """A number that is given, and the range that it must be in."""
+    """A given number with its admissible range."""
 
     default: float | None = None
     gt: float | None = field(default=None, kw_only=True)
@@ -34,7 +34,7 @@ class Given(ModelQuantity):
 
     @property
     def quantity(self) -> Quantity:
-        """As in an annotation."""
+        """The same as a `Quantity` of an annotation."""
         return Quantity(self.unit, self.description, self.gt, self.ge, self.lt, self.le, default=self.default)
 
     @property
@@ -50,34 +50,34 @@ class Given(ModelQuantity):
 
 @dataclass(frozen=True)
 class Parameter(Given):
-    """A number that is designed: an input of the model; it has no default."""
+    """A design variable: an input of the model, without a default."""
 
     default: None = None
 
 
 @dataclass(frozen=True)
 class Condition(Given):
-    """A number that a scenario gives; with a default it may be left out. `sampled`: as in `Quantity`."""
+    """A number of the scenario; optional if it has a default. `sampled` as in `Quantity`."""
 
     sampled: tuple[float, float] | None = field(default=None, kw_only=True)
 
     @property
     def quantity(self) -> Quantity:
-        """As in an annotation."""
+        """The same as a `Quantity` of an annotation."""
         return replace(super().quantity, sampled=self.sampled)
 
 
 @dataclass(frozen=True)
 class Setting(Given):
-    """A number that the model section of a study may set."""
+    """A number of the section `model` of a study."""
 
 
 @dataclass(frozen=True)
 class State(ModelQuantity):
-    """A state; its equation is its rate. It is an array too.
+    """A state, which may also be requested as an array; its equation is its rate.
 
     `initial` is a number, or the name of a parameter, condition or setting. `low` and `high` bound it in a trajectory
-    problem; `size` is that below which differences do not matter.
+    problem; `size` is the magnitude below which differences do not matter.
     """
 
     initial: float | str = 0.0
@@ -88,7 +88,7 @@ class State(ModelQuantity):
 
 @dataclass(frozen=True)
 class Unknown(ModelQuantity):
-    """A rate that the equations leave unknown, as an acceleration; its equation is an expression that is zero."""
+    """An unknown rate, such as an acceleration; its equation is an expression that is zero, linear in all unknowns."""
 
 
 @dataclass(frozen=True)
@@ -98,24 +98,25 @@ class Series(ModelQuantity):
 
 @dataclass(frozen=True)
 class Guard(ModelQuantity):
-    """Its equation is positive wherever the others hold; where it is not, the model has no answer (`Diverged`)."""
+    """Its equation is positive where the other equations are valid; elsewhere the model has no result (`Diverged`)."""
 
 
 @dataclass(frozen=True)
 class Output(ModelQuantity):
-    """A number that the model gives."""
+    """An output of the model."""
 
 
 @dataclass(frozen=True)
 class Integral(Output):
-    """The integral of its equation over the motion; other figures may name it."""
+    """The integral of its equation over the motion; a `Final` may contain it."""
 
     size: float = field(default=1.0, kw_only=True)
 
 
 @dataclass(frozen=True)
 class Peak(Output):
-    """The largest magnitude of its equation at the samples of the motion; its largest or smallest value by `of`."""
+    """The maximum magnitude of its equation over the samples of the motion, or with `of` its largest or smallest
+    value."""
 
     of: Literal["size", "largest", "smallest"] = field(default="size", kw_only=True)
 
@@ -127,9 +128,9 @@ class Final(Output):
 
 @dataclass(frozen=True)
 class Event(Output):
-    """The time at which its equation, positive before, is zero first.
+    """The time (s) at which its equation, positive before, first becomes zero.
 
-    `never` is the figure where that does not happen; without it the model has no answer then (`Diverged`).
+    `never` is the value if this does not happen; without it the model then has no result (`Diverged`).
     """
 
     never: float | str | None = None

@@ -1,4 +1,4 @@
-"""Motions of a declared model: simulated in pieces, read as figures, arrays and derivatives of the figures."""
+"""Simulation of a declared model, in pieces between breaks: figures, arrays and derivatives of the figures."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from designopt.models.equations import SAMPLED, Equations
 from designopt.models.quantities import Event, Final, Integral, Output, Parameter, Peak, Series, State
 from designopt.plugin import Diverged
 
-#: A step after a break is, at first, this share of the shortest time between two breaks.
+#: First step after a break, as a share of the shortest interval between two breaks.
 _FIRST_STEP = 0.01
-#: Absolute tolerances are this share of the relative one, times the size of the state.
+#: Absolute tolerance over relative tolerance, for a state of size 1.
 _ABSOLUTE = 1e-3
 
 
@@ -33,7 +33,8 @@ class SimulatedMotion:
 
 
 class Simulation:
-    """Simulates the model of `equations` with relative tolerance `rtol` at `samples` even times and at all breaks."""
+    """Simulates the model of `equations` with relative tolerance `rtol` at `samples` equidistant times and at all
+    breaks."""
 
     def __init__(self, equations: Equations, rtol: float, samples: int) -> None:
         self.equations, self.rtol, self.samples = equations, rtol, samples
@@ -43,12 +44,12 @@ class Simulation:
 
     @cached_property
     def simulator(self) -> Simulator:
-        """Of the states and integrals."""
+        """Simulator of the states and integrals."""
         return self._made(self.equations.simulated())
 
     @cached_property
     def sensitive(self) -> Simulator:
-        """Of their derivatives with respect to the parameters, too."""
+        """Simulator of their derivatives with respect to the parameters, too."""
         return self._made(self.equations.sensitive())
 
     def _made(self, system: System) -> Simulator:
@@ -62,7 +63,8 @@ class Simulation:
         return np.array([numbers[i] if isinstance(i, str) else i for i in initial], dtype=np.float64)
 
     def run(self, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]) -> SimulatedMotion:
-        """The motion for the given `numbers` by name. Raises `Diverged`."""
+        """The motion for the given `numbers` by name, up to `duration` (s), restarted at `breaks` (s). Raises
+        `Diverged`."""
         return self._run(self.simulator, self.first(numbers), numbers, duration, breaks)
 
     def _run(
@@ -95,7 +97,7 @@ class Simulation:
     # ------------------------------------------------------------------------------------------------------- figures
 
     def figures(self, motion: SimulatedMotion, numbers: Mapping[str, float]) -> dict[str, float]:
-        """All figures of a motion. Raises `Diverged` for an event that does not happen and needs to."""
+        """All figures of a motion by name. Raises `Diverged` if an event without `never` does not happen."""
         found = {}
         for name, declared in self.equations.declared.items():
             if isinstance(declared, Integral):
@@ -120,7 +122,7 @@ class Simulation:
     def _event(
         self, name: str, declared: Event, simulator: Simulator, motion: SimulatedMotion, numbers: Mapping[str, float]
     ) -> tuple[float, Vector | None]:
-        """The time of an event, and the outputs (ny,) there; None where it does not happen."""
+        """The time (s) of an event, and the outputs (ny,) there; None if it does not happen."""
         column = self.sampled.index(name)
         passed = np.flatnonzero(~(motion.y[:, column] > 0.0))
         if not len(passed):
@@ -149,7 +151,7 @@ class Simulation:
     def gradient(
         self, numbers: Mapping[str, float], duration: float, breaks: Sequence[float]
     ) -> dict[str, dict[str, float]]:
-        """Derivatives of all figures with respect to all parameters, by sensitivity equations."""
+        """Derivatives of all figures with respect to all parameters, by sensitivity equations. Raises `Diverged`."""
         scale = {n: abs(numbers[n]) or 1.0 for n in self.parameters}
         scaled = {**numbers, **{f"scale_{n}": s for n, s in scale.items()}}
         initial = [getattr(self.equations.declared[n], "initial", 0.0) for n in self.states]
@@ -186,6 +188,6 @@ def _signed(declared: Peak, y: Vector) -> Vector:
 
 
 def _place(declared: Peak, y: Vector) -> int:
-    """The sample at which a peak is."""
+    """Index of the sample at which a peak occurs."""
     values = _signed(declared, y)
     return int(np.argmin(values) if declared.of == "smallest" else np.argmax(values))

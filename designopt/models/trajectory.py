@@ -19,8 +19,8 @@ def trajectory_problem(
 ) -> TrajectoryProblem:
     """Minimise the figure `cost` over the parameters, for the conditions and settings `numbers`.
 
-    Figures of the problem are the integrals and final values, and where a study asks for them its peaks, at as many
-    `samples` as a simulation has; an event has no place in it.
+    The figures of the problem are the integrals and final values, and on request the peaks, at as many `samples` as a
+    simulation has; events are not available.
     """
     system, states = equations.system(), equations.names(State)
     constants = [numbers[n] for n in equations.constants()]

@@ -1,8 +1,8 @@
-"""Plugins: how models, objectives, solvers, aggregations, report parts and export formats are declared and found.
+"""Plugins: declaration and discovery of models, objectives, solvers, aggregations, report parts and export formats.
 
-A plugin is one decorated function or one small decorated class. Its keyword-only arguments (or annotated class
-fields) are its settings; ``typing.Annotated`` with a `Quantity` gives each its unit, meaning and range. From these
-annotations come the checks of the study file, the settings table and the JSON Schema.
+A plugin is one decorated function or one small decorated class. Its keyword-only arguments (or annotated class fields)
+are its settings; ``typing.Annotated`` with a `Quantity` gives each its unit, meaning and range. The checks of the study
+file, the settings table and the JSON Schema come from these annotations.
 """
 
 from designopt.plugin.declaration import aggregation, exporter, model, objective, report, solver

@@ -1,4 +1,4 @@
-"""Numbers that change with the code of a function or a class, whatever its file and lines."""
+"""Hash of the code of a function or class, independent of file name and line numbers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Any
 
 
 def code_number(target: Any) -> int:
-    """A number that changes with the code of a function, or with that of the functions of a class.
+    """A number that changes with the code of a function, or of the functions of a class.
 
-    Code that these call does not change it, nor do comments, names of files and numbers of lines. What has no code of
-    Python has 0.
+    Called functions, comments, file names and line numbers do not change it. Objects without Python code have 0.
     """
     found = _codes(target)
     if not found:
@@ -31,7 +30,7 @@ def _codes(target: Any) -> list[Any]:
 
 
 def _content(value: Any) -> Any:
-    """What a code object computes, without names of files and numbers of lines."""
+    """The content of a code object without file names and line numbers."""
     if isinstance(value, types.CodeType):
         return (value.co_code, value.co_names, value.co_varnames, [_content(item) for item in value.co_consts])
     if isinstance(value, frozenset):

@@ -1,4 +1,4 @@
-"""Decorators that declare plugins. What a plugin can do is read here, once, and stands in its `Plugin` from then on."""
+"""Decorators that declare plugins. They read the capabilities of a plugin once and store them in its `Plugin`."""
 
 from __future__ import annotations
 
@@ -33,46 +33,48 @@ def model(
     fidelity: Fidelity | None = None,
     unchecked: bool = False,
 ) -> Callable[[T], T]:
-    """Declare a model: ``f(design, scenario[, arrays][, rng], *, settings...)`` or a class with that `evaluate` method.
+    """Declare a model: ``f(design, scenario[, arrays][, rng], *, settings...)`` or a class with such an `evaluate`
+    method.
 
-    `design` and `scenario` are mappings; annotate them with a `TypedDict` to have names and units checked. The
-    returned mapping (a `TypedDict` too) names the outputs: numbers. A model that declares `arrays` receives the set of
-    wanted array names as its third argument and returns ``(outputs, arrays)``.
+    `design` and `scenario` are mappings; with a `TypedDict` annotation their names and units are checked. The returned
+    mapping (also a `TypedDict`) contains the outputs, which are numbers. A model that declares `arrays` receives the
+    set of requested array names as third argument and returns ``(outputs, arrays)``.
 
-    A model with randomness of its own has a last positional argument named ``rng`` and receives a
-    `numpy.random.Generator` there, the only source of chance it may use. The generator's seed follows from the study's
-    seed and the key of the evaluation: the same design in the same scenario has the same answer wherever and whenever
-    it is computed, and another seed of the study makes other evaluations.
+    A stochastic model has a last positional argument ``rng`` and receives a `numpy.random.Generator`, its only
+    permitted source of randomness. The generator's seed follows from the study's seed and the key of the evaluation:
+    the same design in the same scenario has the same result on any worker at any time, and another seed of the study
+    gives other evaluations.
 
-    A class may have ``declares()``, which gives a `Declared`: inputs, outputs and arrays that follow from its settings
-    or from a file that they name. It is asked after ``check()``.
+    Optional methods of a class:
 
-    A class may have ``prepare_scenario(conditions)``: what a scenario needs once (a recording read and filtered, a
-    geometry). Its other methods then have an argument named ``prepared``, before ``rng``, and receive there what it
-    gave; `batch` receives a sequence with that of each row. It is kept on a worker for the designs that follow, within
-    a bound of memory, and is shared by scenarios with equal conditions: do not change it. What it raises is what
-    `evaluate` would raise.
+    ``declares()`` returns a `Declared`: inputs, outputs and arrays that depend on the settings or on a file among them.
+    It is called after ``check()``.
 
-    A class may have ``gradient(design, scenario)`` (with a last ``rng``, if its `evaluate` takes one), which returns
-    ``{output: {input: derivative}}`` in the model's units for the inputs of real value. It is called after `evaluate`
-    for the same design, and only in studies with a solver that wants derivatives. An output or input left out, a value
-    that is not finite, or `Diverged` mean that the derivative is not known.
+    ``prepare_scenario(conditions)`` returns what a scenario needs once (a filtered recording, a geometry). The other
+    methods then have an argument ``prepared``, before ``rng``, and receive this object; `batch` receives a sequence
+    with one per row. A worker keeps it for the next designs, within a memory limit, and scenarios with equal conditions
+    share it: do not modify it. Its exceptions count as those of `evaluate`.
 
-    A class may have ``check()``, which raises `InvalidSetting` for settings that do not fit each other;
-    ``check_space(parameters)`` and ``check_scenario(conditions)``, which give or raise `InvalidSetting` for parameters
-    and scenarios that it cannot do with; and ``trajectory_problem(scenario)``, its evaluation as an optimal-control
-    problem, for the solver ``collocation``. Its class attribute ``later_settings`` names settings that it has got
-    since: studies that leave them at their defaults keep their keys.
+    ``gradient(design, scenario)`` (with a last ``rng`` if `evaluate` has one) returns ``{output: {input: derivative}}``
+    in the model's units for real-valued inputs. It is called after `evaluate` of the same design, and only if a solver
+    of the study uses derivatives. A missing output or input, a value that is not finite, or `Diverged` means that the
+    derivative is not available.
 
-    A class may have ``batch(designs, scenarios[, arrays])`` besides, and a class attribute `batch_size`, the number of
-    evaluations that it likes to compute in one call. Row i is design i in scenario i; it returns a sequence with what
-    `evaluate` would return for each row, or the exception that `evaluate` would raise. What it says of one row must not
-    depend on the others.
+    ``check()`` raises `InvalidSetting` for inconsistent settings. ``check_space(parameters)`` and
+    ``check_scenario(conditions)`` return or raise `InvalidSetting` for unsupported parameters and scenarios.
+    ``trajectory_problem(scenario)`` returns the evaluation as an optimal-control problem for the solver
+    ``collocation``. The class attribute ``later_settings`` names settings added in later versions: studies that leave
+    them at their defaults keep their keys.
 
-    `fidelity` names settings that make an evaluation cheap, fewer intervals or cycles, and what it costs then. Solvers
-    that learn from cheap evaluations (`gp`) ask for some; all results are of full ones.
+    ``batch(designs, scenarios[, arrays])``, with a class attribute `batch_size`, the preferred number of evaluations
+    per call, evaluates design i in scenario i for each row i. It returns a sequence with the result of `evaluate` for
+    each row, or the exception that `evaluate` would raise. Rows must not depend on each other.
 
-    With ``unchecked=True`` outputs may be undeclared (tests and quick experiments only).
+    `fidelity` gives settings that make an evaluation cheap (fewer intervals or cycles) and its cost. Solvers that learn
+    from cheap evaluations (`gp`) request some; all reported results come from full evaluations.
+
+    With ``unchecked=True`` outputs may be undeclared (tests and quick experiments only). Raises `PluginError` for an
+    invalid declaration.
     """
 
     def declare(target: T) -> T:
@@ -146,7 +148,7 @@ def model(
 
 
 def _optional_methods(target: Callable[..., Any]) -> Callable[[str], bool]:
-    """Tells whether `target` is a class that has a method of a name."""
+    """A function that tests whether `target` is a class with the method of a given name."""
     return lambda name: inspect.isclass(target) and callable(getattr(target, name, None))
 
 
@@ -175,7 +177,8 @@ def _later_settings(target: Any, settings: Mapping[str, Any], what: str) -> tupl
 def objective(name: str, *, version: int) -> Callable[[T], T]:
     """Declare an objective: a function whose positional arguments name model outputs or arrays; returns a number.
 
-    Annotate the return as ``Annotated[float, Quantity(unit, meaning)]``. Keyword-only arguments are settings.
+    Annotate the return as ``Annotated[float, Quantity(unit, meaning)]``. Keyword-only arguments are settings. Raises
+    `PluginError` without this annotation.
     """
 
     def declare(target: T) -> T:
@@ -207,22 +210,27 @@ def objective(name: str, *, version: int) -> Callable[[T], T]:
 def solver(name: str, *, version: int) -> Callable[[T], T]:
     """Declare a solver: a class with ``solve(problem, evaluate, rng, start)``; its annotated fields are settings.
 
-    It may have ``check(problem)``, which raises `InvalidSetting` for settings that do not fit the problem;
-    ``minimum_budget(problem)``, the evaluations below which it cannot work; and the class attributes ``needs_budget``
-    (it never ends by itself; False when absent), ``uses_start`` (False when it cannot make use of designs of an earlier
-    stage), ``needs_objectives`` and ``needs_parameters`` (False when it works without), ``takes_designs`` (True for one
-    whose settings ``designs`` and ``table`` give what it evaluates), ``objectives`` (``"one"``, ``"several"`` or
-    ``"any"``, which is meant when absent) and ``wants_gradient`` (True to have the model's derivatives recorded with
-    every evaluation of the study, see `Problem.gradients`; or a method without arguments that tells it for the
-    settings), and ``wants_cheap`` in the same way (it asks `evaluate.cheap`, where the model has a `Fidelity`).
+    `solve` may return a short sentence with the reason for its end, or None. Class attributes:
 
-    ``unit_sample(dimension, rng)`` gives points of the unit cube: scenarios can be drawn with such a solver too.
-    ``indices(problem, outcomes)`` gives sensitivity indices, which the report shows.
+    - ``needs_budget``: the solver never ends by itself (default False).
+    - ``uses_start``: it uses the designs of an earlier stage (default True).
+    - ``needs_objectives``, ``needs_parameters``: False if it works without (default True).
+    - ``takes_designs``: its settings ``designs`` and ``table`` give the designs that it evaluates (default False).
+    - ``objectives``: ``"one"``, ``"several"`` or ``"any"`` (default).
+    - ``wants_gradient``: every evaluation of the study also records the model's derivatives, see
+      `Problem.gradients` (default False). A method without arguments may compute it from the settings.
+    - ``wants_cheap``: it calls `evaluate.cheap` if the model has a `Fidelity`; likewise.
 
-    A solver that solves programs instead of evaluating designs has ``program(problem)``, which gives a
-    `designopt.problem.Programs`: it is built on every worker, and ``evaluate.programs`` has it solve what `solve` asks.
+    Optional methods: ``check(problem)`` raises `InvalidSetting` for settings that do not fit the problem;
+    ``minimum_budget(problem)`` returns the minimum number of evaluations; ``unit_sample(dimension, rng)`` returns
+    points (n, dimension) of the unit cube, so that the solver can also sample scenarios; ``indices(problem, outcomes)``
+    returns sensitivity indices for the report.
 
-    `solve` may return a short sentence that says why it ended by itself, or None when there is nothing to say.
+    A solver that solves programs instead of evaluating designs has ``program(problem)``, which returns a
+    `designopt.problem.Programs`. Every worker builds it, and ``evaluate.programs`` solves the programs that `solve`
+    requests.
+
+    Raises `PluginError` for a class without `solve` or with an invalid attribute.
     """
 
     def declare(target: T) -> T:
@@ -265,10 +273,10 @@ def solver(name: str, *, version: int) -> Callable[[T], T]:
 
 
 def aggregation(name: str, *, version: int, weights: Callable[..., Any] | None = None) -> Callable[[T], T]:
-    """Declare an aggregation: ``f(values, *, settings...)`` (designs, scenarios) to (designs,); larger is worse.
+    """Declare an aggregation: ``f(values, *, settings...)``, (designs, scenarios) to (designs,); larger is worse.
 
-    `weights`, with the same arguments, gives its derivative by each of the values (designs, scenarios). Without it
-    solvers that use gradients take differences.
+    `weights`, with the same arguments, returns the derivatives with respect to the values (designs, scenarios). Without
+    it, gradient-based solvers use finite differences.
     """
     return _declare(AggregationPlugin, name, version, weights=weights)
 
@@ -282,10 +290,10 @@ def exporter(name: str, *, version: int, packages: tuple[str, ...] = (), extra: 
     """Declare an export format: ``f(result, folder, prefix, *, settings...)``, which writes files and returns their
     paths.
 
-    `result` is a `designopt.store.result.Result`, `folder` exists, `prefix` begins each file's name. `packages` are the
-    libraries that it imports beyond what designopt requires, by import name; a study that exports to it is refused with
-    the command that installs `extra` where one is missing. It raises `designopt.exports.ExportError`, with a
-    sentence, when a result has nothing to write in this format.
+    `result` is a `designopt.store.result.Result`, `folder` exists, `prefix` begins each file name. `packages` are the
+    import names of libraries beyond the requirements of designopt. If one is missing, a study with this format is
+    rejected with the command that installs `extra`. The function raises `designopt.exports.ExportError`, with a
+    sentence, if a result has nothing to write in this format.
     """
     return _declare(ExportPlugin, name, version, packages=packages, extra=extra)
 

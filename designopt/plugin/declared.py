@@ -1,4 +1,4 @@
-"""What a model declares once its settings are known: inputs, outputs and arrays that follow from them or from files."""
+"""Inputs, outputs and arrays that a model declares from its settings or from files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from designopt.plugin.values import Array, Field, PluginError, Quantity
 
 @dataclass(frozen=True)
 class Declared:
-    """What ``declares()`` of a model gives, beside what its annotations say: numbers by name with unit, meaning and
-    range, and arrays. Names in `optional` may be left out, inputs of a design and outputs of an answer."""
+    """The result of a model's ``declares()``, in addition to its annotations: numbers by name with unit, meaning and
+    range, and arrays. Inputs and outputs named in `optional` may be missing."""
 
     inputs: Mapping[str, Quantity] = field(default_factory=dict)
     outputs: Mapping[str, Quantity] = field(default_factory=dict)
@@ -22,9 +22,10 @@ class Declared:
 
 
 def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
-    """`use` with what the model declares for its settings; `built` is the instance, when there is one already.
+    """`use` with the declarations of the model for its settings; `built` is an existing instance, if any.
 
-    Raises `PluginError` for names that are none or that its annotations have, and what the model raises.
+    Raises `PluginError` for invalid names and for names that the annotations already contain, and the model's
+    exceptions.
     """
     plugin = use.plugin
     if not plugin.has_declares:

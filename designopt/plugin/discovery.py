@@ -1,4 +1,4 @@
-"""Plugins found: installed ones through entry points, without importing any, and those declared in this process.
+"""Discovery of plugins: installed ones through entry points, without imports, and those declared in this process.
 
 The name of an entry point *is* the plugin's name, so listing plugins imports nothing.
 """
@@ -40,23 +40,23 @@ GROUPS: dict[Kind, str] = {
     "export": "designopt.exports",
 }
 
-#: What took the place of plugins of earlier versions.
+#: Replacements of plugins of earlier versions.
 REPLACED: dict[tuple[Kind, str], str] = {("solver", "de"): "differential_evolution"}
 
-#: With this the names of modules of files begin.
+#: Prefix of the module names of plugin files.
 FILES = "designopt_plugin_"
 
 _declared: dict[tuple[Kind, str], Plugin] = {}
 _loading: list[str] = []
-#: Functions of files that were run for their plugins, by name, and what makes a model of one (see `plain`).
+#: Functions of loaded plugin files by name, and the function that makes a model of one (see `plain`).
 _plain: dict[str, types.FunctionType] = {}
-#: What each file that was run has declared, and its plain functions, by the name of its module.
+#: Declared plugins and plain functions of each loaded file, by module name.
 _of_file: dict[str, tuple[dict[tuple[Kind, str], Plugin], dict[str, types.FunctionType]]] = {}
 _models_of_functions: list[Callable[[Any], Plugin]] = []
 
 
 def make_models_of_functions_by(make: Callable[[Any], Plugin]) -> None:
-    """From now on `make` gives the model for a plain function."""
+    """Set the function that makes a model from a plain function."""
     _models_of_functions[:] = [make]
 
 
@@ -76,7 +76,7 @@ def register(target: Any, plugin: Plugin) -> None:
 
 @dataclass(frozen=True)
 class Listed:
-    """An installed plugin as its entry point tells it, nothing imported."""
+    """An installed plugin as described by its entry point, without an import."""
 
     kind: Kind
     name: str
@@ -92,7 +92,8 @@ def installed(kind: Kind | None = None) -> Iterator[Listed]:
 
 @functools.lru_cache(maxsize=2)
 def _installed(path: tuple[str, ...]) -> tuple[Listed, ...]:
-    """The plugins found on the import path `path`: reading what is installed takes longer than checking a study."""
+    """The plugins installed on the import path `path`; cached, because reading the metadata takes longer than checking
+    a study."""
     found = sorted(entry_points(path, "designopt."), key=lambda entry: entry.name)
     return tuple(
         Listed(kind, entry.name, entry.distribution, entry.version, entry)
@@ -103,7 +104,7 @@ def _installed(path: tuple[str, ...]) -> tuple[Listed, ...]:
 
 
 def is_installed(plugin: Plugin) -> bool:
-    """Whether another process finds `plugin` by its entry point."""
+    """Whether another process finds `plugin` through its entry point."""
     package = str(getattr(plugin.target, "__module__", "")).partition(".")[0]
     return any(
         listed.name == plugin.name and listed.entry.module.partition(".")[0] == package
@@ -112,7 +113,7 @@ def is_installed(plugin: Plugin) -> bool:
 
 
 def names(kind: Kind) -> list[str]:
-    """All known plugin names of `kind`: installed, and declared in this process."""
+    """All plugin names of `kind`: installed, and declared in this process."""
     return sorted({listed.name for listed in installed(kind)} | {name for k, name in _declared if k == kind})
 
 
@@ -131,10 +132,10 @@ def find(kind: Literal["export"], name: str) -> ExportPlugin: ...
 @overload
 def find(kind: Kind, name: str) -> Plugin: ...
 def find(kind: Kind, name: str) -> Plugin:
-    """The plugin `name` (or ``distribution:name``); imports its package if need be.
+    """The plugin `name` (or ``distribution:name``); imports its package if necessary.
 
-    Raises `PluginError` with one line for the user when it is unknown (nearest names offered), ambiguous, broken, or
-    declares another name than its entry point.
+    Raises `PluginError`, in one line, if the name is unknown (with the nearest names), ambiguous, broken, or differs
+    from that of its entry point.
     """
     distribution, _, bare = name.rpartition(":")
     entries = [e for e in installed(kind) if e.name == bare and distribution in ("", e.distribution)]
@@ -166,27 +167,28 @@ def find(kind: Kind, name: str) -> Plugin:
 
 
 def closest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that `word` was most likely meant to be, the alphabetically first of equals; None for no idea."""
+    """The known word closest to `word`, alphabetically first among ties; None if none is close."""
     near = difflib.get_close_matches(word, sorted(known), n=9)
     return min(near, key=lambda k: (-difflib.SequenceMatcher(None, k, word).ratio(), k), default=None)
 
 
 class RunBegins(BaseException):
-    """A file that is run for its plugins has come to where it runs a study: it has declared what the study needs."""
+    """A plugin file has reached a statement that runs a study: everything that the study needs is declared."""
 
 
 def refuse_while_loading() -> None:
-    """End the file that is run for its plugins, if one is: it must not run a study of its own."""
+    """Raise `RunBegins` while a plugin file is loading: it must not run a study."""
     if _loading:
         raise RunBegins
 
 
 def load_file(name: str, content: bytes) -> None:
-    """Run the Python file `content`, typed by the user as ``--plugin FILE``, so that its plugins are declared.
+    """Run the Python file `content`, given as ``--plugin FILE``, so that its plugins are declared.
 
-    A script that runs a study without the guard ``if __name__ == "__main__":`` is run up to there, and of what follows
-    its functions, classes and imports. A plain function of the file is a model where one of its name is asked for.
-    The same content is run once; what it declares takes the place of what other files have declared since.
+    A script that runs a study without the guard ``if __name__ == "__main__":`` is executed up to that statement; of the
+    rest, only functions, classes and imports are executed. A plain function of the file serves as the model of its
+    name. The same content runs once; its declarations replace those of files loaded before. Raises `PluginError` if the
+    file fails.
     """
     digest = hashlib.blake2b(content, digest_size=8).hexdigest()
     module_name = f"{FILES}{digest}"
@@ -219,7 +221,7 @@ def load_file(name: str, content: bytes) -> None:
 
 
 def _declare_again(module_name: str) -> None:
-    """Put what a file declares in the place of what other files have declared under the same names."""
+    """Replace declarations of other files under the same names by those of this file."""
     declared, plain = _of_file.get(module_name, ({}, {}))
     for name in plain:
         known = _declared.get(("model", name))
@@ -230,7 +232,7 @@ def _declare_again(module_name: str) -> None:
 
 
 def _define_rest(module: types.ModuleType, name: str, content: bytes, line: int) -> None:
-    """Run what a file defines and imports below `line`, as far as it can do without what was not run."""
+    """Execute the definitions and imports below `line`, as far as they work without the skipped statements."""
     for statement in ast.parse(content, name).body:
         if statement.lineno > line and isinstance(
             statement, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)

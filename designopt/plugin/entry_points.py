@@ -1,7 +1,7 @@
 """Entry points of installed distributions, read from the folders on the import path.
 
-What `importlib.metadata` reads, without what it imports (the email package, zipfile, sockets), which takes as long as
-all else that the command line imports at start. It is asked where something else than folders is on the path.
+`importlib.metadata` reads the same but imports the email package, zipfile and sockets, which takes as long as all other
+imports of the command line. It serves path entries that are not folders.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class EntryPoint:
     version: str
 
     def load(self) -> Any:
-        """What it leads to; imports the module."""
+        """Import the module and return the object."""
         found: Any = importlib.import_module(self.module)
         for part in self.attribute.split("."):
             found = getattr(found, part) if part else found
@@ -37,7 +37,8 @@ class EntryPoint:
 
 
 def entry_points(path: Sequence[str], prefix: str) -> Iterator[EntryPoint]:
-    """Those of groups whose name begins with `prefix`; of several distributions with one name the first on the path."""
+    """The entry points of groups whose name begins with `prefix`; of several distributions with one name, the first on
+    the path."""
     seen: set[str] = set()
     for place in path:
         folder = place or os.curdir
@@ -82,7 +83,7 @@ def _unpacked(info: Path, prefix: str) -> Iterator[EntryPoint]:
 
 
 def _packed(archive: str, prefix: str, seen: set[str]) -> Iterator[EntryPoint]:
-    """Those of a zip archive on the path."""
+    """The entry points in a zip archive on the path."""
     from importlib.metadata import distributions
 
     for found in distributions(path=[archive]):

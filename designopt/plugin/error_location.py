@@ -1,4 +1,4 @@
-"""Where in the files of a user code failed: not in the suite's files or in libraries that it calls."""
+"""Position of an error in the user's files, not in designopt or a library."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def _libraries() -> tuple[str, ...]:
 
 
 def is_own(file: str) -> bool:
-    """Whether a file of code is neither the suite's nor a library's."""
+    """Whether a code file belongs neither to designopt nor to a library."""
     return not (file.startswith((_SUITE, *_libraries(), "<frozen")) or "site-packages" in file)
 
 
 def own_frames(error: BaseException) -> list[tuple[FrameType, int]]:
-    """The frames of the user's files through which `error` came, with their lines, the last one last."""
+    """The frames of the user's files in the traceback of `error`, with their lines, innermost last."""
     return [(frame, line) for frame, line in _frames(error.__traceback__) if is_own(frame.f_code.co_filename)]
 
 
 def place(error: BaseException) -> str:
-    """``drive.py:33`` of the user's last line that led to `error`; nothing where it is in none of his files."""
+    """The user's last line in the traceback of `error`, as ``drive.py:33``; "" if there is none."""
     frames = own_frames(error)
     if not frames:
         return ""
@@ -40,16 +40,16 @@ def place(error: BaseException) -> str:
 
 
 def said(error: BaseException) -> str:
-    """An unexpected error in one line, with the place in the user's file."""
+    """An unexpected error in one line, with its position in the user's file."""
     where = place(error)
     text = " ".join(str(error).split())
     return f"{where + ': ' if where else ''}{type(error).__name__}{': ' + text if text else ''}"
 
 
 def place_of(function: Callable[..., Any], name: str) -> str:
-    """``drive.py:33``, the line of `function` that gives the entry `name` of its mapping, else its first line.
+    """The line of `function` that sets the entry `name` of its mapping, as ``drive.py:33``, else its first line.
 
-    Nothing where its file cannot be read.
+    "" if the file cannot be read.
     """
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:
@@ -65,13 +65,13 @@ def place_of(function: Callable[..., Any], name: str) -> str:
 
 
 def _shown(file: str) -> str:
-    """A file as it was named, relative to the current folder where it is below that."""
+    """A file as given, relative to the current folder if it is below it."""
     here = f"{Path.cwd()}/"
     return file.removeprefix(here)
 
 
 def _entries(node: ast.AST) -> Iterator[str]:
-    """The names to which a node of a syntax tree gives entries of a mapping."""
+    """The keys of a mapping that a node of a syntax tree sets."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.keyword) and node.arg:

@@ -1,7 +1,7 @@
-"""The kinds of plugins as types: what each declares, and what it can do besides what every plugin of its kind does.
+"""The kinds of plugins as types: declarations and optional capabilities.
 
-A capability is a field here. It is read once, when the plugin is declared (see `designopt.plugin.declaration`), and
-nothing else looks at the plugin's class for it.
+A capability is a field here, read once at declaration (see `designopt.plugin.declaration`); no other code inspects the
+plugin's class for it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Kind = Literal["model", "objective", "solver", "aggregation", "report", "export"
 
 @dataclass(frozen=True)
 class Plugin:
-    """What every declared plugin has.
+    """Common fields of all plugins.
 
-    `target` is the function or class; `settings` are its keyword-only arguments or its annotated fields. A study that
-    leaves the settings `later_settings` at their defaults has the keys that it had before the plugin had them. `source`
-    is the file that declares it, if any.
+    `target` is the function or class; `settings` are its keyword-only arguments or annotated fields. A study that
+    leaves the `later_settings` at their defaults keeps the keys from before their addition. `source` is the file of the
+    declaration, if any.
     """
 
     kind: ClassVar[Kind]
@@ -38,11 +38,11 @@ class Plugin:
 
     @property
     def is_class(self) -> bool:
-        """Whether it is a class: its settings are fields, and it may keep what it prepares."""
+        """Whether it is a class: its settings are fields, and it may keep prepared data."""
         return inspect.isclass(self.target)
 
     def build(self, settings: Mapping[str, Any]) -> Any:
-        """The plugin ready for use with `settings`: an instance of its class, or its function with settings bound."""
+        """An instance of the class with `settings`, or the function with `settings` bound."""
         if self.is_class:
             return self.target(**settings)
         return lambda *args, **kwargs: self.target(*args, **settings, **kwargs)
@@ -52,12 +52,11 @@ class Plugin:
 class ModelPlugin(Plugin):
     """A model (see `designopt.plugin.protocols.Model`).
 
-    `inputs` and `conditions` (design and scenario values that it understands) are ``None`` when it accepts any name.
-    `batch_size` is how many evaluations it takes in one call. `takes_prepared`: its class has
-    ``prepare_scenario(conditions)``, and its methods take what that gave. `has_batch`, `has_gradient`, `has_prepare`,
-    `has_check`, `has_check_space`, `has_check_scenario`, `has_trajectory_problem` and `has_declares` say which
-    optional methods its class has. `fidelity` is what makes an evaluation cheap. What it declares for its
-    settings is in the plugin of a `Use` that was checked.
+    `inputs` and `conditions` (names of design and scenario values) are ``None`` if any name is accepted. `batch_size`
+    is the number of evaluations per call. `takes_prepared`: its class has ``prepare_scenario(conditions)``, and its
+    methods receive the result. `has_batch`, `has_gradient`, `has_prepare`, `has_check`, `has_check_space`,
+    `has_check_scenario`, `has_trajectory_problem` and `has_declares` state the optional methods of its class.
+    `fidelity` makes an evaluation cheap. The plugin of a checked `Use` contains the declarations for its settings.
     """
 
     kind = "model"
@@ -81,12 +80,12 @@ class ModelPlugin(Plugin):
 
     @cached_property
     def key_names(self) -> Mapping[str, str]:
-        """What keys and stores call inputs, conditions and outputs that had other names before."""
+        """Former names of inputs, conditions and outputs, which keys and stores use."""
         fields = (*(self.inputs or {}).values(), *(self.conditions or {}).values(), *self.outputs.values())
         return {field.name: field.key_name for field in fields if field.key_name != field.name}
 
     def build(self, settings: Mapping[str, Any]) -> Any:
-        """An object with ``evaluate(design, scenario[, arrays][, prepared][, rng])``; its ``prepare()`` has *not* been
+        """An object with ``evaluate(design, scenario[, arrays][, prepared][, rng])``; its ``prepare()`` is *not*
         called."""
         return self.target(**settings) if self.is_class else _FunctionModel(self.target, dict(settings))
 
@@ -102,7 +101,7 @@ class _FunctionModel:
 
 @dataclass(frozen=True)
 class ObjectivePlugin(Plugin):
-    """An objective: a number with `unit` from the outputs and arrays that it `needs`."""
+    """An objective: a number with `unit`, computed from the outputs and arrays in `needs`."""
 
     kind = "objective"
     needs: tuple[str, ...] = ()
@@ -113,13 +112,12 @@ class ObjectivePlugin(Plugin):
 class SolverPlugin(Plugin):
     """A solver (see `designopt.plugin.protocols.Solver`).
 
-    `needs_budget`: it never ends by itself. `uses_start`: it makes use of designs of an earlier stage.
-    `needs_objectives` and `needs_parameters`: a study with no other solver states some. `takes_designs`: it evaluates
-    designs that its settings `designs` and `table` give. `objectives`: how many it takes. `gradient`: whether it uses
-    the model's derivatives, `cheap` whether it learns from cheap evaluations (`Fidelity`), ``None`` when its settings
-    decide. `has_check`, `has_minimum_budget`, `has_program` (it
-    solves trajectory problems instead of evaluating designs), `has_unit_sample` (it can sample scenarios) and
-    `has_indices` (sensitivity indices) say which optional methods its class has.
+    `needs_budget`: it never ends by itself. `uses_start`: it uses designs of an earlier stage. `needs_objectives`,
+    `needs_parameters`: a study with no other solver must have some. `takes_designs`: it evaluates the designs of its
+    settings `designs` and `table`. `objectives`: their number. `gradient`: it uses the model's derivatives; `cheap`: it
+    learns from cheap evaluations (`Fidelity`); both ``None`` if its settings decide. `has_check`, `has_minimum_budget`,
+    `has_program` (it solves trajectory problems instead of evaluating designs), `has_unit_sample` (it can sample
+    scenarios) and `has_indices` (sensitivity indices) state the optional methods of its class.
     """
 
     kind = "solver"
@@ -138,7 +136,7 @@ class SolverPlugin(Plugin):
     has_indices: bool = False
 
     def wants_gradient(self, settings: Mapping[str, Any]) -> bool:
-        """Whether it makes use of the model's derivatives with these settings."""
+        """Whether it uses the model's derivatives with these settings."""
         return bool(self.build(settings).wants_gradient()) if self.gradient is None else self.gradient
 
     def wants_cheap(self, settings: Mapping[str, Any]) -> bool:
@@ -148,7 +146,8 @@ class SolverPlugin(Plugin):
 
 @dataclass(frozen=True)
 class AggregationPlugin(Plugin):
-    """An aggregation over scenarios; `weights` gives its derivative by each of the values, if it is known."""
+    """An aggregation over scenarios; `weights` returns its derivatives with respect to the values, None if
+    unavailable."""
 
     kind = "aggregation"
     weights: Callable[..., Any] | None = None
@@ -163,8 +162,8 @@ class ReportPlugin(Plugin):
 
 @dataclass(frozen=True)
 class ExportPlugin(Plugin):
-    """A format of files that a result is exported to. `packages` are what its writer imports beyond the requirements of
-    designopt, by import name; `extra` is the extra of designopt that installs them."""
+    """An export format. `packages` are import names of libraries beyond the requirements of designopt; `extra` is the
+    extra of designopt that installs them."""
 
     kind = "export"
     packages: tuple[str, ...] = ()
@@ -177,7 +176,7 @@ P = TypeVar("P", bound=Plugin)
 
 @dataclass(frozen=True)
 class Use(Generic[P_co]):
-    """A plugin with checked settings: what ``{use: name, ...}`` in a study file becomes."""
+    """A plugin with checked settings, from ``{use: name, ...}`` in a study file."""
 
     plugin: P_co
     settings: Mapping[str, Any] = field(default_factory=dict)

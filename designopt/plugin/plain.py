@@ -1,4 +1,4 @@
-"""A plain Python function as a model: what it returns is what it is asked for, without a declaration."""
+"""A plain Python function as a model, without a declaration: its return values are the outputs."""
 
 from __future__ import annotations
 
@@ -17,20 +17,18 @@ from designopt.plugin.kinds import ModelPlugin
 from designopt.plugin.signature import quantity, source, typed_dict
 from designopt.plugin.values import Field, PluginError
 
-#: The name of what a function gives that returns one number.
+#: Output name of a function that returns one number.
 VALUE = "value"
 
 
 def as_model(function: Callable[..., Any]) -> ModelPlugin:
-    """Declare `function` as a model of its own name, and return that.
+    """Declare `function` as a model with the function's name, and return the model.
 
-    It takes the design, and the scenario if it has a second argument, as mappings; or, by their names, the parameters
-    that it asks for: ``f(design)``, ``f(design, scenario)``, ``f(stiffness, damping)``. It returns a mapping of
-    numbers, or one number, which is called ``value``. Annotations with `TypedDict` are taken over, and those of
-    parameters by their names: ``stiffness: Annotated[float, Quantity("N/m")]``. Its version follows
-    from its code, so that results of an edited function are not taken for those of another; code that it calls does
-    not count.
-    Raises `PluginError` for what cannot be called so.
+    The function takes the design, and the scenario if it has a second argument, as mappings; or parameters by name:
+    ``f(design)``, ``f(design, scenario)``, ``f(stiffness, damping)``. It returns a mapping of numbers, or one number,
+    named ``value``. `TypedDict` annotations apply, and so do those of parameters: ``stiffness: Annotated[float,
+    Quantity("N/m")]``. Its version follows from its code, so that an edited function does not reuse earlier results;
+    functions that it calls do not count. Raises `PluginError` for an unsupported signature.
     """
     known = getattr(function, "__designopt__", None)
     if isinstance(known, ModelPlugin):
@@ -78,8 +76,8 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
 
 
 def _by_name(asked: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]) -> dict[str, Field] | None:
-    """The parameters that a function asks for by name, where one of them at least has a `Quantity`. None of them is
-    required: it may come from the design, from the scenario, or from the function itself."""
+    """The parameters that a function takes by name, if at least one has a `Quantity`. None is required: each may come
+    from the design, the scenario, or a default."""
     fields = {name: Field(name, hints.get(name, Any), quantity(hints.get(name)), required=False) for name in asked}
     return fields if any(field.quantity for field in fields.values()) else None
 
@@ -93,7 +91,7 @@ def _one_number(hint: Any) -> dict[str, Field]:
 def _check_names(
     name: str, asked: Mapping[str, inspect.Parameter], design: Mapping[str, Any], given: Mapping[str, Any]
 ) -> None:
-    """A parameter that the function does not take would change nothing."""
+    """Reject a parameter that the function does not take: it would have no effect."""
     for one in design:
         if one not in asked:
             raise TypeError(f"{name}() has no argument '{one}', which is in space{_meant(one, asked)}")

@@ -1,4 +1,4 @@
-"""What the methods of models and solvers take and give. Optional methods stand in protocols of their own."""
+"""Protocols of models and solvers. Each optional method has its own protocol."""
 
 from __future__ import annotations
 
@@ -15,74 +15,76 @@ Values = Mapping[str, Any]
 
 
 class Model(Protocol):
-    """Evaluates one design in one scenario; a model without arrays takes no `arrays` and gives the outputs alone."""
+    """Evaluates one design in one scenario; a model without arrays has no argument `arrays` and returns the outputs
+    alone."""
 
     def evaluate(self, design: Values, scenario: Values, arrays: Set[str]) -> tuple[Values, Values]:
-        """Outputs (numbers by name), and the wanted `arrays` by name.
+        """Outputs (numbers by name), and the requested `arrays` by name.
 
-        Raises `Diverged` where the physics has no answer, `InvalidDesign` for what is refused before computing.
+        Raises `Diverged` if the physics has no solution, `InvalidDesign` for a design rejected before the computation.
         """
 
 
 class Prepares(Protocol):
-    """A model with work that all evaluations share: tables, compiled code."""
+    """A model with preparation common to all evaluations: tables, compiled code."""
 
     def prepare(self) -> None:
         """Called once on each worker, before the first evaluation."""
 
 
 class PreparesScenarios(Protocol):
-    """A model with work that all designs share in one scenario; its other methods take the result as `prepared`."""
+    """A model with preparation common to all designs in one scenario; its other methods receive the result as
+    `prepared`."""
 
     def prepare_scenario(self, conditions: Values) -> Any:
-        """What is needed once for these conditions; kept on a worker within a bound of memory."""
+        """Data computed once for these conditions; a worker keeps it within a memory limit."""
 
 
 class ChecksSettings(Protocol):
     """A model whose settings depend on each other."""
 
     def check(self) -> None:
-        """Raises `InvalidSetting`."""
+        """Raises `InvalidSetting` for inconsistent settings."""
 
 
 class Declares(Protocol):
-    """A model of which inputs, outputs or arrays follow from its settings."""
+    """A model whose inputs, outputs or arrays depend on its settings."""
 
     def declares(self) -> Declared:
-        """What its annotations do not say; asked after `check`, and the same for the same settings."""
+        """Declarations beyond the annotations; called after `check`, and equal for equal settings."""
 
 
 class ChecksSpace(Protocol):
-    """A model that knows which parameters it can do with."""
+    """A model that checks the parameters of a study."""
 
     def check_space(self, parameters: Mapping[str, Any]) -> Iterable[InvalidSetting] | None:
-        """Mistakes in the parameters, by name `designopt.study.study.DesignVariable`; they may be raised too."""
+        """Errors in the parameters (`designopt.study.study.DesignVariable` by name); they may also be raised."""
 
 
 class ChecksScenarios(Protocol):
-    """A model that knows which scenarios it can do with."""
+    """A model that checks the scenarios of a study."""
 
     def check_scenario(self, conditions: Values) -> Iterable[InvalidSetting] | None:
-        """Mistakes in the conditions of one scenario; they may be raised too."""
+        """Errors in the conditions of one scenario; they may also be raised."""
 
 
 class Differentiates(Protocol):
-    """A model that knows the derivatives of its outputs."""
+    """A model that computes derivatives of its outputs."""
 
     def gradient(self, design: Values, scenario: Values) -> Mapping[str, Mapping[str, float]]:
         """``{output: {input: derivative}}`` in the model's units, after `evaluate` of the same design."""
 
 
 class EvaluatesTogether(Protocol):
-    """A model that computes several evaluations in one call faster than one by one."""
+    """A model that evaluates several designs in one call faster than one by one."""
 
-    #: How many it likes to compute in one call.
+    #: Preferred number of evaluations per call.
     batch_size: int
 
     def batch(
         self, designs: Sequence[Values], scenarios: Sequence[Values], arrays: Set[str]
     ) -> Sequence[tuple[Values, Values] | Exception]:
-        """Row i is what `evaluate` gives, or raises, for design i in scenario i."""
+        """Row i is the result of `evaluate` for design i in scenario i, or its exception."""
 
 
 class StatesTrajectory(Protocol):
@@ -93,30 +95,30 @@ class StatesTrajectory(Protocol):
 
 
 class Solver(Protocol):
-    """Asks for designs and learns from their outcomes.
+    """Proposes designs and learns from their outcomes.
 
-    What it needs and uses is said by class attributes, each with a default: ``needs_budget``, ``uses_start``,
+    Class attributes, each with a default, state its requirements: ``needs_budget``, ``uses_start``,
     ``needs_objectives``, ``needs_parameters``, ``takes_designs``, ``objectives``, ``wants_gradient``, ``wants_cheap``
-    (see `designopt.solver`), and ``later_settings`` as models have it.
+    (see `designopt.solver`), and ``later_settings`` as for models.
     """
 
     def solve(self, problem: Any, evaluate: Any, rng: np.random.Generator, start: Any) -> str | None:
-        """Search; ``evaluate(X)`` of designs (n, d) gives `designopt.problem.Outcomes`. A sentence why it ended, or
-        None."""
+        """Search; ``evaluate(X)`` of designs (n, d) returns `designopt.problem.Outcomes`. Returns the reason for its
+        end as a sentence, or None."""
 
 
 class ChecksProblem(Protocol):
     """A solver whose settings must fit the problem."""
 
     def check(self, problem: Any) -> None:
-        """Raises `InvalidSetting`."""
+        """Raises `InvalidSetting` for settings that do not fit the problem."""
 
 
 class NeedsEvaluations(Protocol):
-    """A solver that cannot work below a number of evaluations."""
+    """A solver that needs a minimum number of evaluations."""
 
     def minimum_budget(self, problem: Any) -> int:
-        """That number."""
+        """The minimum number of evaluations."""
 
 
 class SolvesPrograms(Protocol):
@@ -127,14 +129,14 @@ class SolvesPrograms(Protocol):
 
 
 class UnitSampler(Protocol):
-    """A solver whose points can be scenarios too."""
+    """A solver whose points can also be scenarios."""
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Any:
         """Points (n, dimension) in the unit cube."""
 
 
 class GivesIndices(Protocol):
-    """A solver that estimates how much each parameter matters."""
+    """A solver that estimates the influence of each parameter."""
 
     def indices(self, problem: Any, outcomes: Any) -> Any:
-        """Sensitivity indices from the outcomes of the whole sample, in the order in which it was asked for."""
+        """Sensitivity indices from the outcomes of the whole sample, in the order of its points."""

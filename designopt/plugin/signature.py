@@ -1,4 +1,4 @@
-"""What a declaration says by its signature and annotations: settings, quantities, names of inputs and outputs."""
+"""Declarations in signatures and annotations: settings, quantities, names of inputs and outputs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 def shape(target: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Field]]:
-    """The callable that does the work, and the settings, of a function or a class (made a frozen dataclass)."""
+    """The callable and the settings of a function or a class (converted to a frozen dataclass)."""
     if not inspect.isclass(target):
         return target, keyword_settings(target)
-    if "__dataclass_fields__" not in vars(target):  # a base class that is one does not make this class one
+    if "__dataclass_fields__" not in vars(target):  # a base class that is a dataclass does not make this class one
         dataclass(kw_only=True)(target)
     settings = dataclass_fields(target)
     former = {field.key_name: field.name for field in settings.values() if field.key_name != field.name}
@@ -45,7 +45,7 @@ def keyword_settings(function: Callable[..., Any]) -> dict[str, Field]:
 
 
 def dataclass_fields(hint: Any) -> dict[str, Field]:
-    """The fields with which a dataclass is made."""
+    """The constructor fields of a dataclass."""
     hints = typing.get_type_hints(hint, include_extras=True)
     fields = {}
     for item in (item for item in dataclasses.fields(hint) if item.init):
@@ -58,7 +58,8 @@ def dataclass_fields(hint: Any) -> dict[str, Field]:
 
 
 def typed_dict(hint: Any) -> dict[str, Field] | None:
-    """Fields of a TypedDict annotation, or None for any other annotation."""
+    """Fields of a TypedDict annotation, or None for any other annotation. Raises `PluginError` if a required
+    entry has a default."""
     if not typing.is_typeddict(hint):
         return None
     hints = typing.get_type_hints(hint, include_extras=True)
@@ -66,7 +67,7 @@ def typed_dict(hint: Any) -> dict[str, Field] | None:
     for name, h in hints.items():
         required = name in hint.__required_keys__
         if typing.get_origin(h) in (typing.Required, typing.NotRequired):
-            # `__required_keys__` does not know them where annotations are kept as text (PEP 563).
+            # `__required_keys__` ignores NotRequired in annotations kept as text (PEP 563).
             required = typing.get_origin(h) is typing.Required
             h = typing.get_args(h)[0]
         about = quantity(h)
@@ -77,8 +78,8 @@ def typed_dict(hint: Any) -> dict[str, Field] | None:
 
 
 def check_former_names(entries: Mapping[str, Field], within: tuple[Any, ...] = ()) -> None:
-    """Raise `PluginError` where a former name among `entries`, or in the records that they are, is another's name or
-    former name: keys would take one for the other."""
+    """Raise `PluginError` if a former name among `entries`, or in nested records, is the name or former name of
+    another: keys would confuse them."""
     former = [entry.key_name for entry in entries.values() if entry.key_name != entry.name]
     for name in former:
         if name in entries:
@@ -110,7 +111,7 @@ def record_fields(record: Any) -> dict[str, Field]:
 
 
 def filled(declared: type[T], given: Mapping[str, object]) -> T:
-    """The `given` inputs or conditions with the defaults that the TypedDict `declared` has for what they leave out."""
+    """The `given` inputs or conditions, with the defaults of the TypedDict `declared` for missing ones."""
     return cast(T, {**_defaults(cast(Any, declared)), **given})
 
 
@@ -120,7 +121,7 @@ def _defaults(declared: type) -> Mapping[str, Any]:
 
 
 def quantity(hint: Any) -> Quantity | None:
-    """The `Quantity` of an annotation; that of ``Annotated[...] | None`` counts too."""
+    """The `Quantity` of an annotation, also in ``Annotated[...] | None``."""
     if typing.get_origin(hint) is Annotated:
         return next((m for m in typing.get_args(hint)[1:] if isinstance(m, Quantity)), None)
     if typing.get_origin(hint) in (typing.Union, types.UnionType):

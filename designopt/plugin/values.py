@@ -1,4 +1,4 @@
-"""What plugins say about values, and what they raise: quantities, arrays, files of the user, refusals."""
+"""Types that plugins use for values, and their exceptions: quantities, arrays, input files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from designopt.files import InputFile as InputFile
 
 @dataclass(frozen=True)
 class Quantity:
-    """Unit, meaning and admissible range of a number; put it into ``Annotated[float, Quantity("N/m", "...")]``.
+    """Unit, meaning and admissible range of a number; for ``Annotated[float, Quantity("N/m", "...")]``.
 
-    `unit` is any unit string; ``""`` means a plain number, and so does ``"1"``, which becomes that. `gt`, `ge`, `lt`,
-    `le` are in that unit. `sampled` is the range over which a sampled scenario varies a condition where the study does
-    not say; `default` is the value of an input or condition that may be left out (see `filled`). A `notable` output is
-    said at the end of a run wherever it is above 0. `former` is the name that the value had in an earlier version: with
-    it study files work with a warning, and keys and stores go by it, so that what was computed before is found again.
+    `unit` is any unit string; ``""`` or ``"1"`` is dimensionless. `gt`, `ge`, `lt`, `le` are in that unit. `sampled` is
+    the default range of a condition in sampled scenarios; `default` is the value of an optional input or condition (see
+    `filled`). The end of a run reports a `notable` output wherever it is above 0. `former` is the name in an earlier
+    version: study files with it work with a warning, and keys and stores use it, so that earlier results are found.
     """
 
     unit: str = ""
@@ -46,10 +45,10 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Array:
-    """What a model's array is: its axes by name, its unit, its meaning and the type of its values.
+    """An array of a model: its axes by name, unit, meaning and value type.
 
-    `dtype` is ``float``, ``float32``, ``int``, ``bool``, ``complex`` or ``str``; numbers are kept as they are without
-    one, text needs it. `categories` are names for the values 0, 1, ... of whole numbers, such as a status per frame.
+    `dtype` is ``float``, ``float32``, ``int``, ``bool``, ``complex`` or ``str``. Numbers without a `dtype` keep theirs;
+    text needs it. `categories` name the integer values 0, 1, ..., such as a status per frame.
     """
 
     axes: tuple[str, ...]
@@ -70,9 +69,9 @@ class Array:
 
 @dataclass(frozen=True)
 class Fidelity:
-    """What makes an evaluation of a model cheap: values that replace `settings`, and its `cost` in full ones.
+    """A cheap evaluation of a model: values that replace `settings`, and its `cost` relative to a full one.
 
-    A solver may learn from cheap evaluations where to look (`gp` does); fronts and reports are of full ones alone.
+    A solver may use cheap evaluations to guide its search (`gp` does); fronts and reports contain full ones only.
     """
 
     settings: Mapping[str, Any]
@@ -88,9 +87,9 @@ class Fidelity:
 
 
 class Diverged(Exception):
-    """Raised by a model: the physics has no answer for this design. `reason` is a short identifier for grouping.
+    """Raised by a model if the physics has no solution for this design. `reason` is a short identifier for grouping.
 
-    `arrays` are those that show how far it came, by name; those that the study keeps are kept.
+    `arrays` are the partial arrays by name; those that the study stores are stored.
     """
 
     def __init__(self, message: str, *, reason: str = "", arrays: Mapping[str, Any] | None = None) -> None:
@@ -100,11 +99,11 @@ class Diverged(Exception):
 
 
 class InvalidDesign(Exception):
-    """Raised by a model: this design is refused before anything is computed; the message names the value."""
+    """Raised by a model that rejects a design before computing anything; the message names the value."""
 
 
 class InvalidSetting(ValueError):
-    """Raised by a model's `check()`: the setting `name` cannot be used, and why."""
+    """Raised by a model's `check()`: the setting `name` is invalid, with the reason."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -113,11 +112,11 @@ class InvalidSetting(ValueError):
 
 
 class PluginError(Exception):
-    """A plugin is missing, ambiguous, broken or declared wrongly; the message is one line for the user."""
+    """A plugin is missing, ambiguous, broken or incorrectly declared; the message is one line for the user."""
 
 
 class UnknownPlugin(PluginError):
-    """No plugin has the name, as the first argument says; the second one adds those that there are."""
+    """No plugin has the name; the first argument says so, the second lists the existing names."""
 
     def __str__(self) -> str:
         return "".join(self.args)
@@ -135,5 +134,5 @@ class Field:
 
     @property
     def key_name(self) -> str:
-        """What keys and stores call it: its former name where it had one."""
+        """The name in keys and stores: the former name, if any."""
         return (self.quantity.former if self.quantity else "") or self.name

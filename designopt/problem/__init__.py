@@ -1,7 +1,7 @@
-"""The problem a study poses, what solvers ask of it and what they receive.
+"""The problem of a study, and the interface between solvers and runner.
 
-Designs travel as rows of a float matrix ``X`` (one column per free parameter, in the study's unit; an integer as its
-value, a choice as the index of its value). Everything here is vectorised over rows.
+Designs are rows of a float matrix ``X`` (n, d): one column per free parameter, in the study's unit (an integer as its
+value, a choice as the index of its value). All functions are vectorised over rows.
 """
 
 from designopt.problem.evaluate import Evaluate, Programs, Solved, SolvedPrograms, StageEnded

@@ -1,4 +1,5 @@
-"""Derivatives of objectives, limits and residuals by the parameters, from those that the model records."""
+"""Derivatives of objectives, limits and residuals with respect to the parameters, from the recorded ones of the
+model."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from designopt.study.study import Objective, StudyConstraint
 
 
 def constraint_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
-    """The derivatives of `constraint_values` (n, k, d) by the parameters, in the study's units.
+    """The derivatives (n, k, d) of `constraint_values` with respect to the parameters, in the study's units.
 
-    NaN where the model (or an aggregation) gives none, and for integers and choices.
+    NaN where the model (or an aggregation) provides none, and for integers and choices.
     """
     slopes = [
         limit.sign / limit.size * _aggregated_slopes(problem, limit.constraint, limit.sign, X, figures)
@@ -28,9 +29,9 @@ def constraint_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Ma
 
 
 def objective_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
-    """The derivatives of the objectives (to be minimised) (n, m, d) by the parameters, in the study's units.
+    """The derivatives (n, m, d) of the minimised objectives with respect to the parameters, in the study's units.
 
-    NaN where the model (or an aggregation) gives none, and for integers and choices.
+    NaN where the model (or an aggregation) provides none, and for integers and choices.
     """
     slopes = [o.sign * _aggregated_slopes(problem, o, o.sign, X, figures) for o in problem.objectives]
     return np.stack(slopes, axis=1) if slopes else np.empty((len(X), 0, X.shape[1]))
@@ -39,7 +40,7 @@ def objective_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Mat
 def residuals(problem: Statement, figures: Mapping[str, Matrix]) -> Matrix:
     """The expression of every objective in every scenario (n, objectives * scenarios), not aggregated.
 
-    An absolute value counts with the sign of what is in it: the square is the same, and smooth.
+    An absolute value is replaced by its argument: the square is the same, and smooth.
     """
     with np.errstate(all="ignore"):
         return np.concatenate(
@@ -48,7 +49,8 @@ def residuals(problem: Statement, figures: Mapping[str, Matrix]) -> Matrix:
 
 
 def residual_gradients(problem: Statement, X: Matrix, figures: Mapping[str, Matrix]) -> Matrix:
-    """The derivatives of `residuals` (n, objectives * scenarios, d) by the parameters, in the study's units."""
+    """The derivatives (n, objectives * scenarios, d) of `residuals` with respect to the parameters, in the study's
+    units."""
     return np.concatenate([_slopes(problem, _signed(o.expression), X, figures) for o in problem.objectives], axis=1)
 
 
@@ -86,12 +88,12 @@ def _slopes(problem: Statement, expression: Expression, X: Matrix, figures: Mapp
 
 
 def derivative_name(output: str, parameter: str) -> str:
-    """The name under which the derivative of an output is recorded."""
+    """The name of the recorded derivative of an output."""
     return f"d({output})/d({parameter})"
 
 
 def _signed(expression: Expression) -> Expression:
-    """The expression without an outermost ``abs``, also one in another unit."""
+    """The expression without an outermost ``abs``, also inside a unit conversion."""
     root, factor = expression.root, None
     if root.kind == "*" and root.parts[0].kind == "number":
         factor, root = root.parts

@@ -1,4 +1,4 @@
-"""What identifies an evaluation, whatever the study that asks for it."""
+"""Keys of evaluations, independent of the study."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Keys:
     """The keys of the evaluations of a problem.
 
     BLAKE2b-128 of plugin name, version, settings, scenario and the parameter values as doubles in the model's units;
-    integers and choices keep their type. The order of parameters in the file does not matter. What is inactive in a
-    design is left out.
+    integers and choices keep their type. The order of parameters in the file does not matter. Inactive parameters are
+    omitted.
     """
 
     def __init__(self, problem: Statement) -> None:
@@ -29,21 +29,22 @@ class Keys:
         use, special = canonical_use(problem.model), [problem.special] if problem.special else []
         figures = {name: canonical_use(figure) for name, figure in problem.figures.items()}
         identities = ([use, figures, problem.key_values(s), *special, *problem.key_shift(s)] for s in problem.scenarios)
-        #: One started hash per scenario: model, its version, settings, computed figures and scenario.
+        #: One partial hash per scenario: model, version, settings, computed figures and scenario.
         self._started = [hashlib.blake2b(canonical_json(each).encode(), digest_size=16) for each in identities]
         column = {p.name: j for j, p in enumerate(self._space.free)}
         names = problem.model.plugin.key_names
         named = [(names.get(p.name, p.name).encode() + b"\0", p, column.get(p.name)) for p in self._space.parameters]
-        #: Parameters in the order in which keys have them, with what a key calls them and their columns.
+        #: Parameters in the order of keys, with their names in keys and their columns.
         self._named = sorted(named, key=itemgetter(0))
 
     @property
     def scenarios(self) -> list[bytes]:
-        """What of the keys is the same for all designs, per scenario."""
+        """The part of the keys common to all designs, per scenario."""
         return [started.digest() for started in self._started]
 
     def of(self, X: Matrix) -> list[list[bytes]]:
-        """The keys (16 bytes each) of designs `X` (n, d), a list over scenarios per design."""
+        """The keys (16 bytes each) of designs `X` (n, d), a list over scenarios per design. Raises `ValueError` for
+        values that are not finite."""
         if not np.isfinite(X).all():
             raise ValueError("a design value is NaN or infinite")
         keys = []
@@ -57,7 +58,7 @@ class Keys:
         return keys
 
     def _columns(self, X: Matrix) -> list[list[bytes]]:
-        """What each parameter gives to the keys of designs `X`, in the order of their names."""
+        """The entry of each parameter in the keys of designs `X`, in the order of their names."""
         activity = self._space.activity(X)
         columns = [[b""] * len(X)]
         for name, p, j in self._named:
@@ -79,8 +80,8 @@ class Keys:
 def program_keys(
     problem: Statement, solver: Use[SolverPlugin], X: Matrix, chains: Sequence[int], seeds: Sequence[int]
 ) -> list[bytes]:
-    """Keys of programs (see `Evaluate.programs`): of the whole problem, the solver with its settings, and all rows
-    of the chain up to this one, as its answer may depend on those before it."""
+    """Keys of programs (see `Evaluate.programs`): hash of the whole problem, the solver with its settings, and all rows
+    of the chain up to this one, on which the solution may depend."""
     started = hashlib.blake2b(
         canonical_json(["program", problem.canonical(), canonical_use(solver)]).encode(), digest_size=16
     )
@@ -94,6 +95,6 @@ def program_keys(
 
 
 def evaluation_seed(key: bytes, study_seed: int) -> int:
-    """The seed of the random numbers of the evaluation `key`: it depends neither on order nor on the worker."""
+    """The seed of the random numbers of the evaluation `key`, independent of order and worker."""
     study = (study_seed % 2**64).to_bytes(8, "little")
     return int.from_bytes(hashlib.blake2b(key + study, digest_size=8).digest(), "little")

@@ -9,13 +9,13 @@ import numpy as np
 from designopt.arrays import Matrix
 from designopt.study.study import StudyConstraint
 
-#: A figure that has to be equal to a limit is, when it differs by no more than this, relative to the limit's size.
+#: Equality tolerance, relative to the limit's size.
 EQUAL = 1e-6
 
 
 @dataclass(frozen=True)
 class Limit:
-    """One side of a constraint: ``sign * (value - bound) / size`` is at most 0, or has to be 0 (`equality`).
+    """One side of a constraint: ``sign * (value - bound) / size`` is at most 0, or equals 0 (`equality`).
 
     The value is aggregated towards its large end for the sign 1, towards its small end for -1.
     """
@@ -27,12 +27,12 @@ class Limit:
 
     @property
     def size(self) -> float:
-        """What violations are relative to: the size of the bound, 1 for a bound of 0."""
+        """The scale of violations: the size of the bound, 1 for a bound of 0."""
         return abs(self.bound) or 1.0
 
 
 def unequal(low: Matrix, high: Matrix, limit: float) -> Matrix:
-    """How far figures with the ends `low` and `high` (n,) are from the `limit` that they have to equal.
+    """Distance (n,) of figures with the ends `low` and `high` (n,) from the required value `limit`.
 
     0 within `EQUAL`: no search meets a real number exactly.
     """

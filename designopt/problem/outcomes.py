@@ -1,4 +1,4 @@
-"""What a solver learns of designs."""
+"""Outcomes of designs, as solvers receive them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
 
-#: Failure classes of an evaluation, in the order in which reports list them; "ok" is the only success.
+#: Failure classes of an evaluation, in the order of reports; "ok" is the only success.
 STATUSES = ("ok", "diverged", "nonfinite", "error", "timeout", "crashed", "lost_worker", "invalid")
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What is known of a batch of designs, row by row in the order in which they were asked.
+    """Outcomes of a batch of designs, one row per design in the order of the request.
 
-    `objectives` (n, m) are to be minimised and infinite where there is no value; `violation` (n,) is 0 for a feasible
-    design and positive otherwise; `failed` marks designs without a result; `invalid` those of them that
-    break a relation, and were not evaluated, or that the model refused. `figures` holds every output (n, scenarios),
-    NaN where there is none: for display and analysis, a solver has no need of it.
+    `objectives` (n, m) are minimised, and infinite without a value. `violation` (n,) is 0 for a feasible design and
+    positive otherwise. `failed` (n,) marks designs without a result; `invalid` (n,) marks those among them that violate
+    a relation, and were not evaluated, or that the model rejected. `figures` contains every output (n, scenarios), NaN
+    without a value, for display and analysis; solvers do not need it.
     """
 
     X: Matrix
@@ -37,12 +37,13 @@ class Outcomes:
 
     @property
     def feasible(self) -> NDArray[np.bool_]:
-        """Evaluated, and within all limits."""
+        """Mask (n,) of evaluated designs within all limits."""
         return np.asarray(self.violation == 0.0)
 
     @property
     def rank_violation(self) -> Matrix:
-        """Violation mapped so that order alone decides: 0 feasible < (0, 1) infeasible < [1, 2) invalid < 2 failed."""
+        """Violation (n,) mapped so that order alone decides: 0 feasible < (0, 1) infeasible < [1, 2) invalid < 2
+        failed."""
         finite = np.where(np.isfinite(self.violation), self.violation, 0.0)
         squeezed = np.minimum(finite / (1.0 + finite), np.nextafter(1.0, 0.0))
         squeezed = np.where(self.invalid, 1.0 + np.where(np.isfinite(self.violation), squeezed, 1.0), squeezed)

@@ -1,4 +1,4 @@
-"""The problem a study poses."""
+"""The problem of a study."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from designopt.study.study import StudyDefinition
 
 @dataclass(frozen=True)
 class Problem(Statement):
-    """A statement, the keys of its evaluations, and how their figures are scored."""
+    """A statement, the keys of its evaluations, and the scoring of their figures."""
 
     @classmethod
     def of(cls, study: StudyDefinition) -> Problem:
-        """The problem that `study` poses."""
+        """The problem of `study`."""
         return cls(
             model=study.model,
             space=Space(study.space, study.relations),
@@ -46,7 +46,7 @@ class Problem(Statement):
 
     @cached_property
     def unshifted(self) -> Problem:
-        """The same problem in the scenarios that evaluate a design itself, which come first, not its neighbours."""
+        """The same problem in the scenarios that evaluate a design itself, not its neighbours; these come first."""
         own = tuple(s for s in self.scenarios if not s.shift)
         return self if len(own) == len(self.scenarios) else dataclasses.replace(self, scenarios=own)
 
@@ -58,7 +58,8 @@ class Problem(Statement):
 
     @cached_property
     def first_alike(self) -> tuple[int, ...]:
-        """For each scenario the first one with the same conditions, mostly itself: the two share their evaluations."""
+        """For each scenario the index of the first one with the same conditions, usually itself: the two share
+        evaluations."""
         first: dict[bytes, int] = {}
         return tuple(first.setdefault(identity, s) for s, identity in enumerate(self._keys.scenarios))
 
@@ -80,7 +81,7 @@ class Problem(Statement):
 
 
 def _fidelity(study: StudyDefinition) -> Fidelity | None:
-    """That of the model, where a solver learns from cheap evaluations and the study's own are not as cheap."""
+    """The model's fidelity, if a solver learns from cheap evaluations and those of the study cost more."""
     fidelity, settings = study.model.plugin.fidelity, study.model.settings
     if fidelity is None or not any(s.solver.plugin.wants_cheap(s.solver.settings) for s in study.stages):
         return None
@@ -96,7 +97,7 @@ def figure_unit(problem: Problem, name: str) -> str:
 
 
 def figure_meaning(problem: Problem, name: str) -> str:
-    """What a figure is, in the words of the plugin that gives it; empty when it does not say."""
+    """The meaning of a figure from the plugin that computes it; "" if not declared."""
     if name in problem.figures:
         return problem.figures[name].plugin.description.partition("\n")[0]
     output = problem.model.plugin.outputs.get(name)

@@ -1,4 +1,4 @@
-"""How designs are rated by raw figures: expressions, aggregated over scenarios, and limits."""
+"""Scores of designs from raw figures: expressions, aggregated over scenarios, and limits."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def judge(
     relation_violation: Matrix | None = None,
     refused: Mask | None = None,
 ) -> Outcomes:
-    """Outcomes of designs `X` from raw `figures` (name -> (n, scenarios)).
+    """Outcomes of designs `X` (n, d) from raw `figures` (name -> (n, scenarios)).
 
-    `failed` (n, scenarios) marks evaluations without a result: more of them than `missing` allows, mostly one, make
-    the design a failed one. `refused` (n, scenarios) marks evaluations whose design the model refused: one of them
-    makes the design invalid, with an infinite violation. `relation_violation` (n,) is that of the space, computed
-    when not given. An objective or constraint that is not a finite number although the evaluation succeeded (a
-    logarithm of a negative figure, say) makes the design failed too.
+    `failed` (n, scenarios) marks evaluations without a result; a design with more of them than `missing` allows has
+    failed. `refused` (n, scenarios) marks evaluations whose design the model rejected; one of them makes the design
+    invalid, with an infinite violation. `relation_violation` (n,) is that of the space, computed by default. A design
+    with an objective or constraint that is not finite although the evaluation succeeded (a logarithm of a negative
+    figure, say) has also failed.
     """
     n = len(X)
     relation_violation = problem.space.relation_violation(X) if relation_violation is None else relation_violation
@@ -53,7 +53,7 @@ def judge(
 
 
 def _lacks_too_many(problem: Statement, failed: Mask) -> Mask:
-    """Whether more scenarios have no result than are allowed (n,)."""
+    """Mask (n,) of designs with more missing scenarios than allowed."""
     if not problem.missing:
         return np.asarray(failed.any(axis=1))
     return np.asarray(failed.sum(axis=1) > problem.missing * failed.shape[1] + 1e-9)
@@ -67,8 +67,8 @@ def aggregate(
     sign: float,
     failed: Mask | None = None,
 ) -> Matrix:
-    """An expression over the scenarios (n,), of which those that `failed` are left out as far as that is allowed;
-    without `failed` they are those without a number."""
+    """An expression aggregated over the scenarios (n,), without those that `failed` as far as allowed; by default these
+    are the scenarios without a number."""
     raw = np.broadcast_to(item.expression.evaluate(figures), (n, len(problem.scenarios)))
     gaps = np.isnan(raw) if failed is None else failed
     if problem.missing and gaps.any():
@@ -79,7 +79,8 @@ def aggregate(
 
 
 def _known(problem: Statement, item: Objective | StudyConstraint, raw: Matrix, sign: float, gaps: Mask) -> Matrix:
-    """`raw` (n, scenarios) over what is not in `gaps`; NaN where too many are, or the one that counts."""
+    """Aggregation of `raw` (n, scenarios) outside `gaps`; NaN with too many gaps, or if the scenario that counts is
+    one."""
     values = np.full(len(raw), np.nan)
     first_counts = item.over.plugin.name == "nominal"
     patterns, pattern_of = np.unique(gaps, axis=0, return_inverse=True)
@@ -93,13 +94,14 @@ def _known(problem: Statement, item: Objective | StudyConstraint, raw: Matrix, s
 
 
 def limited(problem: Statement, c: StudyConstraint, figures: Mapping[str, Matrix], n: int) -> tuple[Matrix, Matrix]:
-    """What `c` limits for `n` designs: (n,) aggregated towards its small end, for a minimum, and its large end."""
+    """The values (n,) that `c` limits for `n` designs: aggregated towards the small end, for a minimum, and the large
+    end."""
     with np.errstate(all="ignore"):
         return aggregate(problem, c, figures, n, -1.0), aggregate(problem, c, figures, n, 1.0)
 
 
 def _violation(problem: Statement, c: StudyConstraint, figures: Mapping[str, Matrix], n: int, failed: Mask) -> Matrix:
-    """How far a limit is passed, relative to the limit's size (absolute for a limit of 0); NaN if not known."""
+    """Violation of a limit, relative to the limit's size (absolute for a limit of 0); NaN if not available."""
     low, high = (aggregate(problem, c, figures, n, sign, failed) for sign in (-1.0, 1.0))
     total = np.zeros(n)
     if c.maximum is not None:
@@ -112,7 +114,7 @@ def _violation(problem: Statement, c: StudyConstraint, figures: Mapping[str, Mat
 
 
 def constraint_values(problem: Statement, figures: Mapping[str, Matrix]) -> Matrix:
-    """What each of `limits` compares with 0 (n, k), relative to its size; NaN where it is not known."""
+    """The values (n, k) that `limits` compare with 0, relative to their size; NaN if not available."""
     columns = []
     for limit in problem.limits:
         with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""What a problem consists of."""
+"""The components of a problem."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from designopt.study.study import Objective, Scenario, StudyConstraint
 
 @dataclass(frozen=True)
 class Statement:
-    """Space, model, scenarios, objectives and constraints: everything that decides what a number means. Immutable.
+    """Space, model, scenarios, objectives and constraints: everything that determines the meaning of a number.
+    Immutable.
 
-    With `gradients` every evaluation records the model's derivatives too, as figures ``d(output)/d(input)`` in the
-    model's units. `seed` is the study's, for a model that uses random numbers; None for any other. When at most the
-    share `missing` of the scenarios has no result, a design is scored by the others. `fidelity` is the model's where a
-    solver learns from cheap evaluations, which are those of `cheap`.
+    With `gradients` every evaluation also records the model's derivatives, as figures ``d(output)/d(input)`` in the
+    model's units. `seed` is the study's, for a stochastic model, None for any other. A design with results for all but
+    at most the share `missing` of the scenarios is scored by these. `fidelity` is the model's if a solver learns from
+    cheap evaluations, which are those of `cheap`.
     """
 
     model: Use[ModelPlugin]
@@ -47,8 +48,7 @@ class Statement:
     def limits(self) -> tuple[Limit, ...]:
         """The sides of all constraints, in their order: the columns of `constraint_values`.
 
-        What has to be equal in all scenarios has two sides, its large end and its small end; one where these are the
-        same.
+        An equality over all scenarios has two sides, its large end and its small end; one if these coincide.
         """
         found = []
         for c in self.constraints:
@@ -63,11 +63,11 @@ class Statement:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of the canonical form; a store belongs to one."""
+        """Hash of the canonical form; a store belongs to one digest."""
         return hashlib.blake2b(canonical_json(self.canonical()).encode(), digest_size=16).hexdigest()
 
     def canonical(self) -> dict[str, Any]:
-        """The problem as plain data: what the store keeps as ``problem.json`` and what `digest` hashes."""
+        """The problem as plain data: the content of ``problem.json`` in the store and the input of `digest`."""
         names = self.model.plugin.key_names
         return {
             **self.special,
@@ -117,25 +117,25 @@ class Statement:
 
     @property
     def special(self) -> dict[str, Any]:
-        """What canonical form and keys hold only in problems that have it."""
+        """Entries of canonical form and keys that only some problems have."""
         return {**({"gradients": True} if self.gradients else {}), **({} if self.seed is None else {"seed": self.seed})}
 
     def stored_name(self, figure: str) -> str:
-        """What a store calls `figure`, an output or a derivative of one."""
+        """The name of `figure`, an output or a derivative of one, in stores."""
         names = self.model.plugin.key_names
         return renamed_text(figure, names) if names else figure
 
     def present_name(self, stored: str) -> str:
-        """The reverse of `stored_name`."""
+        """The inverse of `stored_name`."""
         names = {old: name for name, old in self.model.plugin.key_names.items()}
         return renamed_text(stored, names) if names else stored
 
     def key_values(self, scenario: Scenario) -> dict[str, Any]:
-        """The conditions of a scenario as plain data, by the names that keys have for them."""
+        """The conditions of a scenario as plain data, by their names in keys."""
         names = self.model.plugin.key_names
         return {names.get(str(name), str(name)): plain(value) for name, value in scenario.values.items()}
 
     def key_shift(self, scenario: Scenario) -> list[Any]:
-        """The shift of a scenario as plain data, by the names that keys have for parameters."""
+        """The shift of a scenario as plain data, by the parameters' names in keys."""
         names = self.model.plugin.key_names
         return [[names.get(s.parameter, s.parameter), s.factor, s.offset, s.low, s.high] for s in scenario.shift]

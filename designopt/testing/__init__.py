@@ -1,10 +1,10 @@
-"""Tests for authors of plugins: `check_model` and `check_solver` in one line each, and evaluation without a runner.
+"""Tests for plugin authors: `check_model` and `check_solver`, and evaluation without a runner.
 
 Examples:
     >>> from designopt.testing import check_model
     >>> check_model(my_model, {"mass": 3.0}, designs=[{"stiffness": 2e4}, {"stiffness": 3e4}])  # doctest: +SKIP
 
-Both raise `AssertionError` with a sentence that says what the plugin did and what it has to do.
+Both raise `AssertionError` with a sentence that states the actual and the required behaviour.
 """
 
 from designopt.testing.evaluation import InProcess, no_outcomes, problem_from

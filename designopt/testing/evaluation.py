@@ -1,4 +1,4 @@
-"""A problem around a plain function, and its evaluation in this process: what tests of solvers need of a run."""
+"""A problem around a plain function, and its evaluation in this process, for tests of solvers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def problem_from(
 ) -> Problem:
     """A problem around a plain function of (design, scenario), without plugins or files: for tests of solvers.
 
-    `minimize` are expressions of the function's outputs; `limits` gives expressions their largest value.
+    `minimize` are expressions of the function's outputs; `limits` maps expressions to their maximum.
     """
     plugin = ModelPlugin("function", 1, function, {}, "")
     worst = Use(find("aggregation", "worst"))
@@ -53,22 +53,21 @@ def problem_from(
 
 
 def no_outcomes(problem: Problem) -> Outcomes:
-    """What a solver is given as `start` when there is no earlier stage."""
+    """Empty outcomes: the `start` of a solver without an earlier stage."""
     n, s = 0, len(problem.scenarios)
     return Ledger(problem).outcomes(np.empty((n, len(problem.space.free))), np.empty((n, s), np.int64), np.empty(n))
 
 
 class InProcess(StageRun):
-    """An `evaluate` for `Solver.solve`: the stage of a run that computes in this process and keeps nothing on disk.
+    """An `evaluate` for `Solver.solve` that computes in this process and stores nothing on disk.
 
-    It has a `budget` of designs (None: any number) and ends with `StageEnded` as any stage does. A model's `Diverged`
-    makes a design fail, its `InvalidDesign` makes it invalid; any other error is an `AssertionError` with its
-    traceback, so that a test shows it. `batches` holds the designs that were evaluated, by what was asked together,
-    `cheap_batches` those of cheap evaluations, `notes` what the solver had to tell. Programs are those of the `solver`,
-    and cost no budget.
+    Its `budget` counts designs (None: unlimited); beyond it `StageEnded` is raised as in a run. `Diverged` makes a
+    design fail, `InvalidDesign` makes it invalid; any other error of the model becomes an `AssertionError` with its
+    traceback. `batches` contains the evaluated designs, one array per request, `cheap_batches` those of cheap
+    evaluations, `notes` the notes of the solver. Programs are those of the `solver`, and use no budget.
 
-    Subclasses may look on: `record` is called with all outcomes before the solver has them, `computed` gives results
-    of a few evaluations.
+    Subclasses may override `record`, called with all outcomes before the solver receives them, and `computed`, which
+    returns the results of some evaluations.
     """
 
     def __init__(self, problem: Problem, budget: int | None = None, *, solver: Any = None) -> None:
@@ -84,11 +83,11 @@ class InProcess(StageRun):
 
     @property
     def X(self) -> Matrix:
-        """All designs that were evaluated, in the order in which they were asked."""
+        """All evaluated designs (n, d), in the order of the requests."""
         return np.concatenate([np.empty((0, len(self.problem.space.free))), *self.batches])
 
     def __call__(self, X: Matrix) -> Outcomes:
-        """Outcomes of the designs `X`, in their order."""
+        """Outcomes of the designs `X` (n, d), in their order. Raises `StageEnded`."""
         with self._open(self.batches):
             return super().__call__(X)
 
@@ -108,15 +107,15 @@ class InProcess(StageRun):
             return super().cheap(X)
 
     def note(self, kind: str, text: str) -> None:
-        """Remember what the solver tells."""
+        """Store a note of the solver."""
         self.notes.append((kind, text))
 
     def outcomes(self, X: Matrix) -> Outcomes:
-        """Outcomes of `X` outside the count: what an earlier stage may have left."""
+        """Outcomes of `X` outside the budget, such as those of an earlier stage."""
         return InProcess(self.problem)(X)
 
     def record(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
-        """The outcomes of designs are complete."""
+        """Called with the complete `outcomes` of designs."""
         super().record(outcomes, relation_violation)
         self.batches.append(outcomes.X)
 
@@ -131,7 +130,8 @@ class InProcess(StageRun):
         InProcess.record(self, outcomes, relation_violation)
 
     def computed(self, chunk: Chunk) -> ChunkResult:
-        """The results of a chunk of evaluations or programs."""
+        """The results of a chunk of evaluations or programs. Raises `AssertionError` for an unexpected error of the
+        model."""
         result = self._evaluator.run(chunk)
         if chunk.cheap:
             self.cheap_batches.append(chunk.X[chunk.scenarios == 0])
@@ -142,7 +142,7 @@ class InProcess(StageRun):
 
     @contextlib.contextmanager
     def _open(self, batches: list[Matrix] | None = None) -> Iterator[None]:
-        """One request of the solver; what comes to `batches` meanwhile becomes one of them."""
+        """One request of the solver; entries added to `batches` meanwhile are merged into one."""
         if self.ended:
             raise AssertionError("evaluate was called again after it had raised StageEnded; a solver lets that pass")
         before = len(batches or ())

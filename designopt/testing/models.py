@@ -21,16 +21,18 @@ def check_model(
     diverging: Sequence[Mapping[str, Any]] = (),
     gradient_tolerance: float = 1e-5,
 ) -> None:
-    """The rules every model keeps, tried on `designs` (in the model's units) in each of `scenarios`.
+    """Check the rules for models on `designs` (in the model's units) in each of `scenarios`.
 
-    The same design has the same answer bit for bit, whatever was evaluated before, in this instance and in a new one;
-    it gives the outputs and arrays it declares, finite and with the declared axes (outputs that are ``NotRequired`` may
-    be left out, or infinite), and changes neither its arguments nor earlier answers. It raises `InvalidDesign` for each
-    of `refused` and `Diverged` for each of `diverging`. The answers of a model that uses random numbers follow from its
-    generator alone. Where a model has a ``gradient``, it agrees with central differences of the outputs to
-    `gradient_tolerance` of the larger of the two, and the error of the differences on top (larger where the outputs are
-    noisy or have a kink). A ``batch`` answers as `evaluate` does, however the designs are divided. Raises
-    `AssertionError`.
+    - The same design has the same result bit for bit, in any order, in this instance and in a new one.
+    - Outputs and arrays are as declared, finite and with the declared axes (a ``NotRequired`` output may be missing, or
+      infinite). Arguments and earlier results stay unchanged.
+    - `InvalidDesign` is raised for each of `refused`, `Diverged` for each of `diverging`.
+    - A stochastic model uses only its generator.
+    - A ``gradient`` agrees with central differences of the outputs to `gradient_tolerance` times the larger of the two,
+      plus the error of the differences (larger where outputs are noisy or have a kink).
+    - A ``batch`` gives the results of `evaluate`, for any division of the designs.
+
+    Raises `AssertionError` otherwise.
     """
     plugin = target if isinstance(target, ModelPlugin) else getattr(target, "__designopt__", None)
     if not isinstance(plugin, ModelPlugin):
@@ -78,7 +80,7 @@ def _answer(model: Any, plugin: ModelPlugin, design: Mapping[str, Any], scenario
 def _check_batch(
     plugin: ModelPlugin, model: Any, cases: Sequence[tuple[Any, Any]], kept: Sequence[Any], refused: Sequence[Any]
 ) -> None:
-    """Several designs in one call, refused ones between them, against the answers to each alone."""
+    """Several designs in one call, rejected ones among them, against single evaluations."""
     if not plugin.has_batch:
         return
     wanted = (frozenset(plugin.arrays),) if plugin.takes_arrays else ()
@@ -102,7 +104,7 @@ def _check_batch(
 
 
 def _special(model: Any, plugin: ModelPlugin, scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """What the model takes by name; random numbers of the one seed with which it is tried."""
+    """Named arguments of the model; random numbers come from one fixed seed."""
     prepared = {"prepared": model.prepare_scenario(scenario)} if plugin.takes_prepared else {}
     return prepared | ({"rng": np.random.default_rng(1)} if plugin.takes_rng else {})
 
@@ -110,7 +112,7 @@ def _special(model: Any, plugin: ModelPlugin, scenario: Mapping[str, Any]) -> di
 def _check_gradient(
     plugin: ModelPlugin, model: Any, case: tuple[Any, Any], outputs: Mapping[str, Any], tolerance: float
 ) -> None:
-    """The derivatives that the model gives, against differences of its outputs."""
+    """The derivatives of the model against differences of its outputs."""
     if not plugin.has_gradient:
         return
     design, scenario = case
@@ -143,7 +145,7 @@ def _differences(
 ) -> tuple[float, float] | None:
     """The derivative by central differences with one step and its half, extrapolated, and its error.
 
-    None where a design beside this one has no answer.
+    None if a neighbouring design has no result.
     """
     step = 1e-3 * (abs(float(design[name])) or 1.0)
     slopes, size = [], 0.0
@@ -157,7 +159,7 @@ def _differences(
             return None
         slopes.append((ends[0] - ends[1]) / (2.0 * h))
         size = max(size, *map(abs, ends))
-    extrapolated = (4.0 * slopes[1] - slopes[0]) / 3.0  # without the error of second order, Richardson (1911)
+    extrapolated = (4.0 * slopes[1] - slopes[0]) / 3.0  # without the second-order error, Richardson (1911)
     rounding = 10.0 * np.finfo(float).eps * size / step
     return extrapolated, abs(extrapolated - slopes[1]) / 10.0 + rounding
 
@@ -171,7 +173,7 @@ def _check_answer(plugin: ModelPlugin, case: Any, outputs: Mapping[str, Any], ar
         raise AssertionError(f"{plugin.name} gives an undeclared output '{odd}' {where}")
     for name, value in outputs.items():
         number = isinstance(value, (int, float, np.number, np.bool_)) and not np.isnan(value)
-        infinite = name in plugin.outputs and name not in needed  # what need not be there may be infinite
+        infinite = name in plugin.outputs and name not in needed  # a NotRequired output may be infinite
         if not number or not (infinite or np.isfinite(value)):
             raise AssertionError(f"{plugin.name} gives {name} = {value!r} {where}; an output is a finite number")
     if set(arrays) != set(plugin.arrays):
@@ -212,7 +214,7 @@ def _check_raises(plugin: ModelPlugin, model: Any, design: Any, scenario: Any, e
 
 
 def _prepared(use: Use[ModelPlugin]) -> Any:
-    """A model with its settings, its costly set-up done."""
+    """A model with its settings, after `prepare`."""
     model = use.build()
     if use.plugin.has_prepare:
         model.prepare()

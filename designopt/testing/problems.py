@@ -1,4 +1,4 @@
-"""Problems on which a solver shows whether it keeps the rules."""
+"""Problems for the conformance test of solvers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from designopt.testing.evaluation import problem_from
 
 
 def conformance_problems(objectives: int) -> tuple[Problem, ...]:
-    """Problems with one or two objectives on which a solver shows whether it keeps the rules.
+    """Problems with one or two objectives for the conformance test of solvers.
 
-    Every kind of parameter with a limit, a relation, scenarios and a corner that fails; conditional parameters with
-    designs that the model refuses; a smooth one of real parameters, and ones in which every design fails, breaks the
-    limit or breaks the relation.
+    All kinds of parameters with a limit, a relation, scenarios and a failing corner; conditional parameters with
+    designs that the model rejects; a smooth problem of real parameters; and problems in which every design fails,
+    violates the limit or violates the relation.
     """
     names = ("f", "g")[:objectives]
     plane = (DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", 0.0, 1.0))

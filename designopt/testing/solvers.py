@@ -26,16 +26,18 @@ def check_solver(
     problems: Sequence[Problem] | None = None,
     budget: int = 150,
 ) -> None:
-    """The rules every solver keeps, tried on `problems`.
+    """Check the rules for solvers on `problems`.
 
-    Without `problems` those of `conformance_problems` that the solver's `check` accepts, with one objective or two as
-    its class attribute ``objectives`` says (``"one"``, ``"several"``, ``"any"`` when absent).
+    The default `problems` are those of `conformance_problems` that the solver's `check` accepts, with one objective or
+    two according to its class attribute ``objectives`` (``"one"``, ``"several"``, ``"any"`` by default).
 
-    Its designs are finite, inside the bounds, integers and choices whole. They follow from the generator and the
-    outcomes alone: a new and a used instance, a larger budget, the order in which a batch is computed, and other global
-    random states make no difference, and the latter are left alone. `StageEnded` and any other exception of `evaluate`
-    end it, in the first batch and later. Failed, refused, invalid and infeasible designs do not break it, and it
-    changes none of the outcomes that it is given. Raises `AssertionError`.
+    - Designs are finite, within the bounds, with integer values for integers and choices.
+    - Designs depend on the generator and the outcomes alone: a used instance, a larger budget, the order of computation
+      in a batch and other global random states change nothing. Global random states stay unchanged.
+    - `StageEnded` and any other exception of `evaluate` end the solver, in any batch.
+    - Failed, rejected, invalid and infeasible designs do not break it; it does not modify outcomes.
+
+    Raises `AssertionError` otherwise.
     """
     name = getattr(solver_class, "__name__", str(solver_class))
     plugin = getattr(solver_class, "__designopt__", None)
@@ -56,7 +58,7 @@ def check_solver(
 
 
 def _accepted(use: Use[SolverPlugin], name: str) -> list[Problem]:
-    """The conformance problems that the solver does not refuse."""
+    """The conformance problems that the solver accepts."""
     counts = {"one": (1,), "several": (2,)}.get(use.plugin.objectives, (2, 1))
     found, reasons = [], []
     for problem in itertools.chain.from_iterable(map(conformance_problems, counts)):
@@ -83,7 +85,7 @@ def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int
     if not len(asked):
         raise AssertionError(f"{name} asked for no design at all")
     for again, what, larger in ((solver, "the same instance", 0), (use.build(), "a new instance", budget // 2)):
-        np.random.seed(len(what))  # a solver that draws from the global generators now shows it
+        np.random.seed(len(what))  # exposes a solver that draws from the global generators
         random.seed(len(what))
         before = _global_states()
         now, _ = _asked(name, again, problem, budget + larger, backwards=True)
@@ -99,7 +101,7 @@ def _global_states() -> str:
 
 
 def _check_start(name: str, use: Use[SolverPlugin], problem: Problem, budget: int) -> None:
-    """Designs of an earlier stage, failed ones among them, are taken and decide nothing but what follows."""
+    """Designs of an earlier stage, failed ones included, are accepted and affect only the subsequent search."""
     space = problem.space
     U = np.random.default_rng(2).random((12, len(space.free)))
     start = InProcess(problem).outcomes(space.from_search(space.lower + (space.upper - space.lower) * U))
@@ -123,7 +125,7 @@ def _check_batch(name: str, space: Space, X: Matrix) -> None:
 
 
 class _Stopped(Exception):
-    """Anything but `StageEnded` that `evaluate` may raise."""
+    """Any exception of `evaluate` except `StageEnded`."""
 
 
 def _check_endings(name: str, use: Use[SolverPlugin], problem: Problem) -> None:
@@ -141,7 +143,7 @@ def _check_endings(name: str, use: Use[SolverPlugin], problem: Problem) -> None:
 def _asked(
     name: str, solver: Any, problem: Problem, budget: int, *, start: Outcomes | None = None, backwards: bool = False
 ) -> tuple[Matrix, bool]:
-    """What `solver` asks for, and whether the budget was what ended it."""
+    """The designs that `solver` requests, and whether the budget ended it."""
     inner = (_Backwards if backwards else InProcess)(problem, budget, solver=solver)
     evaluate = _Watched(name, inner, budget)
     try:
@@ -156,7 +158,7 @@ def _asked(
 
 
 class _Backwards(InProcess):
-    """Computes the last row of each batch first, as some worker may."""
+    """Computes the last row of each batch first, as a worker may."""
 
     def computed(self, chunk: Chunk) -> ChunkResult:
         if chunk.programs:
@@ -168,10 +170,10 @@ class _Backwards(InProcess):
 
 
 class _Watched:
-    """An `evaluate` that looks at what a solver asks and does.
+    """An `evaluate` that checks the requests and actions of a solver.
 
-    With `ending` it raises that after so many `batches`. Ends a stage in which `SHARE` times the budget was asked for,
-    most of it invalid, as a run does; a solver that asks for nothing again and again is found.
+    Raises `ending` after the given number of `batches`. Ends a stage after `SHARE` times the budget in requests, most
+    of them invalid, as a run does; detects a solver that repeats empty requests.
     """
 
     SHARE = 5
@@ -230,14 +232,14 @@ class _Watched:
         return outcomes
 
     def check_unchanged(self) -> None:
-        """Raises `AssertionError` when outcomes were changed by who received them."""
+        """Raise `AssertionError` if the receiver has modified outcomes."""
         for outcomes, before in self._given:
             for part, now, then in zip(PARTS, _contents(outcomes), before, strict=True):
                 if now != then:
                     raise AssertionError(f"{self._name} changes the {part} of the outcomes that it is given")
 
 
-#: What a solver reads of outcomes.
+#: Fields of outcomes that a solver reads.
 PARTS = ("X", "objectives", "violation", "failed", "invalid")
 
 
