@@ -1,4 +1,4 @@
-"""Dynamics: one symbolic statement of a system, simulated, linearised and compiled."""
+"""Dynamics: one symbolic statement of a system for simulation, linearisation and collocation."""
 
 from designopt.dynamics.dimensions import check_units
 from designopt.dynamics.equations import build_system

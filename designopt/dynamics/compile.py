@@ -1,13 +1,13 @@
-"""C text to a loaded library: with the system's compiler, cached by content.
+"""Compilation of C text to a loaded library, with the system's compiler and a cache by content.
 
-The cache is ``DESIGNOPT_CACHE_DIR``, or ``designopt`` in the user's cache directory; a folder of this process alone
-serves where it cannot be written. A library's file name holds the key of what it was made from and the digest of its
-own content, so that one rename publishes it, processes that compile the same at once do no harm to each other, and a
-damaged file is noticed and made again. What lies in the cache is run: it must be a folder that only its user writes.
+The cache is ``DESIGNOPT_CACHE_DIR``, or ``designopt`` in the user's cache directory; if it is not writable, a folder of
+this process is used. A library's file name contains the key of its sources and the digest of its content. One rename
+publishes it, so concurrent compilations do not interfere, and a damaged file is detected and rebuilt. The cache
+contains executable code: only its user may have write access.
 
-Large functions are cut into parts that a compiler gets through with less time and memory: what gcc needs grows faster
-than the function it is given. Measured with gcc 12 and -O1 for a function of 245 000 operations: 59 s and 4.2 GB as a
-whole, 26 s and 0.8 GB in parts, for code that is as fast and gives the same numbers.
+Large functions are cut into parts, because the time and memory of gcc grow faster than the size of a function. Measured
+with gcc 12 and -O1 for a function of 245 000 operations: 59 s and 4.2 GB as a whole, 26 s and 0.8 GB in parts, for code
+of equal speed and equal numbers.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
-#: No -march=native and no contraction to fused operations: the code does the same arithmetic on every processor.
-#: Without -fno-semantic-interposition what generated functions share (casadi_sq) is not inlined: a tenth of the knee's
-#: time.
+#: No -march=native and no contraction to fused operations: the arithmetic is the same on every processor. Without
+#: -fno-semantic-interposition the functions that generated code shares (casadi_sq) are not inlined, which costs a tenth
+#: of the knee's time.
 FLAGS = ("-O2", "-fPIC", "-shared", "-fno-semantic-interposition", "-ffp-contract=off", "-fno-math-errno", "-w")
 
-#: Generated text has about one operation a line. From `LARGE` on it is compiled in parts, and with -O1: -O2 takes twice
-#: as long for code that is no faster; hand-written loops may ask for it with ``#ifdef LARGE``. Measured with gcc 12:
-#: 3 s for 24 000 lines, 26 s and 0.8 GB for 245 000. Beyond `LARGEST` the compiler is not started.
+#: Generated text has about one operation per line. From `LARGE` on it is compiled in parts with -O1: -O2 takes twice as
+#: long for code of the same speed. Hand-written loops may test ``#ifdef LARGE``. Measured with gcc 12: 3 s for 24 000
+#: lines, 26 s and 0.8 GB for 245 000. Beyond `LARGEST` the text is not compiled.
 LARGE, LARGEST = 15_000, 300_000
 
 _TIMEOUT = 300.0  # s, for the compiler
@@ -47,11 +47,11 @@ _SUFFIX = ".dylib" if sys.platform == "darwin" else ".dll" if sys.platform == "w
 
 
 class CompilerError(RuntimeError):
-    """There is no C compiler, or it did not make a library; the message says which and what it said."""
+    """There is no C compiler, or it failed; the message gives the compiler and its output."""
 
 
 def find_compiler() -> tuple[str, ...] | None:
-    """The command of the C compiler, arguments included: ``CC``, else the first of cc, gcc, clang; None without."""
+    """The command of the C compiler with arguments: ``CC``, else the first of cc, gcc, clang; None without one."""
     if given := os.environ.get("CC", "").strip():
         command = shlex.split(given)
         found = shutil.which(command[0])
@@ -63,7 +63,7 @@ def find_compiler() -> tuple[str, ...] | None:
 
 
 def cache_dir() -> Path:
-    """Where compiled libraries are kept; it need not exist or be writable."""
+    """Cache folder of compiled libraries; it may be missing or not writable."""
     if given := os.environ.get("DESIGNOPT_CACHE_DIR"):
         return Path(given)
     if sys.platform == "darwin":
@@ -75,9 +75,9 @@ def cache_dir() -> Path:
 
 
 def load_library(source: str, what: str = "generated code") -> ctypes.CDLL:
-    """The library made of the C text `source`, from the cache or compiled now; raises `CompilerError`.
+    """The library of the C text `source`, from the cache or compiled now. Raises `CompilerError`.
 
-    Messages name `what` it is. A text that the compiler once did not get through in its time is not tried again.
+    Messages call it `what`. A text whose compilation has timed out is not compiled again.
     """
     compiler = find_compiler()
     if compiler is None:
@@ -127,7 +127,7 @@ def _flags(source: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def _version(compiler: tuple[str, ...], modified: int, size: int) -> str:
-    """What the compiler says of itself; `modified` and `size` make a replaced one be asked again."""
+    """Version text of the compiler; `modified` and `size` invalidate the cached text of a replaced compiler."""
     try:
         done = subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     except (OSError, subprocess.SubprocessError) as error:
@@ -136,7 +136,7 @@ def _version(compiler: tuple[str, ...], modified: int, size: int) -> str:
 
 
 def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
-    """The library of `key` in `folder`; damaged ones are removed."""
+    """The cached library of `key` in `folder`; damaged ones are removed."""
     try:
         candidates = sorted(folder.glob(f"{key}-*{_SUFFIX}"))
     except OSError:
@@ -153,7 +153,7 @@ def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
 
 
 def _compile(source: str, compiler: tuple[str, ...], folder: Path, key: str) -> ctypes.CDLL:
-    """Compile into `folder`; raises `OSError` when the folder is of no use, `CompilerError` when the compiler fails."""
+    """Compile into `folder`. Raises `OSError` if the folder cannot be used, `CompilerError` if the compiler fails."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     given_up = folder / f"{key}.given-up"
     if given_up.exists():
@@ -177,7 +177,7 @@ def _compile(source: str, compiler: tuple[str, ...], folder: Path, key: str) -> 
 
 
 def _run(command: list[str], work: str) -> tuple[int, str]:
-    """Exit status and words of the compiler; what it started ends with it, also when this is interrupted."""
+    """Exit status and output of the compiler; its child processes end with it, also on an interrupt."""
     with subprocess.Popen(
         command,
         cwd=work,
@@ -205,13 +205,13 @@ def _digest(content: bytes) -> str:
 
 @lru_cache(maxsize=1)
 def _process_folder() -> Path:
-    """A folder of this process, removed at its end."""
+    """A folder of this process, removed at exit."""
     folder = Path(tempfile.mkdtemp(prefix="designopt-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
-#: Statements in a part; functions of fewer than four parts stay whole.
+#: Statements per part; functions of fewer than four parts stay whole.
 PART = 500
 
 _ARGUMENTS = "const casadi_real** arg, casadi_real** res, casadi_int* iw, casadi_real* w, int mem"
@@ -223,9 +223,9 @@ _OF_THE_WHOLE = re.compile(r"\b(?:iw|w|mem)\b")
 
 
 def in_parts(source: str) -> str:
-    """C text that CasADi has generated, its large functions of scalar operations called part by part.
+    """C text generated by CasADi, with its large functions of scalar operations cut into parts.
 
-    The variables of a function become an array that its parts share. Everything else stays as it is.
+    The variables of a function become an array that its parts share. Other functions are unchanged.
     """
     return "\n".join(_lines(source.split("\n")))
 
@@ -243,7 +243,7 @@ def _lines(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _cut(name: str, body: Sequence[str]) -> list[str]:
-    """The function `name` as parts and their calls; nothing where its `body` is small or has other statements."""
+    """The function `name` as parts and their calls; nothing if its `body` is small or has other statements."""
     declared = [line for line in body if _DECLARATION.fullmatch(line)]
     statements = body[len(declared) : -1]
     plain = len(statements) >= 4 * PART and body[: len(declared)] == declared and body[-1] == "  return 0;"

@@ -1,7 +1,7 @@
-"""Whether the units of an equation fit together: its operations are followed with the units of its symbols.
+"""Consistency of units in an equation: the units of its symbols are propagated through its operations.
 
-A number that is written into an equation may stand for any unit (the 9.81 of a weight), and so may what it is
-multiplied with; everything else is compared, with its size: millimetres are not added to metres.
+A literal number in an equation may have any unit (the 9.81 of a weight), and so may the term that it multiplies. All
+other terms are compared, with their scale: millimetres cannot be added to metres.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from designopt.lazy import casadi as ca
 from designopt.study.language import units
 from designopt.study.language.units import Measure
 
-#: Longest part of an equation that is shown.
+#: Maximum length of the part of an equation in a message.
 _SHOWN = 60
 _NUMBER: Measure = (1.0, (0.0,) * 7)
 
-#: A unit as it is written, and what it measures; None for a number that may stand for any.
+#: A unit as written, and its dimension; None for a number that may have any.
 Unit = tuple[str, Measure] | None
 
 
 class UnitsApart(Exception):
-    """Two units in an equation do not fit; the message is a sentence without the name of the equation."""
+    """Two units in an equation are inconsistent; the message is a sentence without the name of the equation."""
 
 
 def findings(symbols: Sequence[tuple[Any, str]], equations: Sequence[tuple[str, Any, str | None]]) -> list[str]:
-    """What is wrong with the units of `equations`: (what it is, expression, the unit that it has to have).
+    """Unit errors in `equations`: (description, expression, required unit). At most one sentence for each.
 
-    `symbols` are all that the expressions hold, with their units; a unit of None leaves open what comes out. One
-    sentence for each equation at most; none for expressions that are no scalar operations (look-up tables).
+    `symbols` are all symbols of the expressions with their units; a required unit of None accepts any. Expressions with
+    operations that are not scalar (look-up tables) are skipped.
     """
     given = [(symbol, _unit(unit)) for symbol, unit in symbols]
     found = []
@@ -44,16 +44,16 @@ def findings(symbols: Sequence[tuple[Any, str]], equations: Sequence[tuple[str, 
                 raise UnitsApart(f"{_shown(expression)} is in {units.named(unit[0])}, not {units.named(expected[0])}")
         except UnitsApart as error:
             found.append(f"incompatible units in {what}: {error}")
-        except RuntimeError:  # what CasADi cannot write as scalar operations has no units to follow
+        except RuntimeError:  # operations that CasADi cannot expand to scalar ones have no units to propagate
             continue
     return found
 
 
 def check_units(system: System) -> None:
-    """Raises `ValueError`, with a sentence for each, for equations of a system with incompatible units.
+    """Raise `ValueError`, with a sentence for each, for equations of a system with inconsistent units.
 
-    The rate of a state is in its unit by second, an output in its own. A number that is written into an equation may
-    have any unit, and so may what it is multiplied with. A system in which nothing has a unit is not checked.
+    The rate of a state has its unit per second, an output its own. A literal number in an equation may have any unit,
+    and so may the term that it multiplies. A system without units is not checked.
     """
     if found := _of_system(system):
         raise ValueError(f"system '{system.name}': " + "; ".join(found))
@@ -87,7 +87,7 @@ def _of_system(system: System) -> list[str]:
 
 
 def rate_of(unit: str) -> str:
-    """The unit of the derivative by time of a variable in `unit`."""
+    """The unit of the time derivative of a variable in `unit`."""
     return units.product(unit, "s", -1.0)
 
 
@@ -124,7 +124,7 @@ def _followed(given: Sequence[tuple[Any, Unit]], expression: Any) -> Unit:
 
 
 class _Steps:
-    """The operations of CasADi by what they do with units."""
+    """CasADi operations, grouped by their effect on units."""
 
     def __init__(self) -> None:
         def of(names: str) -> set[int]:
@@ -140,7 +140,7 @@ class _Steps:
         self._second = of("IF_ELSE_ZERO")
 
     def step(self, operation: int, parts: Sequence[tuple[Any, Unit]]) -> tuple[Any, Unit]:
-        """The expression of an operation on `parts`, and its unit."""
+        """The expression of an operation on `parts`, and its unit. Raises `UnitsApart`."""
         make = ca.SX.unary if len(parts) == 1 else ca.SX.binary
         return make(operation, *(e for e, _ in parts)), self._unit(operation, parts)
 

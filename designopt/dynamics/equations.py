@@ -1,4 +1,4 @@
-"""Equations as a function of named symbols: called once; an error in it names the place."""
+"""Equations as a function of named symbols, called once; errors give the line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Table = Mapping[str, str] | Sequence[Variable | Vector]
 
 
 class DeclaredSymbols:
-    """The declared quantities by name, as attributes, and `time` (s)."""
+    """The declared quantities as attributes, and `time` (s)."""
 
     def __init__(self, named: Mapping[str, Any], what: str) -> None:
         self.__dict__.update(named)
@@ -36,7 +36,7 @@ class DeclaredSymbols:
 
 
 def called(what: str, equations: Callable[[Any], Any], symbols: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping that `equations` of `what` (model 'drive') return for the `symbols`.
+    """The mapping that `equations` of `what` (model 'drive') returns for the `symbols`.
 
     Raises `ValueError` for code that fails, in a sentence with the line of the user's file.
     """
@@ -65,11 +65,11 @@ def build_system(
     data: Table = (),
     outputs: Table = (),
 ) -> System:
-    """A system from one function: ``equations(v)`` gives the rate of every state and the value of every output.
+    """A system from one function: ``equations(v)`` returns the rate of every state and the value of every output.
 
-    The tables name variables with their units, ``{"speed": "m/s"}``, or list them as `Variable`. ``v.speed`` is the
+    The tables give variables with their units, ``{"speed": "m/s"}``, or as a list of `Variable`. ``v.speed`` is the
     symbol of one, ``v.time`` is time (s). Raises `ValueError`, in a sentence with the line of the function, for
-    equations that fail, do not fit the tables, or in which units do not fit together (`check_units`).
+    equations that fail, do not match the tables, or have inconsistent units (`check_units`).
     """
     what = f"system '{name}'"
     given = {"states": states, "parameters": parameters, "controls": controls, "data": data}
@@ -102,7 +102,7 @@ def build_system(
 
 
 def placed(text: str, equations: Callable[..., Any], names: Iterable[str]) -> str:
-    """The sentence `text` with the line of `equations` that gives the first of `names` in it, if it has no line yet."""
+    """Add to the sentence `text` the line of `equations` that sets the first of `names` in it, unless it has a line."""
     if re.match(r"\S+:\d+: ", text):
         return text
     named = min((n for n in names if f"'{n}'" in text), key=lambda n: text.index(f"'{n}'"), default="")
@@ -111,7 +111,7 @@ def placed(text: str, equations: Callable[..., Any], names: Iterable[str]) -> st
 
 
 def check_named(what: str, wanted: Sequence[str], found: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Raises `ValueError` where the equations `found` are not those that are `wanted`."""
+    """Raise `ValueError` if the equations `found` are not those `wanted`."""
     if missing := [n for n in wanted if n not in found]:
         raise ValueError(f"{what}: there is no equation for {', '.join(map(repr, missing))}")
     if unknown := [n for n in found if n not in wanted]:
@@ -120,7 +120,7 @@ def check_named(what: str, wanted: Sequence[str], found: Mapping[str, Any], give
 
 
 def _explained(what: str, error: Exception) -> str:
-    """`error` of code that works with CasADi, with the way out where it is known."""
+    """An `error` of code that works with CasADi, with a suggested fix if available."""
     text = " ".join(str(error).split())
     if isinstance(error, AttributeError) and text.startswith(what):
         return text
@@ -139,7 +139,7 @@ def _explained(what: str, error: Exception) -> str:
 
 
 def _check_numbers(what: str, name: str, expression: Any) -> None:
-    """Raises `ValueError` for a number that is none (NaN): what a function of `math` makes of a symbol."""
+    """Raise `ValueError` for NaN: the result of a function of `math` applied to a symbol."""
     if isinstance(expression, float):
         expression = ca.SX(expression)
     if not isinstance(expression, ca.SX):

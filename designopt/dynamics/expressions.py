@@ -1,4 +1,4 @@
-"""The symbols and expressions that a system is stated with, checked before CasADi sees a function of them."""
+"""Symbols and expressions of a system, checked before CasADi builds functions of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from designopt.lazy import casadi as ca
 
 
 class Expressions:
-    """What has been declared of the system `name` so far; its methods raise `ValueError` with a sentence."""
+    """The declarations of the system `name` so far; the methods raise `ValueError` with a sentence."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -18,7 +18,7 @@ class Expressions:
         self.vectors: dict[str, Vector] = {}
 
     def components(self, entries: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """Entries (variable or vector, columns...) with one for each component in place of those of vectors."""
+        """Entries (variable or vector, columns...) with each vector replaced by its components."""
         found: list[tuple[Any, ...]] = []
         for variable, *columns in entries:
             if not isinstance(variable, Vector):
@@ -33,7 +33,7 @@ class Expressions:
         return found
 
     def symbol(self, kind: str, variable: Variable, given: Any) -> Any:
-        """`given` as the scalar SX symbol of a `variable`, declared from now on."""
+        """Declare `given` as the scalar SX symbol of a `variable`, and return it."""
         what = f"{kind} '{variable.name}'"
         symbol = self._scalar(what, given)
         if not symbol.is_symbolic():

@@ -15,7 +15,7 @@ from designopt.dynamics.residual import ResidualForm
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
 
-#: Tables of a system whose names a linearisation has.
+#: Tables of a system whose names a linearisation contains.
 _NAMED = ("states", "controls", "outputs", "parameters", "data")
 
 
@@ -42,7 +42,7 @@ class Linearisation:
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """The modes of the free motion, the slowest first; one for each pair of conjugate eigenvalues."""
+        """The modes of the free motion, slowest first; one for each conjugate pair of eigenvalues."""
         values = [complex(v) for v in np.linalg.eigvals(self.A) if v.imag >= 0.0]
         return tuple(Mode(v) for v in sorted(values, key=lambda v: (abs(v), v.real)))
 
@@ -90,9 +90,9 @@ def linearise(
 ) -> Linearisation:
     """Derivatives of `system` at a point, by automatic differentiation.
 
-    Algebraic variables `z` must solve their equations there; they follow x, u, p and q as the implicit function theorem
-    says. Raises `ValueError` for values that do not fit the tables or where the system is not finite, and
-    `numpy.linalg.LinAlgError` where the equations do not determine z or the unknown rates of a residual form.
+    Algebraic variables `z` must solve their equations at the point; their derivatives follow from the implicit function
+    theorem. Raises `ValueError` for values that do not match the tables or if the system is not finite, and
+    `numpy.linalg.LinAlgError` if the equations do not determine z or the unknown rates of a residual form.
     """
     if not (isinstance(t, Real) and math.isfinite(t)):
         raise ValueError(f"{system.name}: t is {t!r}, not a time in s")
@@ -138,6 +138,6 @@ def _unknowns(system: System, form: ResidualForm, point: Sequence[Matrix], t: fl
 
 
 def _eliminated(equations: Sequence[Matrix], which: int, *blocks: Sequence[Matrix]) -> list[list[Matrix]]:
-    """Derivatives `blocks` with argument `which` following the others, so that `equations` stay zero."""
+    """Derivatives `blocks` after elimination of the argument `which`, with `equations` kept at zero."""
     follow = [-np.linalg.solve(equations[which], block) for block in equations]
     return [[block + own[which] @ f for block, f in zip(own, follow, strict=True)] for own in blocks]

@@ -1,4 +1,4 @@
-"""Equations of motion as residuals with the accelerations unknown, and the explicit form of them where it is needed."""
+"""Equations of motion as residuals with unknown accelerations, and their explicit form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from designopt.dynamics.variable import Variable
 from designopt.lazy import casadi as ca
 
-#: Arguments of the functions of a residual form: s are the rates that it leaves unknown.
+#: Arguments of the functions of a residual form; s are its unknown rates.
 RESIDUAL_ARGUMENTS = ("x", "s", "u", "z", "p", "q", "t")
 
 
@@ -18,9 +18,9 @@ RESIDUAL_ARGUMENTS = ("x", "s", "u", "z", "p", "q", "t")
 class ResidualForm:
     """``0 = residual(x, s, u, z, p, q, t)`` and ``xdot = rates(x, s, u, z, p, q, t)`` with `unknowns` s.
 
-    The unknowns are the rates that are not given at once, as accelerations are; the residual has as many rows and is
-    linear in them. `output` gives the outputs from the same arguments. Nothing is inverted: derivatives are many times
-    smaller than those of the right-hand side of a mechanism.
+    The unknowns are implicit rates such as accelerations; the residual has as many rows and is linear in them. `output`
+    computes the outputs from the same arguments. Nothing is inverted: the derivatives are many times smaller than those
+    of the explicit right-hand side of a mechanism.
     """
 
     unknowns: tuple[Variable, ...]
@@ -30,7 +30,7 @@ class ResidualForm:
 
 
 def linear_in_unknowns(residual: Any, s: Any) -> tuple[Any, Any]:
-    """M and b of a `residual` expression M s + b; raises `ValueError` where it is not linear in the unknowns `s`."""
+    """M and b of a `residual` expression M s + b. Raises `ValueError` if it is not linear in the unknowns `s`."""
     matrix = ca.jacobian(residual, s)
     if ca.depends_on(matrix, s):
         raise ValueError("the residuals are not linear in the unknowns")
@@ -38,9 +38,10 @@ def linear_in_unknowns(residual: Any, s: Any) -> tuple[Any, Any]:
 
 
 def explicit(form: ResidualForm, function: ca.Function) -> ca.Function:
-    """`function` of the arguments of a residual form as one of (x, u, z, p, q, t), the unknowns solved for.
+    """`function` of the arguments of a residual form as one of (x, u, z, p, q, t), with the unknowns eliminated.
 
-    The solution is symbolic: it and its derivatives grow with the cube of the number of unknowns and more.
+    The solution is symbolic: its size grows at least with the cube of the number of unknowns, and so does that of its
+    derivatives.
     """
     symbols = [ca.SX.sym(n, function.numel_in(i)) for i, n in enumerate(RESIDUAL_ARGUMENTS)]
     (made,) = function.call(symbols)
@@ -53,7 +54,7 @@ def explicit(form: ResidualForm, function: ca.Function) -> ca.Function:
 
 
 def _solved(residual: Any, s: Any) -> Any:
-    """The unknowns `s` that make a `residual` zero."""
+    """The unknowns `s` for which a `residual` is zero."""
     matrix, rest = linear_in_unknowns(residual, s)
     if is_definite(matrix):
         D, LT, order = ca.ldl(ca.densify(matrix), False)
@@ -62,17 +63,17 @@ def _solved(residual: Any, s: Any) -> Any:
 
 
 def is_definite(matrix: Any) -> bool:
-    """Whether a `matrix` of expressions is symmetric and definite, as a mass matrix is.
+    """Whether a `matrix` of expressions is symmetric and definite, like a mass matrix.
 
-    Definite at one point it is so wherever it is regular, for an eigenvalue changes its sign through zero. L D L' needs
-    no pivots then, and derivatives of the solution are two to five times smaller than with CasADi's general QR from
-    three unknowns on. Symmetry is looked at with numbers: expressions that are equal may be written differently.
+    A matrix definite at one point stays definite wherever it is regular, because eigenvalues change sign through zero.
+    L D L' then needs no pivoting, and from three unknowns on the derivatives of the solution are two to five times
+    smaller than with CasADi's general QR. Symmetry is tested numerically: equal expressions may be written differently.
     """
     symbols = ca.symvar(matrix)
     entries = ca.Function("entries", symbols, [ca.densify(matrix)])
     rng = np.random.default_rng(0)
     for _ in range(3):
-        numbers = np.asarray(entries.call(rng.uniform(0.5, 1.5, len(symbols)).tolist())[0], float)  # as masses are
+        numbers = np.asarray(entries.call(rng.uniform(0.5, 1.5, len(symbols)).tolist())[0], float)  # like masses
         if not np.isfinite(numbers).all() or np.abs(numbers - numbers.T).max() > 1e-13 * np.abs(numbers).max():
             return False
     eigenvalues = np.linalg.eigvalsh(numbers)

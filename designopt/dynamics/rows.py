@@ -1,4 +1,4 @@
-"""A CasADi function evaluated over the rows of arrays: frames of a trial, points of a trajectory, many designs."""
+"""A CasADi function evaluated over rows of arrays: frames of a trial, points of a trajectory, many designs."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ logger = logging.getLogger(__name__)
 
 Shape = tuple[int, int]
 
-#: Numbers, about, that the interpreted path has in work at once.
+#: Approximate count of numbers per block of the interpreted path.
 _IN_WORK = 1 << 17
 
 
 class Rows:
-    """A CasADi `function` over rows: `rows(*args)` takes one array per input and gives a tuple of arrays.
+    """A CasADi `function` over rows: `rows(*args)` takes one array per input and returns a tuple of arrays.
 
-    An input of k entries is given as (n, k), or as (k,) for one value that all rows share; a scalar as (n,) or (n, 1),
-    or as a number; a matrix as (n, r, c) or (r, c). Results have n rows: (n,) for a scalar, (n, r) for a vector,
-    (n, r, c) for a matrix. Where no input has rows, n is 1. A row depends on its own arguments alone: NaN in one
-    leaves the others as they are.
+    An input of k entries is an array (n, k), or (k,) for one value in all rows; a scalar is (n,), (n, 1) or a number; a
+    matrix is (n, r, c) or (r, c). Results have n rows: (n,) for a scalar, (n, r) for a vector, (n, r, c) for a matrix.
+    If no input has rows, n is 1. Each row depends on its own arguments alone: NaN in one does not affect the others.
 
-    The rows run through a loop in C that is generated, compiled and cached. With ``compiled="auto"`` and no compiler
-    (or one that fails, which is logged) CasADi's own map runs instead, with the same numbers to round-off.
-    ``compiled=True`` raises `CompilerError` then; ``compiled=False`` looks for no compiler. `compiled` says which it
-    is. Beside arguments and results the memory needed does not grow with n. Threads may share one object.
+    The loop over rows is generated C code, compiled and cached. With ``compiled="auto"`` and no compiler (or one that
+    fails, which is logged) CasADi's own map is used instead, with the same numbers to round-off. ``compiled=True`` then
+    raises `CompilerError`; ``compiled=False`` does not look for a compiler. The attribute `compiled` states the path in
+    use. The memory beyond arguments and results does not grow with n. Threads may share one object.
     """
 
     def __init__(self, function: ca.Function, compiled: Literal["auto"] | bool = "auto") -> None:
@@ -62,7 +61,7 @@ class Rows:
                 logger.warning("%s runs over rows interpreted, several times slower: %s", self._name, error)
 
     def __call__(self, *args: ArrayLike) -> tuple[Array, ...]:
-        """The results for `args`; raises `ValueError` for arrays that do not fit the inputs or each other."""
+        """The results for `args`. Raises `ValueError` for arrays whose shapes do not match the inputs or each other."""
         if len(args) != len(self._names):
             raise ValueError(
                 f"{self._name} takes {len(self._names)} arrays ({', '.join(self._names)}), not {len(args)}"
@@ -79,7 +78,7 @@ class Rows:
         return tuple(result.reshape(n, *_row(shape)) for result, shape in zip(results, self._out, strict=True))
 
     def _array(self, name: str, shape: Shape, given: ArrayLike) -> Array:
-        """`given` as a contiguous array (n, size), or (size,) where all rows share it."""
+        """`given` as a contiguous array (n, size), or (size,) if all rows share it."""
         try:
             array = np.asarray(given, dtype=np.float64, order="C")
         except (TypeError, ValueError) as error:
@@ -102,9 +101,10 @@ def outputs_over(
     data: Mapping[str, ArrayLike],
     times: Array,
 ) -> dict[str, Array]:
-    """The outputs (n,) of a `system` by name at `times` (n,) s.
+    """The outputs (n,) of a `system` by name at `times` (n,) in s.
 
-    `values` (n,) are those of states, controls and algebraic variables by name, `data` (n,) or numbers.
+    `values` (n,) are those of states, controls and algebraic variables by name, `parameters` numbers, `data` arrays
+    (n,) or numbers.
     """
 
     def columns(table: Sequence[Variable], given: Mapping[str, ArrayLike]) -> Array:
@@ -128,7 +128,7 @@ def _row(shape: Shape) -> tuple[int, ...]:
 
 
 def _flat(function: ca.Function) -> ca.Function:
-    """`function` of dense columns with dense columns as results, matrices row by row as NumPy stores them."""
+    """`function` with dense columns as arguments and results, matrices row by row as in NumPy."""
     columns = [ca.MX.sym(f"i{i}", function.numel_in(i)) for i in range(function.n_in())]
     shapes = [function.size_in(i) for i in range(function.n_in())]
     arguments = [ca.reshape(x, c, r).T for x, (r, c) in zip(columns, shapes, strict=True)]
@@ -136,18 +136,18 @@ def _flat(function: ca.Function) -> ca.Function:
     flat = ca.Function("rows_function", columns, results)
     try:
         return flat.expand()
-    except RuntimeError:  # look-up tables and external functions keep their own operations
+    except RuntimeError:  # look-up tables and external functions cannot be expanded
         return flat
 
 
 class _Evaluate(Protocol):
-    """What fills `results` (n, size) from `arrays`, (n, size) or (size,), all contiguous and n at least 1."""
+    """Fills `results` (n, size) from `arrays`, (n, size) or (size,), all contiguous, for n of at least 1."""
 
     def __call__(self, n: int, arrays: Sequence[Array], results: Sequence[Array]) -> None: ...
 
 
 class _Compiled:
-    """The loop in C (interface: see ``rows.c``); raises `CompilerError` when there is none."""
+    """The loop in C (interface: see ``rows.c``). Raises `CompilerError` if it cannot be compiled."""
 
     def __init__(self, flat: ca.Function, name: str) -> None:
         generator = ca.CodeGenerator("rows", {"with_header": False})
@@ -168,7 +168,7 @@ class _Compiled:
 
 
 def _table(arrays: Sequence[Array]) -> tuple[ctypes.Array[c_void_p], ctypes.Array[c_longlong]]:
-    """Where each array begins, and how many numbers on the next row is."""
+    """The start of each array, and its offset to the next row."""
     starts = (c_void_p * max(len(arrays), 1))(*(a.ctypes.data for a in arrays))
     steps = (c_longlong * max(len(arrays), 1))(*(a.shape[1] if a.ndim == 2 else 0 for a in arrays))
     return starts, steps
@@ -202,7 +202,8 @@ class _Mapped:
 
 
 def _blocks(n: int, most: int) -> Iterator[tuple[int, int]]:
-    """(first row, count) of blocks that cover `n` rows; counts are powers of two up to `most`: few maps serve any n."""
+    """(first row, count) of blocks that cover `n` rows; counts are powers of two up to `most`, so that few maps serve
+    any n."""
     first = 0
     while first < n:
         count = 1 << (min(n - first, most).bit_length() - 1)

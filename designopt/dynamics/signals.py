@@ -1,4 +1,4 @@
-"""Measured trajectories: one, or a table of them."""
+"""Measured trajectories, single or in a table."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from designopt.lazy import scipy
 
 @dataclass(frozen=True, eq=False)
 class Signal:
-    """A measured trajectory of a data entry: `values` (n,) at `times` (n,), between them a cubic spline.
+    """A measured trajectory of a data entry: `values` (n,) at `times` (n,), interpolated by a cubic spline.
 
-    Over the times of the phase, or over the fraction 0..1 of it (`of_duration`), which phases with free ends need.
+    Times are in s in the phase, or a fraction 0 to 1 of its duration (`of_duration`), which phases with free ends need.
     """
 
     times: NDArray[np.float64]
@@ -35,7 +35,7 @@ class Signal:
             raise ValueError("times of a signal must increase, and all its numbers must be finite")
 
     def at(self, times: ArrayLike) -> NDArray[np.float64]:
-        """Values at times; raises `ValueError` outside the signal."""
+        """Values at `times`. Raises `ValueError` outside the signal."""
         asked = np.asarray(times, float)
         span = self.times[-1] - self.times[0]
         if asked.min() < self.times[0] - 1e-9 * span or asked.max() > self.times[-1] + 1e-9 * span:
@@ -46,7 +46,7 @@ class Signal:
         return np.asarray(self._spline(np.clip(asked, self.times[0], self.times[-1])), float)
 
     def slope(self, times: ArrayLike) -> NDArray[np.float64]:
-        """Derivatives by time at times within the signal; beyond it those at its ends."""
+        """Time derivatives at `times`; beyond the signal, those at its ends."""
         return np.asarray(self._spline.derivative()(np.clip(times, self.times[0], self.times[-1])), float)
 
     @cached_property
@@ -68,8 +68,8 @@ class Signal:
 class SignalTable:
     """Measured trajectories of several data entries: `values` (n, k) at `times` (n,), one column for each of `names`.
 
-    Each column is a `Signal`. Raises `ValueError` for shapes that do not fit, naming the column with a number that is
-    not finite.
+    Each column is a `Signal`. Raises `ValueError` for inconsistent shapes and for numbers that are not finite, with the
+    name of the column.
     """
 
     times: NDArray[np.float64]
@@ -91,7 +91,7 @@ class SignalTable:
             raise ValueError(f"a table of signals has a number in {', '.join(map(repr, odd))} that is not finite")
 
     def signals(self, names: Sequence[str] | None = None) -> dict[str, Signal]:
-        """The columns as signals, in the order of `names` (else all). Raises `KeyError` for one that is not there."""
+        """The columns as signals, in the order of `names` (default: all). Raises `KeyError` for a missing one."""
         columns = dict(zip(self.names, self.values.T, strict=True))
         if missing := [n for n in names or () if n not in columns]:
             raise KeyError(f"the table of signals has no '{missing[0]}'; it has {', '.join(self.names)}")
@@ -99,8 +99,8 @@ class SignalTable:
 
 
 def columns(given: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
-    """`given` with the columns of its tables in their places: of a table under the name of a vector those of its
-    components, of one under any other name all. Raises `KeyError` for a component that is not there."""
+    """`given` with tables replaced by their columns: of a table under the name of a vector the columns of its
+    components, of one under any other name all columns. Raises `KeyError` for a missing component."""
     known = {v.name: v for v in vectors}
     flat: dict[str, Any] = {}
     for name, value in given.items():

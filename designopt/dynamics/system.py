@@ -1,6 +1,6 @@
-"""One symbolic statement of a dynamic system: its equations of motion and what its variables are called.
+"""One symbolic statement of a dynamic system: its equations of motion and its named variables.
 
-Simulation, linearisation and collocation all start from a `System`; nothing else states the physics a second time.
+Simulation, linearisation and collocation all start from a `System`; the physics is not stated anywhere else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ARGUMENTS = ("x", "u", "z", "p", "q", "t")
 
 
 class _Explicit:
-    """A function of a system as it was given, or derived from its residual form when it is first read."""
+    """A function of a system, given or derived from its residual form at first access."""
 
     def __init__(self, of_form: str) -> None:
         self._of_form = of_form
@@ -36,7 +36,7 @@ class _Explicit:
 
     def __get__(self, system: System | None, owner: type) -> ca.Function | None:
         if system is None:
-            return None  # what the constructor takes for a function that is not given
+            return None  # value for a function omitted in the constructor
         known: ca.Function | None = system.__dict__[self._name]
         if known is None and system.residual_form is not None:
             function = getattr(system.residual_form, self._of_form)
@@ -52,15 +52,15 @@ class _Explicit:
 class System:
     """``xdot = rhs(x, u, z, p, q, t)`` with tables that name every component of its arguments.
 
-    `states` x, `controls` u, `algebraic` z (fixed by ``0 = algebraic_residual(x, u, z, p, q, t)``), `parameters` p
-    (what a design may change), `data` q (numbers fixed by measurement), time t. `rhs`, `output` (gives y, named by
-    `outputs`), `guard` (gives g, named by `guards`; a simulation ends where any g <= 0) and `algebraic_residual` are
-    CasADi functions of exactly these six arguments, named so, each a column (t a scalar; unused ones are empty).
-    `residual_form` is the same dynamics without an inverted mass matrix, if the system has one: simulation and
-    linearisation then start from it, and `rhs` and `output` need not be given; they are derived when they are read.
-    `vectors` say which variables of the tables stand together under one name.
+    `states` x, `controls` u, `algebraic` z (defined by ``0 = algebraic_residual(x, u, z, p, q, t)``), `parameters` p
+    (design variables), `data` q (measured or given numbers), time t (s). `rhs`, `output` (y, named by `outputs`),
+    `guard` (g, named by `guards`; a simulation ends where any g <= 0) and `algebraic_residual` are CasADi functions of
+    exactly these six arguments, with these names, each a column (t a scalar; unused ones are empty). `residual_form` is
+    the same dynamics without an inverted mass matrix, if available: simulation and linearisation then start from it,
+    and `rhs` and `output` may be omitted; they are derived at first access. `vectors` groups variables of the tables
+    under one name.
 
-    Raises `ValueError` when tables and functions do not fit.
+    Raises `ValueError` if tables and functions do not match.
     """
 
     name: str
@@ -113,15 +113,17 @@ class System:
     ) -> Self:
         """A system from SX symbols: states are (variable, symbol, rate), the others (variable, symbol or value).
 
-        Symbols and expressions are scalars, or with a `Vector` for the variable columns of its size.
+        Symbols and expressions are scalars, or for a `Vector` columns of its size.
 
-        `algebraic` variables are (variable, symbol, expression that is zero). `time` is the symbol of time where an
-        expression holds it; `guards` maps a name to the expression that ends a simulation where it is not positive.
+        `algebraic` variables are (variable, symbol, expression that is zero). `time` is the symbol of time, if
+        expressions contain it; `guards` maps names to expressions that end a simulation when they are not positive.
 
-        A mechanism gives its accelerations as `unknowns`, (variable, symbol, expression that is zero): rates of states
+        A mechanism has its accelerations as `unknowns`, (variable, symbol, expression that is zero): rates of states
         may be these symbols, and the expressions are linear in all of them. The right-hand side is solved from them,
-        and the system keeps its `residual_form`. Guards and algebraic equations do not contain the unknowns; outputs
+        and the system keeps its `residual_form`. Guards and algebraic equations must not contain the unknowns; outputs
         may.
+
+        Raises `ValueError`, with a sentence, for invalid expressions.
         """
         made = Expressions(name)
         states, controls, algebraic, parameters, data, unknowns, outputs = map(
@@ -185,8 +187,8 @@ class System:
     ) -> NDArray[np.float64]:
         """`given` as a contiguous array (n,) in the order of `table` ("states", "parameters", "controls", "data").
 
-        A mapping must name every entry. Entries `without` a value are not given, and zero. Raises `ValueError` for a
-        wrong length or name and for what is not finite.
+        A mapping must name every entry. Entries in `without` are omitted, and zero. Raises `ValueError` for a wrong
+        length or name and for values that are not finite.
         """
         every = [v.name for v in getattr(self, table)]
         names = [n for n in every if n not in without]
@@ -214,7 +216,7 @@ class System:
         return array
 
     def _of_components(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """`given` with the numbers of components in place of those (k,) of vectors, or of one number for all."""
+        """`given` with the numbers of components in place of vectors (k,), or of one number for all components."""
         found: dict[str, Any] = dict(given)
         for vector in self.vectors:
             if vector.name in found:
@@ -268,7 +270,7 @@ class System:
 
 
 def _no_number(names: Sequence[str], given: Any) -> str:
-    """What there is in the place of numbers."""
+    """Describe a value that is not a number."""
     for name, value in zip(names, given if isinstance(given, list | tuple) else (), strict=False):
         if not isinstance(value, Real):
             return f"{name} is {reprlib.repr(value)}, not a number"

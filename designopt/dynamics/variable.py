@@ -1,4 +1,4 @@
-"""What a quantity of a system is called, its unit, its range and its meaning."""
+"""Name, unit, range and meaning of a quantity of a system."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from designopt.study.language import units
 class Variable:
     """One scalar of a system: its name, unit, range (in that unit) and meaning.
 
-    The range bounds what an optimisation may choose; a simulation goes where the equations lead.
+    The range bounds the variable in an optimisation; a simulation does not use it.
     """
 
     name: str
@@ -40,10 +40,10 @@ class Variable:
 
 @dataclass(frozen=True)
 class Vector:
-    """Several variables of one kind under one name: component ``part`` is called ``name_part``.
+    """Several variables of one kind under one name: component ``part`` is named ``name_part``.
 
-    Unit and range are those of every component. Stands for a `Variable` in `System.from_expressions`, where its symbol
-    and its expression are columns.
+    Unit and range apply to every component. Replaces a `Variable` in `System.from_expressions`, with columns as symbol
+    and expression.
     """
 
     name: str

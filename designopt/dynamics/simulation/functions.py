@@ -1,4 +1,4 @@
-"""The functions of a system that an integrator calls, derived from its statement."""
+"""The functions of a system that an integrator evaluates."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from designopt.dynamics.residual import ResidualForm, is_definite, linear_in_unk
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
 
-#: A residual form with so many unknowns at most is solved by operations written out one by one (without loops they take
-#: three quarters of the time); with more, by factors in loops (written out, they would fill megabytes of code).
+#: A residual form with at most this many unknowns is solved by unrolled operations (a quarter faster than loops); one
+#: with more by factorisation in loops (unrolled code would fill megabytes).
 FEW_UNKNOWNS = 9
 
 
 @dataclass(frozen=True, eq=False)
 class RunFunctions:
-    """What a run evaluates: CasADi functions, derivatives exact and partial (df/dt: x fixed).
+    """The functions of a run, by CasADi, with exact partial derivatives (df/dt: x fixed).
 
-    `constants` (u, p, q) -> c holds what does not change in a run; the others are functions of (x, c, t) with dense
+    `constants` (u, p, q) -> c computes the constant part of a run; the others are functions of (x, c, t) with dense
     results: `f` -> xdot; `fj` -> xdot, df/dx (nx, nx), df/dt; `output` -> y; `guard` -> g. With `unknowns` s of a
-    residual form, `f`, `fj` and `output` are what `Unknowns` says.
+    residual form, `Unknowns` describes `f`, `fj` and `output`.
 
-    Of a system with `signals` (so many controls or data entries that follow signals) c has their values and then their
-    rates at t behind what `constants` gives; df/dt contains what follows from these rates.
+    For a system with `signals` (the number of controls or data entries that follow signals), c has their values and
+    then their rates at t after the results of `constants`; df/dt includes the effect of these rates.
     """
 
     constants: ca.Function
@@ -38,7 +38,7 @@ class RunFunctions:
 
     @property
     def functions(self) -> list[ca.Function]:
-        """All that there are."""
+        """All functions."""
         linear = self.unknowns.linear if self.unknowns else None
         every = (self.constants, linear, self.f, self.fj, self.output, self.guard)
         return [function for function in every if function is not None]
@@ -46,12 +46,12 @@ class RunFunctions:
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """The residual R = M s + b with `size` unknowns s that is solved with numbers wherever f or its derivatives are.
+    """The residual R = M s + b with `size` unknowns s, solved numerically wherever f or its derivatives are evaluated.
 
-    `linear` (x, c, t) -> M (s, s), b; of a `symmetric` definite M the lower triangle alone. `f` and `output` are then
-    functions of (x, c, t, s), and so is `fj` -> R_x (s, nx), R_t, f_x (nx, nx), f_s (nx, s), f_t, where
-    df/dx = f_x - f_s M^-1 R_x, and df/dt likewise. M and the results of `fj` have their own sparsity. `in_output` says
-    whether the outputs depend on s.
+    `linear` (x, c, t) -> M (s, s), b; of a `symmetric` definite M only the lower triangle. `f` and `output` are then
+    functions of (x, c, t, s), and so is `fj` -> R_x (s, nx), R_t, f_x (nx, nx), f_s (nx, s), f_t, where df/dx = f_x -
+    f_s M^-1 R_x, and df/dt likewise. M and the results of `fj` keep their sparsity. `in_output`: the outputs depend on
+    s.
     """
 
     linear: ca.Function
@@ -61,9 +61,9 @@ class Unknowns:
 
 
 def run_functions(system: System, signals: Sequence[str] = ()) -> RunFunctions:
-    """Derive them: as scalar expressions, from which all that depends on u, p and q alone is taken out.
+    """The functions of `system` as scalar expressions, with everything that depends on u, p and q alone factored out.
 
-    `signals` names controls and data entries that follow signals. Systems that cannot be written so (look-up tables,
+    `signals` names controls and data entries that follow signals. Systems that cannot be expanded (look-up tables,
     external functions) keep their own operations, with u, p and q for c.
     """
     try:
@@ -97,7 +97,7 @@ def _tables(system: System) -> tuple[Any, Any, Any]:
 
 
 class _Stated:
-    """Expressions by the name of the function that gives them; `s` and `symmetric` where unknowns are left in them."""
+    """Expressions by the name of their function; `s` and `symmetric` if unknowns remain in them."""
 
     def __init__(self, system: System, kind: Any, signals: Mapping[str, Any], w: Any, w_rates: Any) -> None:
         self.system, self.kind, self.signals, self.w, self.w_rates = system, kind, signals, w, w_rates
@@ -107,7 +107,7 @@ class _Stated:
         self.results: dict[str, list[Any]] = {}
 
     def form(self, u: Any, p: Any, q: Any) -> None:
-        """Fill `results`, with signals in the places of controls and data that follow them."""
+        """Fill `results`, with signals in place of the controls and data that follow them."""
         system, form = self.system, self.system.residual_form
         u, q = (
             ca.vertcat(*(self.signals.get(v.name, column[i]) for i, v in enumerate(table)), self.kind(0, 1))
@@ -148,12 +148,12 @@ class _Stated:
         return RunFunctions(constants, f, fj, output, guard, unknowns, len(self.signals))
 
     def _by_time(self, e: Any) -> Any:
-        """The derivative of `e` by time with the states fixed."""
+        """The time derivative of `e` with the states fixed."""
         direct = ca.jacobian(e, self.t)
         return direct + ca.jtimes(e, self.w, self.w_rates) if self.signals else direct
 
     def _of_residual(self, form: ResidualForm, arguments: Sequence[Any]) -> Any:
-        """Fill `results` from a residual form; the outputs, or None."""
+        """Fill `results` from a residual form; returns the outputs, or None."""
         x, s = self.x, self.kind.sym("s", len(form.unknowns))
         full = [x, s, *arguments[1:]]
         residual, rates = form.residual(*full), ca.densify(form.rates(*full))

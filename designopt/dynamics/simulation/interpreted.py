@@ -1,4 +1,4 @@
-"""The functions of a run evaluated by CasADi's interpreter, for fixed parameters, data and controls."""
+"""The functions of a run, evaluated by CasADi's interpreter for fixed parameters, data and controls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from designopt.lazy import casadi as ca
 class Interpreted:
     """`made` with the constants of one run: rates, their Jacobian, outputs and guards at (x, t).
 
-    `evaluations` counts the rates; `finite` says whether the rates and the Jacobian asked for last were finite.
+    `evaluations` counts the evaluations of the rates; `finite` states whether the last rates and Jacobian were finite.
     """
 
     def __init__(self, made: RunFunctions, u: Array, p: Array, q: Array, signals: Sequence[Signal] = ()) -> None:
@@ -63,14 +63,14 @@ class Interpreted:
 
 
 class _Solved:
-    """The unknowns of a residual form, by factors of numbers; NaN where M is singular or not finite."""
+    """The unknowns of a residual form, by numerical factorisation; NaN if M is singular or not finite."""
 
     def __init__(self, unknowns: Unknowns, c: _Followed) -> None:
         self._linear, self._symmetric = _Buffered(unknowns.linear, c), unknowns.symmetric
         self._matrix: Array = np.zeros((unknowns.size, unknowns.size))
 
     def at(self, x: Array, t: float) -> Array:
-        """s (ns,) at (x, t), from where on `solve` has the matrix of there."""
+        """s (ns,) at (x, t); `solve` then uses the matrix at this point."""
         matrix, rest = self._linear(x, t)
         self._matrix = matrix + np.tril(matrix, -1).T if self._symmetric else matrix.copy()
         return self.solve(-rest)[:, 0]
@@ -85,7 +85,7 @@ class _Solved:
 
 
 class _Followed:
-    """The `constant` arguments of a run, with the values and rates of `signals` behind them as of the time `at`."""
+    """The `constant` arguments of a run, followed by the values and rates of `signals` at the time last set by `at`."""
 
     def __init__(self, constant: Array, signals: Sequence[Signal]) -> None:
         self.numbers = np.concatenate([constant, np.zeros(2 * len(signals))])
@@ -94,7 +94,7 @@ class _Followed:
         self._first, self._at = len(constant), math.nan
 
     def at(self, t: float) -> None:
-        """Look at the time `t`."""
+        """Set the time to `t`."""
         if not self._pieces or t == self._at:
             return
         n = len(self._pieces)
@@ -109,7 +109,7 @@ class _Followed:
 class _Buffered:
     """A CasADi function of (x, c, t) or (x, c, t, s) at fixed c, called without conversions; None gives an empty array.
 
-    The arrays it gives, one dense matrix for each result, are overwritten by the next call.
+    The next call overwrites the returned arrays, one dense matrix per result.
     """
 
     def __init__(self, function: Any, c: _Followed) -> None:

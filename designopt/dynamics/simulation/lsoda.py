@@ -1,4 +1,4 @@
-"""Interpreted integration: SciPy's LSODA on the expressions as they stand, for machines without a C compiler."""
+"""Interpreted integration: SciPy's LSODA on the CasADi expressions, for machines without a C compiler."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class InterpretedLsoda:
         self._functions = run_functions(system, signals)
 
     def run(self, given: RunInput) -> Trajectory:
-        """Integrate; raises `ValueError` for a fixed step, which LSODA does not take."""
+        """Integrate. Raises `ValueError` for a fixed step, which LSODA does not support."""
         if given.step is not None:
             raise ValueError("step: a fixed step needs a Rosenbrock method and a C compiler")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # LSODA says so what its status says as well
+            warnings.simplefilter("ignore", UserWarning)  # LSODA also warns; its status says the same
             return self._run(Interpreted(self._functions, given.u, given.p, given.q, given.signals), given)
 
     def _run(self, model: Interpreted, given: RunInput) -> Trajectory:
@@ -86,7 +86,7 @@ class InterpretedLsoda:
         )  # fmt: skip
 
     def _plain(self, model: Interpreted, x0: Vector) -> dict[str, Any]:
-        """The equations of motion as LSODA takes them."""
+        """The equations of motion in the form of LSODA."""
         return {
             "fun": lambda t, x: model.rates(x, t),
             "y0": x0,
@@ -96,10 +96,10 @@ class InterpretedLsoda:
         }
 
     def _variational(self, model: Interpreted, x0: Vector) -> dict[str, Any]:
-        """Them with dx/dx0 by columns behind the states.
+        """The equations of motion followed by dx/dx0, column by column.
 
-        LSODA's corrector is given the Jacobian without the second derivatives: every column has that of the states. An
-        entry's absolute tolerance is that of its row over that of its column, times the relative one.
+        LSODA's corrector uses the Jacobian without the second derivatives: each column has that of the states. The
+        absolute tolerance of an entry is that of its row over that of its column, times the relative one.
         """
         size = len(x0)
         one = np.eye(size)
@@ -127,7 +127,7 @@ class InterpretedLsoda:
         return None
 
     def _locate(self, guard: Any, between: Any, low: float, high: float, name: str) -> tuple[float, str]:
-        """The last moment before `high` at which all guards are positive, by bisection, and the guard that ends it."""
+        """The last time before `high` at which all guards are positive, by bisection, and the guard that ends it."""
         resolution = 1e-12 * max(abs(low), abs(high), high - low)
         while high - low > resolution:
             middle = 0.5 * (low + high)
@@ -142,5 +142,5 @@ class InterpretedLsoda:
 
 
 def _first(between: Any, size: int) -> Any:
-    """The first entries of a solution in between."""
+    """The first entries of a dense solution."""
     return lambda t: between(t)[:size]

@@ -1,4 +1,4 @@
-"""Simulation of a system: compiled where that is possible, interpreted with the same numbers where it is not."""
+"""Simulation of a system: compiled if possible, else interpreted with equivalent results."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ logger = logging.getLogger(__name__)
 
 
 class Engine(Protocol):
-    """What integrates one system with one method and one set of tolerances."""
+    """An integrator of one system with one method and fixed tolerances."""
 
     def run(self, given: RunInput) -> Trajectory:
         """As `Simulator.run`."""
         ...
 
 
-#: LSODA controls the error of each of its many small steps; for the accuracy that a Rosenbrock method reaches with a
-#: tolerance it needs one this much tighter (measured: four-bar knee; tests/dynamics compare the two).
+#: LSODA controls the error of each of its many small steps. For the accuracy of a Rosenbrock method it needs tolerances
+#: smaller by this factor (measured: four-bar knee; tests/dynamics compare the two).
 _LSODA_TIGHTER = 0.1
 
 
@@ -42,17 +42,17 @@ class Simulator:
 
     `method`: ``rosenbrock3``, ``rosenbrock4`` (adaptive, linearly implicit, L-stable; order 3 and 4), ``lsoda``
     (interpreted multistep method of SciPy) or ``auto`` (``rosenbrock4``). The local error of component i is kept below
-    about ``atol[i] + rtol[i] |x[i]|``; both are scalars or (nx,). A run ends after `max_steps` steps.
+    about ``atol[i] + rtol[i] |x[i]|``; both tolerances are scalars or (nx,). A run ends after `max_steps` steps.
 
     The Rosenbrock methods need a C compiler. With ``compiled="auto"`` and none (or one that fails, which is logged)
-    they are replaced by ``lsoda`` at a tenth of the tolerances; ``compiled=True`` raises `CompilerError` instead;
-    ``compiled=False`` does not look for one. `method` of the simulator is the one in use, `compiled` whether it runs as
-    machine code.
+    ``lsoda`` replaces them at a tenth of the tolerances. ``compiled=True`` raises `CompilerError` instead;
+    ``compiled=False`` does not look for a compiler. The attributes `method` and `compiled` state the method in use and
+    whether it is machine code.
 
-    `signals` names controls and data entries (or vectors of them) that follow measured signals, which `run` is given:
-    cubic splines over the time of the run. df/dt, which the methods need, contains their rates.
+    `signals` names controls and data entries (or vectors of them) that follow measured signals given to `run`: cubic
+    splines over the time of the run. df/dt, which the methods need, includes their rates.
 
-    Raises `ValueError` for unknown methods, bad tolerances and systems with algebraic variables.
+    Raises `ValueError` for unknown methods, invalid tolerances and systems with algebraic variables.
     """
 
     def __init__(
@@ -102,15 +102,18 @@ class Simulator:
         signals: Mapping[str, Signal | SignalTable] | SignalTable | None = None,
         transition: bool = False,
     ) -> Trajectory:
-        """Integrate from `x0` at ``times[0]`` to ``times[-1]`` and give states and outputs at `times` (n,).
+        """Integrate from `x0` at ``times[0]`` to ``times[-1]``; the trajectory has states and outputs at `times` (n,)
+        in s.
 
         States, parameters, data and controls (constant) are arrays in the order of the system's tables or mappings by
-        name. `first_step` continues where a run's `Trajectory.last_step` left off. `step` fixes the length of the steps
-        and turns error control off (Rosenbrock methods only). `signals` has what the names of the simulator's signals
-        follow: by name, tables by the name of their vector or any other; what follows a signal is left out of controls
-        and data. How it ended is the trajectory's status, never an
-        exception; raises `ValueError` for input that makes no sense. With `transition` the variational equation is
-        integrated as well (order 4, the steps being those of the motion): `Trajectory.transition` is dx/dx0 at the end.
+        name. `first_step` (s) continues a run from its `Trajectory.last_step`. `step` (s) fixes the step length and
+        turns error control off (Rosenbrock methods only). `signals` maps names to signals, tables by the name of their
+        vector or any other; controls and data that follow a signal are omitted from `u` and `q`. With `transition` the
+        variational equation is integrated too (order 4, with the steps of the motion): `Trajectory.transition` is
+        dx/dx0 at the end.
+
+        The status of the trajectory gives the end of the run, never an exception. Raises `ValueError` for invalid
+        input.
         """
         at = np.array(times, dtype=np.float64)  # a copy: the trajectory keeps it
         if at.ndim != 1 or len(at) < 2 or not np.isfinite(at).all() or not (np.diff(at) > 0).all():
@@ -144,7 +147,7 @@ class Simulator:
         return [found[n] for n in self.signals]
 
 
-#: Times at which a motion is given where only its end is.
+#: Number of output times if only the end is given.
 SAMPLES = 301
 
 
@@ -159,12 +162,12 @@ def simulate(
     rtol: ArrayLike = 1e-6,
     atol: ArrayLike = 1e-8,
 ) -> Trajectory:
-    """The motion of `system` from the states `x0`, at `times` (n,); one number is the end of a motion from 0 (s).
+    """The motion of `system` from the states `x0`, at `times` (n,) in s; a single number is the end of a motion from 0.
 
     States, controls `u`, parameters `p` and data `q` are mappings by name or arrays in the order of the tables; a
-    control or a data entry may be a `Signal`. Tolerances are those of `Simulator`, which has more settings and is made
-    once for many motions. How a motion ended is the status of the trajectory. Raises `ValueError` for input that makes
-    no sense.
+    control or a data entry may be a `Signal`. Tolerances are those of `Simulator`, which has more settings and is
+    reusable for many motions. The status of the trajectory gives the end of the motion. Raises `ValueError` for invalid
+    input.
     """
     signals: dict[str, Signal] = {}
     numbers: list[Any] = []
@@ -193,7 +196,7 @@ def _compiled(
     *,
     required: bool,
 ) -> Engine | None:
-    """The compiled engine; None, which is logged, when there is no compiler or it fails and that is not `required`."""
+    """The compiled engine; None, which is logged, if there is no compiler or it fails, unless `required`."""
     try:
         return CompiledRosenbrock(system, METHODS[method], *tolerances, max_steps, signals)
     except CompilerError as error:
@@ -204,7 +207,7 @@ def _compiled(
 
 
 def _signal_names(system: System, given: Sequence[str]) -> tuple[str, ...]:
-    """The controls and data entries among `given`, components in place of vectors."""
+    """The controls and data entries among `given`, vectors replaced by their components."""
     vectors = {v.name: v.names for v in system.vectors}
     names = [n for name in given for n in vectors.get(name, (name,))]
     known = [v.name for v in (*system.controls, *system.data)]

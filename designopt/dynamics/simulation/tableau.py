@@ -5,7 +5,7 @@ Ordinary Differential Equations II, 1996, section IV.7, equations 7.25 and 7.26)
 
     (1/(h gamma) I - J) U_i = f(t + alpha_i h, y + sum_j a_ij U_j) + sum_j c_ij/h U_j + gamma_i h f_t
 
-and the step gives y + sum m_i U_i with error estimate sum e_i U_i. Between, y(theta) with 0 <= theta <= 1 is
+and the step is y + sum m_i U_i with error estimate sum e_i U_i. The dense output y(theta), 0 <= theta <= 1, is
 
     (1 - theta) y_0 + theta (y_1 + (1 - theta) (K_2 + theta K_3)),     K_2 = sum d2_i U_i,   K_3 = sum d3_i U_i.
 """
@@ -23,7 +23,7 @@ from designopt.arrays import Array, Integers
 class RosenbrockMethod:
     """Coefficients of one method: `a` and `c` are (s, s) strictly lower triangular, the others (s,).
 
-    `order` is that of the solution; the embedded one has one less. `dense_order` is that of the solution in between.
+    `order` is that of the solution; the embedded one is one lower. `dense_order` is that of the dense output.
     """
 
     name: str
@@ -46,7 +46,7 @@ class RosenbrockMethod:
 
     @property
     def new_f(self) -> Integers:
-        """(s,) 1 where a stage evaluates f at a place of its own, 0 where it takes the value of the stage before."""
+        """(s,) 1 if a stage evaluates f at a new point, 0 if it reuses the value of the previous stage."""
         same = [
             i > 0 and self.alpha[i] == self.alpha[i - 1] and (self.a[i] == self.a[i - 1]).all()
             for i in range(self.stages)
@@ -67,9 +67,9 @@ def _zeros(*values: float, stages: int) -> Array:
     return np.array(values + (0.0,) * (stages - len(values)))
 
 
-#: RODAS3: order 3(2), 4 stages, 3 evaluations of f a step, L-stable and stiffly accurate. Sandu, Verwer, Blom, Spee,
-#: Carmichael & Potra (1997), Atmospheric Environment 31, 3459-3472. The solution in between is of order 2: of the
-#: quadratics with that order d2 is the one that stays exact for quadratic solutions of infinitely stiff components.
+#: RODAS3: order 3(2), 4 stages, 3 evaluations of f per step, L-stable and stiffly accurate. Sandu, Verwer, Blom, Spee,
+#: Carmichael & Potra (1997), Atmospheric Environment 31, 3459-3472. The dense output has order 2: of the quadratics of
+#: this order, d2 gives the one that is exact for quadratic solutions of infinitely stiff components.
 RODAS3 = RosenbrockMethod(
     name="rosenbrock3",
     order=3,
@@ -85,8 +85,8 @@ RODAS3 = RosenbrockMethod(
     d3=np.zeros(4),
 )
 
-#: RODAS: order 4(3), 6 stages, L-stable and stiffly accurate; the solution in between is of order 3. Hairer & Wanner
-#: (1996), section VI.4 and their program RODAS.
+#: RODAS: order 4(3), 6 stages, L-stable and stiffly accurate, dense output of order 3. Hairer & Wanner (1996), section
+#: VI.4 and their program RODAS.
 RODAS = RosenbrockMethod(
     name="rosenbrock4",
     order=4,

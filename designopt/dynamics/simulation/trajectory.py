@@ -1,4 +1,4 @@
-"""What a simulation gives back."""
+"""Input and result of a simulation."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SimulationStatus(Enum):
 
 @dataclass(frozen=True, eq=False)
 class RunInput:
-    """What a simulation is given, checked: the states `x0` (nx,) at the first of the `times` (n,), and arrays of
-    parameters `p`, data `q` and controls `u` in the order of the tables, without those that follow `signals`.
+    """Checked input of a simulation: the states `x0` (nx,) at the first of the `times` (n,), and arrays of parameters
+    `p`, data `q` and controls `u` in the order of the tables, without those that follow `signals`.
 
     `first_step`, `step` and `transition` are those of `Simulator.run`.
     """
@@ -48,14 +48,14 @@ class RunInput:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """A simulated motion at the asked times.
+    """A simulated motion at the requested times.
 
-    `t` (n,), states `x` (n, nx) and outputs `y` (n, ny) hold the asked times that were reached; a run that ended
-    early has the point where it ended as its last row. `message` is the status in words with time and place.
-    `steps` accepted, `rejected` steps and `evaluations` of the right-hand side are counts; `last_step` is the step (in
-    units of time) with which a continued run would best begin; `guard` is the name of the guard that ended the run.
-    `transition` (nx, nx) is dx/dx0 at the end of a run that was asked for it and reached its end.
-    ``trajectory["speed"]`` (n,) is a state or an output by name; `names` lists them, `units` has their units.
+    `t` (n,) in s, states `x` (n, nx) and outputs `y` (n, ny) contain the requested times reached; the last row of a run
+    that ended early is its end. `message` gives the status with time and values. `steps` (accepted), `rejected` and
+    `evaluations` of the right-hand side are counts; `last_step` (s) is the best first step of a continued run; `guard`
+    is the name of the guard that ended the run. `transition` (nx, nx) is dx/dx0 at the end of a complete run with
+    ``transition=True``. ``trajectory["speed"]`` (n,) is a state or an output by name; `names` lists them, `units` has
+    their units.
     """
 
     status: SimulationStatus
@@ -74,12 +74,12 @@ class Trajectory:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the states, then of the outputs."""
+        """Names of the states, then of the outputs."""
         return tuple(self.units)
 
     @property
     def units(self) -> dict[str, str]:
-        """By the names of states and outputs."""
+        """Units by the names of states and outputs."""
         return {v.name: v.unit for v in (*self.states, *self.outputs)}
 
     def __getitem__(self, name: str) -> Array:
