@@ -1,4 +1,4 @@
-"""The solver that chooses a solver, and says why."""
+"""Automatic choice of a solver, with its reason."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.evolution.many_objectives import PARTITIONS
 from designopt.study.sections.execution import fitting
 
-#: Up to so many evaluations and objectives processes are asked where to look; their own time is worth it for
-#: evaluations that take so many seconds.
+#: Gaussian processes are used up to this number of evaluations and objectives, for evaluations longer than this (s),
+#: which justify their own computing time.
 FEW, FRONTS, WORTHWHILE = 300, 4, 0.005
-#: Generations that reference directions need at least.
+#: Minimum number of generations for reference directions.
 MIN_GENERATIONS = 5
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A solver by name, its settings, and why."""
+    """A solver by name, its settings, and the reason for it."""
 
     name: str
     settings: Mapping[str, Any]
@@ -44,13 +44,13 @@ class Chosen:
 
 @solver("auto", version=1)
 class Auto:
-    """Chooses a solver from the evaluations that there are, their cost, the objectives and the parameters.
+    """Chooses a solver from the budget, the cost of an evaluation, the objectives and the parameters.
 
-    Up to some 300 evaluations, unless they cost nothing, Gaussian processes (`gp`, up to four objectives). Beyond that
-    for a front `nsga2`, with three and more objectives `nsga3` if its directions have five generations; for one
-    objective `cma_es` where all parameters are real and always active, else `genetic`; limits change nothing, each of
-    these leads with and without them. Populations fit the budget. The choice is an event of the store and is shown when
-    the stage begins; it stays when a resume gives a larger budget.
+    Up to about 300 evaluations, unless they are very cheap: Gaussian processes (`gp`, up to four objectives). Beyond,
+    for several objectives: `nsga2`; from three on `nsga3` if its directions have at least five generations. For one
+    objective: `cma_es` if all parameters are real and always active, else `genetic`. Limits do not affect the choice.
+    Populations fit the budget. The choice is recorded in the store and shown at the start of the stage; a resume with a
+    larger budget keeps it.
     """
 
     needs_budget: ClassVar[bool] = True
@@ -63,29 +63,29 @@ class Auto:
 
     @property
     def _few(self) -> bool:
-        """Whether so few evaluations of this cost are worth a model of what is known."""
+        """Whether evaluations are few and expensive enough for a Gaussian process."""
         return self.evaluations <= FEW and (self.cost is None or self.cost >= WORTHWHILE)
 
     def wants_gradient(self) -> bool:
-        """Whether the model's derivatives are of use: to the processes of `gp`."""
+        """Whether the chosen solver uses the model's derivatives (`gp` does)."""
         return self._few
 
     def wants_cheap(self) -> bool:
-        """Whether cheap evaluations are of use: to the processes of `gp`."""
+        """Whether the chosen solver uses cheap evaluations (`gp` does)."""
         return self._few
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is nothing to search for."""
+        """Raises `InvalidSetting` without free parameters or objectives."""
         self.choice(problem).use.build().check(problem)
 
     def minimum_budget(self, problem: Problem) -> int:
-        """That of the solver which is chosen."""
+        """That of the chosen solver."""
         chosen = self.choice(problem)
         has = find("solver", chosen.name).has_minimum_budget
         return int(chosen.use.build().minimum_budget(problem)) if has else 0
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str | None:
-        """Say what is chosen, and search with it."""
+        """Report the choice, and search with the chosen solver."""
         chosen = self.choice(problem)
         evaluate.note("solver_chosen", str(chosen))
         ended: str | None = chosen.use.build().solve(problem, evaluate, rng, start)

@@ -1,4 +1,4 @@
-"""Solver `evaluate`: designs that the user gives, or the model as it is."""
+"""Solver `evaluate`: given designs, or the model with fixed parameters."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from designopt.space import Space
 
 @solver("evaluate", version=1)
 class EvaluateGiven:
-    """Evaluate given designs in every scenario, in the order in which they are given, or the model as it is.
+    """Evaluate given designs in every scenario, in the given order, or the model with its fixed parameters.
 
-    `designs` is a list of ``{name: ..., parameter: value, ...}``, `table` a CSV file with a column for each parameter;
-    a study whose parameters are all fixed, or that has none, needs neither. It asks for no objectives: such a study
-    simulates or analyses.
+    `designs` is a list of ``{name: ..., parameter: value, ...}``, `table` a CSV file with a column for each parameter.
+    A study without free parameters needs neither. Objectives are optional: a study without them simulates or analyses.
     """
 
     needs_objectives: ClassVar[bool] = False
@@ -35,24 +34,24 @@ class EvaluateGiven:
     ] = None
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Ask for all designs at once; `rng` is not used."""
+        """Evaluate all designs in one batch; `rng` is not used."""
         evaluate(self.rows(problem.space))
 
     def rows(self, space: Space) -> Matrix:
-        """The designs (n, d) as rows of the space, in whose units they are; without any the only one that it has."""
+        """The designs (n, d) as rows of the space, in its units; without any, the single row of fixed parameters."""
         rows = [[_entry(design, p) for p in space.free] for design in self.designs or [{}]]
         return space.impute(np.array(rows, float).reshape(len(rows), len(space.free)))
 
 
 def given_names(use: Use[SolverPlugin]) -> tuple[str, ...]:
-    """The names of the designs that the solver `use` is given, in their order, "" for one without; of others none."""
+    """The names of the designs of the solver `use`, in their order, "" for one without a name; () for other solvers."""
     if use.plugin.name != "evaluate":
         return ()
     return tuple(str(design.get("name", "")) for design in use.settings.get("designs", ()))
 
 
 def _entry(design: dict[str, Any], p: Any) -> float:
-    """The value of a parameter as an entry of a row; any for one that the design leaves out, as it is inactive."""
+    """The column entry of a parameter; arbitrary if the design omits it because it is inactive."""
     value = design.get(p.name, p.values[0] if p.kind == "choice" else p.low)
     if p.kind == "choice":
         alike = [isinstance(known, bool) == isinstance(value, bool) and known == value for known in p.values]

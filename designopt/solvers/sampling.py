@@ -1,11 +1,11 @@
-"""Samplers: solvers that know all their designs beforehand and ask for them in one batch.
+"""Samplers: solvers that evaluate a predetermined sample in one batch.
 
 Every sampler fills the whole box of the free parameters, evenly in search coordinates (a log-scale parameter evenly in
-its logarithm). Points that break a relation are proposed like the others: they are recorded as `invalid` and cost
-no budget, and the sample keeps the structure (grid, strata, net) for which it was chosen.
+its logarithm). Points that violate a relation are proposed like the others: they are recorded as `invalid` and cost no
+budget, and the sample keeps its structure (grid, strata, net).
 
-All but the grid have ``unit_sample(dimension, rng)``, their points in the unit cube [0, 1)^dimension: scenarios that
-are sampled come from the same solvers.
+All except the grid have ``unit_sample(dimension, rng)``, their points in the unit cube [0, 1)^dimension, which also
+serve for sampled scenarios.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Space
 from designopt.study.study import DesignVariable
 
-#: A grid with more points is refused: nobody waits for it, and it would not fit into memory with its outcomes.
+#: Maximum number of grid points, limited by time and memory.
 MOST_POINTS = 20_000_000
 
-#: Dimensions in which Voronoi cells are drawn: their number grows exponentially.
+#: Maximum dimension for Voronoi cells: their number grows exponentially.
 MOST_CELLS = 4
 
-#: Dimensions for which Joe & Kuo (2008) give directions of the Sobol' sequence.
+#: Dimensions with direction numbers of the Sobol' sequence by Joe & Kuo (2008).
 MOST_DIMENSIONS = 21_201
 
 Samples = Annotated[int, Quantity("", "number of designs", ge=1, le=MOST_POINTS)]
@@ -39,12 +39,11 @@ Scramble = Annotated[bool, Quantity("", "randomise the points within their strat
 
 @solver("full_factorial", version=1)
 class FullFactorial:
-    """Every combination of the parameters' levels, the last parameter varying fastest.
+    """Full factorial design: all combinations of the parameters' levels, the last parameter varying fastest.
 
-    A real parameter has evenly spaced levels (geometrically on a log scale) with the exact bounds as first and last;
-    a single level is the middle. Integers have all their values, or as many evenly spaced ones as a mapping says;
-    choices always have all their values. Combinations that differ only in parameters that are not active there are one
-    design, asked for once.
+    A real parameter has evenly spaced levels (geometrically on a log scale) that include both bounds; a single level is
+    the middle. Integers have all their values, or as many evenly spaced ones as a mapping gives; choices have all their
+    values. Combinations that differ only in inactive parameters are one design, evaluated once.
     """
 
     needs_objectives: ClassVar[bool] = False
@@ -56,13 +55,13 @@ class FullFactorial:
     ] = field(default_factory=dict)
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when `levels` and the parameters do not fit."""
+        """Raises `InvalidSetting` if `levels` and the parameters do not match."""
         count = math.prod(self._counts(problem.space))
         if count > MOST_POINTS:
             raise InvalidSetting("levels", f"the grid has {count:.3g} points; at most {MOST_POINTS} are allowed")
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Ask for the whole grid at once; `rng` is not used."""
+        """Evaluate the whole grid in one batch; `rng` is not used."""
         _refuse_start(start)
         self.check(problem)
         axes = self._axes(problem.space)
@@ -80,7 +79,7 @@ class FullFactorial:
         return [_levels(p, count) for p, count in zip(space.free, self._counts(space), strict=True)]
 
     def _counts(self, space: Space) -> list[int]:
-        """How many levels each parameter has; counted before anything that large is made."""
+        """Number of levels of each parameter; counted before the grid is created."""
         if isinstance(self.levels, Mapping):
             unknown = sorted(self.levels.keys() - set(space.names))
             if unknown:
@@ -95,7 +94,7 @@ class FullFactorial:
 
 
 def _level_count(p: DesignVariable, count: int | None) -> int:
-    """How many levels a parameter has; all of its values for None."""
+    """Number of levels of a parameter; all of its values for None."""
     if count is not None and count < 1:
         raise InvalidSetting("levels", f"'{p.name}' needs at least 1 level, not {count}")
     if p.kind == "choice":
@@ -131,11 +130,11 @@ def _evenly(low: float, high: float, count: int) -> Matrix:
 
 @solver("latin_hypercube", version=1)
 class LatinHypercube:
-    """Latin hypercube sample: each parameter's range is cut into `samples` equal strata with one design in each.
+    """Latin hypercube sample: each parameter's range is divided into `samples` equal strata with one design in each.
 
-    McKay, Beckman & Conover (1979), through ``scipy.stats.qmc``. `optimization` improves the spread in more than one
-    dimension: ``random-cd`` exchanges coordinates to lower the centred discrepancy and keeps the strata; ``lloyd``
-    moves the designs apart (few parameters only: it draws their Voronoi cells) and gives the strata up.
+    McKay, Beckman & Conover (1979), through ``scipy.stats.qmc``. `optimization` improves the uniformity in more than
+    one dimension: ``random-cd`` exchanges coordinates to lower the centred discrepancy and keeps the strata; ``lloyd``
+    moves the designs apart by their Voronoi cells (few parameters only) and loses the strata.
     """
 
     needs_objectives: ClassVar[bool] = False
@@ -148,7 +147,7 @@ class LatinHypercube:
     scramble: Scramble = True
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when the sample cannot be optimized."""
+        """Raises `InvalidSetting` if the sample cannot be optimized."""
         self._check_cost(len(problem.space.free))
         d = len(problem.space.free)
         if self.optimization == "lloyd" and d < 2:
@@ -160,7 +159,7 @@ class LatinHypercube:
             )
 
     def _check_cost(self, dimension: int) -> None:
-        """Raises `InvalidSetting` where an optimization takes too long: it compares all designs with each other."""
+        """Raises `InvalidSetting` if an optimization takes too long: its cost is quadratic in the number of designs."""
         most = {"random-cd": 2000, "lloyd": 1000}.get(self.optimization, MOST_POINTS)
         if self.samples > most:
             raise InvalidSetting(
@@ -171,7 +170,7 @@ class LatinHypercube:
             raise InvalidSetting("optimization", text)
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
-        """The sample in the unit cube, (samples, dimension) in [0, 1)."""
+        """Points (samples, dimension) in [0, 1)."""
         self._check_cost(dimension)
         engine = scipy.stats.qmc.LatinHypercube(
             dimension,
@@ -182,7 +181,7 @@ class LatinHypercube:
         return _below_one(engine.random(self.samples))
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Ask for the whole sample at once."""
+        """Evaluate the whole sample in one batch."""
         self.check(problem)
         _ask(self, problem, evaluate, rng, start)
 
@@ -191,10 +190,10 @@ class LatinHypercube:
 class Sobol:
     """The first `samples` points of the Sobol' sequence, a low-discrepancy sequence for integrals and surrogates.
 
-    Sobol' (1967) with the directions of Joe & Kuo (2008) and Owen's scrambling, through ``scipy.stats.qmc``. The
-    sequence is balanced (equally many points in all halves, quarters, ... of the box) at powers of two; any other
-    number is accepted and is the beginning of the next larger balanced set: well spread, but not balanced.
-    Not scrambled, the first point is the corner of lower bounds.
+    Sobol' (1967) with the direction numbers of Joe & Kuo (2008) and Owen's scrambling, through ``scipy.stats.qmc``. The
+    sequence is balanced (equally many points in all halves, quarters, ... of the box) at powers of two. Any other
+    number gives the beginning of the next larger balanced set: well spread, but not balanced. Without scrambling, the
+    first point is the corner of lower bounds.
     """
 
     needs_objectives: ClassVar[bool] = False
@@ -204,18 +203,18 @@ class Sobol:
     scramble: Scramble = True
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when the sequence has too few dimensions."""
+        """Raises `InvalidSetting` for too many parameters."""
         if len(problem.space.free) > MOST_DIMENSIONS:
             raise InvalidSetting("use", f"the Sobol' sequence has at most {MOST_DIMENSIONS} dimensions")
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
-        """The sample in the unit cube, (samples, dimension) in [0, 1)."""
+        """Points (samples, dimension) in [0, 1)."""
         engine = scipy.stats.qmc.Sobol(dimension, scramble=self.scramble, rng=_child(rng))
         # A full power of two, cut afterwards: `random(n)` gives the same points but warns for any other n.
         return np.asarray(engine.random_base2(math.ceil(math.log2(self.samples)))[: self.samples])
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Ask for the whole sample at once."""
+        """Evaluate the whole sample in one batch."""
         self.check(problem)
         _ask(self, problem, evaluate, rng, start)
 
@@ -224,10 +223,10 @@ class Sobol:
 class Halton:
     """The first `samples` points of the Halton sequence: low discrepancy for any number of samples.
 
-    Halton (1960): the digits of the running number in the i-th prime base, mirrored at the point; scrambled by random
-    permutations of the digits as in Owen (2017), through ``scipy.stats.qmc``. Unlike the Sobol' sequence it prefers no
-    powers of two, so that a sample can grow by any number; without scrambling it is poor in more than six or so
-    dimensions, and its first point is the corner of lower bounds.
+    Halton (1960): radical inverses of the index in the i-th prime base, scrambled by random permutations of the digits
+    as in Owen (2017), through ``scipy.stats.qmc``. Unlike the Sobol' sequence it does not prefer powers of two, so a
+    sample can grow by any number. Without scrambling it is poor beyond about six dimensions, and its first point is the
+    corner of lower bounds.
     """
 
     needs_objectives: ClassVar[bool] = False
@@ -237,22 +236,22 @@ class Halton:
     scramble: Scramble = True
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
-        """The sample in the unit cube, (samples, dimension) in [0, 1)."""
+        """Points (samples, dimension) in [0, 1)."""
         return _below_one(
             scipy.stats.qmc.Halton(dimension, scramble=self.scramble, rng=_child(rng)).random(self.samples)
         )
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Ask for the whole sample at once."""
+        """Evaluate the whole sample in one batch."""
         _ask(self, problem, evaluate, rng, start)
 
 
 @solver("random", version=1)
 class Random:
-    """Independent, evenly distributed designs: the plain Monte Carlo sample.
+    """Independent, uniformly distributed designs: plain Monte Carlo sampling.
 
-    Its mean over designs has an error that anyone can estimate, which the other samplers' has not; they cover the
-    space better.
+    The error of its mean over designs can be estimated, unlike that of the other samplers, which cover the space
+    better.
     """
 
     needs_objectives: ClassVar[bool] = False
@@ -261,11 +260,11 @@ class Random:
     samples: Samples
 
     def unit_sample(self, dimension: int, rng: np.random.Generator) -> Matrix:
-        """The sample in the unit cube, (samples, dimension) in [0, 1)."""
+        """Points (samples, dimension) in [0, 1)."""
         return rng.random((self.samples, dimension))
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Ask for the whole sample at once."""
+        """Evaluate the whole sample in one batch."""
         _ask(self, problem, evaluate, rng, start)
 
 
@@ -276,14 +275,14 @@ class _UnitSampler(Protocol):
 def _ask(
     sampler: _UnitSampler, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes
 ) -> None:
-    """Ask for the sampler's points, stretched from the unit cube over the box of search coordinates."""
+    """Evaluate the sampler's points, scaled from the unit cube to the box of search coordinates."""
     _refuse_start(start)
     space = problem.space
     evaluate(space.from_search(space.lower + (space.upper - space.lower) * sampler.unit_sample(len(space.free), rng)))
 
 
 def _below_one(U: Matrix) -> Matrix:
-    """Points of the unit cube without those of its upper faces that rounding makes."""
+    """Points of the unit cube with values rounded to 1 moved below 1."""
     return np.minimum(U, np.nextafter(1.0, 0.0))
 
 

@@ -1,7 +1,7 @@
 """Global sensitivity: Sobol' indices and Morris' elementary effects, through SALib (extra ``sensitivity``).
 
-Both ask for their whole sample at once, in blocks of designs that belong together; `indices` turns the outcomes in ask
-order into numbers. A block in which a design has no result (failed, invalid, not yet evaluated) is dropped as a whole.
+Both evaluate their whole sample in one batch of blocks; `indices` computes the indices from the outcomes in order. A
+block with a design without a result (failed, invalid, not yet evaluated) is dropped.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from designopt.arrays import Matrix
 from designopt.plugin import InvalidSetting, Quantity, closest, solver
 from designopt.problem import Evaluate, Outcomes, Problem, figure_unit
 
-#: Indices are refused when a smaller share of the blocks is complete: the rest no longer stands for the space.
+#: Minimum share of complete blocks: a smaller one does not represent the space.
 MIN_SHARE = 0.75
-#: Larger samples, and larger products of `base` and `resamples` (the bootstrap holds them in memory), are refused.
+#: Maximum sample, and maximum product of `base` and `resamples` (the bootstrap is held in memory).
 MOST_POINTS = 20_000_000
 MOST_RESAMPLED = 20_000_000
-#: Dimensions for which Joe & Kuo (2008) give directions of the Sobol' sequence; a block needs two for each parameter.
+#: Dimensions with direction numbers of the Sobol' sequence by Joe & Kuo (2008); a block needs two for each parameter.
 MOST_DIMENSIONS = 21_201
-#: An output whose range is a smaller share of its size is constant but for rounding.
+#: An output with a smaller relative range is constant except for rounding.
 CONSTANT = 1e-12
-#: Seed of the bootstrap: the confidence intervals of a store are the same whenever its report is made.
+#: Seed of the bootstrap: the confidence intervals of a store are the same in every report.
 BOOTSTRAP = 20020501
 
 Outputs = Annotated[list[str], Quantity("", "objectives or figures to be explained; default: all objectives")]
@@ -38,12 +38,12 @@ Resamples = Annotated[int, Quantity("", "bootstrap samples behind the confidence
 
 @dataclass(frozen=True)
 class Influence:
-    """How the parameters influence one output: arrays (d,) by measure, in the order of the free parameters.
+    """Influence of the parameters on one output: arrays (d,) by measure, in the order of the free parameters.
 
     Sobol': ``first`` and ``total`` with ``first_confidence`` and ``total_confidence`` (half-widths), and with second
-    order ``second`` and ``second_confidence`` (d, d), known above the diagonal. Morris: ``mu``, ``mu_star``,
-    ``mu_star_confidence``, ``sigma`` in the output's unit. `blocks` were asked for, `used` of them are complete. Where
-    there are no numbers, `measures` is empty and `undefined` says why in a sentence.
+    order ``second`` and ``second_confidence`` (d, d), filled above the diagonal. Morris: ``mu``, ``mu_star``,
+    ``mu_star_confidence``, ``sigma`` in the output's unit. Of `blocks`, `used` are complete. Without numbers,
+    `measures` is empty and `undefined` gives the reason in a sentence.
     """
 
     output: str
@@ -56,8 +56,8 @@ class Influence:
 
 @dataclass(frozen=True)
 class Indices:
-    """What a sensitivity stage found: the `method` (``sobol`` or ``morris``), the level of its confidence intervals,
-    designs in a block, names of the free parameters, and the `influences` on each output."""
+    """The result of a sensitivity stage: the `method` (``sobol`` or ``morris``), the level of its confidence intervals,
+    designs per block, names of the free parameters, and the `influences` on each output."""
 
     method: str
     confidence: float
@@ -68,13 +68,13 @@ class Indices:
 
 @solver("sobol_indices", version=1)
 class SobolIndices:
-    """Sobol' indices: the shares of an output's variance that each parameter causes alone (first order) and with others
-    (total), for parameters that vary evenly and independently over their ranges, in search coordinates.
+    """Sobol' indices: the shares of an output's variance due to each parameter alone (first order) and with
+    interactions (total), for independent parameters uniform over their ranges in search coordinates.
 
     Sobol' (2001), with the sample of Saltelli (2002) and the estimators of Saltelli et al. (2010), through SALib:
-    `base` blocks of d + 2 designs for d parameters, of 2 d + 2 with `second_order` (the shares that pairs cause
-    together). Confidence intervals come from a bootstrap over blocks. Designs that break a relation or fail cost their
-    block; indices then describe the part of the space in which there are results.
+    `base` blocks of d + 2 designs for d parameters, of 2 d + 2 with `second_order` (the shares of pairwise
+    interactions). Confidence intervals come from a bootstrap over blocks. A design that violates a relation or fails
+    removes its block; the indices then describe the part of the space with results.
     """
 
     uses_start: ClassVar[bool] = False
@@ -86,11 +86,11 @@ class SobolIndices:
     resamples: Resamples = 200
 
     def minimum_budget(self, problem: Problem) -> int:
-        """The whole sample: a part of it tells little."""
+        """The whole sample."""
         return self.base * self._block(problem)
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when the sample cannot be drawn or an output is unknown."""
+        """Raises `InvalidSetting` if the sample cannot be drawn or an output is unknown."""
         _check("sobol_indices", problem, self.outputs, self.minimum_budget(problem))
         if 2 * len(problem.space.free) > MOST_DIMENSIONS:
             raise InvalidSetting("use", f"sobol_indices takes at most {MOST_DIMENSIONS // 2} parameters")
@@ -103,7 +103,7 @@ class SobolIndices:
             raise InvalidSetting("resamples", f"at most {MOST_RESAMPLED // self.base} for base {self.base}")
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Ask for the whole sample at once."""
+        """Evaluate the whole sample in one batch."""
         self.check(problem)
         from SALib.sample import sobol
 
@@ -113,7 +113,7 @@ class SobolIndices:
         evaluate(space.from_search(space.lower + (space.upper - space.lower) * U))
 
     def indices(self, problem: Problem, outcomes: Outcomes) -> Indices:
-        """Indices from the outcomes of the whole sample in ask order (with repeats)."""
+        """Indices from the outcomes of the whole sample in order (with repeats)."""
 
         def measure(rows: Any, y: Matrix) -> dict[str, Matrix]:
             from SALib.analyze import sobol
@@ -142,14 +142,14 @@ class SobolIndices:
 
 @solver("morris", version=1)
 class Morris:
-    """Morris' screening: how much an output changes when one parameter moves through its range, from many places.
+    """Morris' screening: elementary effects of one parameter at a time, at many points.
 
-    Morris (1991) with the absolute effects of Campolongo, Cariboni & Saltelli (2007), through SALib: `trajectories`
-    of d + 1 designs for d parameters on a grid of `levels`; each step changes one parameter. ``mu`` is the mean effect
-    of a parameter's whole range (in search coordinates), ``mu_star`` the mean of its size, ``sigma`` its spread: large
-    where the effect is curved or depends on other parameters. Integers and choices take the values nearest to the
-    grid's levels, and their effects count by the steps between these; where a parameter is not active its effect is 0.
-    Designs that break a relation or fail cost their trajectory.
+    Morris (1991) with the absolute effects of Campolongo, Cariboni & Saltelli (2007), through SALib: `trajectories` of
+    d + 1 designs for d parameters on a grid of `levels`; each step changes one parameter. ``mu`` is the mean effect
+    over a parameter's whole range (in search coordinates), ``mu_star`` the mean absolute effect, ``sigma`` the standard
+    deviation of the effects: large for nonlinear effects and interactions. Integers and choices take the values nearest
+    to the grid levels, and their effects refer to the steps between these; an inactive parameter has effect 0. A design
+    that violates a relation or fails removes its trajectory.
     """
 
     uses_start: ClassVar[bool] = False
@@ -167,7 +167,7 @@ class Morris:
         return self.trajectories * (len(problem.space.free) + 1)
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when the sample cannot be drawn or an output is unknown."""
+        """Raises `InvalidSetting` if the sample cannot be drawn or an output is unknown."""
         _check("morris", problem, self.outputs, self.minimum_budget(problem))
         if self.levels % 2:
             raise InvalidSetting("levels", f"an even number is needed; take {self.levels - 1} or {self.levels + 1}")
@@ -176,7 +176,7 @@ class Morris:
             raise InvalidSetting("resamples", f"at most {most} for {self.trajectories} trajectories")
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Ask for all trajectories at once."""
+        """Evaluate all trajectories in one batch."""
         self.check(problem)
         from SALib.sample import morris
 
@@ -186,11 +186,11 @@ class Morris:
         evaluate(problem.space.from_search(low + (high - low) * U))
 
     def indices(self, problem: Problem, outcomes: Outcomes) -> Indices:
-        """Effects from the outcomes of the whole sample in ask order (with repeats)."""
+        """Effects from the outcomes of the whole sample in order (with repeats)."""
         low, high = self._grid(problem)
         moves = _moves(problem, outcomes.X, (problem.space.to_search(outcomes.X) - low) / (high - low))
         d = len(low)
-        # SALib takes every step for one of its grid; those of few values are longer or shorter.
+        # SALib assumes grid steps; steps of parameters with few values are longer or shorter.
         grid_step = self.levels / (2.0 * (self.levels - 1.0))
 
         def measure(rows: Any, y: Matrix) -> dict[str, Matrix]:
@@ -216,7 +216,8 @@ class Morris:
 
     @staticmethod
     def _grid(problem: Problem) -> tuple[Matrix, Matrix]:
-        """Search coordinates of the first and last level; of whole values these, not the ends of their cells."""
+        """Search coordinates of the first and last level; for discrete parameters the values, not the ends of their
+        cells."""
         half = np.array([0.5 if p.kind in ("int", "choice") else 0.0 for p in problem.space.free])
         return problem.space.lower + half, problem.space.upper - half
 
@@ -235,7 +236,7 @@ def _check(name: str, problem: Problem, outputs: list[str], points: int) -> None
     if not outputs and not known:
         raise InvalidSetting("outputs", "there is no objective; name the figures to be explained")
     if not problem.model.plugin.outputs:
-        return  # a model that declares nothing: its figures are known when it has been run
+        return  # an undeclared model: its figures are known after an evaluation
     known += [n for n in problem.output_names if n not in known]
     for output in outputs:
         if output not in known:
@@ -245,7 +246,7 @@ def _check(name: str, problem: Problem, outputs: list[str], points: int) -> None
 
 
 def _unit(d: int) -> dict[str, Any]:
-    """SALib's description of the unit box: values are put into search coordinates here."""
+    """SALib's description of the unit box: values are converted to search coordinates here."""
     return {"num_vars": d, "names": [f"x{j}" for j in range(d)], "bounds": [[0.0, 1.0]] * d}
 
 
@@ -255,10 +256,10 @@ def _seed(rng: np.random.Generator) -> int:
 
 
 def _moves(problem: Problem, X: Matrix, U: Matrix) -> Matrix:
-    """What each design of trajectories `X` (n, d) changes of the one before it, in shares of the grid `U` (n, d).
+    """Changes from each design of trajectories `X` (n, d) to the next, in shares of the grid `U` (n, d).
 
-    0 in the first design of a trajectory, and where a condition alone changes a parameter, as it begins or ends to hold
-    with the step of another one.
+    0 in the first design of a trajectory, and where a parameter changes only because its condition starts or ceases to
+    hold.
     """
     active = problem.space.active(X)
     moves = np.diff(U, axis=0, prepend=U[:1])
@@ -290,14 +291,14 @@ def _indices(
         else:
             rows = np.flatnonzero(np.repeat(complete, block))
             with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")  # a resample in which nothing varies: its interval says so
+                warnings.simplefilter("ignore")  # a resample without variation: its interval shows this
                 found = measure(rows, kept)
         influences.append(Influence(name, unit, blocks, used, found, why))
     return Indices(method, settings.confidence, block, problem.space.names, tuple(influences))
 
 
 def _series(problem: Problem, outcomes: Outcomes, outputs: list[str]) -> list[tuple[str, str, Matrix]]:
-    """Name, unit and values (n,) of each output, NaN where there is none; a figure once for each scenario."""
+    """Name, unit and values (n,) of each output, NaN without a result; figures once for each scenario."""
     objectives = {o.name: j for j, o in enumerate(problem.objectives)}
     missing = outcomes.failed | outcomes.invalid
     series: list[tuple[str, str, Matrix]] = []

@@ -1,1 +1,1 @@
-"""The solver `collocation`: motion and free parameters of a study are unknowns of one sparse program."""
+"""The solver `collocation`: trajectories and free parameters of a study are the variables of one sparse program."""

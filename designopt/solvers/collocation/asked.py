@@ -1,4 +1,4 @@
-"""Programs that the solver asks for, and what came of them: the best ones, and whether others say the same."""
+"""Programs of the solver and their results: the best of each point, and differences between them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from designopt.collocation.statement.added.margins import OF_COST
 from designopt.problem import Outcomes, Problem, SolvedPrograms
 from designopt.solvers.collocation.controls import AS_STATED, Controls
 
-#: Objectives of programs that differ by less than this, relative, are those of one optimum.
+#: Relative difference below which objectives of two programs belong to the same optimum.
 SAME = 1e-6
-#: A larger relative difference between the objective of a program and the model's own value is reported.
+#: Relative difference between the objective of a program and the model's evaluation beyond which it is reported.
 APART = 1e-4
 
 
 @dataclass(frozen=True)
 class AskedPrograms:
-    """Programs row by row: where they begin, chains, seeds of perturbed guesses (0 for none), the point of the sweep
-    that they belong to, and whether they verify another one."""
+    """Programs row by row: starting designs, chains, seeds of perturbed guesses (0 for none), their point of the sweep,
+    and whether they verify another program."""
 
     X: Matrix
     chains: Integers
@@ -30,7 +30,7 @@ class AskedPrograms:
 
 
 def best(problem: Problem, asked: AskedPrograms, done: SolvedPrograms, points: int) -> Integers:
-    """For each point the row of its best program, the first of equals; -1 where none was solved."""
+    """The row of the best program for each point, the first among ties; -1 if none was solved."""
     sign = problem.objectives[0].sign
     values = sign * done.figures.get("program(objective)", np.full(len(done), np.nan))
     values = values + done.figures.get("program(rate_penalty)", 0.0) + done.figures.get(OF_COST, 0.0)
@@ -44,12 +44,12 @@ def best(problem: Problem, asked: AskedPrograms, done: SolvedPrograms, points: i
 
 
 def verified(asked: AskedPrograms, done: SolvedPrograms) -> str | None:
-    """What solving some points cold showed, if anything."""
+    """The outcome of cold solves that verify points, as a sentence; None without any."""
     rows = np.flatnonzero(asked.cold)
     if not len(rows) or "program(objective)" not in done.figures:
         return None
     values = done.figures["program(objective)"]
-    first = asked.owners[rows]  # the rows of the points in their chains are the points' own numbers
+    first = asked.owners[rows]  # the first rows are the points in their chains, with the same numbers
     size = np.maximum(np.maximum(np.abs(values[rows]), np.abs(values[first])), 1e-300)
     apart = np.where(done.ok[rows] & done.ok[first], np.abs(values[rows] - values[first]) / size, 0.0)
     one = done.ok[rows] != done.ok[first]
@@ -71,12 +71,12 @@ def verified(asked: AskedPrograms, done: SolvedPrograms) -> str | None:
 def compared(
     problem: Problem, outcomes: Outcomes, objectives: Matrix, controls: Controls = AS_STATED
 ) -> list[tuple[str, str]]:
-    """What the model's own evaluation of the optima says otherwise than their programs: kinds and texts of events."""
+    """Differences between the model's evaluation of the optima and their programs: kinds and texts of events."""
     objective = problem.objectives[0]
     found = []
     own = objective.sign * outcomes.objectives[:, 0]
     known = np.isfinite(own) & np.isfinite(objectives)
-    with np.errstate(invalid="ignore"):  # what has no result is infinite or not a number
+    with np.errstate(invalid="ignore"):  # missing results are infinite or NaN
         size, difference = np.maximum(np.maximum(np.abs(own), np.abs(objectives)), 1e-300), np.abs(own - objectives)
     apart = np.zeros(len(own))
     apart[known] = difference[known] / size[known]

@@ -1,4 +1,4 @@
-"""What a study asks of the controls of its programs: rates that are limited or cost something, pieces that are held."""
+"""Settings for the controls of a program: limits and costs of rates, piecewise constant controls, switches."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class SwitchSetting:
 
 @dataclass(frozen=True)
 class Controls:
-    """`rates` by the name of a control; `held` the number of equal pieces on each of which a control is constant;
+    """`rates` by the name of a control; `held` gives the number of equal pieces on which a control is constant;
     `switches` are on or off, or have levels.
 
-    A rate makes its control a state; the control is called ``<name>_rate`` then and may be held itself, which makes
-    the first one linear on every piece.
+    A control with a rate becomes a state; its rate is the new control ``<name>_rate``. If this rate is held, the
+    original control is linear on every piece.
     """
 
     rates: Mapping[str, Rate] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Controls:
 
     @classmethod
     def of(cls, rates: Mapping[str, Any], held: Mapping[str, int], switches: Mapping[str, Any]) -> Controls:
-        """As settings give them. Raises `InvalidSetting` for limits without room."""
+        """From the settings of the solver. Raises `InvalidSetting` for contradictory limits."""
         made = {}
         for name, given in rates.items():
             try:
@@ -76,12 +76,10 @@ class Controls:
         return bool(self.rates or self.held or self.switches)
 
     def applied(self, problem: TrajectoryProblem, scenarios: int) -> TrajectoryProblem:
-        """`problem`, whose phases are those of so many scenarios, with these controls in all phases that have them.
+        """`problem`, with phases for that many scenarios, with these controls in all phases that contain them.
 
-        Switches may be anything between their levels there.
-
-        The cost grows by the mean over the scenarios of what rates cost. Raises `InvalidSetting` for names that are no
-        controls.
+        Switches are relaxed to any value between their levels. The cost includes the mean over the scenarios of the
+        cost of rates. Raises `InvalidSetting` for names that are not controls.
         """
         if self.rates:
             shared = {name: replace(rate, penalty=rate.penalty / scenarios) for name, rate in self.rates.items()}
@@ -105,7 +103,7 @@ class Controls:
         return replace(problem, phases=phases)
 
     def penalty(self, found: Solution, scenarios: int) -> float:
-        """What rates add to the cost of a solution."""
+        """The cost of rates in a solution."""
         return sum(self._penalties(found)) / scenarios
 
     def _penalties(self, found: Solution) -> Iterator[float]:
@@ -124,5 +122,5 @@ def _check(setting: str, given: Mapping[str, Any], problem: TrajectoryProblem) -
             raise InvalidSetting(f"{setting}.{name}", text)
 
 
-#: Controls as the model states them.
+#: Controls as the model declares them.
 AS_STATED = Controls()

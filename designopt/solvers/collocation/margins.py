@@ -1,4 +1,4 @@
-"""Limits of a study that its programs keep with a margin of some standard deviations."""
+"""Safety margins on limits of a study, in standard deviations."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.plugin import InvalidSetting
 
-#: The parameter that is the worst of all scenarios, and is minimised.
+#: The parameter that bounds the objective of all scenarios, and is minimised.
 WORST = "worst_of_scenarios"
 
 
 @dataclass(frozen=True)
 class LimitMargins:
-    """`times` standard deviations by the name of a limit or of the objective of the study, or of a path constraint or a
+    """`times` standard deviations by the name of a limit or the objective of the study, or of a path constraint or
     state of the trajectory problem; `deviations` are those of numbers of the trajectory problem, in its units."""
 
     times: Mapping[str, float] = field(default_factory=dict)
@@ -27,7 +27,8 @@ class LimitMargins:
 
     @classmethod
     def of(cls, times: Mapping[str, float], deviations: Mapping[str, float]) -> LimitMargins:
-        """As settings give them; without `times` there are none. Raises `InvalidSetting` for times of nothing."""
+        """From the settings of the solver; no margins without `times`. Raises `InvalidSetting` for `times` without
+        deviations."""
         if not times:
             return NONE
         if not any(deviation > 0.0 for deviation in deviations.values()):
@@ -43,9 +44,8 @@ class LimitMargins:
         objective: str,
         peaks: Mapping[str, AbstractSet[str]],
     ) -> TrajectoryProblem:
-        """`base` with the margins. `limits` are the names of its constraints by those of the study's limits, which are
-        relative to `sizes`, `peaks` the peaks that limits and the objective name. Raises `InvalidSetting` for names
-        that are not there."""
+        """`base` with the margins. `limits` maps the study's limits to the names of their constraints, `sizes` gives
+        their scales, `peaks` the peaks in limits and objective. Raises `InvalidSetting` for unknown names."""
         if not self.times:
             return base
         if objective in self.times and WORST in {v.name for v in base.extra}:
@@ -59,7 +59,7 @@ class LimitMargins:
             for label in limits.get(name, () if name == objective else (name,)):
                 asked[label] = times
             for peak in (p for label, p in base.peaks.items() if label.split(": ")[-1] in peaks.get(name, ())):
-                for row in rows_of(peak):  # an unknown lies beyond the values: it is these that need room
+                for row in rows_of(peak):  # the bounding variable lies above the values, which need the margin
                     asked[row] = max(times, asked.get(row, 0.0))
         try:
             found = with_margins(base, self.deviations, asked, cost=self.times.get(objective, 0.0))
@@ -84,5 +84,5 @@ class _Times:
         return self.size * self.figure(e)
 
 
-#: Limits as the study states them.
+#: No margins.
 NONE = LimitMargins()

@@ -1,4 +1,4 @@
-"""The trajectory problems of all scenarios in one, with the objective, the limits and the relations of a study."""
+"""The trajectory problems of all scenarios as one, with the objective, the limits and the relations of a study."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from designopt.space import in_model_unit, shown_value
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, StudyConstraint
 
-#: Relations between parameters are kept by this, relative to their size: a design that breaks one is not evaluated.
+#: Margin of relations between parameters, relative to their size: a design that violates one is not evaluated.
 INSIDE = 1e-7
-#: A deviation over scenarios is smooth where it is less than this share of the size of what it is of.
+#: Relative smoothing of a standard deviation over scenarios near 0.
 NO_SPREAD = 1e-6
 
 
 class Merged:
-    """The trajectory problems of all scenarios (`parts`) in one, with shared parameters."""
+    """The trajectory problems of all scenarios (`parts`) as one, with shared parameters."""
 
     def __init__(self, problem: Problem, parts: Sequence[TrajectoryProblem], size: float) -> None:
         self.problem, self.parts, self.size = problem, parts, size
@@ -40,7 +40,7 @@ class Merged:
         return name if self.alone else f"{scenario}: {name}"
 
     def _in(self, s: int, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """A function of the ends of one scenario as one of all ends."""
+        """A function of the ends of one scenario as a function of all ends."""
         if self.alone:
             return function
         names = {phase.name: self._named(self.scenarios[s], phase.name) for phase in self.parts[s].phases}
@@ -56,7 +56,7 @@ class Merged:
         return lambda e: symbolic(expression.root, {name: figure(e) for name, figure in figures.items()})
 
     def _values(self, item: Objective | StudyConstraint) -> list[tuple[str, Callable[[Any], Any]]]:
-        """The expression in each scenario that counts, or its mean over all of them, with a word for which it is."""
+        """The expression in each scenario that counts, or its mean over all, with a word for this choice."""
         each = [self._value(item.expression, s) for s in range(len(self.parts))]
         if self.alone or item.over.plugin.name == "nominal":
             return [("", each[0])]
@@ -69,7 +69,7 @@ class Merged:
     def _with_deviation(
         self, item: Objective | StudyConstraint, each: Sequence[Callable[[Any], Any]]
     ) -> list[tuple[str, Callable[[Any], Any]]]:
-        """The mean and some standard deviations more, or less, as what is asked for needs it."""
+        """The mean plus or minus some standard deviations, on the unfavourable side."""
         times = float(item.over.settings.get("times", TIMES))
         if isinstance(item, Objective):
             ends, size = {"": item.sign}, self.size
@@ -92,7 +92,8 @@ class Merged:
         return [(where, end(sign)) for where, sign in ends.items()]
 
     def _goal(self, objective: Objective) -> tuple[Callable[[Any], Any], tuple[Variable, ...], dict[str, Constraint]]:
-        """What is minimised; with the worst of several scenarios an unknown, and constraints that none is above it."""
+        """The objective; for the worst of several scenarios an additional variable with a constraint for each
+        scenario."""
         sign, size, values = objective.sign, self.size, self._values(objective)
         if len(values) == 1:
             of_all = values[0][1]
@@ -105,7 +106,7 @@ class Merged:
         return (lambda e: size * e[WORST]), (Variable(WORST, ""),), rows
 
     def trajectory(self, objective: Objective, relations: Mapping[str, Expression], margin: float) -> TrajectoryProblem:
-        """All of it; the parameters of the study have their ranges, those that are fixed their values."""
+        """The whole problem; parameters of the study have their ranges, fixed ones their values."""
         phases, constraints, figures, peaks, complementary = [], {}, {}, {}, {}
         for s, (scenario, part) in enumerate(zip(self.scenarios, self.parts, strict=True)):
             phases += [replace(phase, name=self._named(scenario, phase.name)) for phase in part.phases]
@@ -164,7 +165,7 @@ class Merged:
 
 
 def _other(name: str, what: str, taken: Mapping[str, Any]) -> str:
-    """The study's `name`, distinct from those that the model's trajectory problem has `taken`."""
+    """The study's `name`, made distinct from the names `taken` by the model's trajectory problem."""
     return f"{what} {name}" if name in taken else name
 
 
@@ -181,12 +182,12 @@ def _limited(c: StudyConstraint, value: Callable[[Any], Any], margin: float) -> 
 
 
 def limit_size(c: StudyConstraint) -> float:
-    """That of the numbers of a limit."""
+    """The scale of a limit."""
     return max(abs(bound) for bound in (c.minimum, c.maximum, c.equals) if bound is not None) or 1.0
 
 
 def _related(problem: Problem, relation: Expression) -> Any:
-    """A relation between parameters as a constraint, relative to the size of its sides in the middle of the space."""
+    """A relation between parameters as a constraint, relative to the size of its sides at the centre of the space."""
     space = problem.space
     parameters = {p.name: p for p in space.parameters if p.name in relation.names}
     middle = space.from_search(0.5 * (space.lower + space.upper)[None])[0].tolist()

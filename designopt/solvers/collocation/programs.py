@@ -1,4 +1,4 @@
-"""What a worker does for the solver ``collocation``: it solves the programs of a study, one after the other."""
+"""Solution of the programs of a study on a worker, one after another."""
 
 from __future__ import annotations
 
@@ -44,24 +44,25 @@ from designopt.collocation.transcription.functions.functions import state
 from designopt.problem import Solved
 from designopt.solvers.collocation.trajectory import StudyTrajectory
 
-#: Refinements at most of a mesh that is too coarse for the check of it.
+#: Maximum number of refinements of a mesh that fails its error check.
 CHECK_ROUNDS = 5
 
 
 class ChainState:
-    """What the next program of a chain begins with: a solution and the iterations that a cold solve took."""
+    """The start of the next program of a chain: a solution and the iterations of a cold solve."""
 
     def __init__(self, solution: Solution, cold: int) -> None:
         self.solution, self.cold = solution, cold
 
 
 class StudyPrograms:
-    """Solves the programs of a study on a worker: stated, and built, once. `expected` is how many there are in all.
+    """Solves the programs of a study on a worker; the problem is stated and built once. `expected` is their total
+    number.
 
-    `deviations` are those of numbers by name, whose influence on each optimum is looked at; `confidence` is the level
-    of the intervals of what is fitted to measurements. Without a refinement among the options, a mesh on which an error
-    is above `mesh_check` is refined until it is not (0: never). Where pairs are complementary each program is a chain
-    of relaxed ones on one mesh.
+    `deviations` are standard deviations of numbers by name; their effect on each optimum is computed. `confidence` is
+    the level of the intervals of estimated parameters. Without a refinement in the options, a mesh with an error above
+    `mesh_check` is refined until it is below (0: never). Complementary pairs make each program a chain of relaxed ones
+    on one mesh.
     """
 
     def __init__(
@@ -84,14 +85,14 @@ class StudyPrograms:
         self._refinement = checked if options.refine is None else options.refine
 
     def check(self) -> None:
-        """Raises `ProblemError` for mistakes in the statement of the model or of the study: nothing is solved."""
+        """Raises `ProblemError` for mistakes in the statement of the model or of the study; nothing is solved."""
         Program(_first_of(self._study.base), self._options)
 
     @cached_property
     def _built(self) -> tuple[StudyTrajectory, Program]:
-        """The question and its program, which all designs share."""
+        """The problem and its program, common to all designs."""
         study, options = self._study, self._options
-        if (mean := study.with_mean) is not None:  # the unknown that is the worst has no guess, and so no size
+        if (mean := study.with_mean) is not None:  # the bounding variable has no guess, and so no scale
             program = Program(_first_of(mean.base), replace(options, compile="never", scales={}))
             study = study.sized(1.0 / program.transcription.cost_scale)
         base = _first_of(study.base)
@@ -103,7 +104,7 @@ class StudyPrograms:
         return self._built[1]
 
     def solve(self, x: Matrix, seed: int, before: Any) -> Solved:
-        """As `designopt.problem.Programs`: `seed` 0 is the guess itself."""
+        """See `designopt.problem.Programs`: `seed` 0 is the unperturbed guess."""
         try:
             problem = self._built[0].at(x)
             if problem.complementary:
@@ -115,7 +116,7 @@ class StudyPrograms:
                 problem, rounded, figures = self._rounded(problem, found)
         except ProblemError as error:
             return Solved(False, {}, {}, error.status, str(error))
-        last = found if self._options.refine is not None else first  # a chain goes on with one mesh
+        last = found if self._options.refine is not None else first  # a chain keeps one mesh
         cold = max(last.iterations, before.cold) if before is not None else last.iterations
         solved = self._solved_design(problem, x, rounded, ChainState(last, cold), figures)
         if before is not None:  # a chain has one structure
@@ -125,7 +126,7 @@ class StudyPrograms:
     def _in_contact(
         self, problem: TrajectoryProblem, seed: int
     ) -> tuple[TrajectoryProblem, Solution, dict[str, float]]:
-        """The last of a chain of relaxed programs, the problem that it solves, and the products that are left."""
+        """The last of a chain of relaxed programs, its problem, and the remaining products."""
         pairs, bare = problem.complementary, replace(problem, complementary={})
         chain = relaxed_chain(self._program, bare, pairs, RELAXATIONS, self._guess(bare, seed))
         stated = relaxed_problem(bare, pairs, chain.relaxation)
@@ -137,8 +138,8 @@ class StudyPrograms:
         return stated, found, {f"complementary({name})": product for name, product in chain.products.items()}
 
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
-        """Where to begin: trajectories as they were measured, or perturbed with random numbers of `seed`; parameters
-        where the design is."""
+        """The initial guess: measured trajectories, or trajectories perturbed with random numbers of `seed`; parameters
+        from the design."""
         guess = measured_guess(problem) if is_measured(problem) else None
         if seed:
             drawn = perturbed(problem, guess, np.random.default_rng(seed))
@@ -158,11 +159,11 @@ class StudyPrograms:
         return self._persisted(problem, guess, self._program.solve(problem, guess=guess))
 
     def _persisted(self, problem: TrajectoryProblem, guess: Guess | None, found: Solution) -> Solution:
-        """`found`, or what other ways lead to after a failure."""
+        """`found`, or after a failure the result of further attempts."""
         return persist(self._program, problem, guess, found) if self._options.persistent else found
 
     def _finished(self, problem: TrajectoryProblem, found: Solution) -> Solution:
-        """Refined, and with all that shows how far it can be trusted."""
+        """Refined, with all accuracy checks."""
         if found.success and self._refinement is not None:
             own = Program(problem, self._options, statement=self._program.statement)
             found = refine(own, found, self._refinement, self._guess(problem, found.seed))
@@ -171,7 +172,7 @@ class StudyPrograms:
     def _rounded(
         self, problem: TrajectoryProblem, found: Solution
     ) -> tuple[TrajectoryProblem, Solution, dict[str, float]]:
-        """What a solution is rounded to where there are switches, its problem, and what rounding costs."""
+        """The rounded solution of a problem with switches, its problem, and the cost of rounding."""
         switches = self._study.controls.switches
         if not switches or not found.success:
             return problem, found, {}
@@ -187,7 +188,7 @@ class StudyPrograms:
         return stated, replace(rounded, seed=found.seed), figures
 
     def _inherited(self, problem: TrajectoryProblem, found: Solution) -> tuple[dict[str, float], tuple[str, ...]]:
-        """How the optimum changes with the numbers that have a deviation, in the study's units, and doubts."""
+        """Sensitivity of the optimum to the numbers with a deviation, in the study's units, and warnings."""
         study, deviations = self._study, dict(self._deviations)
         try:
             s = sensitivities(problem, found, list(deviations), self._options)
@@ -208,7 +209,8 @@ class StudyPrograms:
     def _fitted(
         self, problem: TrajectoryProblem, found: Solution
     ) -> tuple[dict[str, float], dict[str, NDArray[Any]], tuple[str, ...]]:
-        """What measurements say of the released parameters, in the study's units: figures, arrays, and doubts."""
+        """Estimates of the released parameters from measurements, in the study's units: figures, arrays, and
+        warnings."""
         study = self._study
         try:
             said = inference(problem, found, level=self._confidence, options=self._options)
@@ -264,5 +266,5 @@ class StudyPrograms:
 
 
 def _first_of(base: TrajectoryProblem) -> TrajectoryProblem:
-    """What the first program solves: `base`, or where pairs are complementary the first of its relaxations."""
+    """The first program: `base`, or with complementary pairs the first of its relaxations."""
     return relaxed_problem(base, base.complementary, RELAXATIONS[0]) if base.complementary else base

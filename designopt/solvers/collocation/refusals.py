@@ -1,4 +1,4 @@
-"""What a study cannot ask of a program: refused, with the way out, when the study is checked."""
+"""Studies that a program cannot represent: rejected with a hint when the study is checked."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from designopt.collocation.statement.problem import TrajectoryProblem
     from designopt.collocation.statement.terms import Peak
 
-#: Ways of putting scenarios together that have a smooth program.
+#: Aggregations with a smooth program.
 OVER = ("nominal", "mean", "worst", "mean_plus_deviation")
 
 
 def check_symbolic(problem: Problem) -> None:
-    """Raises `InvalidSetting` for a model that has no equations to be taken in."""
+    """Raises `InvalidSetting` for a model without equations."""
     plugin = problem.model.plugin
     if not plugin.has_trajectory_problem:
         raise InvalidSetting(
@@ -50,7 +50,7 @@ def check_single(problem: Problem) -> Objective:
 
 
 def check_parameters(problem: Problem, part: TrajectoryProblem) -> None:
-    """Raises `InvalidSetting` for parameters that the study and the trajectory problem `part` do not share."""
+    """Raises `InvalidSetting` if the parameters of the study and of the trajectory problem `part` do not match."""
     plugin = problem.model.plugin
     variables = {v.name: v for v in part.variables}
     given = {p.name: p for p in problem.space.parameters}
@@ -90,7 +90,7 @@ def _same_unit(one: str, other: str) -> bool:
 
 
 def check_expression(problem: Problem, item: Objective | StudyConstraint, parts: Sequence[TrajectoryProblem]) -> None:
-    """Raises `InvalidSetting` for what is not stated by the trajectory problems `parts` of all scenarios."""
+    """Raises `InvalidSetting` for figures that the trajectory problems `parts` of all scenarios do not state."""
     what = "objective" if isinstance(item, Objective) else "constraint"
     over = item.over.plugin.name
     if len(parts) > 1 and over not in OVER:
@@ -116,7 +116,8 @@ def check_expression(problem: Problem, item: Objective | StudyConstraint, parts:
 
 
 def _check_deviation(item: Objective | StudyConstraint, what: str, parts: Sequence[TrajectoryProblem]) -> None:
-    """Raises `InvalidSetting` where a program would gain by a worse motion in a good scenario, which is then nearer."""
+    """Raises `InvalidSetting` if a program could gain by a worse motion in a good scenario, which reduces the
+    deviation."""
     if isinstance(item, StudyConstraint) and item.equals is not None:
         text = "fixes a value with a deviation over scenarios, which no program can meet; use 'mean'"
         raise InvalidSetting("use", f"{what} '{item.name}' {text}")
@@ -132,9 +133,9 @@ def _check_deviation(item: Objective | StudyConstraint, what: str, parts: Sequen
 
 
 def check_peak(item: Objective | StudyConstraint, name: str, peak: Peak, slope: float) -> None:
-    """Raises `InvalidSetting` where `item`, which grows by `slope` with the peak `name`, does not press on it.
+    """Raises `InvalidSetting` if `item`, with the derivative `slope` by the peak `name`, does not push it down.
 
-    In a program a largest value is an unknown above all values: only what makes it small makes it the largest value.
+    A maximum in a program is a variable above all values; only minimisation makes it equal to the largest value.
     """
     if isinstance(item, Objective):
         what, presses = "objective", item.sign * slope

@@ -1,4 +1,4 @@
-"""Direct collocation: motion and free parameters of a study are unknowns of one sparse program."""
+"""Direct collocation: trajectories and free parameters of a study are the variables of one sparse program."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from designopt.solvers.collocation.margins import LimitMargins
 from designopt.solvers.collocation.programs import StudyPrograms
 from designopt.solvers.collocation.trajectory import StudyTrajectory, study_trajectory
 
-#: Settings that the options of a program may refuse.
+#: Settings that the options of a program may reject.
 SETTINGS = ("form", "degree", "midpoint_control", "refine", "ipopt")
-#: Of the intervals of an estimate.
+#: Confidence level of the intervals of an estimate.
 USUAL_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Refine:
-    """Refinement of the mesh, Patterson, Hager & Rao (2015)."""
+    """Mesh refinement, Patterson, Hager & Rao (2015)."""
 
     tolerance: Annotated[float, Quantity("", "relative error of every interval that is good enough", gt=0)] = 1e-5
     method: Annotated[
@@ -44,13 +44,13 @@ class Refine:
 
 @solver("collocation", version=1)
 class Collocation:
-    """Direct collocation: the motion and the free real parameters together in one sparse program.
+    """Direct collocation: trajectories and free real parameters as variables of one sparse nonlinear program.
 
-    For models that state their equations (`trajectory_problem`). The one objective and the limits are expressions of
-    the figures that the trajectory problem has; scenarios are phases of one program that share its parameters.
-    Integers, choices and the parameters in `sweep` are fixed, and one program is solved for each combination of their
-    values. The model then evaluates every optimum by itself. Hermite-Simpson, trapezoidal and Radau schemes after
-    Betts (2010); a failed program says why. Programs run where evaluations do, and each is recorded once.
+    For models with equations (`trajectory_problem`). The single objective and the limits are expressions of the figures
+    of the trajectory problem; scenarios are phases of one program with shared parameters. Integers, choices and the
+    parameters in `sweep` are fixed; each combination of their values is one program. The model then evaluates every
+    optimum. Hermite-Simpson, trapezoidal and Radau schemes (Betts 2010); a failed program reports its cause. Programs
+    run on the workers, and each is recorded once.
     """
 
     uses_start: ClassVar[bool] = True
@@ -147,7 +147,7 @@ class Collocation:
     _known: tuple[Problem, StudyTrajectory, Matrix] | None = field(default=None, init=False, repr=False, compare=False)
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` for what cannot be stated as a program."""
+        """Raises `InvalidSetting` for a study that cannot be stated as a program."""
         if _incomplete(problem):
             return
         study, points = self._points(problem)
@@ -183,11 +183,11 @@ class Collocation:
             raise InvalidSetting("use", f"{error.status}: {error}") from error
 
     def minimum_budget(self, problem: Problem) -> int:
-        """The optimum of each point of the sweep is evaluated."""
+        """One evaluation per point of the sweep, for its optimum."""
         return 0 if _incomplete(problem) else len(self._points(problem)[1])
 
     def options(self) -> Options:
-        """How each program is solved."""
+        """Options of each program."""
         refine = self.refine
         if refine is not None:
             given = refine if isinstance(refine, Mapping) else vars(refine)
@@ -206,20 +206,20 @@ class Collocation:
             hessian=self.hessian,
             compile=self.compile,
             scales=dict(self.scales),
-            # IPOPT wants whole numbers where it counts, and takes them elsewhere
+            # IPOPT accepts only integers for its counts, and integers for real options
             ipopt={n: int(v) if isinstance(v, float) and v.is_integer() else v for n, v in self.ipopt.items()},
             rollout=self.rollout,
             persistent=self.persistent,
         )
 
     def program(self, problem: Problem) -> StudyPrograms:
-        """What solves programs on a worker."""
+        """The object that solves the programs on a worker."""
         study, points = self._points(problem)
         count = len(points) * self.starts + min(self.verify, len(points))
         return StudyPrograms(study, self.options(), count, self.deviations, self.confidence, self.mesh_check)
 
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
-        """The question, and the points of the sweep (n, d) along their path; stated once for a problem."""
+        """The trajectory problem, and the points of the sweep (n, d) along their path; stated once for a problem."""
         if self._known is None or self._known[0] is not problem:
             controls = Controls.of(self.rates, self.held, self.switches)
             margins = LimitMargins.of(self.margins, self.deviations)
@@ -229,11 +229,11 @@ class Collocation:
         return self._known[1], self._known[2].copy()
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
-        """Have all programs solved, then evaluate the best design of each point. Returns how the programs ended."""
+        """Solve all programs, then evaluate the best design of each point. Returns how the programs ended."""
         study, points = self._points(problem)
         columns = [problem.space.names.index(name) for name in study.released]
         good = np.flatnonzero(start.feasible) if len(start) else np.empty(0, np.int64)
-        if len(good):  # begin with the best design of the stage before
+        if len(good):  # start from the best design of the previous stage
             points[:, columns] = start.X[good[np.argmin(start.objectives[good, 0])], columns]
         asked = self._asked(problem, points, columns, rng)
         done = evaluate.programs(asked.X, asked.chains.tolist(), asked.seeds.tolist())
@@ -253,7 +253,7 @@ class Collocation:
         return f"{len(done)} program{'s' if len(done) > 1 else ''}: {ends}"
 
     def _spread(self, dimension: int, rng: np.random.Generator) -> Matrix:
-        """Where further starts have the free parameters (starts - 1, dimension), in [0, 1): a Latin hypercube."""
+        """Free parameters of further starts (starts - 1, dimension), in [0, 1): a Latin hypercube."""
         count = self.starts - 1
         return (
             np.asarray(scipy.stats.qmc.LatinHypercube(dimension, rng=rng).random(count))
@@ -262,7 +262,7 @@ class Collocation:
         )
 
     def _asked(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> AskedPrograms:
-        """All programs: each point in its chain, then from other guesses, then cold those that are to be verified."""
+        """All programs: each point in its chain, then from other guesses, then cold solves for verification."""
         space, n = problem.space, len(points)
         numbers = np.arange(n)
         X, seeds, owners = [points], [np.zeros(n, np.int64)], [numbers]
@@ -288,5 +288,5 @@ class Collocation:
 
 
 def _incomplete(problem: Problem) -> bool:
-    """Whether values of scenarios are wrong, which has a message of its own: they are missing here."""
+    """Whether values of scenarios are missing: this has its own message."""
     return any(value is None for scenario in problem.scenarios for value in scenario.values.values())

@@ -1,4 +1,4 @@
-"""Points of a sweep: the combinations of values of the parameters that a program holds, in the order of a path."""
+"""Points of a sweep: combinations of the fixed parameters of a program, ordered along a path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from designopt.problem import Problem
 from designopt.study.language import units
 from designopt.study.study import DesignVariable
 
-#: More programs are not made: their path takes a time that grows with the square.
+#: Maximum number of programs: the time for the path grows with its square.
 MOST_POINTS = 10_000
 
 
@@ -51,9 +51,9 @@ def _check_count(names: Iterable[str], count: int) -> None:
 
 
 def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Matrix, released: Sequence[str]) -> Matrix:
-    """All combinations (n, d) of the values of `fixed`, the other entries those of `first` (d,), along a path in which
-    each is near the one before. What is not active counts once; a combination that breaks a relation between fixed
-    parameters is left out. Raises `InvalidSetting` when none is left."""
+    """All combinations (n, d) of the values of `fixed`, the other entries from `first` (d,), along a path of small
+    steps. Combinations that differ only in inactive parameters count once; those that violate a relation between fixed
+    parameters are dropped. Raises `InvalidSetting` if none remains."""
     space = problem.space
     columns = [space.names.index(name) for name in fixed]
     rows = []
@@ -80,7 +80,7 @@ def _given(p: DesignVariable, wanted: int | Sequence[Any]) -> list[float]:
             raise InvalidSetting(
                 where, f"at least 2 levels are needed, not {wanted}; for a single level, fix the value"
             )
-        _check_count([p.name], wanted)  # before so many numbers are made
+        _check_count([p.name], wanted)  # before so many numbers are created
         spread = np.geomspace if p.scale == "log" else np.linspace
         values = np.clip(spread(p.low, p.high, wanted), p.low, p.high)
         return list(dict.fromkeys((np.rint(values) if p.kind == "int" else values).tolist()))

@@ -1,4 +1,4 @@
-"""The value of an expression of a study for symbols."""
+"""Symbolic value of an expression of a study."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from designopt.study.language.expressions.grammar import Term
 
 
 def symbolic(term: Term, values: Mapping[str, Any]) -> Any:
-    """The value of a term whose units are resolved, for CasADi expressions `values` by name."""
+    """The value of a term with resolved units, for CasADi expressions `values` by name."""
     if term.kind == "number":
         return term.value
     if term.kind == "name":

@@ -1,7 +1,7 @@
-"""A study's question as one trajectory problem: what varies in it, what it minimises, and its limits.
+"""A study as one trajectory problem: free parameters, objective and limits.
 
 Parameters of a study are in the study's units, those of the trajectory problem in the model's. Figures are the outputs
-that the model's trajectory problem states, in the model's units; expressions of a study have theirs written out.
+of the model's trajectory problem, in the model's units; expressions of a study contain the conversions.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from designopt.study.study import DesignVariable, Objective, Scenario, StudyCons
 
 @dataclass(frozen=True)
 class StudyTrajectory:
-    """The trajectory problem of a study, in which all scenarios are phases, with its parameters in their ranges.
+    """The trajectory problem of a study: all scenarios are phases, parameters have their ranges.
 
-    `released` are the free parameters of the study that the program chooses, the other free ones are `fixed` at what a
-    design says. `relations` are those of released parameters, by the names of their constraints; `inactive` are the
-    values that conditional parameters have where their condition does not hold. `controls` are those that change slowly
-    or are held, `margins` those of limits. `at` gives the problem for a design.
+    `released` are the free parameters that the program optimises; the other free ones are `fixed` at their values in a
+    design. `relations` are those of released parameters, by the names of their constraints; `inactive` are the values
+    of conditional parameters whose condition is false. `controls` are rate-limited or held, `margins` those of limits.
+    `at` returns the problem for a design.
     """
 
     problem: Problem
@@ -60,7 +60,8 @@ class StudyTrajectory:
 
     @property
     def with_mean(self) -> StudyTrajectory | None:
-        """The same question with the mean of what is the worst otherwise; None without a worst of several scenarios."""
+        """The same problem with the mean instead of the worst case; None unless the objective is the worst of several
+        scenarios."""
         if all(v.name != WORST for v in self.base.extra):
             return None
         mean = replace(self.problem.objectives[0], over=Use(find("aggregation", "mean")))
@@ -68,18 +69,18 @@ class StudyTrajectory:
         return study_trajectory(mean_problem, self.fixed, self.margin, controls=self.controls, margins=self.margins)
 
     def sized(self, size: float) -> StudyTrajectory:
-        """The same for an objective of about this size."""
+        """The same problem for an objective of about this size."""
         return study_trajectory(
             self.problem, self.fixed, self.margin, size, controls=self.controls, margins=self.margins
         )
 
     def penalty(self, found: Solution) -> float:
-        """What rates of controls add to the cost of a solution of the problem."""
+        """The cost of control rates in a solution of the problem."""
         return self.controls.penalty(found, len(self.problem.scenarios))
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """Names of all variables that have a scale."""
+        """Names of all scaled variables."""
         names = []
         for phase in self.base.phases:
             form = phase.system.residual_form
@@ -100,8 +101,8 @@ class StudyTrajectory:
         return {p.name: p for p in self.problem.space.parameters}
 
     def at(self, x: Matrix) -> TrajectoryProblem:
-        """The problem for the design `x` (d,): its fixed parameters have their values there, its released ones begin
-        there. An inactive parameter has the number that the model's trajectory problem gives it."""
+        """The problem for the design `x` (d,): fixed parameters have these values, released ones start from them. An
+        inactive parameter has the value of the model's trajectory problem."""
         active = self.problem.space.active(x[None])[0]
         boxes, guess = dict(self.base.parameters), dict(self.base.guess)
         for name, j in self._column.items():
@@ -120,7 +121,7 @@ class StudyTrajectory:
         return replace(self.base, parameters=boxes, guess=guess, constraints=constraints)
 
     def first(self) -> Matrix:
-        """The design (d,) at which programs begin: the model's guess, else the middle of the space."""
+        """The initial design (d,): the model's guess, else the centre of the space."""
         space = self.problem.space
         x: Matrix = space.from_search(0.5 * (space.lower + space.upper)[None])[0]
         for name in self.released:
@@ -130,7 +131,7 @@ class StudyTrajectory:
         return x
 
     def design(self, x: Matrix, parameters: Mapping[str, float]) -> Matrix:
-        """The design `x` (d,) with the values of the released parameters among `parameters`, within their ranges."""
+        """The design `x` (d,) with the released parameters from `parameters`, clipped to their ranges."""
         found = np.array(x, dtype=float)
         for name in self.released:
             p = self._parameter[name]
@@ -147,11 +148,11 @@ def study_trajectory(
     controls: Controls = AS_STATED,
     margins: LimitMargins = NONE,
 ) -> StudyTrajectory:
-    """State the question of `problem` for all its scenarios; `fixed` names real parameters that are not to be released.
+    """State `problem` as a trajectory problem for all its scenarios; `fixed` names real parameters that stay fixed.
 
-    Limits are tightened by `margin`, relative to their size. `size` is about that of the objective, for the worst of
-    several scenarios: the unknown that bounds it is relative to this. `controls` change slowly or are held; `margins`
-    are added to limits. Raises `InvalidSetting` ("use") for what a program cannot state, and says what to do instead.
+    Limits are tightened by `margin`, relative to their size. `size` scales the variable that bounds the objective of
+    the worst scenario. `controls` are rate-limited or held; `margins` tighten limits by standard deviations. Raises
+    `InvalidSetting` ("use") for what a program cannot state, with a hint.
     """
     check_symbolic(problem)
     objective = check_single(problem)
@@ -181,7 +182,7 @@ def study_trajectory(
 def _with_used_peaks(
     items: Sequence[Objective | StudyConstraint], parts: Sequence[TrajectoryProblem]
 ) -> list[TrajectoryProblem]:
-    """The trajectory problems with the peaks that `items` name; raises `InvalidSetting` for what they cannot ask."""
+    """The trajectory problems with the peaks that `items` name. Raises `InvalidSetting` for unsupported ones."""
     sizes: dict[str, float] = {}
     for item in items:
         symbols = {name: ca.SX.sym(name) for name in item.expression.names}
@@ -199,7 +200,7 @@ def _of_scenario(model: Any, scenario: Scenario) -> TrajectoryProblem:
         made = model.trajectory_problem(dict(scenario.values))
     except ProblemError as error:
         raise InvalidSetting("use", f"{error.status}: in scenario '{scenario.name}': {error}") from error
-    except SystemExit as error:  # it would end the check without a word
+    except SystemExit as error:  # it would end the check without a message
         raise InvalidSetting("use", f"the model's 'trajectory_problem' called sys.exit({error.code})") from error
     if not isinstance(made, TrajectoryProblem):
         text = f"the model's 'trajectory_problem' gives {type(made).__name__}, not a TrajectoryProblem"

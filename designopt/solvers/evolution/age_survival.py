@@ -1,6 +1,6 @@
-"""Who survives a generation of AGE-MOEA (Panichella 2019), as a selection for pymoo's genetic algorithm.
+"""Survival selection of AGE-MOEA (Panichella 2019) for pymoo's genetic algorithm.
 
-pymoo has this algorithm too, but only together with a compiler (numba) of 150 MB; the numbers are the same.
+pymoo contains this algorithm too, but requires a compiler (numba) of 150 MB for it; the numbers are equal.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from designopt.arrays import Integers, Matrix
 
-#: Distances and norms below this count as this: they are divided by.
+#: Lower bound of distances and norms that are divisors.
 SMALL = 1e-8
 
 
@@ -21,7 +21,7 @@ def survival() -> Any:
     from pymoo.util.nds.non_dominated_sorting import NonDominatedSorting
 
     class GeometrySurvival(Survival):  # type: ignore[misc]
-        """Fronts by rank; the last one that fits only in part by its designs' scores."""
+        """Fronts by rank; the last front that fits only in part is cut by score."""
 
         def __init__(self) -> None:
             super().__init__(filter_infeasible=True)
@@ -46,10 +46,10 @@ def survival() -> Any:
 
 
 def scores(F: Matrix, rank: Integers, fronts: int) -> Matrix:
-    """How much each of the designs `F` (n, m) deserves to survive among those of its front; larger is better.
+    """Survival scores (n,) of the designs `F` (n, m) within their fronts; larger is better.
 
-    The first front is scored by nearness to the ideal point and distance from each other (`front_scores`), the others
-    by nearness alone; the last of several counts nothing, as it is cut without regard to the first one's shape.
+    The first front is scored by proximity to the ideal point and diversity (`front_scores`), the others by proximity
+    alone; the last of several fronts has score 0.
     """
     first = np.round(F[rank == 0], 12)
     ideal = F[rank == 0].min(axis=0)
@@ -63,7 +63,7 @@ def scores(F: Matrix, rank: Integers, fronts: int) -> Matrix:
 
 
 def front_scores(F: Matrix, ideal: Matrix) -> tuple[Matrix, float, Matrix]:
-    """Scores of a front `F` (n, m), the exponent p of its shape and the span of its objectives (m,)."""
+    """Scores (n,) of a front `F` (n, m), the exponent p of its shape and the span of its objectives (m,)."""
     n, m = F.shape
     if n < m:
         return np.zeros(n), 1.0, F.max(axis=0)
@@ -81,7 +81,7 @@ def front_scores(F: Matrix, ideal: Matrix) -> tuple[Matrix, float, Matrix]:
     score[extreme] = np.inf
     taken = np.zeros(n, dtype=bool)
     taken[extreme] = True
-    nearest = np.sort(apart[taken], axis=0)[:2]  # distances to the two nearest designs that are taken
+    nearest = np.sort(apart[taken], axis=0)[:2]  # distances to the two nearest selected designs
     while not taken.all():
         distance = np.where(taken, -np.inf, nearest.sum(axis=0))
         best = int(np.argmax(distance))
@@ -111,7 +111,7 @@ def _from_line(F: Matrix, direction: Matrix) -> Matrix:
 
 
 def _span(F: Matrix, extreme: Integers) -> Matrix:
-    """Where the plane through the extreme designs cuts the axes; the largest values where it does not."""
+    """Intercepts of the plane through the extreme designs; the largest values if there are none."""
     span = F.max(axis=0)
     try:
         plane = np.linalg.solve(F[extreme], np.ones(F.shape[1]))
@@ -123,7 +123,7 @@ def _span(F: Matrix, extreme: Integers) -> Matrix:
 
 
 def _exponent(F: Matrix, extreme: Integers) -> float:
-    """p of the norm in which the design in the middle of the front is as far from the ideal point as the corners."""
+    """Exponent p of the norm in which the central design is as far from the ideal point as the corners."""
     distance = _from_line(F, np.ones(F.shape[1]))
     distance[extreme] = np.inf
     middle = F[np.argmin(distance)]

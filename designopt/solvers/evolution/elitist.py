@@ -1,8 +1,8 @@
 """NSGA-II on arrays: the loop of Deb, Pratap, Agarwal & Meyarivan (2002) with the operators of pymoo.
 
-pymoo keeps an object for every individual, which takes more than half of the time of a search. Here a population is
-four arrays. Operators, random numbers and the order of designs are those of pymoo's own NSGA-II: both ask for the same
-designs, bit by bit, and a test holds them to it.
+pymoo stores an object for every individual, which takes more than half of the time of a search. Here a population is
+four arrays. Operators, random numbers and the order of designs are those of pymoo's NSGA-II; a test compares the
+designs of both bit by bit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from designopt.arrays import Matrix
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.evolution.pymoo_search import EXHAUSTED, Crossover, Mutation, variation
 
-#: Rounds of mating that look for new designs of a generation.
+#: Maximum rounds of mating per generation to find new designs.
 ROUNDS = 100
 
 
@@ -35,7 +35,7 @@ class Population:
 
     @classmethod
     def of(cls, S: Matrix, outcomes: Outcomes) -> Population:
-        """Designs and what became of them. A failed design has no objectives; its constraint alone ranks it."""
+        """Designs with their outcomes. A failed design has no objectives; its constraint alone ranks it."""
         F = np.where(np.isfinite(outcomes.objectives), outcomes.objectives, 0.0)
         return cls(S, F, outcomes.rank_violation, np.full(len(S), np.nan))
 
@@ -47,13 +47,13 @@ class Population:
         return Population(self.S[rows], self.F[rows], self.violation[rows], self.crowding[rows])
 
     def join(self, other: Population) -> Population:
-        """These individuals and others."""
+        """The union of two populations."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Population(*(np.concatenate(pair) for pair in pairs))
 
 
 class Elitist:
-    """A search for a front: the `alive`, at most `size` of them, and the designs that have been asked for."""
+    """A search for a front: the `alive`, at most `size` of them, and all proposed designs."""
 
     def __init__(
         self,
@@ -85,11 +85,11 @@ class Elitist:
         self._asked.update(rows)
 
     def first(self) -> Matrix:
-        """The part of the first population that is not known (n, d), at random."""
+        """The unknown part of the first population (n, d), at random."""
         return self._unasked(self._random(self._missing), set()) if self._missing else self.alive.S[:0]
 
     def children(self, count: int) -> Matrix:
-        """New designs (count, d) by mating; where that finds none, random ones; fewer when there are no more."""
+        """New designs (count, d) by mating; random ones if mating finds none; fewer if there are no more."""
         found, seen = self.alive.S[:0], set[bytes]()
         for _ in range(ROUNDS if len(self.alive) else 0):
             found = np.concatenate([found, self._unasked(self._mated(count - len(found)), seen)])[:count]
@@ -98,17 +98,17 @@ class Elitist:
         return found if len(found) else self._unasked(self._random(100 * self._size), set())[:count]
 
     def asked(self, S: Matrix) -> Matrix:
-        """Note that designs are asked for; as rows of ``X``."""
+        """Record designs as proposed; returns rows of ``X``."""
         self._asked.update(self._rows(S))
         return self._space.from_search(S)
 
     def hear(self, S: Matrix, outcomes: Outcomes) -> None:
-        """What became of designs; the best stay alive."""
+        """Take in the outcomes of designs; the best survive."""
         self.alive = self.alive.join(Population.of(S, outcomes))
         self.select()
 
     def select(self) -> None:
-        """The best stay alive, and are compared with each other."""
+        """Select the survivors, and compute rank and crowding among them."""
         self.alive = self._survivors(self.alive, self._size)
 
     # ---------------------------------------------------------------------------------------------------- designs
@@ -117,11 +117,11 @@ class Elitist:
         return self._box.xl + (self._box.xu - self._box.xl) * self._rng.random((count, self._box.n_var))  # type: ignore[no-any-return]
 
     def _rows(self, S: Matrix) -> list[bytes]:
-        """Designs by the bytes of their rows of ``X``: two different points may be the same integer."""
+        """Byte keys of the rows of ``X``: different points may round to the same integer."""
         return [row.tobytes() for row in self._space.from_search(S) + 0.0] if len(S) else []
 
     def _unasked(self, S: Matrix, seen: set[bytes]) -> Matrix:
-        """Those that have not been asked for and were not `seen`, the first of its kind each."""
+        """The first of each design that was neither proposed nor `seen`."""
         keep = []
         for row in self._rows(S):
             keep.append(row not in seen and row not in self._asked)
@@ -131,7 +131,7 @@ class Elitist:
     # ----------------------------------------------------------------------------------------------------- mating
 
     def _mated(self, count: int) -> Matrix:
-        """Children of pairs that win tournaments, `count` or one more."""
+        """Children of tournament winners, `count` or one more."""
         rng, crossover, mutation = self._rng, self._operators["crossover"], self._operators["mutation"]
         pairs = math.ceil(count / 2)
         parents = self.alive.S[self._winners(2 * pairs)].reshape(pairs, 2, -1).swapaxes(0, 1)
@@ -146,7 +146,7 @@ class Elitist:
         return S
 
     def _winners(self, count: int) -> NDArray[np.intp]:
-        """Winners of binary tournaments: by the constraint, else by dominance, else by crowding, else by lot."""
+        """Winners of binary tournaments: by the constraint, then dominance, then crowding, then at random."""
         rng, alive = self._rng, self.alive
         permutations = [rng.permutation(len(alive)) for _ in range(math.ceil(2 * count / len(alive)))]
         a, b = np.concatenate(permutations)[: 2 * count].reshape(count, 2).T
@@ -185,12 +185,12 @@ class Elitist:
 
 
 def _order(a: Any, b: Any) -> NDArray[np.int64]:
-    """1 where `a` is larger, -1 where `b` is, else 0."""
+    """1 if `a` is larger, -1 if `b` is, else 0."""
     return np.asarray(np.greater(a, b).astype(np.int64) - np.less(a, b))
 
 
 def generations(search: Elitist, evaluate: Evaluate, offspring: int) -> str:
-    """Ask for generation after generation until `evaluate` ends it; why there is nothing left to ask."""
+    """Evaluate generation after generation until `evaluate` ends; returns why no new design remains."""
     S = search.first()
     if not len(S):
         search.select()
@@ -202,10 +202,10 @@ def generations(search: Elitist, evaluate: Evaluate, offspring: int) -> str:
 
 
 def one_by_one(search: Elitist, evaluate: Evaluate, look_ahead: int) -> str:
-    """Ask for design after design, with `look_ahead` of them pending, until `evaluate` ends it.
+    """Evaluate design after design, with `look_ahead` of them pending, until `evaluate` ends.
 
-    Two are bred at a time from those that are alive by then. Which these are does not depend on the workers: results
-    arrive in the order in which they were asked for.
+    Pairs of children come from the current population, which does not depend on the workers: results arrive in the
+    order of the requests.
     """
     search.select()
     waiting, under_way = deque(search.first()), deque[Matrix]()

@@ -1,4 +1,4 @@
-"""Evolutionary algorithms for fronts, through pymoo: what each is and which settings it has; `search` runs them."""
+"""Evolutionary algorithms for several objectives, through pymoo: their settings; `search` runs them."""
 
 from __future__ import annotations
 
@@ -26,31 +26,31 @@ from designopt.solvers.evolution.pymoo_search import (
     variation,
 )
 
-#: Steps along each edge of the simplex of reference directions, by number of objectives (Deb & Jain 2014, table I,
-#: for 3 and 10; 2, 4 and 5 so that there are about a hundred). Two numbers are an outer and an inner layer.
+#: Steps along each edge of the simplex of reference directions, by number of objectives (Deb & Jain 2014, table I, for
+#: 3 and 10; 2, 4 and 5 chosen for about a hundred directions). Two numbers are an outer and an inner layer.
 PARTITIONS = {2: (99,), 3: (12,), 4: (7,), 5: (5,), 6: (3, 2), 7: (3, 2), 8: (3, 2), 9: (3, 2), 10: (3, 2)}
-#: The same for more objectives than these (Deb & Jain 2014 take it for 15).
+#: The same for more objectives (Deb & Jain 2014 use it for 15).
 MANY = (2, 1)
 
 
 @solver("nsga2", version=1)
 class NSGA2(Generations):
-    """NSGA-II, the elitist genetic algorithm for fronts of Deb, Pratap, Agarwal & Meyarivan (2002), through pymoo.
+    """NSGA-II, an elitist genetic algorithm for several objectives: Deb, Pratap, Agarwal & Meyarivan (2002), through
+    pymoo.
 
-    Works in search coordinates: logarithms of log-scale parameters; integers and choices as real numbers that are
-    rounded when a design is made, so that small steps add up. Limits, relations and failures enter as one constraint
-    that is ordered as feasible, infeasible, invalid, failed; feasible designs are compared by dominance and crowding.
-    With one objective dominance is its order, and the algorithm an elitist genetic one.
+    The search coordinates are the logarithms of log-scale parameters; integers and choices are real numbers, rounded
+    when a design is made, so that small steps add up. Limits, relations and failures form one constraint with the order
+    feasible, infeasible, invalid, failed; feasible designs are compared by dominance and crowding. With one objective
+    this is an elitist genetic algorithm.
 
-    Designs given by ``start_from`` enter the first population as they are known, the best of them by rank and crowding
-    when there are more than `population`; random designs fill it up. No design is asked for twice in a stage: where
-    mating finds no new one (small discrete spaces only) random ones take its place, and when there are none of these
-    either the stage ends before its budget.
+    Designs from ``start_from`` enter the first population with their results, the best by rank and crowding if they
+    exceed `population`; random designs complete it. No design is proposed twice in a stage: if mating finds no new one
+    (small discrete spaces only), random ones replace it, and without any left the stage ends before its budget.
 
-    A generation ends with its slowest design, and workers wait for it. With `look_ahead` there are no generations:
-    whenever a result arrives, in the order of the asks, the population is selected again, and two parents of it make
-    the next two designs. So many designs are pending that `look_ahead` workers never wait, and the designs are the
-    same for any number of workers (steady state, Durillo, Nebro, Luna & Alba 2009).
+    A generation ends with its slowest design, so workers wait. With `look_ahead` there are no generations: after each
+    result, in the order of the requests, the population is selected again, and two of its members produce the next two
+    designs. The number of pending designs keeps `look_ahead` workers busy, and the designs are the same for any number
+    of workers (steady state; Durillo, Nebro, Luna & Alba 2009).
     """
 
     look_ahead: (
@@ -67,7 +67,7 @@ class NSGA2(Generations):
     ) = None
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is nothing to search for, or settings contradict each other."""
+        """Raises `InvalidSetting` without free parameters or for contradictory settings."""
         check_searchable("nsga2", problem)
         if self.look_ahead is not None and self.offspring is not None:
             raise InvalidSetting("offspring", "designs are bred one by one with look_ahead; give one of the two")
@@ -79,7 +79,7 @@ class NSGA2(Generations):
             raise InvalidSetting("look_ahead", text)
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
-        """Ask for generation after generation; all random numbers come from `rng`."""
+        """Search generation by generation; all random numbers come from `rng`."""
         self.check(problem)
         search = Elitist(problem, rng, start, self.population, self.crossover, self.mutation)
         if self.look_ahead is not None:
@@ -89,12 +89,12 @@ class NSGA2(Generations):
 
 @solver("nsga3", version=1)
 class NSGA3:
-    """NSGA-III for three and more objectives, Deb & Jain (2014) and Jain & Deb (2014), through pymoo.
+    """NSGA-III for three or more objectives: Deb & Jain (2014), Jain & Deb (2014), through pymoo.
 
-    Instead of crowding, reference directions keep the front spread: points on the simplex of normalised objectives,
-    evenly in steps of 1/`partitions` (Das & Dennis 1998), in two layers from six objectives on; or any number of
-    `directions` placed by their mutual energy (Blank, Deb, Dhebar, Bandaru & Seada 2021). Search coordinates, failures
-    and ``start_from`` are as in nsga2.
+    Instead of crowding, reference directions spread the front: points on the simplex of normalised objectives in steps
+    of 1/`partitions` (Das & Dennis 1998), in two layers from six objectives on; or any number of `directions`, placed
+    by minimum energy (Blank, Deb, Dhebar, Bandaru & Seada 2021). Search coordinates, failures and ``start_from`` as in
+    nsga2.
     """
 
     needs_budget: ClassVar[bool] = True
@@ -122,11 +122,11 @@ class NSGA3:
     mutation: HowToMutate = Mutation()
 
     def minimum_budget(self, problem: Problem) -> int:
-        """Evaluations below which there is not even a first population."""
+        """Size of the first population."""
         return self.population or self._count(len(problem.objectives))
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when directions and objectives do not fit."""
+        """Raises `InvalidSetting` if directions and objectives do not match."""
         check_several("nsga3", problem)
         m = len(problem.objectives)
         if self.partitions is not None and self.directions is not None:
@@ -142,7 +142,7 @@ class NSGA3:
             )
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
-        """Ask for generation after generation; all random numbers come from `rng`."""
+        """Search generation by generation; all random numbers come from `rng`."""
         from pymoo.algorithms.moo.nsga3 import NSGA3 as Algorithm
         from pymoo.algorithms.moo.nsga3 import ReferenceDirectionSurvival
         from pymoo.operators.selection.tournament import TournamentSelection
@@ -166,7 +166,7 @@ class NSGA3:
         )
 
     def reference_directions(self, m: int) -> Matrix:
-        """The directions for `m` objectives, (directions, m) with sum 1 in each row."""
+        """The directions (directions, m) for `m` objectives, with sum 1 in each row."""
         from pymoo.util.ref_dirs import get_reference_directions
 
         if self.directions is not None:
@@ -185,16 +185,16 @@ class NSGA3:
 
 @functools.cache
 def _by_energy(m: int, count: int) -> Matrix:
-    """Directions that repel each other (seconds of work). They are the same for every seed of the study."""
+    """Directions of minimum energy (seconds of work), the same for every seed of the study."""
     from pymoo.util.ref_dirs import get_reference_directions
 
     return np.asarray(get_reference_directions("energy", m, count, seed=1))
 
 
 def _feasibility_tournament(pop: Any, P: Any, *, random_state: np.random.Generator, **rest: Any) -> Any:
-    """The less violating of each pair, one at random of equals.
+    """The less violating of each pair, one at random for ties.
 
-    pymoo's own breaks ties between equally infeasible designs with a generator that is seeded from the clock.
+    pymoo's version breaks ties between equally infeasible designs with a generator seeded from the clock.
     """
     winners = np.empty((len(P), 1), dtype=int)
     for i, (a, b) in enumerate(P):
@@ -205,12 +205,12 @@ def _feasibility_tournament(pop: Any, P: Any, *, random_state: np.random.Generat
 
 @solver("sms_emoa", version=1)
 class SMSEMOA(Generations):
-    """SMS-EMOA, Beume, Naujoks & Emmerich (2007), through pymoo: the hypervolume decides who survives.
+    """SMS-EMOA, Beume, Naujoks & Emmerich (2007), through pymoo: selection by hypervolume.
 
-    Of the last front that fits only in part, the design that adds least hypervolume goes, again and again. Gives the
-    best covered fronts of two or three objectives for its evaluations; its own time grows steeply from four on. As
-    published one child is made at a time: ``offspring: 1``; more of them keep more workers busy. Search coordinates,
-    failures and ``start_from`` are as in nsga2.
+    From the last front that fits only in part, the design with the smallest hypervolume contribution is removed
+    repeatedly. Per evaluation it covers fronts of two or three objectives best; its own computing time grows steeply
+    from four on. The published method makes one child at a time: ``offspring: 1``; more keep more workers busy. Search
+    coordinates, failures and ``start_from`` as in nsga2.
     """
 
     objectives: ClassVar[Literal["one", "several", "any"]] = "several"
@@ -227,11 +227,11 @@ class SMSEMOA(Generations):
     ] = 10.0
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is no front to search for."""
+        """Raises `InvalidSetting` without free parameters or with a single objective."""
         check_several("sms_emoa", problem)
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
-        """Ask for generation after generation; all random numbers come from `rng`."""
+        """Search generation by generation; all random numbers come from `rng`."""
         from pymoo.algorithms.moo.sms import SMSEMOA as Algorithm
         from pymoo.algorithms.moo.sms import LeastHypervolumeContributionSurvival
 
@@ -243,22 +243,22 @@ class SMSEMOA(Generations):
 
 @solver("age_moea", version=1)
 class AGEMOEA(Generations):
-    """AGE-MOEA, Panichella (2019): NSGA-II with a measure of spread that follows the shape of the front.
+    """AGE-MOEA, Panichella (2019): NSGA-II with a diversity measure adapted to the shape of the front.
 
-    The curvature of the front is estimated in every generation as the exponent p of a Minkowski norm; designs survive
-    that are near the ideal point and far from each other in that norm. It needs no reference directions or reference
-    point and works for two to ten objectives. Mating is pymoo's; search coordinates, failures and ``start_from`` are as
-    in nsga2.
+    Each generation estimates the curvature of the front as the exponent p of a Minkowski norm. Designs close to the
+    ideal point and distant from each other in that norm survive. It needs neither reference directions nor a reference
+    point and works for two to ten objectives. Mating is pymoo's; search coordinates, failures and ``start_from`` as in
+    nsga2.
     """
 
     objectives: ClassVar[Literal["one", "several", "any"]] = "several"
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is no front to search for."""
+        """Raises `InvalidSetting` without free parameters or with a single objective."""
         check_several("age_moea", problem)
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
-        """Ask for generation after generation; all random numbers come from `rng`."""
+        """Search generation by generation; all random numbers come from `rng`."""
         from pymoo.algorithms.base.genetic import GeneticAlgorithm
         from pymoo.algorithms.moo.nsga2 import binary_tournament
         from pymoo.operators.selection.tournament import TournamentSelection

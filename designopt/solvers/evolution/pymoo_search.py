@@ -1,12 +1,12 @@
-"""One loop of ask and tell for every evolutionary algorithm of pymoo, and the settings that they share.
+"""The common ask-and-tell loop of pymoo's evolutionary algorithms, and their common settings.
 
-An algorithm works in search coordinates: logarithms of log-scale parameters; integers and choices as real numbers that
-are rounded when a design is made, so that small steps add up. Limits, relations and failures enter as one constraint
-that is ordered as feasible, infeasible, invalid, failed (`Outcomes.rank_violation`).
+The search coordinates are the logarithms of log-scale parameters; integers and choices are real numbers, rounded when a
+design is made, so that small steps add up. Limits, relations and failures form one constraint with the order feasible,
+infeasible, invalid, failed (`Outcomes.rank_violation`).
 
-Designs that are known beforehand enter the first population, the best of them by the algorithm's own selection when
-there are too many; random designs fill it up. No design is asked for twice: where an algorithm finds no new one
-(small discrete spaces only) random ones take its place, and when there are none of these either the search ends.
+Known designs enter the first population, the best by the algorithm's own selection if there are too many; random
+designs complete it. No design is proposed twice: if an algorithm finds no new one (small discrete spaces only), random
+ones replace it, and without any left the search ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from designopt.plugin import InvalidSetting, Quantity
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.space import Space
 
-#: Why a search in a small discrete space ends by itself.
+#: Reason for an early end in a small discrete space.
 EXHAUSTED = "every design of the space has been evaluated"
 
 Offspring = Annotated[
@@ -53,7 +53,7 @@ HowToMutate = Annotated[Mutation, Quantity("", "how a child is changed")]
 
 
 def variation(crossover: Crossover | Mapping[str, Any], mutation: Mutation | Mapping[str, Any]) -> dict[str, Any]:
-    """pymoo's operators for these settings; studies built in Python may give them as mappings."""
+    """pymoo's operators for these settings, which studies built in Python may give as mappings."""
     from pymoo.operators.crossover.sbx import SBX
     from pymoo.operators.mutation.pm import PM
 
@@ -67,7 +67,7 @@ def variation(crossover: Crossover | Mapping[str, Any], mutation: Mutation | Map
 
 @dataclass(kw_only=True)
 class Generations:
-    """The settings of algorithms that keep a population, mate it and mutate the children."""
+    """Settings of algorithms with a population, mating and mutation."""
 
     needs_budget: ClassVar[bool] = True
     uses_start: ClassVar[bool] = True
@@ -78,7 +78,7 @@ class Generations:
     mutation: HowToMutate = Mutation()
 
     def minimum_budget(self, problem: Problem) -> int:
-        """Evaluations below which there is not even a first population."""
+        """Size of the first population."""
         return self.population
 
     def search(
@@ -105,7 +105,7 @@ class Generations:
 
 
 def check_searchable(name: str, problem: Problem) -> None:
-    """Raises `InvalidSetting` when there is nothing to search for."""
+    """Raises `InvalidSetting` without free parameters or objectives."""
     if not problem.space.free:
         raise InvalidSetting("use", f"{name} needs a free parameter")
     if not problem.objectives:
@@ -113,7 +113,7 @@ def check_searchable(name: str, problem: Problem) -> None:
 
 
 def check_several(name: str, problem: Problem) -> None:
-    """Raises `InvalidSetting` when there is no front to search for."""
+    """Raises `InvalidSetting` without free parameters or with fewer than two objectives."""
     check_searchable(name, problem)
     if len(problem.objectives) < 2:
         raise InvalidSetting(
@@ -122,7 +122,7 @@ def check_several(name: str, problem: Problem) -> None:
 
 
 def check_single(name: str, problem: Problem) -> None:
-    """Raises `InvalidSetting` when there is no one number to be made small."""
+    """Raises `InvalidSetting` without free parameters or unless there is one objective."""
     check_searchable(name, problem)
     if len(problem.objectives) > 1:
         raise InvalidSetting(
@@ -143,19 +143,17 @@ def search(
     population: int,
     offspring: int | None = None,
 ) -> str:
-    """Ask for generation after generation until `evaluate` ends it; all random numbers come from `rng`.
+    """Search generation by generation until `evaluate` ends; all random numbers come from `rng`.
 
-    Returns why there is nothing left to ask for, should that happen.
-
-    `build` makes pymoo's algorithm from its general arguments, `select` the survival that picks the best of too many
-    known designs.
+    `build` makes pymoo's algorithm from its general arguments, `select` the survival that selects among too many known
+    designs. Returns why no new design remains, in that case.
     """
     from pymoo.config import Config
     from pymoo.core.problem import Problem as SearchProblem
     from pymoo.core.termination import NoTermination
     from pymoo.operators.sampling.rnd import FloatRandomSampling
 
-    Config.warnings["not_compiled"] = False  # pymoo would print it to standard output, where results belong
+    Config.warnings["not_compiled"] = False  # pymoo would print it to standard output, which is reserved for results
     space = problem.space
     box = SearchProblem(
         n_var=len(space.free), n_obj=len(problem.objectives), n_ieq_constr=1, xl=space.lower, xu=space.upper
@@ -165,7 +163,7 @@ def search(
         "pop_size": population,
         "n_offsprings": offspring,
         "sampling": _first(box, space, rng, start.take(~start.failed), population, select),
-        "seed": rng,  # numpy's default_rng passes a generator through: no other source of chance remains
+        "seed": rng,  # numpy's default_rng passes a generator through: no other source of randomness remains
         "eliminate_duplicates": unasked,
     }
     algorithm = build(**arguments)
@@ -186,8 +184,8 @@ def search(
             X = space.from_search(new.get("X").astype(float))
             unasked.rows |= _rows(X)
             _tell(new, evaluate(X))
-        # Objectives near the largest double overflow on the way to crowding distances, and NSGA-III's normalisation
-        # changes Python's filter of warnings for the whole process.
+        # Objectives near the largest double overflow in crowding distances, and NSGA-III's normalisation changes
+        # Python's warning filters for the whole process.
         with np.errstate(all="ignore"), warnings.catch_warnings():
             algorithm.tell(infills=generation)
 
@@ -195,7 +193,7 @@ def search(
 def _first(
     box: Any, space: Space, rng: np.random.Generator, start: Outcomes, size: int, select: Callable[[], Any]
 ) -> Any:
-    """The first population: what `start` knows, filled up with random designs."""
+    """The first population: the designs of `start`, completed by random ones."""
     from pymoo.core.population import Population as Individuals
     from pymoo.operators.sampling.rnd import FloatRandomSampling
 
@@ -225,8 +223,8 @@ def _rows(X: Matrix) -> set[bytes]:
 class _Unasked:
     """Keeps individuals with a new design (not in `rows`, not in `others`, first of its kind) or a known result.
 
-    pymoo's own elimination compares with the population alone and in search coordinates, in which two different
-    points may be the same integer.
+    pymoo's elimination compares only with the population, and in search coordinates, in which different points may
+    round to the same integer.
     """
 
     def __init__(self, space: Space, rows: set[bytes]) -> None:

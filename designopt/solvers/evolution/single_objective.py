@@ -1,4 +1,4 @@
-"""Evolutionary algorithms for one objective: a genetic one through pymoo, and CMA-ES."""
+"""Evolutionary algorithms for one objective: a genetic algorithm through pymoo, and CMA-ES."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from designopt.space import Space
 
 @solver("genetic", version=1)
 class Genetic(Generations):
-    """A real-coded genetic algorithm for one objective, through pymoo: robust, and at home in every kind of space.
+    """A real-coded genetic algorithm for one objective, through pymoo: robust, for all kinds of parameters.
 
-    The best `population` of parents and children survive; parents are chosen by binary tournaments. Search coordinates,
-    failures and ``start_from`` are as in nsga2.
+    The best `population` of parents and children survive; binary tournaments select parents. Search coordinates,
+    failures and ``start_from`` as in nsga2.
     """
 
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is not one number to be made small."""
+        """Raises `InvalidSetting` without free parameters or unless there is one objective."""
         check_single("genetic", problem)
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
-        """Ask for generation after generation; all random numbers come from `rng`."""
+        """Search generation by generation; all random numbers come from `rng`."""
         from pymoo.algorithms.soo.nonconvex.ga import GA, FitnessSurvival
 
         self.check(problem)
@@ -48,16 +48,15 @@ class Genetic(Generations):
 class CMAES:
     """CMA-ES, Hansen & Ostermeier (2001), Hansen (2016), with restarts, through the package `cma` of its authors.
 
-    Designs are drawn from a normal distribution whose centre, size and shape follow the better half of each
-    generation: the method of choice for one objective that is expensive to search by chance, ill-conditioned or not
-    separable, with continuous parameters (2 to some 100). Whole numbers and choices are rounded, with a spread that
-    never falls below a quarter of a step; many of them are better left to genetic.
+    Samples designs from a normal distribution whose mean, step size and covariance adapt to the better half of each
+    generation. The method of choice for one expensive, ill-conditioned or non-separable objective of 2 to about 100
+    continuous parameters. Integers and choices are rounded, with a standard deviation of at least a quarter of a step;
+    for many of them genetic is better.
 
-    Only the order of designs counts: feasible ones by their objective, then infeasible ones by violation, then
-    invalid and last failed ones. A run that has come to rest restarts at a random place, with a population `growth`
-    times as large (Auger & Hansen 2005). Bounds are kept by reflection. The best design of ``start_from`` is the first
-    centre; else it is the middle of the space. A design that is drawn again costs nothing. With `restarts` the stage
-    ends by itself after so many.
+    Only the order of designs counts: feasible ones by objective, then infeasible ones by violation, then invalid, then
+    failed ones. A converged run restarts at a random point with a population larger by the factor `growth` (Auger &
+    Hansen 2005). Bounds are handled by reflection. The first mean is the best design of ``start_from``, else the centre
+    of the space. A repeated design costs nothing. With `restarts` the stage ends after that number of restarts.
     """
 
     needs_budget: ClassVar[bool] = True
@@ -88,15 +87,15 @@ class CMAES:
     ] = 1e-11
 
     def minimum_budget(self, problem: Problem) -> int:
-        """Evaluations of the first generation."""
+        """Size of the first generation."""
         return self._size(len(problem.space.free))
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is not one number to be made small."""
+        """Raises `InvalidSetting` without free parameters or unless there is one objective."""
         check_single("cma_es", problem)
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
-        """Ask for generation after generation; all random numbers come from `rng`."""
+        """Search generation by generation; all random numbers come from `rng`."""
         self.check(problem)
         space = problem.space
         memory = _Memory(space, evaluate, rng, start)
@@ -108,7 +107,7 @@ class CMAES:
             ordered = self._run(memory, centre, int(size), rng)
             if memory.asked == asked and not memory.ask_at_random(int(size)):
                 return EXHAUSTED
-            if ordered:  # else nothing was learned: another place is tried in the same way
+            if ordered:  # else no information was gained: the population stays
                 runs += 1
                 size = min(size * self.growth, LARGEST)
             centre = rng.random(len(space.free))
@@ -118,7 +117,7 @@ class CMAES:
         return self.population or max(6, 4 + int(3 * np.log(d)))
 
     def _run(self, memory: _Memory, centre: Matrix, size: int, rng: np.random.Generator) -> bool:
-        """One run from `centre` (shares of the ranges) until it rests; False when its designs could not be ordered."""
+        """One run from `centre` (shares of the ranges) to convergence; False if its designs could not be ordered."""
         space = memory.space
         d = len(space.free)
         strategy = _strategy(space, centre, self.step, size, rng)
@@ -143,7 +142,8 @@ class CMAES:
                 return True
 
     def _rests(self, best: Matrix, better_half: Matrix, generations: int) -> bool:
-        """Whether objectives of the last generations, and of the better half of the present one, are all alike."""
+        """Whether the objectives of the last generations, and of the better half of the present one, are all equal
+        within tolerance."""
         seen = np.vstack([best, better_half])
         if len(best) < generations or np.any(seen[:, 0] > 0.0):
             return False
@@ -151,11 +151,10 @@ class CMAES:
         return bool(f.max() - f.min() <= self.tolerance * np.abs(f).max())
 
 
-#: A population never grows beyond this.
+#: Maximum population.
 LARGEST = 10_000.0
 
-#: What ends a run of `cma` (Hansen 2016, section B.3), of its reasons only those that do not look at objective values:
-#: it receives ranks.
+#: Termination criteria of `cma` (Hansen 2016, section B.3) that do not use objective values, because it receives ranks.
 RESTS = frozenset(
     {"tolx", "tolupsigma", "tolfacupx", "tolconditioncov", "noeffectaxis", "noeffectcoord", "tolxstagnation"}
 )
@@ -177,7 +176,7 @@ def _strategy(space: Space, centre: Matrix, step: float, size: int, rng: np.rand
                 "popsize": size,
                 "minstd": [*least, *[0.0] * missing],
                 "randn": lambda n, d: rng.standard_normal((n, d)),
-                "seed": np.nan,  # leave NumPy's global generator alone
+                "seed": np.nan,  # leave NumPy's global generator unchanged
                 "verbose": -9,
                 "verb_log": 0,
                 "verb_disp": 0,
@@ -188,14 +187,14 @@ def _strategy(space: Space, centre: Matrix, step: float, size: int, rng: np.rand
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """`cma` warns of matters of its own: of matplotlib, of equal ranks."""
+    """Suppress irrelevant warnings of `cma` (about matplotlib, equal ranks)."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         yield
 
 
 def _centre(space: Space, start: Outcomes) -> Matrix:
-    """The best known design in shares of the ranges, or the middle."""
+    """The best known design in shares of the ranges, or the centre."""
     known = start.take(~start.failed)
     if not len(known):
         return np.full(len(space.free), 0.5)
@@ -205,7 +204,7 @@ def _centre(space: Space, start: Outcomes) -> Matrix:
 
 
 class _Memory:
-    """Asks for designs that are new, and ranks all that have results: (rank of violation, objective)."""
+    """Evaluates new designs, and ranks all results: (rank of violation, objective)."""
 
     def __init__(self, space: Space, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
         self.space = space
@@ -226,7 +225,7 @@ class _Memory:
         return np.array([self._order[row] for row in rows])
 
     def ask_at_random(self, count: int) -> bool:
-        """Ask for up to `count` new designs anywhere; False when there are none."""
+        """Evaluate up to `count` new random designs; False if there are none."""
         width = self.space.upper - self.space.lower
         X = self.space.from_search(self.space.lower + width * self._rng.random((100 * count, len(width)))) + 0.0
         new = {row.tobytes(): row for row in X if row.tobytes() not in self._order}

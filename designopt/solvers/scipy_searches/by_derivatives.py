@@ -1,4 +1,4 @@
-"""Searches that follow derivatives: their settings, and values and derivatives as SciPy asks for them."""
+"""Gradient-based searches: common settings, and values and derivatives in the form of SciPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from designopt.solvers.scipy_searches.starts import Ended, Starts
 
 @dataclass(kw_only=True)
 class ByDerivatives:
-    """The settings of searches that follow derivatives; each of them says what its `tolerance` is about."""
+    """Common settings of gradient-based searches; each defines its `tolerance`."""
 
     uses_start: ClassVar[bool] = True
 
@@ -43,18 +43,18 @@ class ByDerivatives:
     starts: Starts = 1
 
     def wants_gradient(self) -> bool:
-        """Whether the model's derivatives are of use."""
+        """Whether the search uses the model's derivatives."""
         return self.gradient != "differences"
 
     def check_gradient(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` where the model's derivatives are asked for and it has none."""
+        """Raises `InvalidSetting` if the model's derivatives are required and it has none."""
         if self.gradient == "model" and not problem.gradients:
             name = problem.model.plugin.name
             raise InvalidSetting("gradient", f"model '{name}' has no derivatives; use 'differences'")
 
 
 class Descent:
-    """Where a search has been: values and derivatives as SciPy asks for them, and the last values that are known."""
+    """The points of a search: values and derivatives in the form of SciPy, and the last available values."""
 
     def __init__(self, points: EvaluatedPoints, slopes: SearchDerivatives) -> None:
         self.points = points
@@ -69,7 +69,7 @@ class Descent:
         return values, slopes
 
     def values(self, u: Matrix) -> Matrix | None:
-        """Values at `u`; None where there is no result."""
+        """Values at `u` (d,); None without a result."""
         point = self.points.at(u[None])[0]
         if not point.ok:
             return None
@@ -82,7 +82,7 @@ class Descent:
 
 
 class SearchDerivatives:
-    """Derivatives of a search's values by its coordinates: the model's, and differences where there are none."""
+    """Derivatives of a search's values with respect to its coordinates: the model's, else finite differences."""
 
     def __init__(
         self, points: EvaluatedPoints, settings: ByDerivatives, model: Callable[[Matrix, Any], Matrix]
@@ -93,7 +93,7 @@ class SearchDerivatives:
         self._known: dict[bytes, Matrix] = {}
 
     def at(self, u: Matrix, without_result: str) -> Matrix:
-        """Derivatives at `u` (k, d); `Ended` with the reason where they cannot be had."""
+        """Derivatives (k, d) at `u` (d,). Raises `Ended` with the reason if they are not available."""
         key = u.tobytes()
         if key not in self._known:
             self._known[key] = self._taken(u, without_result)

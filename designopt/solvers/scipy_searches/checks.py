@@ -1,4 +1,4 @@
-"""What a search through SciPy cannot work on: refused when the study is checked."""
+"""Problems that a search through SciPy does not support, rejected when the study is checked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def check_free(name: str, problem: Problem) -> None:
 
 
 def check_real(name: str, problem: Problem) -> None:
-    """Raises `InvalidSetting` for anything but real parameters."""
+    """Raises `InvalidSetting` for parameters that are not real."""
     check_free(name, problem)
     for p in problem.space.free:
         if p.kind != "real":
@@ -24,6 +24,6 @@ def check_real(name: str, problem: Problem) -> None:
 
 
 def check_single(name: str, problem: Problem) -> None:
-    """Raises `InvalidSetting` for anything but one objective."""
+    """Raises `InvalidSetting` unless there is one objective."""
     if len(problem.objectives) != 1:
         raise InvalidSetting("use", f"{name} has one objective; this study has {len(problem.objectives)}")

@@ -19,9 +19,9 @@ from designopt.solvers.scipy_searches.starts import best_known
 class DifferentialEvolution:
     """Differential evolution, Storn & Price (1997), with a weight redrawn for each generation, through SciPy.
 
-    Each design competes with a trial made of others; a generation is one batch. It ends by itself when the objectives
-    of the population, all feasible, are alike. ``start_from`` gives the best of its designs a place in the first
-    population, the rest of which is a Latin hypercube.
+    Each design competes with a trial design made of others; a generation is one batch. It ends when the whole
+    population is feasible and its objectives agree within the tolerance. The best designs of ``start_from`` enter the
+    first population; a Latin hypercube completes it.
     """
 
     uses_start: ClassVar[bool] = True
@@ -62,18 +62,18 @@ class DifferentialEvolution:
     polish: Polish = False
 
     def minimum_budget(self, problem: Problem) -> int:
-        """Evaluations of the first population."""
+        """Size of the first population."""
         return self._size(problem)
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is not one objective, or the weights are the wrong way round."""
+        """Raises `InvalidSetting` unless there is one objective, and for weights in the wrong order."""
         check_free("differential_evolution", problem)
         check_single("differential_evolution", problem)
         if self.weight_low > self.weight_high:
             raise InvalidSetting("weight_low", f"is above weight_high ({self.weight_high:g})")
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
-        """Ask for generation after generation; all random numbers come from `rng`. Returns why it ended."""
+        """Search generation by generation; all random numbers come from `rng`. Returns why it ended."""
         self.check(problem)
         points = compared(problem, evaluate, start)
         d = len(problem.space.free)

@@ -19,9 +19,9 @@ from designopt.solvers.scipy_searches.starts import best_known
 class DualAnnealing:
     """Generalised simulated annealing with restarts, Xiang et al. (1997, 2013), through SciPy.
 
-    One design after the other: for models that take no time, or objectives with very many local optima. A worse design
-    is accepted by a chance that falls with the temperature; one that is not feasible never is when the present one is.
-    It begins at the best design of ``start_from``, else at random.
+    Evaluates one design at a time: for very fast models, or objectives with very many local optima. A worse design is
+    accepted with a probability that decreases with the temperature; an infeasible one never replaces a feasible one. It
+    starts from the best design of ``start_from``, else at random.
     """
 
     uses_start: ClassVar[bool] = True
@@ -41,12 +41,12 @@ class DualAnnealing:
     polish: Polish = False
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is not one objective."""
+        """Raises `InvalidSetting` unless there is one objective."""
         check_free("dual_annealing", problem)
         check_single("dual_annealing", problem)
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
-        """Ask for one design after the other; all random numbers come from `rng`. Returns why it ended."""
+        """Evaluate one design after another; all random numbers come from `rng`. Returns why it ended."""
         self.check(problem)
         points = compared(problem, evaluate, start)
         known = best_known(points, start, 1)

@@ -1,4 +1,4 @@
-"""Least squares: calibration of parameters to what was measured."""
+"""Least squares: calibration of parameters to measurements."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from designopt.solvers.scipy_searches.starts import from_each, starting_points
 class LeastSquares(ByDerivatives):
     """Least squares by a trust region within the bounds, Branch, Coleman & Li (1999), through SciPy: for calibration.
 
-    The residuals are the expressions of all objectives in all scenarios, each by itself, whatever `over` says: a
-    scenario is an experiment, an objective the deviation from what was measured in it, divided by its uncertainty.
-    Write ``abs(...)`` around it, so that rankings and reports see small deviations as good: the squares are the same.
+    The residuals are the expressions of all objectives in all scenarios, without aggregation (`over` is ignored): a
+    scenario is an experiment, an objective the deviation from the measurement divided by its uncertainty. Write
+    ``abs(...)`` around it, so that rankings and reports prefer small deviations: the squares are the same.
     """
 
     tolerance: Annotated[
@@ -30,7 +30,7 @@ class LeastSquares(ByDerivatives):
     ] = 1e-10
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` for limits, maximised objectives, and what is not a real parameter."""
+        """Raises `InvalidSetting` for limits, maximised objectives, and parameters that are not real."""
         check_real("least_squares", problem)
         if not problem.objectives:
             raise InvalidSetting("use", "least_squares needs an objective: its values are the residuals")
@@ -60,7 +60,7 @@ class LeastSquares(ByDerivatives):
 
         def residuals(v: Matrix) -> Matrix:
             values = descent.values(v)
-            # Without a result: worse by far than where the search is, so that the trust region shrinks.
+            # Without a result: much worse than the current point, so that the trust region shrinks.
             return np.abs(descent.last) / size + 10.0 if values is None else values / size
 
         found = scipy.optimize.least_squares(

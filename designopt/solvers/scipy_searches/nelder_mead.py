@@ -1,4 +1,4 @@
-"""A simplex search, without derivatives; and what ends another search with one."""
+"""Simplex search without derivatives, alone or at the end of another search."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from designopt.solvers.scipy_searches.checks import check_real, check_single
 from designopt.solvers.scipy_searches.points import EvaluatedPoints, compared, merits_at
 from designopt.solvers.scipy_searches.starts import Starts, from_each, starting_points
 
-#: A setting of searches that may end with a simplex search (`polish`).
+#: Setting of searches that may end with a simplex search (`polish`).
 Polish = Annotated[bool, Quantity("", "end with a simplex search (nelder_mead) from the best design")]
 
 
@@ -23,8 +23,8 @@ Polish = Annotated[bool, Quantity("", "end with a simplex search (nelder_mead) f
 class NelderMead:
     """The simplex search of Nelder & Mead (1965) for one objective without derivatives, through SciPy.
 
-    Designs are compared exactly as everywhere: feasible ones by the objective, then infeasible ones by how far they
-    pass limits, then invalid, then failed ones. For few parameters (up to ten or so), noise and kinks.
+    Designs are compared exactly: feasible ones by objective, then infeasible ones by violation, then invalid, then
+    failed ones. For few parameters (up to about ten), noise and kinks.
     """
 
     uses_start: ClassVar[bool] = True
@@ -43,7 +43,7 @@ class NelderMead:
     starts: Starts = 1
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` for anything but one objective of real parameters."""
+        """Raises `InvalidSetting` unless there is one objective of real parameters."""
         check_real("nelder_mead", problem)
         check_single("nelder_mead", problem)
 
@@ -55,10 +55,10 @@ class NelderMead:
         return from_each(starting_points(points, start, start.objectives[:, 0], self.starts), self.searching(points))
 
     def searching(self, points: EvaluatedPoints) -> Callable[[Matrix], str]:
-        """The search among `points`, from coordinates (d,) to why it ended."""
+        """The search over `points`, from coordinates (d,) to the reason for its end."""
 
         def search(u: Matrix) -> str:
-            # Inwards, and around the start: one batch.
+            # The initial simplex points inwards; one batch.
             simplex = np.vstack([u, u + np.diag(np.where(u + self.simplex <= 1.0, self.simplex, -self.simplex))])
             if not any(point.ok for point in points.at(simplex)):
                 return "began where no design has a result"
@@ -82,6 +82,6 @@ class NelderMead:
 
 
 def polish(points: EvaluatedPoints, u: Matrix) -> None:
-    """A small simplex search that begins at `u` (d,)."""
+    """A small simplex search that starts at `u` (d,)."""
     settings = {"simplex": 0.02}
     NelderMead(**settings).searching(points)(u)

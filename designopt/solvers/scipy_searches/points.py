@@ -1,4 +1,4 @@
-"""Points of the unit cube at which SciPy's searches ask for values: asked once each, by batches, and differentiated.
+"""Evaluated points of the unit cube for SciPy's searches: each evaluated once, in batches, and differentiated.
 
 The searches work in coordinates from 0 to 1 over the range of each parameter (of its logarithm on a log scale).
 """
@@ -13,15 +13,15 @@ import numpy as np
 from designopt.arrays import Mask, Matrix
 from designopt.problem import Evaluate, Outcomes, Problem
 
-#: Merits from here on are of designs that are not feasible.
+#: Merits from here on are those of infeasible designs.
 INFEASIBLE = 1e100
 
 
 def merits(outcomes: Outcomes) -> Matrix:
-    """One number (n,) that puts each design where it belongs: the objective of a feasible one, far more for any other.
+    """One number (n,) per design that gives its order: the objective of a feasible one, far more for any other.
 
     The order is exact: feasible designs by the one objective, then infeasible ones by violation, invalid, failed. The
-    gap between them has no meaning, so that merits are for searches that compare.
+    gap between them has no meaning: merits are for searches that compare.
     """
     rank = outcomes.rank_violation
     values = np.clip(outcomes.objectives[:, 0], -INFEASIBLE, INFEASIBLE)
@@ -30,22 +30,22 @@ def merits(outcomes: Outcomes) -> Matrix:
 
 @dataclass(frozen=True)
 class EvaluatedPoint:
-    """A design that was asked for: its outcomes (one row) and what was measured of them (k,), NaN without a result."""
+    """An evaluated design: its outcomes (one row) and the measured values (k,), NaN without a result."""
 
     outcomes: Outcomes
     values: Matrix
 
     @property
     def ok(self) -> bool:
-        """Whether all values are known."""
+        """Whether all values are available."""
         return bool(np.isfinite(self.values).all()) and not self.outcomes.failed[0]
 
 
 class EvaluatedPoints:
-    """Values of designs by their coordinates; `measure` makes them (n, k) of outcomes. None is asked for twice.
+    """Values of designs by their coordinates; `measure` computes them (n, k) from outcomes. None is evaluated twice.
 
-    `start` are outcomes of an earlier stage, known from the beginning: but for those of another store that were
-    evaluated without the derivatives that this problem records.
+    `start` are outcomes of an earlier stage; those of another store without the derivatives that this problem records
+    are not used.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class EvaluatedPoints:
         X = space.from_search(space.lower + (space.upper - space.lower) * U)
         for i, u in enumerate(U):
             X[i] = self._given.get(u.tobytes(), X[i])
-        return X + 0.0  # no -0.0: it would look like another design
+        return X + 0.0  # no -0.0: it would be a different design
 
     def scale(self, X: Matrix) -> Matrix:
-        """The derivatives (n, d) of the designs `X` by their coordinates."""
+        """The derivatives (n, d) of the designs `X` with respect to their coordinates."""
         space = self.problem.space
         log = np.array([p.scale == "log" for p in space.free])
         return (space.upper - space.lower) * np.where(log, X, 1.0)
 
     def at(self, U: Matrix) -> list[EvaluatedPoint]:
-        """The points at coordinates `U` (n, d), in their order; those that are not known are asked in one batch."""
+        """The points at coordinates `U` (n, d), in their order; new ones are evaluated in one batch."""
         X = self.designs(U)
         keys = [x.tobytes() for x in X]
         new = {key: i for i, key in reversed(list(enumerate(keys))) if key not in self._known}
@@ -98,10 +98,11 @@ class EvaluatedPoints:
             self._known[x.tobytes()] = EvaluatedPoint(outcomes.take(np.array([i])), values[i])
 
     def differences(self, u: Matrix, step: float, *, central: bool) -> Matrix:
-        """Derivatives (k, d) of the values at `u` (d,) by its coordinates, from one batch of d (central: 2 d) designs.
+        """Derivatives (k, d) of the values at `u` (d,) with respect to its coordinates, from one batch of d (central: 2
+        d) designs.
 
-        Forward differences turn round at the upper bound; central ones become one-sided of second order at both bounds.
-        Beside a design without a result the other side is taken, with first order; NaN where both sides have none.
+        Forward differences become backward at the upper bound; central ones become one-sided of second order at both
+        bounds. If a neighbour has no result, the other side is used, with first order; NaN if both sides have none.
         """
         u = np.clip(u, 0.0, 1.0)
         inward = np.where(u + step <= 1.0, step, -step)
@@ -135,7 +136,7 @@ class EvaluatedPoints:
 
 
 def _complete(problem: Problem, start: Outcomes) -> Mask:
-    """Which outcomes (n,) hold derivatives, where there should be some, or cannot have any."""
+    """Which outcomes (n,) contain derivatives, or cannot have any."""
     known = np.array(start.failed | (not problem.gradients))
     for name, values in start.figures.items():
         if name.startswith("d("):
@@ -144,7 +145,7 @@ def _complete(problem: Problem, start: Outcomes) -> Mask:
 
 
 def compared(problem: Problem, evaluate: Evaluate, start: Outcomes) -> EvaluatedPoints:
-    """The points of a search that compares designs by their one objective."""
+    """The points of a search that compares designs by the single objective."""
     return EvaluatedPoints(problem, evaluate, lambda outcomes: outcomes.objectives, start)
 
 

@@ -23,10 +23,9 @@ from designopt.study.language.expressions.expression import Expression
 class SLSQP(ByDerivatives):
     """Sequential quadratic programming for one smooth objective with limits, Kraft (1988), through SciPy.
 
-    Limits enter with their own values and derivatives, relations between parameters as constraints of the search too;
-    it ends twice its tolerance inside of limits that it comes to, relative to their size.
-    Where an iterate has no result the step is shortened. It finds the optimum nearest to its start; `starts` tries
-    several.
+    Limits enter with their own values and derivatives, relations between parameters as additional constraints. The
+    search stays inside active limits by twice its tolerance, relative to their size. If an iterate has no result, the
+    step is shortened. It finds the optimum nearest to its start; `starts` gives several.
     """
 
     objectives: ClassVar[Literal["one", "several", "any"]] = "one"
@@ -36,7 +35,7 @@ class SLSQP(ByDerivatives):
     ] = 1e-8
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` for anything but one objective of real parameters, or without derivatives."""
+        """Raises `InvalidSetting` unless there is one objective of real parameters with derivatives."""
         check_real("slsqp", problem)
         check_single("slsqp", problem)
         self.check_gradient(problem)
@@ -62,7 +61,7 @@ class SLSQP(ByDerivatives):
     def _search(self, problem: Problem, descent: Descent, u: Matrix) -> str:
         here, slope = descent.begin(u)
         size = max(abs(here[0]), float(np.abs(slope[0]).max())) or 1.0
-        far = 10.0  # how much worse, in units of size, a design without a result looks: a step is cut to a tenth
+        far = 10.0  # penalty of a design without a result, in units of size: a step is cut to a tenth
 
         def objective(v: Matrix) -> float:
             values = descent.values(v)
@@ -73,7 +72,7 @@ class SLSQP(ByDerivatives):
             return descent.last[1:] if values is None else values[1:]
 
         equal = np.array([limit.equality for limit in problem.limits], dtype=bool)
-        # SLSQP takes limits that are passed by its tolerance for kept; its last design shall be feasible.
+        # SLSQP accepts violations within its tolerance; its last design must be feasible.
         margin = np.where(equal, 0.0, 2.0 * self.tolerance)
         relations = Relations(descent.points)
         constraints: list[dict[str, Any]] = []
@@ -121,12 +120,12 @@ _SLSQP_ENDS = {
 }
 
 
-#: Distance kept from the edge of a relation, relative to its sides: what touches it may break it by rounding.
+#: Margin to a relation, relative to its sides: an active one may be violated by rounding.
 MARGIN = 1e-9
 
 
 class Relations:
-    """The relations of a problem at search coordinates: at most 0 where they hold. Equalities are left out."""
+    """The relations of a problem at search coordinates: at most 0 if they hold. Equalities are omitted."""
 
     def __init__(self, points: EvaluatedPoints) -> None:
         self._points = points
@@ -138,7 +137,7 @@ class Relations:
         return len(self._sides)
 
     def values(self, u: Matrix) -> Matrix:
-        """``smaller side - larger side``, relative to the size of both in the middle, with the margin (k,)."""
+        """``smaller side - larger side`` (k,), relative to the size of both at the centre, plus the margin."""
         _, columns = self._columns(u)
         values = [
             (less.evaluate(columns) - more.evaluate(columns)) / size + MARGIN if _known(less, more, columns) else -1.0
@@ -147,7 +146,7 @@ class Relations:
         return np.asarray(np.nan_to_num(np.array(values, dtype=float), nan=1.0, posinf=1e6, neginf=-1e6))
 
     def slopes(self, u: Matrix) -> Matrix:
-        """The derivatives of `values` by the coordinates (k, d)."""
+        """The derivatives (k, d) of `values` with respect to the coordinates."""
         X, columns = self._columns(u)
         free = self._points.problem.space.free
         rows = np.zeros((len(self._sides), len(free)))
@@ -164,13 +163,13 @@ class Relations:
 
 
 def _sides(relation: Expression) -> tuple[Expression, Expression]:
-    """The side that has to be the smaller one, and the other."""
+    """The side that must be smaller, and the other."""
     left, right = (Expression(part) for part in relation.root.parts)
     return (left, right) if relation.root.kind in ("<=", "<") else (right, left)
 
 
 def _known(less: Expression, more: Expression, columns: dict[str, float]) -> bool:
-    """Whether all that the relation names is active; it holds where not."""
+    """Whether all parameters of the relation are active; otherwise it holds."""
     return less.names | more.names <= columns.keys()
 
 

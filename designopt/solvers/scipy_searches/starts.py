@@ -1,4 +1,4 @@
-"""Where searches begin, one after the other."""
+"""Starting points of searches."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Starts = Annotated[
 
 
 class Ended(Exception):
-    """A search cannot go on, and why."""
+    """A search cannot continue; the argument is the reason."""
 
 
 def from_each(starts: Matrix, search: Callable[[Matrix], str]) -> str:
-    """Search from one start after the other; a sentence about how that ended."""
+    """Search from one start after another; returns a sentence about their ends."""
     ends = []
     for u in starts:
         try:
@@ -45,23 +45,23 @@ def from_each(starts: Matrix, search: Callable[[Matrix], str]) -> str:
 
 
 def starting_points(points: EvaluatedPoints, start: Outcomes, merit: Matrix, count: int) -> Matrix:
-    """Where to begin (count, d): at the best of `start` by violation and then `merit` (n,); without any at the middle.
+    """Starting points (count, d): the best of `start` by violation and then `merit` (n,); without any, the centre.
 
-    What is missing to `count` are points of the Sobol' sequence, which spread over the whole space.
+    Points of the Sobol' sequence, which spread over the whole space, complete the `count`.
     """
     good = np.flatnonzero(~start.failed)
     order = good[np.lexsort((merit[good], start.rank_violation[good]))][:count]
     d = len(points.problem.space.free)
     U = points.coordinates(start.X[order]) if len(order) else np.full((1, d), 0.5)
     if (missing := count - len(U)) > 0:
-        # Unscrambled, the first point is a corner and the second the middle.
+        # Unscrambled, the first point is a corner and the second the centre.
         sequence = scipy.stats.qmc.Sobol(d, scramble=False).random_base2(math.ceil(math.log2(missing + 2)))
         U = np.vstack([U, sequence[2 : 2 + missing]])
     return U
 
 
 def best_known(points: EvaluatedPoints, start: Outcomes, count: int) -> Matrix:
-    """Coordinates of the best designs of `start` that have a result, `count` at most (k, d)."""
+    """Coordinates (k, d) of the best designs of `start` that have a result, at most `count`."""
     some = min(count, int((~start.failed).sum()))
     if not some:
         return np.empty((0, len(points.problem.space.free)))
