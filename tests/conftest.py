@@ -20,6 +20,14 @@ settings.load_profile("suite")
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
+#: Folders of tests are in memory where there is such a folder with this much room (bytes) whose programs may be run: the
+#: suite waits for the disk longer than it computes, and none of its tests cuts the power.
+MEMORY, ROOM = "/dev/shm", 2 * 2**30
+if os.path.isdir(MEMORY) and os.access(MEMORY, os.W_OK):
+    there = os.statvfs(MEMORY)
+    if there.f_bavail * there.f_frsize >= ROOM and not there.f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
+
 
 def pytest_xdist_auto_num_workers() -> int:
     """Twice as many processes as processors: many a test waits for processes that it starts."""
@@ -84,6 +92,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     folder = Path(__file__).parent
     rank = {folder / name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A fresh clone is compiled once, not by each of the processes that run the tests."""
+    from rewriting import rewrite_share
+
+    rewrite_share(config)
 
 
 # Modules are compiled once, not by each of the hundreds of processes that tests start.
