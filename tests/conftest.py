@@ -20,8 +20,8 @@ settings.load_profile("suite")
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-#: Folders of tests are in memory where there is such a folder with this much room (bytes) whose programs may be run: the
-#: suite waits for the disk longer than it computes, and none of its tests cuts the power.
+#: Folders of tests are in memory where such a folder has this much room (bytes) and its programs may be run: the suite
+#: waits for the disk longer than it computes, and none of its tests cuts the power.
 MEMORY, ROOM = "/dev/shm", 2 * 2**30
 if os.path.isdir(MEMORY) and os.access(MEMORY, os.W_OK):
     there = os.statvfs(MEMORY)

@@ -1,6 +1,6 @@
 """Test modules with their assertions rewritten, as pytest keeps them: each by one of the processes of a run.
 
-All processes collect all tests, in one order and at the same time: in a fresh clone, each of them would rewrite each file.
+All processes collect all tests, in one order and at the same time: in a fresh clone, each would rewrite each file.
 """
 
 import os
@@ -10,7 +10,7 @@ import pytest
 
 
 def rewrite_share(config: pytest.Config) -> None:
-    """Rewrite what falls to this process, where it runs all tests together with others and pytest works as known here."""
+    """Rewrite what falls to this process, where several run all tests and pytest works as known here."""
     number, count = os.environ.get("PYTEST_XDIST_WORKER", "")[2:], os.environ.get("PYTEST_XDIST_WORKER_COUNT", "")
     if not number.isdigit() or not count.isdigit() or [str(arg) for arg in config.args] != config.getini("testpaths"):
         return
