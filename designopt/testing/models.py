@@ -55,9 +55,10 @@ def check_model(
         _check_same(plugin, cases[i], kept[i], _answer(_prepared(use), plugin, *cases[i]), "in a new instance")
         _check_gradient(plugin, model, cases[i], kept[i][0], gradient_tolerance)
     _check_batch(plugin, model, cases, kept, refused)
-    for bad, expected in [(d, InvalidDesign) for d in refused] + [(d, Diverged) for d in diverging]:
+    no_answers = [(d, InvalidDesign) for d in refused] + [(d, Diverged) for d in diverging]
+    for bad, expected in no_answers:
         _check_raises(plugin, model, bad, scenarios[0], expected)
-    for i, case in enumerate(cases):
+    for i, case in enumerate(cases if no_answers else ()):
         _check_same(plugin, case, kept[i], _answer(model, plugin, *case), "after a design that it refused")
 
 
@@ -124,6 +125,7 @@ def _check_gradient(
         return
     if given != (dict(design), dict(scenario)):
         raise AssertionError(f"{plugin.name}.gradient changes the design or scenario that it is given")
+    beside: dict[tuple[str, float], Mapping[str, Any] | None] = {}
     for output, slopes in gradient.items():
         if output not in outputs:
             raise AssertionError(f"{plugin.name} gives the derivative of '{output}', which is none of its outputs")
@@ -132,7 +134,9 @@ def _check_gradient(
                 raise AssertionError(
                     f"{plugin.name} gives the derivative of {output} by '{name}', which is no real input {where}"
                 )
-            found = _differences(plugin, model, design, scenario, output, name) if np.isfinite(slope) else None
+            found = None
+            if np.isfinite(slope):
+                found = _differences(plugin, model, design, scenario, output, name, beside)
             if found is not None and abs(slope - found[0]) > tolerance * max(abs(slope), abs(found[0])) + found[1]:
                 raise AssertionError(
                     f"{plugin.name} gives the derivative of {output} by {name} as {float(slope):.9g} {where}; central "
@@ -141,27 +145,49 @@ def _check_gradient(
 
 
 def _differences(
-    plugin: ModelPlugin, model: Any, design: Mapping[str, Any], scenario: Mapping[str, Any], output: str, name: str
+    plugin: ModelPlugin,
+    model: Any,
+    design: Mapping[str, Any],
+    scenario: Mapping[str, Any],
+    output: str,
+    name: str,
+    beside: dict[tuple[str, float], Mapping[str, Any] | None],
 ) -> tuple[float, float] | None:
     """The derivative by central differences with one step and its half, extrapolated, and its error.
 
-    None if a neighbouring design has no result.
+    None where a design beside this one has no answer. `beside` keeps the outputs of such designs, by the input that
+    differs and its value: they serve all outputs.
     """
     step = 1e-3 * (abs(float(design[name])) or 1.0)
     slopes, size = [], 0.0
     for h in (step, step / 2.0):
-        try:
-            ends = [
-                float(_answer(model, plugin, {**design, name: float(design[name]) + side * h}, scenario)[0][output])
-                for side in (1.0, -1.0)
-            ]
-        except (Diverged, InvalidDesign, KeyError):  # or no such output
-            return None
+        ends = []
+        for side in (1.0, -1.0):
+            value = float(design[name]) + side * h
+            if (name, value) not in beside:
+                beside[name, value] = _outputs(model, plugin, {**design, name: value}, scenario)
+            outputs = beside[name, value]
+            if outputs is None or output not in outputs:
+                return None
+            ends.append(float(outputs[output]))
         slopes.append((ends[0] - ends[1]) / (2.0 * h))
         size = max(size, *map(abs, ends))
     extrapolated = (4.0 * slopes[1] - slopes[0]) / 3.0  # without the second-order error, Richardson (1911)
     rounding = 10.0 * np.finfo(float).eps * size / step
     return extrapolated, abs(extrapolated - slopes[1]) / 10.0 + rounding
+
+
+def _outputs(
+    model: Any, plugin: ModelPlugin, design: Mapping[str, Any], scenario: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """The outputs alone, None where the design has none."""
+    wanted = (frozenset[str](),) if plugin.takes_arrays else ()
+    given = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
+    try:
+        answer = model.evaluate(*given, *wanted, **_special(model, plugin, scenario))
+    except (Diverged, InvalidDesign, KeyError):
+        return None
+    return dict(answer[0] if plugin.takes_arrays else answer)
 
 
 def _check_answer(plugin: ModelPlugin, case: Any, outputs: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
