@@ -1,4 +1,4 @@
-"""One design of a model whose evaluation is a trajectory problem."""
+"""Evaluation of one design of a model by a trajectory problem."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from designopt.plugin import Diverged
 
 
 def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], options: Options | None = None) -> Solution:
-    """The solution of `problem` with its parameters fixed at the values of `design`, which may name other inputs too.
+    """The solution of `problem` with its parameters fixed at the values of `design`, which may contain other inputs
+    too.
 
-    A search evaluates many designs that cannot be: after a failure no other ways are tried, whatever `options` say.
-    Parameters to which the problem itself gives a number may be left out of the design. Raises `ProblemError` for
-    others that are, `Diverged` for a failed solve, its reason being the status, and `KeyboardInterrupt` for one that
-    was stopped by Ctrl-C: that is nothing to hold against the design.
+    A search evaluates many infeasible designs: after a failure no alternatives are tried, whatever `options` say.
+    Parameters with a number in the problem may be missing in the design. Raises `ProblemError` for other missing ones,
+    `Diverged` for a failed solve, with its status as reason, and `KeyboardInterrupt` for one stopped by Ctrl-C, which
+    must not count against the design.
     """
     missing = [
         v.name

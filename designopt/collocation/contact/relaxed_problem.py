@@ -1,4 +1,4 @@
-"""Complementary pairs as path constraints that are relaxed."""
+"""Complementary pairs as relaxed path constraints."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from designopt.collocation.statement.terms import Constraint
 def relaxed_problem(
     problem: TrajectoryProblem, pairs: Mapping[str, Complementary], relaxation: float
 ) -> TrajectoryProblem:
-    """`problem` with path constraints for the `pairs`: none is negative, and the product at most the `relaxation`, all
-    relative to their sizes. Raises `ProblemError` (bad_statement) for phases that are not there and names that are."""
+    """`problem` with path constraints for the `pairs`: both parts are nonnegative and their product is at most the
+    `relaxation`, all relative to their sizes. Raises `ProblemError` (bad_statement) for unknown phases and names
+    already in use."""
     phases = {phase.name: phase for phase in problem.phases}
     for name, pair in pairs.items():
         where = f"complementary.{name}"

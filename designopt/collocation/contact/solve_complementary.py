@@ -1,8 +1,8 @@
-"""Contact and friction by complementarity: of two quantities that are never negative one is zero at any time.
+"""Contact and friction by complementarity: of two nonnegative quantities, one is zero at any time.
 
-A mathematical program with complementarity constraints has no interior, so that the product of a pair is limited by a
-relaxation that goes to zero in a fixed chain of solves, each from the one before it (Scholtes, SIAM J. Optim. 11 (2001)
-918). Which contact is closed when is found by the program and given by nobody (Posa, Cantu, Tedrake, Int. J. Robotics
+The feasible set of a mathematical program with complementarity constraints has no interior. Therefore a relaxation
+limits the product of a pair and goes to zero in a fixed chain of solves, each from the one before it (Scholtes, SIAM J.
+Optim. 11 (2001) 918). The program finds the sequence of contacts itself (Posa, Cantu, Tedrake, Int. J. Robotics
 Research 33 (2014) 69; Stewart, Anitescu, Numer. Math. 114 (2010) 653).
 """
 
@@ -30,15 +30,15 @@ from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
 
-#: Limits of the products of a pair, relative to its sizes, one after the other.
+#: Successive limits of the products of a pair, relative to its sizes.
 RELAXATIONS = tuple(10.0 ** (-0.5 * k) for k in range(15))
-#: A step to one of the relaxations that fails is divided so many times in all, at its geometric middle.
+#: A step to a relaxation that fails is divided at its geometric middle, at most this number of times in all.
 DIVIDED = 3
 
 
 @dataclass(frozen=True)
 class Relaxed:
-    """One solve of the chain: its `relaxation`, how it ended, and the largest product that it left, relative."""
+    """One solve of the chain: its `relaxation`, its status, and the largest remaining product, relative."""
 
     relaxation: float
     status: Status
@@ -49,11 +49,10 @@ class Relaxed:
 
 @dataclass(frozen=True, eq=False)
 class Complemented:
-    """The `solution` at the end of the `chain` of solves, the last that was found.
+    """The `solution` at the end of the `chain` of solves: the last one found.
 
-    `products` are, by the names of the pairs, the largest products at the points of the mesh, in the units of the two,
-    `overlaps` the largest of the smaller one of the two, relative to its size: how far from zero it stays. `reached`
-    says whether the chain came to its end.
+    `products` are, by the names of the pairs, the largest products at the mesh points, in the units of the two;
+    `overlaps` the largest values of the smaller of the two, relative to its size. `reached`: the chain is complete.
     """
 
     solution: Solution
@@ -64,17 +63,17 @@ class Complemented:
 
     @property
     def relaxation(self) -> float:
-        """That of the solution; the first one where none was solved."""
+        """Relaxation of the solution; the first one if none was solved."""
         return next((step.relaxation for step in self.chain[::-1] if step.status.success), self.chain[0].relaxation)
 
     @property
     def status(self) -> Status:
-        """That of the last solve: it may have failed where a less strict one before it has a solution."""
+        """Status of the last solve; it may have failed although a less strict one before it has a solution."""
         return self.chain[-1].status
 
     @property
     def message(self) -> str:
-        """How it ended, in a sentence."""
+        """The status in a sentence."""
         left = max(self.overlaps.values(), default=0.0)
         if self.reached:
             return f"{self.solution.message} In each pair one value is zero to within {left:.1e} of its size."
@@ -85,7 +84,7 @@ class Complemented:
 
     @property
     def success(self) -> bool:
-        """Whether the solution may be used: solved, to the last relaxation."""
+        """Whether the solution may be used: solved, up to the last relaxation."""
         return self.reached and self.solution.success
 
 
@@ -97,14 +96,13 @@ def solve_complementary(
     *,
     relaxations: Sequence[float] = RELAXATIONS,
 ) -> Complemented:
-    """The solution of `problem` in which all `pairs` are complementary, and those that it states itself.
+    """The solution of `problem` in which all `pairs`, and those in its statement, are complementary.
 
-    One program is solved for each of the `relaxations`, falling numbers, from the solution before it; a solve that
-    fails is tried again half-way, three times. With `starts` in the options whole chains begin at as many guesses, and
-    the best counts: there are as many local optima as orders of contacts. The scheme is `radau` of degree 1 (implicit
-    Euler), in which a body that falls on another stays there; of a higher degree it would bounce off within an interval
-    at any speed. So others are refused, and so is refinement. Raises `ProblemError` (bad_statement) for these, for
-    phases that are not there and for names that are taken.
+    One program is solved for each of the decreasing `relaxations`, from the solution before it; a solve that fails is
+    repeated half-way, three times. With `starts` in the options, chains start from that number of guesses, and the best
+    counts: each sequence of contacts is a local optimum. The scheme is `radau` of degree 1 (implicit Euler), with which
+    a falling body stays on contact; with a higher degree it would bounce within an interval at any speed. Raises
+    `ProblemError` (bad_statement) for other schemes, for refinement, for unknown phases and for names already in use.
     """
     pairs = {**problem.complementary, **stated_table("pairs", pairs)}
     problem, options = replace(problem, complementary={}), euler(options or Options())
@@ -130,7 +128,7 @@ def solve_complementary(
 
 
 def euler(options: Options) -> Options:
-    """`options` with the scheme of contacts. Raises `ProblemError` where they ask for another."""
+    """`options` with the scheme for contacts. Raises `ProblemError` if they request another."""
     if options.scheme not in ("auto", "radau") or options.degree not in (None, 1):
         text = "contacts need radau of degree 1, in which a body that falls on another stays there: leave it out"
         raise ProblemError("bad_statement", "degree" if options.scheme in ("auto", "radau") else "scheme", text)
@@ -182,7 +180,7 @@ def relaxed_chain(
 
 
 def _values(found: Solution, name: str, pair: Complementary) -> tuple[Any, Any]:
-    """Both of a pair at all points (rows, points), relative to their sizes."""
+    """Both parts of a pair at all points (rows, points), relative to their sizes."""
     path = found.phases[pair.phase].path
     first, second, _ = rows_of(name)
 

@@ -1,4 +1,4 @@
-"""A trajectory problem whose cost is the distance to measurements."""
+"""Trajectory problems whose cost is the distance from measurements."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Integral, Samples
 from designopt.lazy import casadi as ca
 
-#: The name of the sum of squared residuals of a phase, and of that of all of them.
+#: Names of the sum of squared residuals of a phase, and of the total sum.
 MISFIT, CHI_SQUARED = "misfit", "chi_squared"
 
 
 @dataclass(frozen=True)
 class MeasurementResiduals:
-    """Residuals of the measured variables `names` at a sample, in units of their standard deviations; zero where there
-    is no value."""
+    """Residuals of the measured variables `names` at a sample, in units of their standard deviations; zero without a
+    value."""
 
     names: tuple[str, ...]
 
@@ -45,7 +45,7 @@ class Misfit:
 
 @dataclass(frozen=True)
 class ChiSquared:
-    """The sum of all squared residuals of the `phases`, and a `prior` that is added."""
+    """The sum of all squared residuals of the `phases`, plus a `prior`."""
 
     phases: tuple[str, ...]
     prior: Callable[[Ends], Any] | None = None
@@ -62,10 +62,10 @@ def with_measurements(
 ) -> TrajectoryProblem:
     """`problem` with the sum of squared residuals of `measured` (of its only phase, or by phase) as its cost.
 
-    Residuals are in units of the standard deviations, so that the cost is chi squared; a `prior`, a function of the
-    ends, is added: what is known of parameters beforehand, a penalty on unknown inputs. Its own cost is left out. Free
-    parameters, values at the ends and controls are what is estimated. The sum is the figure "chi_squared". Several
-    experiments are several phases that share parameters. Raises `ProblemError` for columns that a phase does not have.
+    Residuals are in units of the standard deviations, so that the cost is chi squared. A `prior`, a function of the
+    ends, is added to it: prior knowledge of parameters, a penalty on unknown inputs. The cost of `problem` is dropped.
+    Free parameters, end values and controls are estimated. The figure "chi_squared" is the sum. Several experiments are
+    several phases with shared parameters. Raises `ProblemError` for columns that a phase does not have.
     """
     tables = _by_phase(problem, measured)
     phases = [_phase(phase, tables[phase.name]) if phase.name in tables else phase for phase in problem.phases]
@@ -94,7 +94,7 @@ def _by_phase(
 
 
 def _units(phase: Phase) -> dict[str, str]:
-    """Units of all that can be measured."""
+    """Units of all measurable variables."""
     system = phase.system
     form = system.residual_form
     tables = (system.states, system.controls, system.algebraic, form.unknowns if form else (), system.outputs)
@@ -122,7 +122,7 @@ def _phase(phase: Phase, measured: Measurements) -> Phase:
 
 
 def measured_phases(problem: TrajectoryProblem) -> Iterator[tuple[int, Phase, MeasurementResiduals, Samples]]:
-    """The phases of `problem` that have measurements, with their numbers, residuals and samples."""
+    """The phases of `problem` with measurements: numbers, residuals and samples."""
     for i, phase in enumerate(problem.phases):
         integral = phase.integrals.get(MISFIT)
         if integral is not None and integral.at is not None and isinstance(integral.value, Misfit):
@@ -135,7 +135,7 @@ def is_measured(problem: TrajectoryProblem) -> bool:
 
 
 def measured_guess(problem: TrajectoryProblem) -> Guess:
-    """A guess in which what was measured is as it was measured, linear between the times."""
+    """A guess that follows the measurements, linear between the times."""
     phases = {}
     for _, phase, residuals, samples in measured_phases(problem):
         if not isinstance(phase.tf, float) or not isinstance(phase.t0, float):

@@ -1,4 +1,4 @@
-"""How well measurements determine what was fitted to them: intervals, goodness of fit, identifiability."""
+"""Accuracy of estimates from measurements: confidence intervals, goodness of fit, identifiability."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from designopt.collocation.transcription.mesh.samples import SamplePoint, numeri
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import scipy
 
-#: An unknown that moves by more than this share of its size along a direction that is not determined is not determined.
+#: An unknown with a larger relative change along an undetermined direction is undetermined.
 FREE = 1e-6
-#: Components of a combination below this share of its largest are left out of its words.
+#: Smallest component of a combination that messages name, relative to its largest.
 SMALL = 0.02
-#: A cost that differs from the misfit by less, relative, is the misfit.
+#: Relative difference below which the cost equals the misfit.
 SAME = 1e-9
 
 
 class FitError(ProblemError):
-    """A fit that was not found; `solution` is how far it came: ``Guess.of(error.solution)`` goes on from there."""
+    """A fit has failed; ``Guess.of(error.solution)`` continues from its `solution`, the last iterate."""
 
     def __init__(self, solution: Solution) -> None:
         super().__init__(
@@ -65,10 +65,11 @@ def estimate(
     prior: Callable[[Ends], Any] | None = None,
     level: float = 0.95,
 ) -> Estimate:
-    """Fit the free parameters, ends and controls of `problem` to `measured` trajectories: weighted least squares.
+    """Fit the free parameters, end values and controls of `problem` to `measured` trajectories by weighted least
+    squares.
 
-    The guess is what was measured, unless there is one. Raises `ProblemError` for columns that are not there,
-    `FitError` where the solve fails.
+    The default guess follows the measurements. Raises `ProblemError` for missing columns, `FitError` if the solve
+    fails.
     """
     _check_level(level)
     stated = with_measurements(problem, measured, prior)
@@ -81,12 +82,12 @@ def estimate(
 def inference(
     problem: TrajectoryProblem, found: Solution, *, level: float = 0.95, options: Options | None = None
 ) -> Estimate:
-    """Intervals, goodness and identifiability of a fit `found` of a `problem` `with_measurements`.
+    """Confidence intervals, goodness and identifiability of a fit `found` of a `problem` `with_measurements`.
 
-    To first order, with the Gauss-Newton information of the residuals (normal errors that are independent and have the
-    deviations given). With a prior, or another cost beside the misfit, the covariance is what the errors of the
-    measurements make of the optimum, and knows nothing of its bias. Raises `ProblemError` for a problem without
-    measurements, `ValueError` for a level that is not between 0 and 1.
+    First-order approximation with the Gauss-Newton information of the residuals (independent normal errors with the
+    given standard deviations). With a prior, or another cost besides the misfit, the covariance contains the effect of
+    the measurement errors on the optimum, but not its bias. Raises `ProblemError` for a problem without measurements,
+    `ValueError` for a level that is not between 0 and 1.
     """
     _check_level(level)
     if not is_measured(problem):
@@ -117,7 +118,7 @@ def _check_level(level: float) -> None:
 
 
 def _weighted(problem: TrajectoryProblem) -> Any:
-    """Which residuals (all,) are of a value that was measured."""
+    """Mask (all,) of the residuals of measured values."""
     found = []
     for _, _, residuals, samples in measured_phases(problem):
         weights = [np.broadcast_to(samples.data[f"weight {n}"], samples.times.shape) for n in residuals.names]
@@ -128,7 +129,8 @@ def _weighted(problem: TrajectoryProblem) -> Any:
 def _residuals(
     made: Transcription, given: ProgramBounds, i: int, phase: Phase, residuals: MeasurementResiduals, x: Vector
 ) -> tuple[Any, Vector]:
-    """The Jacobian (n k, N) of the residuals of a phase by all scaled variables, sample by sample, and their values."""
+    """The Jacobian (n k, N) of the residuals of a phase with respect to all scaled variables, sample by sample, and
+    their values."""
     index, sample = next((j, s) for j, s in enumerate(made.statement.samples) if (s.phase, s.name) == (i, MISFIT))
     place = made.layout.samples[index]
     point = made.statement.points[i]
@@ -149,7 +151,7 @@ def _residuals(
 
 
 class _ResidualPoint(SamplePoint):
-    """The residuals of a sample as a column, in the place of their sum of squares."""
+    """The residuals of a sample as a column, instead of their sum of squares."""
 
     def __init__(self, sample: SamplePoint, residuals: MeasurementResiduals, point: Any) -> None:
         super().__init__(sample.phase, point, sample.kind, sample.name, sample.number)
@@ -157,7 +159,7 @@ class _ResidualPoint(SamplePoint):
 
 
 def _unknowns(problem: TrajectoryProblem, made: Transcription) -> dict[str, int]:
-    """Parameters, free times and the beginnings of states, by name, with their places among the variables."""
+    """Parameters, free times and initial states by name, with their indices among the variables."""
     found = dict(made.layout.parameters)
     for phase, place, point in zip(problem.phases, made.layout.phases, made.statement.points, strict=True):
         for name, k in (("t0", place.t0), ("tf", place.tf)):
@@ -168,7 +170,7 @@ def _unknowns(problem: TrajectoryProblem, made: Transcription) -> dict[str, int]
 
 
 def _is_misfit(problem: TrajectoryProblem, made: Transcription, given: ProgramBounds, x: Vector) -> bool:
-    """Whether the cost is a multiple of the misfit and nothing else: at the optimum and beside it."""
+    """Whether the cost is a multiple of the misfit alone, tested at the optimum and near it."""
     reader = Reader(made.statement, made.layout)
     ratios = []
     for at in (x, x + 1e-3 * made.scale * np.random.default_rng(0).standard_normal(len(x))):
@@ -184,7 +186,7 @@ def _is_misfit(problem: TrajectoryProblem, made: Transcription, given: ProgramBo
 def _root(
     made: Transcription, given: ProgramBounds, kkt: Kkt, jacobian: Any, said: Information | None, *, pure: bool
 ) -> Matrix | None:
-    """A matrix (n, r) whose product with its own transpose is the covariance of all scaled variables."""
+    """A matrix (n, r) whose product with its transpose is the covariance of all scaled variables."""
     if pure:
         return None if said is None else said.root
     if kkt.factor is None:
@@ -254,7 +256,7 @@ def _inference(
 
 
 def _units(problem: TrajectoryProblem) -> dict[str, str]:
-    """Units of all that may be unknown."""
+    """Units of all possible unknowns."""
     found = {v.name: v.unit for v in problem.variables}
     for phase in problem.phases:
         found |= {f"{phase.name}.t0": "s", f"{phase.name}.tf": "s"}
@@ -263,21 +265,21 @@ def _units(problem: TrajectoryProblem) -> dict[str, str]:
 
 
 def _sizes(made: Transcription, x: Vector, free: Mapping[str, int]) -> Vector:
-    """What changes of the unknowns (k,) are relative to: their values, or their scales where these are next to zero."""
+    """Reference sizes (k,) of the unknowns: their values, or their scales if these are near zero."""
     places = list(free.values())
     scale = made.scale[places]
     return np.where(np.abs(x[places]) > 1e-3 * scale, np.abs(x[places]), scale)
 
 
 def _relative(made: Transcription, x: Vector, free: Mapping[str, int], direction: Vector) -> Vector:
-    """How the unknowns (k,) change along a direction of the scaled variables, relative to their own size."""
+    """Relative changes (k,) of the unknowns along a direction of the scaled variables."""
     places = list(free.values())
     return np.asarray(made.scale[places] * direction[places] / _sizes(made, x, free))
 
 
 def _weakest(made: Transcription, x: Vector, free: Mapping[str, int], covariance: Matrix) -> tuple[str, float]:
-    """One standard deviation along the combination of unknowns that is determined least, in words, and the ratio of
-    that to the one that is determined best, all relative to the values."""
+    """One standard deviation along the least determined combination of unknowns, in words, and its ratio to that of the
+    best determined one, all relative to the values."""
     size = _sizes(made, x, free)
     known = np.flatnonzero(np.isfinite(covariance.diagonal()))
     if not len(known):
@@ -294,7 +296,7 @@ def _weakest(made: Transcription, x: Vector, free: Mapping[str, int], covariance
 
 
 def _undetermined(made: Transcription, said: Information | None, x: Vector, free: Mapping[str, int]) -> set[str]:
-    """The unknowns that move along the directions that are not determined."""
+    """The unknowns that change along the undetermined directions."""
     if said is None or not said.null.shape[1] or not free:
         return set()
     moved = np.abs(np.array([_relative(made, x, free, direction) for direction in said.null.T])).max(axis=0)
@@ -302,7 +304,7 @@ def _undetermined(made: Transcription, said: Information | None, x: Vector, free
 
 
 def _words(made: Transcription, x: Vector, free: Mapping[str, int], direction: Vector) -> str:
-    """A combination of unknowns in words, the largest change being one percent."""
+    """A combination of unknowns in words, scaled to a largest change of one percent."""
     change = _relative(made, x, free, direction)
     largest = float(np.abs(change).max(initial=0.0))
     if largest <= FREE * float(np.abs(direction).max(initial=0.0)):

@@ -1,8 +1,8 @@
-"""What measurements say of the unknowns of a fit: the information in the directions that the constraints leave.
+"""Information of measurements on the unknowns of a fit, in the directions that satisfy the constraints.
 
-With R the residuals' derivatives by all free variables and Z an orthonormal basis of the directions that keep the
-active constraints, the singular values of R Z tell which combinations of unknowns the residuals determine, and
-Z (Z'R'R Z)^-1 Z' is the covariance of the estimate (Bock, in Modelling of Chemical Reaction Systems, 1981, 102: the
+With R the derivatives of the residuals with respect to all free variables and Z an orthonormal basis of the null space
+of the active constraints, the singular values of R Z give the combinations of unknowns that the residuals determine,
+and Z (Z'R'R Z)^-1 Z' is the covariance of the estimate (Bock, in Modelling of Chemical Reaction Systems, 1981, 102: the
 generalised inverse of a constrained least-squares problem; Bard, Nonlinear Parameter Estimation, 1974, section 7).
 """
 
@@ -17,11 +17,11 @@ from designopt.arrays import Indices, Matrix
 from designopt.collocation.postoptimal.kkt import Kkt, factorised
 from designopt.lazy import scipy
 
-#: Combinations whose singular value is below this share of the largest are not determined.
+#: Relative singular value below which a combination is undetermined.
 UNDETERMINED = 1e-8
-#: Columns of a basis that are shorter than this beside the others depend on them.
+#: Relative length below which a column of a basis depends on the others.
 DEPENDENT = 1e-9
-#: More unknowns than this are not taken apart.
+#: Maximum number of unknowns for a decomposition.
 MOST = 2000
 
 
@@ -29,8 +29,8 @@ MOST = 2000
 class Information:
     """Of `dimension` independent unknowns the residuals determine `rank`.
 
-    `root` (n, rank) times its transpose is the covariance of all scaled variables, of what is determined; `null`
-    (n, dimension - rank) are directions, scaled, along which the residuals do not change.
+    `root` (n, rank) times its transpose is the covariance of all scaled variables in the determined directions; `null`
+    (n, dimension - rank) contains the scaled directions along which the residuals are constant.
     """
 
     dimension: int
@@ -40,9 +40,10 @@ class Information:
 
 
 def information(kkt: Kkt, residuals: Any, first: Indices) -> Information | None:
-    """What `residuals` (m, n; the Jacobian by the scaled variables) say; None for too many unknowns.
+    """Information from `residuals` (m, n), the Jacobian with respect to the scaled variables; None for too many
+    unknowns.
 
-    The basis begins with the variables `first`, as far as they are free: parameters and the beginnings of states.
+    The basis starts with the variables `first`, as far as they are free: parameters and initial states.
     """
     basis = free_directions(kkt, first)
     if basis is None:
@@ -59,7 +60,7 @@ def information(kkt: Kkt, residuals: Any, first: Indices) -> Information | None:
 
 
 def free_directions(kkt: Kkt, first: Indices) -> Matrix | None:
-    """An orthonormal basis (free, d) of the directions that keep the active constraints; None for too many."""
+    """An orthonormal basis (free, d) of the null space of the active constraints; None if it is too large."""
     f, a = len(kkt.free), len(kkt.rows)
     d = f - a
     if d > MOST or d < 0:
@@ -80,8 +81,8 @@ def free_directions(kkt: Kkt, first: Indices) -> Matrix | None:
         Q, R, _ = scipy.linalg.qr(along, mode="economic", pivoting=True)
         length = np.abs(R.diagonal())
         new = Q[:, length > DEPENDENT * max(length.max(initial=0.0), 1e-300)]
-        new = factors.solve(np.vstack([new, np.zeros((a, new.shape[1]))]))[:f]  # once more, against round-off
+        new = factors.solve(np.vstack([new, np.zeros((a, new.shape[1]))]))[:f]  # repeated against round-off
         new, _ = np.linalg.qr(new)
         basis = np.hstack([basis, new])[:, :d]
-        columns = rng.standard_normal((f, max(d - basis.shape[1], 1)))  # what the first ones leave: unknown inputs
+        columns = rng.standard_normal((f, max(d - basis.shape[1], 1)))  # the complement: unknown inputs
     return basis

@@ -1,4 +1,4 @@
-"""Measured trajectories: what a table says of variables and outputs of a phase, and how well it is known."""
+"""Measured trajectories of variables and outputs of a phase, with their standard deviations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from designopt.study.language import units
 
 #: "angle [deg]": a name and its unit.
 HEADER = re.compile(r"^\s*(?P<name>.*?)\s*(?:\[(?P<unit>[^\]]*)\])?\s*$")
-#: "angle (deg)" too, if what stands in these brackets is a unit.
+#: "angle (deg)" too, if the text in parentheses is a unit.
 ROUND = re.compile(r"^\s*(?P<name>.*?)\s*\((?P<unit>[^()]*)\)\s*$")
 
 
@@ -30,10 +30,10 @@ class NoColumn(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Measurements:
-    """Values (n,) at `times` (n,) in s of variables or outputs of a phase, by name; what is not a number is missing.
+    """Values (n,) at `times` (n,) in s of variables or outputs of a phase, by name; NaN is a missing value.
 
     `sigma` are standard deviations of the errors, one for each name or one for each value (n,). Values and deviations
-    are in `units`, in the variable's own where none is given. Raises `ValueError` for tables that make no sense.
+    are in `units`, by default in the variable's own. Raises `ValueError` for inconsistent tables.
     """
 
     times: Any
@@ -79,11 +79,11 @@ class Measurements:
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """Number of values."""
         return int(sum(np.isfinite(v).sum() for v in self.values.values()))
 
     def converted(self, name: str, unit: str) -> tuple[Vector, Vector]:
-        """Values and standard deviations (n,) of a column in `unit`. Raises `ValueError` for a unit of another kind."""
+        """Values and standard deviations (n,) of a column in `unit`. Raises `ValueError` for an incompatible unit."""
         given = self.units.get(name, "") or unit
         values, sigma = self.values[name], self.sigma[name]
         if given == unit:
@@ -98,14 +98,13 @@ class Measurements:
 def read_measurements(
     text: str, sigma: Mapping[str, float] | None = None, *, time: str = "time", columns: Mapping[str, str] | None = None
 ) -> Measurements:
-    """Measurements from the `text` of a CSV table with a row of names.
+    """Measurements from the `text` of a CSV table with a header row.
 
-    A name may have its unit in brackets, ``angle [deg]`` or ``angle (deg)``; the column `time` is in s unless it says
-    otherwise. A column ``sigma angle [deg]`` has the standard deviations of ``angle``; `sigma` gives others, by name of
-    variables, in the unit of its column, and counts where there are both. `columns` says which column is which
-    variable, ``{"angle": "encoder 2"}``; without it all are taken by their names. Empty cells are missing values; lines
-    that begin with # are comments. Raises `ValueError`, with the line, for what cannot be read, `NoColumn` for a column
-    that is not there.
+    A name may have its unit in brackets, ``angle [deg]`` or ``angle (deg)``; the column `time` is in s by default. A
+    column ``sigma angle [deg]`` contains the standard deviations of ``angle``; `sigma` gives others, by name of
+    variable in the unit of its column, and takes precedence. `columns` maps variables to columns, ``{"angle": "encoder
+    2"}``; by default all columns are taken by name. Empty cells are missing values; lines that start with # are
+    comments. Raises `ValueError`, with the line, for invalid text, `NoColumn` for a missing column.
     """
     if not isinstance(text, str):
         raise ValueError(f"the table is {type(text).__name__}, not text: read a file with Path(name).read_text()")
@@ -153,7 +152,7 @@ def _head(cell: str) -> tuple[str, str]:
 
 
 def _is_unit(text: str) -> bool:
-    """Whether a text is the name of a unit, not a remark or a number."""
+    """Whether a text is a unit, not a remark or a number."""
     try:
         units.check(text)
     except units.UnitError:
@@ -207,7 +206,7 @@ def _converted(value: float, unit: str, wanted: str, name: str) -> float:
 
 
 def _size(unit: str, wanted: str, name: str) -> float:
-    """What a difference of one `unit` is in another; an offset, as that of degrees Celsius, is no part of it."""
+    """The size of a difference of one `unit` in another; an offset, as for degrees Celsius, does not count."""
     try:
         return 1.0 if unit == wanted else units.factor_offset(unit, wanted)[0]
     except units.UnitError as error:

@@ -1,4 +1,4 @@
-"""What measurements say of the unknowns of a trajectory problem."""
+"""Results of an estimation from measurements."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from designopt.collocation.solution.solution import Solution
 class ConfidenceInterval:
     """An estimate: its `value`, standard `deviation`, and the confidence interval from `low` to `high`.
 
-    The deviation is infinite where the measurements do not determine it, and zero at a bound, which `at_bound` tells.
+    The deviation is infinite if the measurements do not determine it, and zero at a bound (`at_bound`).
     """
 
     value: float
@@ -29,10 +29,10 @@ class ConfidenceInterval:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One measured phase: `times` (n,) of the measurements, and by name the `measured` and `fitted` values, standard
-    deviations `sigma` and standardised `residuals` (n,), not a number where nothing was measured.
+    """One measured phase: `times` (n,) of the measurements in s, and by name the `measured` and `fitted` values,
+    standard deviations `sigma` and standardised `residuals` (n,), NaN for missing values.
 
-    `bands` (slots,) are standard deviations of all variables at the points of the mesh.
+    `bands` (slots,) are standard deviations of all variables at the mesh points.
     """
 
     times: Vector
@@ -45,15 +45,14 @@ class Fit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
-    """What measurements say: `solution` is the fit, `unknowns` have their intervals at the confidence `level`.
+    """Estimates: `solution` is the fit, `unknowns` have their confidence intervals at the `level`.
 
-    Unknowns are free parameters by name, and "phase.initial.x", "phase.t0", "phase.tf" where these are free;
-    `covariance` (k, k) is theirs, in this order, without those at a bound (`names`). `chi_squared` of `count` values
-    with `degrees_of_freedom`; `p_value` is the chance of a larger one if the deviations are right. Of `dimension`
-    independent unknowns, inputs among them, the measurements determine `rank`; `undetermined` says which
-    combinations they do not. `weakest` is one standard deviation along the combination that they determine least,
-    `condition` its ratio to that of the best determined one, all relative to the values. `fits` are by
-    phase, `doubts` say why there are no intervals.
+    Unknowns are free parameters by name, and "phase.initial.x", "phase.t0", "phase.tf" if free; `covariance` (k, k) is
+    theirs, in the order of `names`, without those at a bound. `chi_squared` of `count` values has `degrees_of_freedom`;
+    `p_value` is the probability of a larger one if the standard deviations are correct. Of `dimension` independent
+    unknowns, inputs included, the measurements determine `rank`; `undetermined` lists the other combinations. `weakest`
+    is one standard deviation along the least determined combination, `condition` its ratio to that of the best
+    determined one, all relative to the values. `fits` are by phase, `doubts` explain missing intervals.
     """
 
     solution: Solution

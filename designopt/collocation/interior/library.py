@@ -1,4 +1,5 @@
-"""The search in C as a library, with its structures: made from the C files beside this one and the linear solver's."""
+"""The search in C as a library, with its structures: compiled from the C files beside this module and those of the
+linear solver."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from designopt.dynamics.compile import CompilerError, cache_dir, find_compiler, 
 
 logger = logging.getLogger(__name__)
 
-#: In the order in which the compiler reads them, behind the linear solver.
+#: Order of the files in the text, after the linear solver.
 PARTS = ("state", "values", "step", "filter", "search")
 
 EVALUATE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
@@ -30,7 +31,7 @@ NUMBERS = (
 
 
 class SearchData(ctypes.Structure):
-    """What the search is given: `SearchData` of state.c."""
+    """The input of the search: `SearchData` of state.c."""
 
     _fields_ = (
         *((name, ctypes.c_int) for name in _COUNTS),
@@ -49,13 +50,13 @@ def source() -> str:
 
 
 def loaded() -> ctypes.CDLL | None:
-    """The library; None where there is no compiler."""
+    """The library; None without a compiler."""
     return _made(find_compiler(), cache_dir())
 
 
 @lru_cache(maxsize=4)
 def _made(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL | None:
-    """The library by this compiler, kept in `cache`; None where it cannot be made."""
+    """The library from this compiler, stored in `cache`; None if compilation fails."""
     if compiler is None:
         return None
     try:

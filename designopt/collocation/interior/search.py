@@ -1,9 +1,9 @@
-"""A program solved by the interior point method of this package, which needs a C compiler; else by IPOPT.
+"""Solution of a program by the interior point method of this package, which needs a C compiler; otherwise by IPOPT.
 
-Iterations are those of IPOPT (its paper and defaults, but limits are relaxed by a share of the barrier and there is no
-restoration phase). An iteration takes a quarter to a half of the time: the matrix of a program, its order of
-elimination and its memory are made once, functions write where the matrix is read. A search that is lost says so, and
-IPOPT begins from the same guess.
+The iterations are those of IPOPT (published algorithm and defaults, except that limits are relaxed by a share of the
+barrier parameter and there is no restoration phase). An iteration takes a quarter to a half of the time: the matrix
+structure, the elimination order and the memory of a program are set up once, and functions write directly into the
+matrix. If the search fails, IPOPT starts from the same guess.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from designopt.collocation.solution.solution import Iterate
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 
-#: What the method is called in results.
+#: Name of the method in results.
 NAME = "designopt interior point"
-#: What `Run.go` returns.
+#: Return values of `Run.go`.
 SOLVED, NEAR, LIMIT, STOPPED, LOST = range(5)
-#: What functions are asked for: `VALUES` and `SLOPES` of state.c.
+#: Requests to functions: `VALUES` and `SLOPES` of state.c.
 VALUES, SLOPES = range(2)
-#: A search has no more iterations: a C int holds no larger number.
+#: Maximum number of iterations: the largest C int.
 MOST = 2**31 - 1
-#: Names of what is recorded of each iteration, as IPOPT has them.
+#: Names of the recorded quantities of an iteration, as in IPOPT.
 RECORDED = ("obj", "inf_pr", "inf_du", "mu", "d_norm", "alpha_pr")
-#: How far inside its limits a search begins, and with which barrier, without and with multipliers.
+#: Initial distance from limits and initial barrier parameter, without and with multipliers.
 PUSH, BARRIER = {False: 1e-2, True: 1e-8}, {False: 0.1, True: 1e-5}
 
 
@@ -45,7 +45,7 @@ class Interior:
         self._structures: dict[tuple[bytes, ...], KKTStructure] = {}
 
     def structure(self, given: ProgramBounds) -> KKTStructure:
-        """Newton's equations of the program with limits `given`: the last one is kept."""
+        """Newton's equations of the program with limits `given`; the last structure is cached."""
         masks = kinds(given)
         key = tuple(mask.tobytes() for mask in masks)
         if key not in self._structures:
@@ -54,8 +54,8 @@ class Interior:
 
 
 class Run:
-    """One search with the limits `given` from scaled variables `x`, with `multipliers` or without: it goes to one
-    tolerance, and further to a smaller one."""
+    """One search with the limits `given` from scaled variables `x`, with or without `multipliers`, to one tolerance and
+    then to a smaller one."""
 
     def __init__(self, of: Interior, given: ProgramBounds, x: Vector, multipliers: Iterate | None) -> None:
         made, self._of, self._given = of.made, of, given
@@ -65,7 +65,7 @@ class Run:
         row_low, row_high = made.row_box(given)
         rows = s.equation[s.slack_row]
         self._limits = np.concatenate([low[s.column], row_low[rows]]), np.concatenate([high[s.column], row_high[rows]])
-        self._asked = low[s.column], high[s.column]  # limits may give way by rounding errors
+        self._asked = low[s.column], high[s.column]  # limits may be passed within rounding errors
         self._value = row_low[s.equation]
         self._value[s.slack_row] = 0.0
         self._fixed = np.where(given.low < given.high, 0.0, low)
@@ -96,15 +96,15 @@ class Run:
     def go(
         self, tolerance: float, constraint_tolerance: float, acceptable: float, most: int, stops: Callable[[], bool]
     ) -> int:
-        """On to the `tolerance` of multipliers and the violation `constraint_tolerance`, to `most` iterations since the
-        first; or to where it stays at the tolerance `acceptable`; after every call of a function it is asked whether it
-        `stops`."""
+        """Continue to the `tolerance` of multipliers and the violation `constraint_tolerance`, up to `most` iterations
+        in total, or until it stalls within the tolerance `acceptable`. `stops` is tested after every function call.
+        Raises the exceptions of the functions."""
         functions = self._of.functions
         functions.x[:], functions.p[:] = self._fixed, self._given.parameters
         functions.row_factors[:] = 0.0
         functions.stops, functions.raised = stops, None
         functions.x[self._s.column] = self._x[: len(self._s.column)]
-        if functions.user is not self and self._begun:  # the derivatives that are there are another search's
+        if functions.user is not self and self._begun:  # the current derivatives belong to another search
             functions.evaluate(SLOPES)
         functions.user, self._begun = self, True
         found = int(
@@ -116,7 +116,7 @@ class Run:
 
     @property
     def iterations(self) -> int:
-        """How many it has made."""
+        """Number of iterations."""
         count = ctypes.c_int()
         self._of.code.interior_history(self._state, ctypes.byref(count))
         return max(count.value - 1, 0)
@@ -127,8 +127,8 @@ class Run:
         return float(self._of.code.interior_cost(self._state))
 
     def place(self) -> tuple[Iterate, Vector, Vector]:
-        """Where it is, with multipliers of all rows and variables; the rows (m,) and the gradient (n,) of cost and
-        constraints there, of variables that are not fixed."""
+        """The iterate with the multipliers of all rows and variables; the rows (m,) and the gradient (n,) of cost and
+        constraints there, for variables that are not fixed."""
         s, made = self._s, self._of.made
         y, zl, zu = np.zeros(len(s.equation)), np.zeros(s.n), np.zeros(s.n)
         free = len(s.column)
@@ -145,7 +145,7 @@ class Run:
         return Iterate(x, rows, bounds), functions.g.copy(), gradient
 
     def stats(self) -> Mapping[str, Any]:
-        """What was recorded, in IPOPT's words."""
+        """The records, under IPOPT's names."""
         count = ctypes.c_int()
         at = self._of.code.interior_history(self._state, ctypes.byref(count))
         table = np.ctypeslib.as_array(at, (count.value, len(RECORDED))) if count.value else np.empty((0, len(RECORDED)))
@@ -157,8 +157,8 @@ class ProgramFunctions:
     """Cost, rows and derivatives of `made`: ``evaluate(what)`` reads `x`, `p`, `cost_factor` and `row_factors`, and
     writes `cost` and `g` (what 0), `gradient` and the nonzeros of `jacobian` (1), those of `hessian` (2).
 
-    `addresses` are those of these arrays in memory. After each call it is asked whether it `stops`; what is raised on
-    the way is kept as `raised`. `user` is whose search has left what they hold.
+    `addresses` are the memory addresses of these arrays. After each call `stops` is tested; an exception is stored as
+    `raised`. `user` is the search to which the current values belong.
     """
 
     def __init__(self, made: Transcription) -> None:
@@ -173,7 +173,7 @@ class ProgramFunctions:
         self.addresses = {name: each.ctypes.data for name, each in shared.items()}
         given = (self.x, self.p)
         multiplied = (*given, self.cost_factor, self.row_factors)
-        self._kept: list[Any] = []  # what the calls work with
+        self._kept: list[Any] = []  # memory used by the calls
         self._calls = (
             (self._call(made.objective, given, 0, self.cost), self._call(made.constraints, given, 0, self.g)),
             (self._call(made.gradient, given, 1, self.gradient), self._call(made.jacobian, given, 1, self.jacobian)),
@@ -194,7 +194,7 @@ class ProgramFunctions:
         return call
 
     def evaluate(self, what: int) -> int:
-        """0, or 1 where the search is to stop."""
+        """0, or 1 if the search must stop."""
         try:
             for call in self._calls[what]:
                 call()

@@ -1,4 +1,4 @@
-"""Newton's equations of a program: where the entries of its Hessian and Jacobian stand in their symmetric matrix."""
+"""Newton's equations of a program: positions of the entries of Hessian and Jacobian in their symmetric matrix."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Indices = NDArray[np.int32]
 @dataclass(frozen=True, eq=False)
 class KKTStructure:
     """The matrix of free variables, slacks and equations, in this order: its lower triangle column by column, from
-    `begin` on in `row`. An entry k of the Hessian of the program, of the Jacobian, goes from ``w_from[k]`` to
-    ``w_to[k]``, from ``j_from[k]`` to ``j_to[k]``.
+    `begin` on in `row`. Entry k of the program's Hessian goes from ``w_from[k]`` to ``w_to[k]``, of the Jacobian from
+    ``j_from[k]`` to ``j_to[k]``.
 
-    `column` (free,) and `equation` (m,) are what variables and equations are in the program; `slack_row` is the
-    equation of a slack, `slack_to` where its entry stands, `diagonal` (n + m,) that of all.
+    `column` (free,) and `equation` (m,) are the indices of variables and equations in the program; `slack_row` is the
+    equation of a slack, `slack_to` the position of its entry, `diagonal` (n + m,) the positions of the diagonal.
     """
 
     column: Indices
@@ -42,17 +42,17 @@ class KKTStructure:
 
     @cached_property
     def addresses(self) -> dict[str, int]:
-        """Where each table is in memory, by its name."""
+        """Memory address of each table, by its name."""
         return {table.name: getattr(self, table.name).ctypes.data for table in fields(self)}
 
     @property
     def n(self) -> int:
-        """Variables and slacks."""
+        """Number of variables and slacks."""
         return len(self.column) + len(self.slack_row)
 
 
 def kinds(given: ProgramBounds) -> tuple[Mask, Mask, Mask]:
-    """Which variables are free, which rows have a limit at all, which of these have two different ones."""
+    """Masks of the free variables, of the rows with a limit, and of those with two different limits."""
     limited = np.isfinite(given.row_low) | np.isfinite(given.row_high)
     return given.low < given.high, limited, limited & (given.row_low < given.row_high)
 
@@ -66,7 +66,8 @@ def _places(pattern: Any) -> tuple[Indices, Indices]:
 
 
 def structure(made: Transcription, free: Mask, limited: Mask, slack: Mask) -> KKTStructure:
-    """That of the program `made` with the `free` variables (n,) and the `limited` rows (m,), some with a `slack`."""
+    """The structure of the program `made` with the `free` variables (n,) and the `limited` rows (m,), some with a
+    `slack`."""
     column, equation = np.flatnonzero(free), np.flatnonzero(limited)
     slack_row = np.flatnonzero(slack[equation])
     count, n, m = len(column), len(column) + len(slack_row), len(equation)

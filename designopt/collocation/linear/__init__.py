@@ -1,1 +1,1 @@
-"""A sparse symmetric linear solver of our own, in C, which IPOPT loads in place of MUMPS where a compiler is."""
+"""A sparse symmetric linear solver in C, which IPOPT loads in place of MUMPS if there is a compiler."""

@@ -1,9 +1,9 @@
-"""The solver of linear systems as a library that IPOPT loads, made from the C files beside this one.
+"""The solver of linear systems as a library for IPOPT, compiled from the C files beside this module.
 
-MUMPS is made for large systems: of those of a trajectory with fifty to a few hundred intervals, which have many small
-fronts, it takes two thirds of the time of a solve. This one takes a quarter of MUMPS' time for them (measured: systems
-of 2000 to 5200 equations). IPOPT has interfaces for the solvers it knows, and loads one of them by the names of its
-functions: the library has those of HSL_MA97, and nothing else of it.
+MUMPS is designed for large systems. For a trajectory with fifty to a few hundred intervals, whose matrix has many small
+fronts, it takes two thirds of the time of a solve; this solver takes a quarter of MUMPS' time (measured: systems of
+2000 to 5200 equations). IPOPT loads the solvers it supports by the names of their functions: the library exports those
+of HSL_MA97, and contains nothing else of it.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from designopt.dynamics.compile import CompilerError, cache_dir, find_compiler, 
 
 logger = logging.getLogger(__name__)
 
-#: In the order in which the compiler reads them, as one text.
+#: Order of the files in the compiled text.
 PARTS = ("common", "ordering", "graph", "tree", "dense", "factor", "interface")
-#: What the solver is called in results.
+#: Name of the solver in results.
 NAME = "designopt ldl"
-#: Where a pivot is zero: with IPOPT's own 1e-20 a cost of 1e21 makes the system of its equations one.
+#: Zero pivot threshold: with IPOPT's own 1e-20 a cost of 1e21 makes the matrix numerically singular.
 ZERO = 1e-100
 
 
 def settings(compile: str, given: Mapping[str, object]) -> dict[str, str | float]:
-    """The settings by which IPOPT takes the library; none where `compile` is never, `given` settings of IPOPT name
-    another solver or a library, or there is no compiler."""
+    """The settings with which IPOPT loads the library; none if `compile` is never, the `given` settings of IPOPT name
+    another solver or library, or there is no compiler."""
     if compile == "never" or given.keys() & {"linear_solver", "hsllib"}:
         return {}
     path = _made(find_compiler(), cache_dir())
@@ -43,7 +43,7 @@ def source() -> str:
 
 @lru_cache(maxsize=4)
 def _made(compiler: tuple[str, ...] | None, cache: Path) -> str | None:
-    """The path of the library by this compiler, kept in `cache`; None where it cannot be made."""
+    """The path of the library from this compiler, stored in `cache`; None if compilation fails."""
     if compiler is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Numbers of a problem by name, and what of its program each of them moves."""
+"""Numbers of a problem by name, and their effect on its program."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from designopt.dynamics.signals import Signal
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """What one unit of each of the numbers `names` (k) moves of a program, not scaled: its `variables` (n, k) that have
-    a fixed value, the limits of its `rows` (m, k), and the `numbers` (p, k) of its functions."""
+    """The effect of one unit of each of the numbers `names` (k) on a program, not scaled: on its fixed `variables` (n,
+    k), the limits of its `rows` (m, k), and the `numbers` (p, k) of its functions."""
 
     names: tuple[str, ...]
     variables: Matrix
@@ -29,7 +29,7 @@ class Directions:
 
 
 def all_names(problem: TrajectoryProblem) -> list[str]:
-    """The numbers of a problem that its optimum depends on: fixed parameters, data, fixed times and states at ends."""
+    """The numbers of a problem on which its optimum depends: fixed parameters, data, fixed times and end states."""
     found = [v.name for v in problem.variables if not isinstance(problem.parameters.get(v.name), tuple | None)]
     data = [(phase.name, v.name) for phase in problem.phases for v in phase.system.data]
     entries = Counter(name for _, name in data)
@@ -45,7 +45,7 @@ def all_names(problem: TrajectoryProblem) -> list[str]:
 
 
 def _is_timed(phase: Phase) -> bool:
-    """Whether something is sampled at given times, or delayed: with the ends of its phase it moves over the mesh."""
+    """Whether samples at given times, or delays, move over the mesh with the ends of their phase."""
     entries: list[Constraint | Integral] = [*phase.samples.values(), *phase.integrals.values()]
     return bool(phase.delays) or any(entry.at is not None and not entry.at.of_duration for entry in entries)
 
@@ -53,12 +53,13 @@ def _is_timed(phase: Phase) -> bool:
 def directions(
     problem: TrajectoryProblem, made: Transcription, given: ProgramBounds, names: Sequence[str]
 ) -> Directions:
-    """What each of `names` moves. Raises `ProblemError` (bad_statement) for what is no number of the problem.
+    """The effect of each of `names`. Raises `ProblemError` (bad_statement) for names that are not numbers of the
+    problem.
 
-    A parameter, or a data entry of all phases that have it, goes by its name; "phase.entry" is that of one phase.
-    "phase.t0" and "phase.tf" are fixed times, "phase.initial.x" and "phase.final.x" fixed values at the ends. A signal
-    is moved as a whole; a time moves where signals over time are sampled, and the phase that goes on from there. Phases
-    with delays, or samples at given times, have none of their times among them.
+    A parameter, or a data entry of all phases that have it, is given by its name; "phase.entry" is that of one phase.
+    "phase.t0" and "phase.tf" are fixed times, "phase.initial.x" and "phase.final.x" fixed end values. A signal is
+    shifted as a whole; a time shifts the samples of signals over time, and the phase that follows. Times of phases with
+    delays, or samples at given times, are excluded.
     """
     shape = len(names)
     found = Directions(
@@ -85,7 +86,7 @@ def directions(
 def _moves(
     problem: TrajectoryProblem, made: Transcription, name: str
 ) -> Iterator[tuple[str, Matrix | list[int], Matrix | float]]:
-    """The table, the places in it and by how much, of one unit of `name`."""
+    """The table, its indices and the changes for one unit of `name`."""
     if name in made.layout.parameters:
         yield "variables", [made.layout.parameters[name]], 1.0
         return
@@ -123,7 +124,7 @@ def _of_data(made: Transcription, i: int, entry: str) -> Iterator[tuple[str, Mat
 
 
 def _signals(made: Transcription, i: int) -> Iterator[tuple[Matrix, Indices]]:
-    """Fractions (n,) of phase i at which its signals are sampled, and where they are (n, signals) in the program."""
+    """Fractions (n,) of phase i at which its signals are sampled, and their indices (n, signals) in the program."""
     place = made.layout.phases[i]
     parts = [(place.mesh.fractions[place.mesh.first :], place.signals, place.numbers_end)]
     pairs = zip(made.statement.samples, made.layout.samples, strict=True)

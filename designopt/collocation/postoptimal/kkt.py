@@ -1,12 +1,12 @@
-"""The optimality conditions of a solved program, linearised at its optimum on the limits that are active there.
+"""The optimality conditions of a solved program, linearised at its optimum on the active limits.
 
-With F the free variables and c the active rows, a change of the data that moves the gradient of the Lagrangian by g and
-the active rows by r moves the optimum by
+With F the free variables and c the active rows, a change of the data that changes the gradient of the Lagrangian by g
+and the active rows by r changes the optimum by
 
     [H_FF  J_F'] [dx]       [g]
     [J_F    0  ] [dlambda] = -[r]
 
-which holds, and the optimum is a differentiable function of the data, if the active rows are independent, no active
+The optimum is a differentiable function of the data, and this holds, if the active rows are independent, no active
 limit has a zero multiplier and H is positive definite where J_F dx = 0 (Fiacco, Introduction to Sensitivity and
 Stability Analysis in Nonlinear Programming, 1983, theorem 3.2.2).
 """
@@ -25,21 +25,21 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import scipy
 
-#: A limit is weakly active where a scaled variable is so near, and would without the limit not pass it by more.
+#: A limit is weakly active within this scaled distance, which the variable would not pass by more without the limit.
 NEAR = 2e-5
-#: A limit with a larger multiplier, scaled, is active.
+#: Smallest scaled multiplier of an active limit.
 CLEAR = 1e-2
-#: A matrix whose condition is worse than this is singular.
+#: Condition number beyond which a matrix is singular.
 SINGULAR = 1e13
-#: What stands in for the zeros of the matrix when its pivots are counted.
+#: Replacement of the zeros of the matrix to determine the signs of pivots.
 SHIFT = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class ActiveSet:
-    """Which variables (n,) are `free`, which rows (m,) are active, and the limits that may or may not be active.
+    """The `free` variables (n,), the active rows (m,), and the weakly active limits.
 
-    `weak_variables` and `weak_rows` are touched with a multiplier that is next to zero.
+    `weak_variables` and `weak_rows` are at a limit with a multiplier near zero.
     """
 
     free: Mask
@@ -49,7 +49,7 @@ class ActiveSet:
 
 
 def active_set(made: Transcription, given: ProgramBounds, iterate: Iterate, rows: Vector) -> ActiveSet:
-    """What is active at the `iterate`, where the scaled constraints are `rows` (m,)."""
+    """The active set at the `iterate`, where the scaled constraints are `rows` (m,)."""
     low, high = made.box(given)
     row_low, row_high = made.row_box(given)
     on_bound, near = _active(iterate.x, iterate.bound_multipliers, low, high)
@@ -59,7 +59,7 @@ def active_set(made: Transcription, given: ProgramBounds, iterate: Iterate, rows
     near, near_rows = near & ~fixed, near_rows & ~equations
     if not near.any() and not near_rows.any():
         return found
-    # the step to the optimum without the limits in question shows how far they are from it
+    # the step to the optimum without the limits in question gives the distance
     released = Kkt(made, given, iterate, replace(found, free=found.free | near, rows=found.rows & ~near_rows))
     if released.factor is None:
         return found
@@ -74,8 +74,7 @@ def active_set(made: Transcription, given: ProgramBounds, iterate: Iterate, rows
 
 
 def _active(values: Vector, multipliers: Vector, low: Vector, high: Vector) -> tuple[Mask, Mask]:
-    """Where `values` (n,) are held by a limit: the multiplier is larger than the distance; and where that is in
-    question."""
+    """Masks of `values` (n,) at an active limit (the multiplier exceeds the distance), and of questionable ones."""
     with np.errstate(invalid="ignore"):
         distance = np.where(multipliers > 0.0, high - values, values - low)
     distance = np.where(np.isfinite(distance), np.maximum(distance, 0.0), np.inf)
@@ -99,12 +98,12 @@ class Kkt:
 
     @cached_property
     def own_jacobian(self) -> Any:
-        """J of the active rows by the free variables (a, f)."""
+        """J of the active rows with respect to the free variables (a, f)."""
         return self.jacobian[self.rows][:, self.free]
 
     @cached_property
     def factor(self) -> Any:
-        """The factors of the matrix; None where it is singular."""
+        """The factors of the matrix; None if it is singular."""
         return factorised(self.own_hessian, self.own_jacobian)
 
     @cached_property
@@ -114,21 +113,20 @@ class Kkt:
 
     @cached_property
     def is_minimum(self) -> bool:
-        """Whether H is positive definite in the directions that the active rows leave (as many negative pivots as
-        rows)."""
+        """Whether H is positive definite in the null space of the active rows (as many negative pivots as rows)."""
         f, a = len(self.free), len(self.rows)
         K = matrix(self.own_hessian + SHIFT * scipy.sparse.eye(f), self.own_jacobian, SHIFT)
         order = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
         factors = scipy.sparse.linalg.splu(K, **order)
-        if not np.array_equal(factors.perm_r, factors.perm_c):  # rows and columns were exchanged: no count of signs
+        if not np.array_equal(factors.perm_r, factors.perm_c):  # exchanged rows: no count of signs
             return self.factor is not None
         return int((factors.U.diagonal() < 0.0).sum()) == a
 
     def moved(self, gradient: Matrix, rows: Matrix, variables: Matrix) -> tuple[Matrix, Matrix]:
-        """How all variables (n, k) and the multipliers of all rows (m, k) move, scaled.
+        """Changes of all variables (n, k) and of the multipliers of all rows (m, k), scaled.
 
-        `gradient` (n, k) is the change of the gradient of the Lagrangian, `rows` (m, k) that of the rows at the same
-        variables, `variables` (n, k) the change of those that are not free.
+        `gradient` (n, k) is the change of the gradient of the Lagrangian, `rows` (m, k) that of the rows at constant
+        variables, `variables` (n, k) that of the fixed variables.
         """
         held = np.where(self.active.free[:, None], 0.0, variables)
         right = np.vstack([
@@ -142,13 +140,13 @@ class Kkt:
 
 
 def matrix(hessian: Any, jacobian: Any, shift: float = 0.0) -> Any:
-    """The matrix of the conditions, with -`shift` in the place of the zeros of its diagonal."""
+    """The matrix of the conditions, with -`shift` in place of the zeros of its diagonal."""
     corner = -shift * scipy.sparse.eye(jacobian.shape[0]) if shift else None
     return scipy.sparse.bmat([[hessian, jacobian.T], [jacobian, corner]], format="csc")
 
 
 def factorised(hessian: Any, jacobian: Any) -> Any:
-    """The factors of the matrix of the conditions, or None where it is singular."""
+    """The factors of the matrix of the conditions, or None if it is singular."""
     K = matrix(hessian, jacobian)
     if not K.shape[0]:
         return _Nothing()

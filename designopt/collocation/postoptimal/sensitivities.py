@@ -1,4 +1,4 @@
-"""How the whole optimum changes with the numbers of its problem: d x* / d q, d f* / d q."""
+"""Sensitivities of the optimum with respect to the numbers of its problem: d x* / d q, d f* / d q."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from designopt.collocation.transcription.boxes import ProgramBounds, boxes
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
-#: The solve whose optimum is looked at ends with this tolerance, so that it is clear what is active.
+#: Tolerance of the solve before the analysis, tight enough to identify the active limits.
 TIGHT = 1e-10
-#: The step of the differences that figures take, relative to the size of what moves.
+#: Step of the finite differences of figures, relative to the size of the varied number.
 STEP = 1e-5
-#: So many weakly active limits are named.
+#: Maximum number of weakly active limits in a message.
 NAMED = 3
-#: Optima that differ by more than this, relative, are different ones; those below ZERO are not looked at so.
+#: Relative difference between two different optima; those below ZERO are not compared.
 SAME, ZERO = 1e-5, 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseSensitivities:
-    """Derivatives (slots, k) by k numbers at all points of the mesh: of their `times`, and of the `values` there.
+    """Derivatives (slots, k) with respect to k numbers at all mesh points: of their `times`, and of the `values` there.
 
-    Where times are free the points move with them: a value is that at a fixed fraction of the phase.
+    With free times the points move with the ends: a value is that at a fixed fraction of the phase.
     """
 
     times: Matrix
@@ -44,11 +44,11 @@ class PhaseSensitivities:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sensitivities:
-    """Derivatives of the optimum `solution` by the numbers `names` (k) of its problem.
+    """Derivatives of the optimum `solution` with respect to the numbers `names` (k) of its problem.
 
-    `objective` (k,), `parameters` and `figures` (k,) by name, `phases` by name. They exist where `regular` is true: the
-    active limits are independent, none has a zero multiplier, and the optimum is a strict one. `doubts` say
-    what is not so; where the matrix of the conditions is singular all derivatives are not a number.
+    `objective` (k,), `parameters` and `figures` (k,) by name, `phases` by name. They exist if `regular` is true: the
+    active limits are independent, none has a zero multiplier, and the optimum is strict. `doubts` list violated
+    conditions; if the matrix of the conditions is singular all derivatives are NaN.
     """
 
     solution: Solution
@@ -65,7 +65,7 @@ class Sensitivities:
         return not self.doubts
 
     def __repr__(self) -> str:
-        """In short; the arrays would fill many screens."""
+        """Short text; the arrays would fill many screens."""
         found = ", ".join(f"{n}: {v:.6g}" for n, v in zip(self.names, self.objective, strict=True))
         return f"Sensitivities(objective by {found}; {'regular' if self.regular else '; '.join(self.doubts)})"
 
@@ -80,14 +80,15 @@ class Sensitivities:
 def sensitivities(
     problem: TrajectoryProblem, found: Solution, names: Sequence[str] | None = None, options: Options | None = None
 ) -> Sensitivities:
-    """Derivatives of the optimum `found` of `problem` by numbers of the problem, all of them without `names`.
+    """Derivatives of the optimum `found` of `problem` with respect to the numbers `names` of the problem (default:
+    all).
 
-    A number is a fixed parameter, a data entry (of all phases that have it, or "phase.entry"; a signal is moved as a
-    whole), a fixed time ("phase.tf") or a fixed value at an end ("phase.initial.angle"). The problem is solved
-    again from `found` on its meshes, to a tolerance of 1e-10, with the equations in the form of `options`. Raises
-    `ProblemError` (bad_statement) for a name that is no such number, (bad_guess) for a solution that is no result.
+    A number is a fixed parameter, a data entry (of all phases that have it, or "phase.entry"; a signal is shifted as a
+    whole), a fixed time ("phase.tf") or a fixed end value ("phase.initial.angle"). The problem is solved again from
+    `found` on its meshes, to a tolerance of 1e-10, with the equations in the form of `options`. Raises `ProblemError`
+    (bad_statement) for other names, (bad_guess) for a failed solution.
 
-    The conditions of optimality are linearised on the active limits: Fiacco, Introduction to Sensitivity and Stability
+    The optimality conditions are linearised on the active limits: Fiacco, Introduction to Sensitivity and Stability
     Analysis in Nonlinear Programming, 1983, section 3.2.
     """
     if strange := [n for n in names or () if not isinstance(n, str)]:
@@ -106,7 +107,7 @@ def at_optimum(
     problem: TrajectoryProblem, found: Solution, options: Options | None
 ) -> tuple[Transcription, ProgramBounds, Solution, list[str]]:
     """The program of `problem` on the meshes of `found`, its numbers, its solution to a tight tolerance from there, and
-    whether that is another optimum. Raises `ProblemError` (bad_guess) for a solution that is no result.
+    warnings if that is another optimum. Raises `ProblemError` (bad_guess) for a failed solution.
     """
     if not found.success:
         raise ProblemError("bad_guess", "found", f"is not a result ({found.status.name}): solve the problem first")
@@ -167,8 +168,8 @@ def _found(
 def _by_numbers(
     made: Transcription, x: Vector, parameters: Vector, multipliers: Vector, numbers: Matrix
 ) -> tuple[Vector, Matrix, Matrix]:
-    """Derivatives of the scaled cost (k,), of the gradient of the Lagrangian (n, k) and of the rows (m, k) by the
-    program's parameters along `numbers` (p, k)."""
+    """Derivatives of the scaled cost (k,), of the gradient of the Lagrangian (n, k) and of the rows (m, k) with respect
+    to the program's parameters along `numbers` (p, k)."""
     size, count = numbers.shape
     n, m = len(x), len(multipliers)
     if not size or not numbers.any():
@@ -197,7 +198,7 @@ def _of_phase(made: Transcription, i: int, dx: Matrix, asked: Directions) -> Pha
 
 
 def _figures(made: Transcription, x: Vector, parameters: Vector, dx: Matrix, numbers: Matrix) -> dict[str, Vector]:
-    """Derivatives (k,) of the figures: central differences along the way that the optimum moves."""
+    """Derivatives (k,) of the figures: central differences along the change of the optimum."""
     reader = Reader(made.statement, made.layout)
     phases = range(len(made.layout.phases))
     names = list(made.statement.ends.figures)
@@ -221,7 +222,7 @@ def _relative(change: Vector, of: Vector) -> float:
 
 
 def doubts_of(made: Transcription, found: Solution, kkt: Kkt) -> Iterator[str]:
-    """Why the optimum is not a differentiable function of its numbers."""
+    """Reasons why the optimum is not a differentiable function of its numbers."""
     weak = [_variable(made, found, int(k)) for k in kkt.active.weak_variables]
     weak += [_row(made, found, int(k)) for k in kkt.active.weak_rows]
     if weak:

@@ -1,4 +1,4 @@
-"""What an optimum inherits from numbers that are not known exactly."""
+"""Standard deviations of an optimum due to uncertain numbers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Spread:
 
 
 def spread(sensitivities: Sensitivities, of: Mapping[str, float] | ArrayLike) -> Spread:
-    """The spread of the optimum, to first order, where numbers of its problem have a spread themselves.
+    """The standard deviations of the optimum, to first order, for uncertain numbers of its problem.
 
-    `of` are their standard deviations by name, zero for those left out, or the covariance (k, k) of all numbers that
-    `sensitivities` has, in their order. The model re-optimises for every value of the numbers. Raises `ProblemError`
-    (bad_statement) for names that are not there and for a matrix that is no covariance.
+    `of` are the standard deviations of these numbers by name, zero for others, or the covariance (k, k) of all numbers
+    of `sensitivities`, in their order. The model re-optimises for every value of the numbers. Raises `ProblemError`
+    (bad_statement) for unknown names and for a matrix that is not a covariance.
     """
     root = _root(sensitivities.names, of)
     parameters = np.array([d @ root for d in sensitivities.parameters.values()]).reshape(-1, root.shape[1])
@@ -50,7 +50,7 @@ def spread(sensitivities: Sensitivities, of: Mapping[str, float] | ArrayLike) ->
 
 
 def _root(names: tuple[str, ...], of: Mapping[str, float] | ArrayLike) -> Matrix:
-    """A matrix (k, r) whose product with its own transpose is the covariance of the numbers."""
+    """A matrix (k, r) whose product with its transpose is the covariance of the numbers."""
     if isinstance(of, Mapping):
         for name, deviation in of.items():
             if name not in names:

@@ -1,4 +1,4 @@
-"""What is violated at the end of a solve, in the words of the problem's statement."""
+"""Violated constraints at the end of a solve, in terms of the problem statement."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from designopt.collocation.solution.optimality.constraints import ConstraintValu
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.transcription.rows import Block
 
-#: Relative to the scale of a constraint: what is missed by less counts as kept.
+#: Violation, relative to the scale of a constraint, below which it is satisfied.
 KEPT = 1e-6
-#: Violations that are listed at most.
+#: Maximum number of listed violations.
 WORST = 5
-#: What the rows of a block are, before the name of one.
+#: Prefixes of row names by kind of block.
 WORDS = {
     "defect": "rate of",
     "residual": "equation of",
@@ -33,10 +33,11 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Violation:
-    """One constraint that is violated: `name` in the words of the statement, `missed` by so much in its `unit`.
+    """One violated constraint: `name` as in the statement, `missed` is the violation in its `unit`.
 
-    `phase` is empty and `time` not a number for what is between ends. `interval` is that of the mesh (from, to), in s.
-    `relative` is to the scale of the constraint, `at` the values of all variables of the phase at that time.
+    For constraints between ends, `phase` is empty and `time` NaN. `interval` is that of the mesh (from, to), in s.
+    `relative` is relative to the scale of the constraint, `at` has the values of all variables of the phase at that
+    time.
     """
 
     name: str
@@ -85,7 +86,7 @@ class ViolationGroup:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How a solve ended and what is violated at its last iterate, the worst first. ``str()`` makes it readable."""
+    """The status of a solve and the violations at its last iterate, the worst first. ``str()`` makes it readable."""
 
     message: str
     violation: float
@@ -104,7 +105,7 @@ def explain(solution: Solution) -> Explanation:
 
 
 def groups(found: ConstraintValues, phases: Mapping[str, PhaseSolution], kept: float = KEPT) -> list[ViolationGroup]:
-    """Violations by constraint, the worst first. What is not a number counts as infinitely bad."""
+    """Violations by constraint, the worst first. NaN counts as infinite."""
     made = []
     relative = found.relative
     for block in found.blocks:
@@ -118,7 +119,7 @@ def groups(found: ConstraintValues, phases: Mapping[str, PhaseSolution], kept: f
 
 
 def violation_at(found: ConstraintValues, phases: Mapping[str, PhaseSolution], row: int) -> Violation:
-    """What is to be said of one row."""
+    """The description of one row."""
     number = next(i for i, b in enumerate(found.blocks) if b.first <= row < b.first + b.rows.size)
     block = found.blocks[number]
     place, k = divmod(row - block.first, len(block.names))
@@ -142,14 +143,14 @@ def violation_at(found: ConstraintValues, phases: Mapping[str, PhaseSolution], r
 
 
 def interval(phase: PhaseSolution, slot: int) -> tuple[float, float]:
-    """The interval of the mesh (from, to) in s that ends at or holds a point."""
+    """The interval of the mesh (from, to) in s that ends at or contains a point."""
     k = max(int(np.searchsorted(phase.mesh.bases, slot)) - 1, 0)
     begin, end = (phase.t0 + phase.mesh.nodes[j] * (phase.tf - phase.t0) for j in (k, k + 1))
     return float(begin), float(end)
 
 
 def worst_violations(found: ConstraintValues, phases: Mapping[str, PhaseSolution]) -> list[Violation]:
-    """The worst violations: the worst of each constraint first, then others, `WORST` in all."""
+    """The worst violations: first the worst of each constraint, then others, `WORST` in all."""
     chosen = [group.worst for group in groups(found, phases)[:WORST]]
     known = {(v.name, v.phase, v.time) for v in chosen}
     relative = found.relative

@@ -10,7 +10,7 @@ from designopt.collocation.statement.problem import TrajectoryProblem
 
 
 def peak_values(problem: TrajectoryProblem, solution: Solution) -> dict[str, float]:
-    """The peaks that `problem` takes in, of its `solution`."""
+    """The peaks of `problem` in its `solution`, by name."""
     found, phases, rows = {}, [phase.name for phase in problem.phases], solution.constraints
     for name, peak in problem.peaks.items():
         room, own_rows = math.inf, rows_of(peak)

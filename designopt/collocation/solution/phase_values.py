@@ -1,4 +1,4 @@
-"""What the functions of a phase give along a trajectory."""
+"""Values of the functions of a phase along a trajectory."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from designopt.arrays import Matrix, Vector
 
 @dataclass(frozen=True, eq=False)
 class PhaseValues:
-    """Numbers of one phase at the variables of a program.
+    """Values of one phase at the variables of a program.
 
-    `constants` (nc,) are its data that are numbers, then its fixed times; `signals` (points, ns) its sampled data.
-    `rates` (points, nx) of the states, times the duration; `path` (points, np); `integrals` of the whole phase.
+    `constants` (nc,) are its numeric data, then its fixed times; `signals` (points, ns) its sampled data. `rates`
+    (points, nx) of the states, times the duration; `path` (points, np); `integrals` of the whole phase.
     """
 
     constants: Vector
@@ -25,5 +25,5 @@ class PhaseValues:
 
     @property
     def duration(self) -> float:
-        """tf - t0."""
+        """tf - t0 (s)."""
         return self.tf - self.t0

@@ -1,4 +1,4 @@
-"""From the solver's numbers to a `Solution`."""
+"""Conversion of the solver's numbers to a `Solution`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from designopt.lazy import casadi as ca
 
 
 class Reader:
-    """Reads variables of the programs of `statement` with the layout `places`; keeps the functions it needs."""
+    """Reads variables of the programs of `statement` with the layout `places`; caches its functions."""
 
     def __init__(self, statement: ProblemFunctions, places: Layout) -> None:
         self.statement, self.places = statement, places
@@ -87,8 +87,8 @@ def read_solution(
     timing: Mapping[str, float],
     values: Sequence[PhaseValues] | None = None,
 ) -> Solution:
-    """The solution of `problem` at the solver's `iterate`, where the scaled constraints are `rows` (m,), and the phases
-    have these `values` if they have been read."""
+    """The solution of `problem` at the solver's `iterate`, where the scaled constraints are `rows` (m,) and the phases
+    have these `values`, if already computed."""
     statement = reader.statement
     x = made.shift + made.scale * iterate.x
     values = values or [reader.phase(i, x, given.parameters) for i in range(len(problem.phases))]
@@ -181,7 +181,7 @@ def _phase(
 
 
 def _stem(name: str) -> str:
-    """The name of a constraint, of the name of one of its rows."""
+    """The name of a constraint, from that of one of its rows."""
     return name.split("[")[0]
 
 
@@ -192,7 +192,7 @@ def _constraints(
     rows: Vector,
     of_points: Sequence[PhaseValues],
 ) -> ConstraintValues:
-    """All rows, not scaled. Limits of an integral are those of a variable that equals it: here they are its own."""
+    """All rows, not scaled. Limits of an integral are those of a variable that equals it; here they are its own."""
     units = []
     values, low, high = rows * made.row_scale, given.row_low.copy(), given.row_high.copy()
     for block in made.blocks:
@@ -239,7 +239,7 @@ Value = TypeVar("Value")
 
 
 class Deferred(Mapping[str, Value]):
-    """A mapping whose entries are computed together, by `compute`, when one of them is asked for."""
+    """A mapping whose entries are computed together, by `compute`, at the first access."""
 
     def __init__(self, compute: Callable[[], Mapping[str, Value]]) -> None:
         self._compute: Callable[[], Mapping[str, Value]] | None = compute
@@ -247,7 +247,7 @@ class Deferred(Mapping[str, Value]):
 
     def _all(self) -> Mapping[str, Value]:
         if self._compute is not None:
-            with np.errstate(all="ignore"):  # the last iterate of a failed solve may hold anything
+            with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
                 self._known = self._compute()
             self._compute = None
         return self._known

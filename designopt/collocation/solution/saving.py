@@ -1,4 +1,4 @@
-"""Solutions as plain arrays and a JSON header: nothing that runs code when it is read."""
+"""Solutions as plain arrays and a JSON header: reading them executes no code."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from designopt.collocation.transcription.rows import Block
 
 Arrays = dict[str, NDArray[Any]]
 
-#: What the header says it is, and its version: one that is not known is refused.
+#: Type and version in the header; an unknown version is rejected.
 FORMAT, VERSION = "designopt trajectory", 1
 
 _RECORDS: dict[str, Any] = {c.__name__: c for c in (Solution, PhaseSolution, Iterate, ConstraintValues, Block)}
-#: Fields that files of former versions have under other names.
+#: Fields with other names in files of former versions.
 _FORMER = {"of_rows": "constraint_multipliers", "of_bounds": "bound_multipliers"}
 _TUPLES: dict[str, Any] = {c.__name__: c for c in (Arc, Attempt, Round, StartRecord)}
-#: What readers of damaged files raise; RuntimeError (and NotImplementedError) is what zipfile says of flags it has not.
+#: Exceptions of readers of damaged files; zipfile raises RuntimeError (and NotImplementedError) for unsupported flags.
 _BROKEN = (
     OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, RuntimeError, OverflowError, MemoryError,
     struct.error, zipfile.BadZipFile, zlib.error,
@@ -39,7 +39,7 @@ _BROKEN = (
 
 
 def to_arrays(solution: Solution) -> Arrays:
-    """`solution` as arrays by name; all else is in the array "header", a JSON text in UTF-8 (uint8)."""
+    """`solution` as arrays by name; everything else is in the array "header", a JSON text in UTF-8 (uint8)."""
     arrays: Arrays = {}
     tree = _encoded(solution, "", arrays)
     text = json.dumps({"format": FORMAT, "version": VERSION, "solution": tree}, allow_nan=False)
@@ -47,7 +47,7 @@ def to_arrays(solution: Solution) -> Arrays:
 
 
 def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Solution:
-    """The solution that `to_arrays` gave. Raises `ValueError`, in a sentence, for anything else."""
+    """The solution from the arrays of `to_arrays`. Raises `ValueError`, with a sentence, for anything else."""
     try:
         header = json.loads(bytes(np.asarray(arrays["header"], np.uint8)).decode())
         if header["format"] != FORMAT:
@@ -63,13 +63,13 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Solution:
 
 
 def save_solution(solution: Solution, path: Path | str) -> None:
-    """Write `solution` to the file `path` (npz)."""
+    """Write `solution` to the file `path` (npz). Raises `OSError`."""
     with Path(path).open("wb") as file:
         np.savez(file, **to_arrays(solution))  # type: ignore[arg-type]
 
 
 def load_solution(path: Path | str) -> Solution:
-    """The solution in the file `path`. Raises `ValueError`, in a sentence, for a file that is damaged or another."""
+    """The solution in the file `path`. Raises `ValueError`, with a sentence, for a damaged file or another type."""
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as given:
             arrays = {name: given[name] for name in given.files}
@@ -89,7 +89,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _encoded(value: Any, where: str, arrays: Arrays) -> Any:
-    """`value` as JSON; arrays are put aside under their place in it."""
+    """`value` as JSON; arrays are stored separately under their position in it."""
     kind = type(value).__name__
     if isinstance(value, np.ndarray):
         arrays[where] = value
@@ -144,7 +144,7 @@ def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def _which(mesh: Mesh) -> NDArray[np.int64]:
-    """The number of the scheme of each interval, among the distinct ones."""
+    """The index of the scheme of each interval among the distinct ones."""
     found = np.empty(len(mesh), np.int64)
     for number, (_, some) in enumerate(mesh.groups):
         found[some] = number

@@ -1,4 +1,4 @@
-"""What solving a trajectory problem gives."""
+"""The result of solving a trajectory problem."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from designopt.collocation.solution.status import Status
 from designopt.collocation.transcription.mesh.mesh import Mesh
 
 Kind = Literal["state", "unknown", "control", "algebraic"]
-#: The lower and the upper one.
+#: Lower and upper share.
 Limits = tuple[float, float]
-#: A variable is at a bound when it is as near as this share of its range.
+#: Distance to a bound, as a share of the range, within which a variable is at the bound.
 AT_BOUND = 1e-4
 
 
@@ -36,7 +36,7 @@ class Round(NamedTuple):
 
 
 class Arc(NamedTuple):
-    """A singular arc: from `begin` to `end` in s the cost does not bend with these `controls` of a `phase`."""
+    """A singular arc: from `begin` to `end` in s, the cost has no curvature in these `controls` of a `phase`."""
 
     phase: str
     controls: tuple[str, ...]
@@ -45,7 +45,7 @@ class Arc(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """One way to a solution that was tried: its name, how it ended, iterations of its last solve."""
+    """One alternative way to a solution: its name, its status, iterations of its last solve."""
 
     way: str
     status: Status
@@ -53,7 +53,7 @@ class Attempt(NamedTuple):
 
 
 class StartRecord(NamedTuple):
-    """One solve of a multi-start: its number (0 is the guess itself), how it ended, objective, iterations."""
+    """One solve of a multi-start: its number (0 is the guess itself), status, objective, iterations."""
 
     start: int
     status: Status
@@ -65,19 +65,20 @@ class StartRecord(NamedTuple):
 class PhaseSolution:
     """The trajectories of all variables of a phase.
 
-    `times` (slots,) of all points of `mesh`, nodes and interior ones; `values` (slots,) by name, in the units
-    `units`; `kinds` says what each is, `bounds` what limits it on the way. `rates` (slots,) are the time derivatives
-    of the states. Where the scheme has no collocation point at the left end, controls, algebraic variables and
-    unknown rates are extrapolated there. `path` (points,) holds the path constraints at the collocation points with
-    their `path_limits`, `integrals` the integrals by name. `ends` has what limits the states at both ends.
+    `times` (slots,) in s of all points of `mesh`, nodes and interior ones; `values` (slots,) by name, in the units
+    `units`; `kinds` gives the kind of each, `bounds` its limits along the phase. `rates` (slots,) are the time
+    derivatives of the states. If the scheme has no collocation point at the left end, controls, algebraic variables and
+    unknown rates are extrapolated there. `path` (points,) contains the path constraints at the collocation points with
+    their `path_limits`, `integrals` the integrals by name. `ends` has the limits of the states at both ends.
 
-    Every multiplier is the derivative of the objective by the number that it belongs to: `costates` (slots,) by the
-    states, `end_multipliers` by the limits of the states at both ends, `bound_multipliers` (slots,) and
-    `path_multipliers` (points,) by the limits on the way, per second during which they are changed.
+    Every multiplier is the derivative of the objective with respect to the number it belongs to: `costates` (slots,) to
+    the states, `end_multipliers` to the limits of the states at both ends, `bound_multipliers` (slots,) and
+    `path_multipliers` (points,) to the limits along the phase, per second of their change.
 
-    `error` (intervals,) is the estimate of the relative error, `segment_errors` (intervals,) what a new simulation of
-    each interval from its left end gives, `resimulation_error` that of the whole phase, `path_violation_between_points`
-    the largest between the collocation points; they are empty or not a number where nothing was checked.
+    `error` (intervals,) is the estimate of the relative error, `segment_errors` (intervals,) the error of a
+    re-simulation of each interval from its left end, `resimulation_error` that of the whole phase,
+    `path_violation_between_points` the largest violation between the collocation points; they are empty or NaN if not
+    checked.
     """
 
     name: str
@@ -104,7 +105,7 @@ class PhaseSolution:
     path_violation_between_points: float = math.nan
 
     def __repr__(self) -> str:
-        """In short; the arrays would fill many screens."""
+        """Short text; the arrays would fill many screens."""
         variables = ", ".join(self.values)
         return f"PhaseSolution({self.name!r}, {self.t0:.6g} to {self.tf:.6g}, {len(self.mesh)} intervals: {variables})"
 
@@ -135,7 +136,7 @@ class PhaseSolution:
         return found
 
     def interpolate(self, times: ArrayLike) -> dict[str, Vector]:
-        """Values by name at `times` (n,) within the phase. Raises `ValueError` for other times."""
+        """Values by name at `times` (n,) in s within the phase. Raises `ValueError` for other times."""
         t = np.atleast_1d(np.asarray(times, float))
         fractions = (t - self.t0) / (self.tf - self.t0)
         if not ((fractions >= -1e-9) & (fractions <= 1.0 + 1e-9)).all():
@@ -144,7 +145,7 @@ class PhaseSolution:
 
     @cached_property
     def saturation(self) -> dict[str, tuple[float, float]]:
-        """The share of time that each variable with bounds spends at its lower and at its upper one."""
+        """The share of time that each variable with bounds spends at its lower and at its upper bound."""
         return {
             name: _shares_at_limits(self.values[name], self.mesh.weights, limits)
             for name, limits in self.bounds.items()
@@ -153,7 +154,7 @@ class PhaseSolution:
 
     @cached_property
     def path_saturation(self) -> dict[str, tuple[float, float]]:
-        """The share of time that each path constraint, equations left out, spends at its lower and upper limit."""
+        """The share of time that each path constraint, except equations, spends at its lower and upper limit."""
         return {
             name: _shares_at_limits(self.path[name], self.mesh.weights[self.mesh.first :], limits)
             for name, limits in self.path_limits.items()
@@ -167,7 +168,7 @@ class PhaseSolution:
 
 @dataclass(frozen=True, eq=False)
 class Iterate:
-    """The solver's own numbers at the end, scaled: variables, multipliers of rows and of bounds. For a warm start."""
+    """The solver's final numbers, scaled: variables, multipliers of rows and of bounds. For a warm start."""
 
     x: Vector
     constraint_multipliers: Vector
@@ -176,26 +177,26 @@ class Iterate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution:
-    """The result of a solve, of a failed one too: then the last iterate.
+    """The result of a solve; for a failed one the last iterate.
 
     `objective` and its named `terms`; `figures` of the problem; `parameters` by name with `parameter_bounds` and their
-    `parameter_multipliers` (d objective / d value of the bound that holds it, or of the parameter if it is fixed).
-    `multipliers` are those of the constraints between ends by name, and of the limits of integrals and of free times
-    by "phase.name": d objective / d limit. `data_sensitivity` is d objective / d of data that are numbers and of fixed
-    times, by "phase.name". All of them mean something of a solved problem only.
+    `parameter_multipliers` (d objective / d value of the active bound, or of the parameter if it is fixed).
+    `multipliers` are those of the constraints between ends by name, and of the limits of integrals and of free times by
+    "phase.name": d objective / d limit. `data_sensitivity` is d objective / d numeric data and fixed times, by
+    "phase.name". All are meaningful for a solved problem only.
 
     `violation` is the largest of all constraints, relative to their scales. `history` has arrays (iterations + 1,):
-    objective, primal, dual, barrier, step. `timing` in s by what was done. `scales` by variable ("phase.name", and
-    parameters); `scaling_range` is the smallest and the largest entry of the scaled Jacobian at the guess.
+    objective, primal, dual, barrier, step. `timing` in s by task. `scales` by variable ("phase.name", and parameters);
+    `scaling_range` is the smallest and the largest entry of the scaled Jacobian at the guess.
 
-    `constraints` are all rows of the program at the end; `explain` says in words which are violated.
+    `constraints` are all rows of the program at the end; `explain` describes violated ones.
 
-    `optimisation_error` estimates how far the objective is from the optimum of the discretised problem, relative to it;
-    `singular_arcs` are where the cost does not determine a control at a time by the states and costates of that time.
+    `optimisation_error` estimates the distance of the objective from the optimum of the discretised problem, relative
+    to it; `singular_arcs` are those where the states and costates at a time do not determine a control.
 
     `error_estimate` is the largest of all intervals; `rounds` of a refinement, `starts` of a multi-start with `seed`;
-    `warm_path` says which starts were tried in turn: full, primal, cold; `attempts` which ways after a failure: the
-    last of them led to a result, if any did.
+    `warm_path` lists the starts tried in turn: full, primal, cold; `attempts` the alternatives after a failure, the
+    last of which gave the result, if any.
     """
 
     status: Status
@@ -231,7 +232,7 @@ class Solution:
     attempts: tuple[Attempt, ...] = ()
 
     def __repr__(self) -> str:
-        """In short; the arrays would fill many screens."""
+        """Short text; the arrays would fill many screens."""
         parameters = "".join(f", {name}={value:.6g}" for name, value in self.parameters.items())
         phases = ", ".join(f"{name}: {len(phase.mesh)} intervals" for name, phase in self.phases.items())
         return (
@@ -246,14 +247,14 @@ class Solution:
 
     @property
     def phase(self) -> PhaseSolution:
-        """The only phase. Raises `ValueError` where there are several."""
+        """The only phase. Raises `ValueError` if there are several."""
         if len(self.phases) != 1:
             raise ValueError(f"several phases: {', '.join(self.phases)}")
         return next(iter(self.phases.values()))
 
     @property
     def at_bound(self) -> dict[str, Literal["", "low", "high", "fixed"]]:
-        """The bound at which each parameter ended, if any; a fixed parameter has no other choice."""
+        """The bound at which each parameter ended, if any; a fixed parameter is at "fixed"."""
         found: dict[str, Literal["", "low", "high", "fixed"]] = {}
         for name, value in self.parameters.items():
             low, high = self.parameter_bounds[name]
@@ -269,11 +270,12 @@ class Solution:
         return self.data_sensitivity
 
     def interpolate(self, times: ArrayLike) -> dict[str, Vector]:
-        """Values by name at `times` (n,) of the only phase. Raises `ValueError` for other times, or several phases."""
+        """Values by name at `times` (n,) in s of the only phase. Raises `ValueError` for other times, or several
+        phases."""
         return self.phase.interpolate(times)
 
     def __getattr__(self, name: str) -> Any:
-        """The methods of former versions, which are functions now."""
+        """The methods of former versions, which are now functions."""
         if name not in _FORMER_METHODS:
             raise AttributeError(f"a Solution has no '{name}'")
         function = _former(name)
@@ -286,7 +288,7 @@ class Solution:
         return found
 
 
-#: What methods of former versions are called now, in `designopt.collocation`.
+#: Present names, in `designopt.collocation`, of methods of former versions.
 _FORMER_METHODS = {
     "explain": "explain",
     "load": "load_solution",
@@ -307,7 +309,7 @@ def _is_range(low: float, high: float) -> bool:
 
 
 def _shares_at_limits(values: Vector, weights: Vector, limits: Limits) -> tuple[float, float]:
-    """Shares of time, points weighted by `weights` (n,), that `values` (n,) are near the lower and the upper limit."""
+    """Shares of time, points weighted by `weights` (n,), that `values` (n,) spend at the lower and the upper limit."""
     low, high = limits
     sizes = [abs(limit) for limit in limits if math.isfinite(limit)]
     near = AT_BOUND * (high - low if len(sizes) == 2 else max(1.0, *sizes))

@@ -1,4 +1,4 @@
-"""Which variables each row of a program holds: the patterns of its derivatives, as small maps with names."""
+"""Sparsity patterns of the derivatives of a program, as small maps with names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from designopt.collocation.transcription.transcription import Transcription
 Counts = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 
-#: A map has at most so many cells on a side.
+#: Maximum number of cells of a map per side.
 CELLS = 64
-#: What the names of all its arrays begin with.
+#: Common prefix of the names of its arrays.
 PREFIX = "sparsity/"
-#: Rows of one kind that are named together.
+#: Rows of one kind with a common name.
 TOGETHER = {
     "defect": "rates",
     "residual": "equations of motion",
@@ -34,7 +34,8 @@ TOGETHER = {
 
 @dataclass(frozen=True, eq=False)
 class Pattern:
-    """Where a sparse matrix of a `shape` has its `nonzeros`: `counts` (r, c) of equal shares of its rows and columns.
+    """Positions of the `nonzeros` of a sparse matrix of a `shape`: `counts` (r, c) in equal shares of its rows and
+    columns.
 
     `rows` and `columns` are the names of its blocks, each with the number of its first row or column.
     """
@@ -47,7 +48,7 @@ class Pattern:
 
     @property
     def density(self) -> float:
-        """The share of all entries that are no zeros."""
+        """The share of nonzeros."""
         return self.nonzeros / max(self.shape[0] * self.shape[1], 1)
 
 
@@ -60,7 +61,7 @@ class Sparsity:
 
 
 def sparsity(made: Transcription) -> Sparsity:
-    """The patterns of a program: rows in their blocks, phase after phase, columns in the order of time."""
+    """The patterns of a program: rows in blocks, phase after phase, columns in the order of time."""
     columns = _columns(made)
     J, H = made.jacobian.sparsity_out(1), made.hessian.sparsity_out(made.hessian.n_out() - 1)
     upper = np.array(H.row(), np.int64), np.array(H.get_col(), np.int64)
@@ -86,7 +87,7 @@ def _pattern(
 
 
 def _rows(made: Transcription) -> list[tuple[str, int]]:
-    """Blocks of rows by name, neighbours of one name as one."""
+    """Blocks of rows by name; neighbours with one name are merged."""
     phases = [phase.name for phase in made.statement.problem.phases]
     found: list[tuple[str, int]] = []
     for block in made.blocks:
@@ -115,7 +116,7 @@ def _columns(made: Transcription) -> list[tuple[str, int]]:
 
 
 def sparsity_arrays(found: Sparsity) -> Arrays:
-    """`found` as arrays by name, of its cells only those that are not empty."""
+    """`found` as arrays by name, with only its nonempty cells."""
     header: dict[str, Any] = {}
     arrays: Arrays = {}
     for name, pattern in vars(found).items():
@@ -129,7 +130,7 @@ def sparsity_arrays(found: Sparsity) -> Arrays:
 
 
 def sparsity_from(arrays: Mapping[str, NDArray[Any]]) -> Sparsity | None:
-    """What `sparsity_arrays` gave; None where there is nothing."""
+    """The inverse of `sparsity_arrays`; None without data."""
     if f"{PREFIX}header" not in arrays:
         return None
     header = json.loads(bytes(np.asarray(arrays[f"{PREFIX}header"], np.uint8)).decode())

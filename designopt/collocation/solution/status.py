@@ -1,4 +1,4 @@
-"""How a solve ended; the value is the sentence for the user."""
+"""Status of a solve; the value is the sentence for the user."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Status(Enum):
-    """Outcome of a solve, with what it means and the way out. `success` of the first group only."""
+    """Outcome of a solve, with its meaning and a hint. `success` for the first group only."""
 
     SOLVED = "Solved to the tolerance."
     ACCEPTABLE = "Solved to the looser, acceptable tolerance only."
@@ -34,7 +34,7 @@ class Status(Enum):
         return self in (Status.SOLVED, Status.ACCEPTABLE, Status.REFINEMENT_STALLED, Status.MESH_UNRESOLVED)
 
 
-#: By the words of IPOPT.
+#: By IPOPT's return status.
 OF_SOLVER = {
     "Solve_Succeeded": Status.SOLVED,
     "Solved_To_Acceptable_Level": Status.ACCEPTABLE,

@@ -1,4 +1,4 @@
-"""The versions of what a result was computed with."""
+"""Versions of the software that computed a result."""
 
 from __future__ import annotations
 

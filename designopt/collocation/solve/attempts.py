@@ -1,4 +1,4 @@
-"""Other ways to a solution, tried in a fixed order after a solve has failed."""
+"""Alternative ways to a solution, tried in a fixed order after a failed solve."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from designopt.collocation.transcription.scaling import WIDEST
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.system import Variable
 
-#: A way is one solve or a chain of them, of which the last counts.
+#: A way is one solve or a chain of them; the last counts.
 Way = Callable[[], tuple[Solution, ...]]
 
-#: After these endings another way may lead further.
+#: Statuses after which another way may succeed.
 WORTH = frozenset(
     (
         Status.LOCALLY_INFEASIBLE,
@@ -35,25 +35,25 @@ WORTH = frozenset(
         Status.FAILED,
     )
 )
-#: The coarse mesh has one interval for so many, and at least this number.
+#: Intervals per interval of the coarse mesh, and its minimum number of intervals.
 COARSER, FEWEST = 5, 4
-#: The ends of phases are at these shares of the way back to where the guess leads, one after the other.
+#: Successive positions of the ends of phases, as shares of the way from the statement to the end of the guess's motion.
 SHARES = (1.0, 0.75, 0.5, 0.25, 0.1)
-#: Free times are guessed so many times as long.
+#: Factors of the guessed free times.
 TIMES = (0.3, 0.1, 3.0)
-#: So many perturbed guesses are tried, every second one where the model goes with its controls.
+#: Number of perturbed guesses; every second one is a rollout.
 STARTS = 6
-#: Attempts begin until they have taken so many times the iterations of the solve that failed, or so many at least.
+#: Limit of the iterations of all attempts: a multiple of those of the failed solve, and a minimum.
 PATIENCE, MIN_ITERATIONS = 6, 1500
 
 
 def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, failed: Solution) -> Solution:
-    """A solution of `problem`, a variant of that of `program`, by the first way that leads there; else `failed`.
+    """A solution of `problem`, a variant of that of `program`, by the first way that succeeds; else `failed`.
 
-    In turn: where the model goes with the guessed controls (rollout); a coarse mesh first; unit scales of what has no
-    bounds; the final values of the phases moved to where the rollout ends, and back in steps; other guesses of free
-    times; perturbed guesses. `Solution.attempts` records what was tried, and the message says what led there. Ways that
-    the problem does not have (no free times, a rollout beyond all bounds) are left out.
+    In turn: rollout of the guessed controls; a coarse mesh first; unit scales for unbounded variables; the final values
+    of the phases moved to the end of the rollout, and back in steps; other guesses of free times; perturbed guesses.
+    `Solution.attempts` records the attempts, and the message names the successful one. Ways that do not apply (no free
+    times, a rollout beyond all bounds) are skipped.
     """
     if failed.status not in WORTH:
         return failed
@@ -80,7 +80,7 @@ def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, f
 
 
 def ways(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Iterator[tuple[str, Way]]:
-    """What is tried, by name, in its order."""
+    """The ways by name, in their order."""
     if not program.options.rollout:
         yield "rollout", lambda: (program.solve(problem, guess=rollout(problem, guess)),)
     yield "coarse mesh first", lambda: _from_coarse(program, problem, guess)
@@ -102,7 +102,7 @@ def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | No
 
 
 def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
-    """Solved with a scale of 1 for what has no range, and stated in the scales of `program`."""
+    """Solved with a scale of 1 for variables without a range; the result is in the scales of `program`."""
     names: set[str] = set()
     made = program.transcription
     for point, place, phase in zip(made.statement.points, made.layout.phases, problem.phases, strict=True):
@@ -117,13 +117,13 @@ def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess
 
 
 def _variables(phase: Phase) -> tuple[Variable, ...]:
-    """All that a phase has on the way."""
+    """All variables of a phase."""
     system, form = phase.system, phase.system.residual_form
     return (*system.states, *(form.unknowns if form else ()), *system.controls, *system.algebraic)
 
 
 def _rescaled(iterate: Iterate, before: Transcription, after: Transcription) -> Iterate:
-    """The iterate of one program in the scales of another one of the same rows and columns."""
+    """The iterate of one program in the scales of another one with the same rows and columns."""
     of_cost = after.cost_scale / before.cost_scale
     return Iterate(
         (before.shift + before.scale * iterate.x - after.shift) / after.scale,
@@ -144,7 +144,7 @@ def _with_moved_ends(program: Program, problem: TrajectoryProblem, guess: Guess 
 
 
 def _moved(problem: TrajectoryProblem, motion: Guess, share: float) -> TrajectoryProblem:
-    """`problem` with final boxes moved by a share of what separates them from the end of a `motion`."""
+    """`problem` with final boxes moved by a share of their distance to the end of a `motion`."""
     phases = []
     for phase in problem.phases:
         final: dict[str, Box] = dict(phase.final)

@@ -1,4 +1,4 @@
-"""How well a program is conditioned: how far the entries of its scaled Jacobian are apart where the search begins."""
+"""Conditioning of a program: the range of the entries of its scaled Jacobian at the initial point."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from designopt.arrays import Vector
 from designopt.collocation.solution.explain import WORDS
 from designopt.collocation.transcription.transcription import Transcription
 
-#: A larger ratio of the largest to the smallest entry is bad for the solver's linear algebra.
+#: Ratio of the largest to the smallest entry beyond which the linear algebra of the solver suffers.
 BAD = 1e8
-#: What is smaller than this share of the largest entry of its row is a rounding error.
+#: Relative size of an entry in its row below which it is a rounding error.
 ROUNDING = 1e-13
 
 
 @dataclass(frozen=True)
 class Conditioning:
-    """The smallest and the largest entry that is not zero, each with what it is of."""
+    """The smallest and the largest nonzero entry, each with its row and variable."""
 
     smallest: float
     largest: float
@@ -27,7 +27,7 @@ class Conditioning:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """One if they are too far apart."""
+        """A warning if their ratio is too large."""
         if not self.largest > BAD * self.smallest:
             return ()
         return (
@@ -37,8 +37,7 @@ class Conditioning:
 
 
 def conditioning(made: Transcription, x: Vector, parameters: Vector) -> Conditioning:
-    """At scaled variables `x`. Entries that are rounding errors beside others of their row do not count, unless there
-    is nothing else in their column."""
+    """The conditioning at scaled variables `x`. Rounding errors do not count, except alone in their column."""
     matrix = made.jacobian(x, parameters)[1]
     sizes = np.abs(np.array(matrix.nonzeros(), float))
     sparsity = matrix.sparsity()
@@ -59,13 +58,13 @@ def conditioning(made: Transcription, x: Vector, parameters: Vector) -> Conditio
 
 
 def row_name(made: Transcription, row: int) -> str:
-    """What a row of the program is."""
+    """Description of a row of the program."""
     block = next(b for b in made.blocks if b.first <= row < b.first + b.rows.size)
     return f"{WORDS[block.kind]} '{block.names[(row - block.first) % len(block.names)]}'"
 
 
 def variable_name(made: Transcription, index: int) -> str:
-    """What a variable of the program is."""
+    """Description of a variable of the program."""
     for point, place in zip(made.statement.points, made.layout.phases, strict=True):
         for table in (place.point, place.states):
             _, columns = np.nonzero(table == index)

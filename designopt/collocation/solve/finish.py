@@ -1,12 +1,12 @@
-"""The error of the optimisation, and what brings it down to the tolerance whatever the size of the cost.
+"""Optimisation error, and its reduction to the tolerance for any size of the cost.
 
-IPOPT's tolerance is absolute, and the size of the cost at the optimum is known at the optimum only. With multipliers
-z of bounds and lambda of equations the cost of an iterate is above the optimum by sum z_i s_i + sum |lambda_i c_i|, to
-first order: s_i is the distance to the bound, c_i what an equation misses (Fiacco, McCormick, Nonlinear Programming,
-1968, section 6; Nocedal, Wright, Numerical Optimization, 2006, chapter 19). An inactive bound, which the barrier only
-touches, moves the optimum by z_i over the curvature of the cost, taken as its size over the number of variables, and
-the cost by z_i times that. What the gradient of the Lagrangian leaves is at
-most its size times the last step.
+IPOPT's tolerance is absolute, and the size of the cost at the optimum is available only at the optimum. With
+multipliers z of bounds and lambda of equations the cost of an iterate is above the optimum by sum z_i s_i + sum
+|lambda_i c_i|, to first order: s_i is the distance to the bound, c_i the violation of an equation (Fiacco, McCormick,
+Nonlinear Programming, 1968, section 6; Nocedal, Wright, Numerical Optimization, 2006, chapter 19). An inactive bound,
+touched only by the barrier, moves the optimum by z_i over the curvature of the cost, taken as its size over the number
+of variables, and changes the cost by z_i times that. The residual gradient of the Lagrangian contributes at most its
+size times the last step.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from designopt.collocation.solve.ipopt import SHARE_TO_FINISH, Start
 from designopt.collocation.solve.search import End, Search, joined
 from designopt.collocation.transcription.boxes import ProgramBounds
 
-#: A cost that is smaller than this share of the usual one of the iterations is zero.
+#: Share of the usual cost of the iterations below which a cost is zero.
 ZERO = 1e-6
-#: So many runs finish a solve at most, each with this share of the error that is asked for.
+#: Maximum number of runs that finish a solve, and the share of the permitted error for each.
 RUNS, AIM = 3, 0.3
-#: The tightest tolerance that makes sense with numbers of 16 digits.
+#: Smallest useful tolerance with 16 digits.
 TIGHTEST = 1e-13
-#: A run that leaves more than this share of the error has not helped.
+#: Share of the error beyond which a run has not helped.
 HELPFUL = 0.5
 #: Factors of the cost lie between the inverse of this and this.
 LARGEST_FACTOR = 1e10
 
 
 def optimisation_error(search: Search, given: ProgramBounds, end: End, *, flat: bool) -> float:
-    """How far the cost of `end` is from the optimum of the discretised problem, relative to the cost: an estimate.
+    """Estimated distance of the cost of `end` from the optimum of the discretised problem, relative to the cost.
 
-    Where the problem is `flat` (a singular arc), bounds that are not active move the cost too.
+    For a `flat` problem (a singular arc), inactive bounds also change the cost.
     """
     iterate = end.iterate
     size = _size(end)
@@ -54,9 +54,10 @@ def optimisation_error(search: Search, given: ProgramBounds, end: End, *, flat: 
 
 
 def _gaps(values: Vector, multipliers: Vector, low: Vector, high: Vector, bend: float) -> float:
-    """What the multipliers (k,) of limits promise to gain where `values` (k,) do not touch them.
+    """Gains promised by the multipliers (k,) of limits that `values` (k,) do not touch.
 
-    A cost that bends by `bend` with each value ends before the limit where that is far; with zero it does not.
+    A cost with the curvature `bend` in each value has its minimum before a distant limit; with zero curvature it has
+    not.
     """
     limit = np.where(multipliers > 0.0, high, low)
     distance = np.abs(values - limit)
@@ -74,7 +75,7 @@ def _last(history: Mapping[str, Any], name: str) -> float:
 
 
 def _size(end: End) -> float:
-    """The size of the scaled cost: that at the end, unless it is next to zero beside those on the way."""
+    """The size of the scaled cost: that at the end, unless it is near zero compared with the iterations."""
     found = abs(end.cost)
     usual = [abs(cost) for cost in end.stats.get("iterations", {}).get("obj", [])]
     return max(found, ZERO * statistics.median(usual) if usual else 0.0, 1e-300)
@@ -83,7 +84,7 @@ def _size(end: End) -> float:
 def finished(search: Search, given: ProgramBounds, end: End, *, flat: bool) -> End:
     """`end`, continued until its optimisation error is below the tolerance, with that error.
 
-    What fails on the way or does not help leaves what was before it.
+    A run that fails or does not help keeps the previous result.
     """
     best = replace(end, error=optimisation_error(search, given, end, flat=flat))
     if end.status is not Status.SOLVED:
@@ -98,8 +99,8 @@ def _unfinished(search: Search, best: End) -> bool:
 
 
 def _by_own(search: Search, given: ProgramBounds, best: End, flat: bool) -> End:
-    """The run that led to `best` goes on, to a tolerance for what is missing; the equations hold to one relative to the
-    cost."""
+    """Continues the run that led to `best`, to a tolerance for the remaining error; equations hold to one relative to
+    the cost."""
     asked = tolerance = search.options.tolerance
     for _ in range(RUNS):
         if best.own is None or not _unfinished(search, best):
@@ -117,7 +118,7 @@ def _by_own(search: Search, given: ProgramBounds, best: End, flat: bool) -> End:
 
 
 def _compared(search: Search, given: ProgramBounds, best: End, again: End, flat: bool) -> tuple[End, bool]:
-    """The run `again` with its error and the time of all, and True where it helped; else `best`, or a cancelled run."""
+    """The run `again` with its error and the total time, and True if it helped; else `best`, or a cancelled run."""
     again = replace(again, seconds=best.seconds + again.seconds)
     if again.status is Status.CANCELLED:
         return again, False
@@ -128,7 +129,8 @@ def _compared(search: Search, given: ProgramBounds, best: End, again: End, flat:
 
 
 def _by_ipopt(search: Search, given: ProgramBounds, best: End, flat: bool) -> End:
-    """Each run begins where the one before ended, with the cost scaled to 1 and a tolerance for what is missing."""
+    """Each run starts from the end of the previous one, with the cost scaled to 1 and a tolerance for the remaining
+    error."""
     options = search.options
     tolerance, factor, barrier = options.tolerance, 1.0, _last(best.stats.get("iterations", {}), "mu")
     for _ in range(RUNS):
@@ -150,5 +152,5 @@ def _by_ipopt(search: Search, given: ProgramBounds, best: End, flat: bool) -> En
 
 
 def _ten(value: float) -> float:
-    """The power of ten below a number: few different settings make few solvers."""
+    """The power of ten below a number: few distinct settings need few solvers."""
     return float(10.0 ** math.floor(math.log10(value)))

@@ -1,7 +1,7 @@
-"""The first mesh of a phase: equal intervals, nodes where held controls change, and a delay from one another.
+"""First mesh of a phase: equal intervals, with nodes where held controls change and at delays from one another.
 
-A control may jump at every node. One that is delayed jumps a delay later, and between nodes nothing would see it: so a
-mesh has the nodes of delayed controls and algebraic variables once more, a delay later, however many that are.
+A control may jump at every node. A delayed control jumps a delay later, and between nodes no error estimate detects it:
+the mesh therefore repeats the nodes of delayed controls and algebraic variables a delay later, however many these are.
 """
 
 from __future__ import annotations
@@ -18,20 +18,18 @@ from designopt.collocation.statement.scheme import Scheme
 from designopt.collocation.transcription.mesh.delays import SAME, share
 from designopt.collocation.transcription.mesh.mesh import Mesh
 
-#: With delays there may be so many times the intervals that are asked for, so that each is that many times one of them
-#: later another interval.
+#: Maximum ratio of intervals to the requested ones with delays, so that each is a delay later than another interval.
 MORE = 4
-#: Where that is not to be had: a motion bends once more smoothly after each delay, and kinks of a higher derivative
-#: than this are no matter.
+#: Otherwise: a motion becomes smoother after each delay, and kinks in derivatives higher than this are ignored.
 BENDS = 6
-#: Delayed controls take no more intervals than this, or than so many times those that are asked for.
+#: Maximum intervals for delayed controls: this number, or this multiple of the requested ones.
 MOST, MOST_TIMES = 2000, 20
 
 
 def first_mesh(phase: Phase, scheme: Scheme, intervals: int) -> Mesh:
-    """About so many `intervals`, not fewer: whole ones in each piece of held controls, and between kinks of delays.
+    """At least `intervals`: a whole number in each piece of held controls, and between kinks of delays.
 
-    Raises `ProblemError` (bad_statement) where delays of controls take too many.
+    Raises `ProblemError` (bad_statement) if delays of controls need too many.
     """
     pieces = math.lcm(*phase.pieces.values())
     if not phase.delays:
@@ -44,7 +42,7 @@ def first_mesh(phase: Phase, scheme: Scheme, intervals: int) -> Mesh:
 
 
 def with_later_nodes(phase: Phase, mesh: Mesh) -> Mesh:
-    """`mesh` with its nodes once more where delayed controls jump."""
+    """`mesh` with additional nodes where delayed controls jump."""
     nodes = _with_later(phase, mesh.nodes, MOST * len(mesh))
     if len(nodes) == len(mesh.nodes):
         return mesh
@@ -53,15 +51,14 @@ def with_later_nodes(phase: Phase, mesh: Mesh) -> Mesh:
 
 
 def _jumping(phase: Phase) -> list[float]:
-    """The delays, as shares of the phase below 1, of what may jump: states are continuous."""
+    """Delays, as shares of the phase below 1, of variables that may jump: states are continuous."""
     states = {v.name for v in phase.system.states}
     found = {share(phase, delay) for delay in phase.delays.values() if delay.of not in states}
     return sorted(each for each in found if each < 1.0 - SAME)
 
 
 def _with_later(phase: Phase, nodes: Vector, most: int) -> Vector:
-    """`nodes` and all sums of the delays of controls from them. Raises `ProblemError` where these are more than `most`
-    intervals."""
+    """`nodes` and all sums of delays of controls from them. Raises `ProblemError` for more than `most` intervals."""
     shares, found = _jumping(phase), nodes
     while shares:
         more = _distinct(np.concatenate([found, *(found + s for s in shares)]))
@@ -80,12 +77,12 @@ def _with_later(phase: Phase, nodes: Vector, most: int) -> Vector:
 
 
 def _edges(phase: Phase, pieces: int, intervals: int) -> Vector:
-    """Ends of pieces and the sums of delays from there and back from the end, all of them where they are few.
+    """Ends of pieces and the sums of delays from there and back from the end, all of them if they are few.
 
-    Then every interval is another one a delay earlier: what is read there is read at its own points, and not between
-    them, where nothing keeps a control from its limits. The history ends in a kink at the start; the costates, which
-    look forward, have one at the end. Where they are many, as of delays that share no step, there are those after the
-    first few delays: delayed controls jump one delay before the end at least, which no error estimate sees.
+    Then every interval is an earlier one shifted by a delay: delayed values are read at its own points, not between
+    them, where controls may pass their limits. The history ends in a kink at the start; the costates, which depend on
+    later times, have one at the end. If the sums are many, as for delays without a common step, only those after the
+    first few delays are used: delayed controls jump at least one delay before the end, which no error estimate detects.
     """
     shares, jumps = _shares(phase), bool(_jumping(phase))
     most = max(MOST, MOST_TIMES * intervals) if jumps else MORE * intervals
@@ -105,7 +102,7 @@ def _edges(phase: Phase, pieces: int, intervals: int) -> Vector:
 
 
 def errors_with_delays(phase: Phase, mesh: Mesh, errors: Vector) -> Vector:
-    """The `errors` (N,) of intervals, the same for those that are a delay apart: divided alike, they stay so."""
+    """The `errors` (N,) of intervals, made equal for those a delay apart: they are then divided alike."""
     shares = _shares(phase)
     earlier = [_moved(mesh, s) for s in shares]
     found = errors
@@ -119,7 +116,7 @@ def errors_with_delays(phase: Phase, mesh: Mesh, errors: Vector) -> Vector:
 
 
 def _moved(mesh: Mesh, by: float) -> tuple[Indices, Indices]:
-    """Intervals of `mesh`, and those which they are `by` earlier, where these have their width and scheme."""
+    """Intervals of `mesh`, and those earlier by the delay `by`, if these have the same width and scheme."""
     middles = 0.5 * (mesh.nodes[:-1] + mesh.nodes[1:]) - by
     later = np.flatnonzero(middles > 0.0)
     first = mesh.interval_of(middles[later])[0]
@@ -134,6 +131,6 @@ def _shares(phase: Phase) -> list[float]:
 
 
 def _distinct(fractions: Vector) -> Vector:
-    """Those within the phase, in their order, each once."""
+    """Distinct fractions within the phase, in increasing order."""
     fractions = np.sort(fractions[(fractions > -SAME) & (fractions < 1.0 + SAME)])
     return fractions[np.concatenate([[True], np.diff(fractions) > SAME])] if len(fractions) else fractions

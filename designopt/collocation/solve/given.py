@@ -1,4 +1,4 @@
-"""Whether what a solve is given is of the kinds that it takes."""
+"""Type checks of the arguments of a solve."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from designopt.collocation.transcription.mesh.mesh import Mesh
 
 
 def check_given(problem: Any, options: Any, guess: Any, meshes: Any) -> None:
-    """Raises `ProblemError` (bad_statement, bad_guess) for what is of another kind, and where meshes are too few."""
+    """Raises `ProblemError` (bad_statement, bad_guess) for wrong types and too few meshes."""
     if not isinstance(problem, TrajectoryProblem):
         raise ProblemError("bad_statement", "problem", f"is {short(problem)}: give a TrajectoryProblem")
     if not isinstance(options, Options | None):
@@ -31,7 +31,7 @@ def check_given(problem: Any, options: Any, guess: Any, meshes: Any) -> None:
 
 
 def check_guess(guess: Any) -> None:
-    """Raises `ProblemError` (bad_guess) for what is no guess."""
+    """Raises `ProblemError` (bad_guess) unless `guess` is a guess."""
     if not isinstance(guess, Guess | Solution | None):
         text = f"is {short(guess)}: give a Guess, as Guess.of(solution) or Guess({{phase: sampled(times, values)}})"
         raise ProblemError("bad_guess", "guess", text)

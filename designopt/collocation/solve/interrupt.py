@@ -1,6 +1,6 @@
-"""A request to stop (Ctrl-C, SIGTERM) while the solver works: it ends after its iteration and keeps what it has.
+"""Requests to stop (Ctrl-C, SIGTERM) during a solve: the solver ends after its iteration and keeps its iterate.
 
-Left to themselves, CasADi and IPOPT swallow the exception that a signal raises and give back the guess.
+Otherwise CasADi and IPOPT swallow the exception of the signal and return the guess.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from designopt.lazy import casadi as ca
 
 
 class Stopping:
-    """Receives requests to stop while it is used as a context manager; `requested` says whether one came.
+    """Receives stop requests while used as a context manager; `requested` states whether one has arrived.
 
-    The handlers of the host are called too. What they raise is kept as `raised` and left to the caller, except for the
-    KeyboardInterrupt of Python's own handler, which is answered by the status of the solution. Outside the main thread
-    no signal arrives, and nothing is done; so it is with a SIGTERM that nobody handles.
+    The host's handlers are also called. Their exception is kept as `raised` for the caller, except for the
+    KeyboardInterrupt of Python's own handler, for which the status of the solution stands. It has no effect outside the
+    main thread, which receives no signals, or for a SIGTERM without a handler.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Stopping:
 
     @staticmethod
     def possible() -> bool:
-        """Whether signals arrive in this thread."""
+        """Whether this thread receives signals."""
         return threading.current_thread() is threading.main_thread()
 
     def __enter__(self) -> Stopping:
@@ -61,7 +61,7 @@ class Stopping:
 def watcher(sizes: tuple[int, int, int]) -> Any:
     """A callback for the solver of a program with (variables, rows, parameters), called after every iteration.
 
-    Give it a `Stopping` as its attribute `stopping` while the solver runs.
+    Set its attribute `stopping` to a `Stopping` while the solver runs.
     """
     n, m, p = sizes
     counts = {"f": 1, "x": n, "lam_x": n, "g": m, "lam_g": m, "lam_p": p}

@@ -1,4 +1,4 @@
-"""Which function of a problem is not finite at a point of the search, where, and with which values."""
+"""Function of a problem that is not finite at a point of the search, with time and values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from designopt.lazy import casadi as ca
 
 def invalid_number(reader: Reader, x: Vector, parameters: Vector) -> str:
     """The first number that is not finite at variables `x` (n,), not scaled: of the functions, then of their first and
-    second derivatives. A sentence; empty if all are finite."""
+    second derivatives. A sentence; "" if all are finite."""
     for order in (0, 1, 2):
         for i in range(len(reader.places.phases)):
             message = _of_phase(reader, i, x, parameters, order)
@@ -61,12 +61,12 @@ def _of_phase(reader: Reader, i: int, x: Vector, parameters: Vector, order: int)
     return f"{text}{': ' + cause if cause else ''}. There {values_there}."
 
 
-#: What is not finite: a function or its derivatives.
+#: A value that is not finite: a function or its derivatives.
 _ORDERS = ("", "first derivative of the ", "second derivative of the ")
 
 
 def _derivatives(expression: Any, variables: Any, order: int) -> Iterator[tuple[str, Any]]:
-    """An expression, or its derivatives that are not zero by definition, with the names of what they are by."""
+    """An expression, or its structurally nonzero derivatives, with the names of their variables."""
     if order == 0:
         yield "", expression
         return

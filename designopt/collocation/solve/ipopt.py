@@ -1,4 +1,4 @@
-"""IPOPT, set up for a program: its settings, and the functions and derivatives that are handed to it."""
+"""IPOPT for a program: its settings, functions and derivatives."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from designopt.collocation.statement.options import Options
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
-#: A scaled variable that grows beyond this runs away. With IPOPT's own 1e20 many a search without a bound makes no
-#: more progress at 1e11 to 1e18 and ends at the limit of iterations.
+#: Magnitude of a scaled variable that diverges. With IPOPT's own 1e20 many unbounded searches stall at 1e11 to 1e18 and
+#: end at the iteration limit.
 RUNAWAY = 1e10
 
 
 class Start(NamedTuple):
-    """How a run starts: cold; warm, with multipliers; or as a continuation that `finishes` a run.
+    """Type of start: cold; warm, with multipliers; or a continuation that `finishes` a run.
 
-    A warm one begins with the barrier `barrier`. One that finishes multiplies the cost by `cost_factor` and ends at
-    `tolerance`, where the bounds themselves hold; a cold and a warm one leave both as they are. `iterations` and
-    `seconds` are what another solver has spent from the same guess: they are taken off the limits.
+    A warm one starts with the barrier parameter `barrier`. One that finishes multiplies the cost by `cost_factor` and
+    ends at `tolerance`, with exact bounds; a cold and a warm one ignore both. `iterations` and `seconds` (s) are those
+    that another solver has used from the same guess: they are deducted from the limits.
     """
 
     warm: bool = False
@@ -36,9 +36,9 @@ class Start(NamedTuple):
 
 COLD, WARM = Start(), Start(warm=True)
 
-#: How close to its bounds a run with multipliers begins, relative: a new one, and one that finishes.
+#: Relative initial distance from bounds of a run with multipliers: a new one, and one that finishes.
 PUSH = {False: 1e-8, True: 1e-12}
-#: A run that finishes another gets so many iterations at most, and this share of the time.
+#: Maximum iterations of a run that finishes another, and its share of the time.
 MOST_TO_FINISH, SHARE_TO_FINISH = 200, 0.5
 #: IPOPT accepts no time limit of zero.
 MIN_SECONDS = 1e-3
@@ -47,9 +47,8 @@ MIN_SECONDS = 1e-3
 def ipopt(
     made: Transcription, nlp: Mapping[str, Any], options: Options, start: Start, *, watched: bool
 ) -> tuple[Any, Any]:
-    """The solver (CasADi function) of a program with the expressions `nlp`, and what watches its iterations.
-
-    Without `watched` there is nothing to watch it (None).
+    """The solver (CasADi function) of a program with the expressions `nlp`, and its iteration callback (None unless
+    `watched`).
     """
     # with IPOPT's own mumps_permuting_scaling MUMPS takes a hundred times as long for the differential form
     settings: dict[str, Any] = {
@@ -89,7 +88,7 @@ def linear_solver(options: Options) -> str:
 
 
 def check_settings(given: Mapping[str, float | int | str]) -> None:
-    """Raises `ProblemError` (bad_statement) for settings that IPOPT does not know, or values that they cannot have."""
+    """Raises `ProblemError` (bad_statement) for settings that IPOPT does not have, or invalid values."""
     x: Any = ca.MX.sym("x")
     problem: dict[str, Any] = {"x": x, "f": x**2}
     for name, value in given.items():
@@ -102,7 +101,7 @@ def check_settings(given: Mapping[str, float | int | str]) -> None:
 
 
 def _of_start(start: Start, options: Options) -> dict[str, Any]:
-    """The settings of a run that begins with multipliers."""
+    """The settings of a run that starts with multipliers."""
     if not start.warm:
         return {}
     push = PUSH[start.finishes]
@@ -127,7 +126,7 @@ def _of_start(start: Start, options: Options) -> dict[str, Any]:
 
 
 def limits(start: Start, options: Options) -> dict[str, Any]:
-    """How many iterations a run may take, and how long: what is left of the options' limits."""
+    """Limits of iterations and time of a run: the remainder of the options' limits."""
     most, seconds = options.max_iterations - start.iterations, options.time_limit
     found = {"max_iter": min(most, MOST_TO_FINISH) if start.finishes else max(most, 0)}
     if seconds is None:

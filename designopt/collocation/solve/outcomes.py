@@ -1,4 +1,4 @@
-"""What is said about how a solve ended: facts that name constraints, times and variables."""
+"""Messages about the end of a solve, which name constraints, times and variables."""
 
 from __future__ import annotations
 
@@ -13,34 +13,32 @@ from designopt.collocation.solution.solution import Arc, Solution
 from designopt.collocation.solution.status import Status
 from designopt.collocation.statement.options import Options
 
-#: What the new control is called that `with_rates` makes of a control: this behind its name.
+#: Suffix of the new control that `with_rates` makes of a control.
 OF_RATE = "_rate"
-#: A variable that has grown to so many times its scale runs away.
+#: Multiple of its scale beyond which a variable diverges.
 RUNAWAY = 1e3
-#: What is on a bound for this share of the time, or more, may be what makes a problem infeasible.
+#: Share of time on a bound from which the bound may cause infeasibility.
 OFTEN = 0.2
-#: A cost that is known to less than so many times the tolerance, relative, is said to be.
+#: Multiple of the relative tolerance beyond which the error of the cost is reported.
 LOOSE = 100.0
-#: A state that stays below so many times what the tolerance leaves of its scale is known to less than three digits.
+#: Multiple of the tolerance of its scale below which a state has fewer than three correct digits.
 SEEN = 1e3
 
 
 def with_message(solution: Solution, options: Options, more: str = "") -> Solution:
-    """`solution` with the message that its status asks for, and warnings; `more` is what only the program knows."""
+    """`solution` with the message for its status, and warnings; `more` is information from the program."""
     facts = [*_facts(solution, options), *([more] if more else [])]
     warnings = (*solution.warnings, *(_doubts(solution, options) if solution.success else ()))
     return replace(solution, message=" ".join([solution.status.value, *facts]), warnings=warnings)
 
 
 def _doubts(solution: Solution, options: Options) -> Iterator[str]:
-    """What is not as it should be although the solver has succeeded."""
+    """Warnings about a successful solve."""
     for name, value in {**solution.terms, **solution.figures}.items():
         if not math.isfinite(value):
             yield f"invalid_figure: '{name}' is {value} at the solution"
     error = solution.optimisation_error
-    if (
-        error > LOOSE * options.tolerance and error * abs(solution.objective) > options.tolerance
-    ):  # of a cost beside zero
+    if error > LOOSE * options.tolerance and error * abs(solution.objective) > options.tolerance:  # of a cost near zero
         yield (
             f"optimisation_error: the objective is accurate only to {error:.1e} of its size: give a"
             " scale to the variables that are badly scaled, or a smaller tolerance"
@@ -65,7 +63,7 @@ def _doubts(solution: Solution, options: Options) -> Iterator[str]:
 
 
 def _against_ringing(solution: Solution, arc: Arc) -> str:
-    """What to do about the controls of a singular arc; those that `with_rates` made are rates already."""
+    """Advice against oscillating controls of a singular arc; those of `with_rates` are rates already."""
     rated = [n.removesuffix(OF_RATE) for n in arc.controls if n.endswith(OF_RATE)]
     rated = [name for name in rated if name in solution.phases[arc.phase].ends]
     others = len(arc.controls) > len(rated)
@@ -111,7 +109,7 @@ def _residuals(solution: Solution) -> dict[str, float]:
 def _missed(solution: Solution, options: Options) -> str:
     found = _residuals(solution)
     missed = [f"{name} {value:.2g}" for name, value in found.items() if value > options.tolerance]
-    if not missed:  # the solver judges them with factors of its own
+    if not missed:  # the solver uses its own factors for them
         missed = [f"{name} {found[name]:.2g}" for name in [max(found, key=lambda n: np.nan_to_num(found[n]))]]
     return f"Above the tolerance of {options.tolerance:g}: {', '.join(missed)}."
 

@@ -1,4 +1,4 @@
-"""More equations than variables: counted before a program is solved, and reported with what may be too much."""
+"""Check for more equations than variables before a solve, with a report of possible causes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from designopt.collocation.statement.problem import TrajectoryProblem, is_added
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 
-#: What a row without free variables may miss its limits by.
+#: Tolerance of the limits of a row without free variables.
 ROUNDED = 1e-10
 
 
 def free_variables(given: ProgramBounds) -> int:
-    """How many variables are not fixed."""
+    """Number of variables that are not fixed."""
     return int((given.low < given.high).sum())
 
 
 def equations(given: ProgramBounds) -> int:
-    """How many rows have one value alone."""
+    """Number of equality rows."""
     return int((given.row_low == given.row_high).sum())
 
 
 def over_constrained(problem: TrajectoryProblem, given: ProgramBounds) -> str:
-    """What there is too much of, if there are more equations than free variables; else empty."""
+    """A report if there are more equations than free variables; else ""."""
     free, rows = free_variables(given), equations(given)
     if rows <= free:
         return ""
@@ -48,7 +48,7 @@ def over_constrained(problem: TrajectoryProblem, given: ProgramBounds) -> str:
 
 
 def without_idle_rows(made: Transcription, given: ProgramBounds, x: Vector, rows: Vector) -> ProgramBounds:
-    """`given` without limits of rows that hold whatever the free variables are, as those of controls that are fixed.
+    """`given` without limits of rows that hold for all values of the free variables, such as those of fixed controls.
 
     `rows` (m,) are the scaled constraints at the scaled variables `x`.
     """

@@ -50,19 +50,19 @@ from designopt.interrupts import Kept
 
 Warm = Literal["none", "primal", "full"]
 
-#: The cost is divided by its size at the guess, which makes the solver's absolute tolerance one relative to it, unless
-#: that is smaller than this: then it tells nothing of the size at the optimum.
+#: The cost is divided by its size at the guess, so that the solver's absolute tolerance is relative to it, unless it is
+#: smaller than this and thus unrelated to the size at the optimum.
 NO_COST = 1e-6
 
-#: A guess from which no scaled variable moves by more than this may be stationary without being a minimum.
+#: Largest scaled step with which a guess may be stationary without being a minimum.
 UNMOVED = 1e-4
-#: So far beside it, in scaled variables, the search restarts; to count, it has to find a cost lower by this.
+#: Scaled distance from there at which the search restarts, and the relative decrease of the cost that it must reach.
 BESIDE, LOWER = 0.1, 1e-6
 
 
 class Program:
-    """The program of `problem` on `meshes` (one per phase, with more nodes where delayed controls jump; else uniform
-    ones of the options).
+    """The program of `problem` on `meshes` (one per phase, with additional nodes where delayed controls jump; by
+    default uniform ones of the options).
 
     Boxes, limits, data and fixed times may change from solve to solve; expressions and meshes may not. Scales follow
     from the boxes of `problem` and from `guess`. Raises `ProblemError` for statements that cannot be solved.
@@ -85,7 +85,7 @@ class Program:
         self.problem, self.options = problem, options
         stated = statement or state(problem, residual=options.residual_for(problem))
         ready = time.perf_counter()
-        # a statement that is given was compiled by the one who knows how often it will be solved
+        # the creator of a given statement has compiled it, if worthwhile for its number of solves
         self.statement = statement or with_compiled(stated, options, options.starts)
         compiled = time.perf_counter()
         if meshes is None:
@@ -112,12 +112,12 @@ class Program:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What is doubtful about the problem's expressions."""
+        """Warnings about the problem's expressions."""
         return nonsmooth_warnings(self.statement)
 
     @cached_property
     def sparsity(self) -> Sparsity:
-        """Where the derivatives of the program are not zero."""
+        """Sparsity patterns of the derivatives of the program."""
         return sparsity(self.transcription)
 
     @cached_property
@@ -135,10 +135,10 @@ class Program:
     ) -> Solution:
         """Solve for the numbers of `problem`, which states the same expressions as the program's own.
 
-        From `guess`; or from the `previous` solution of this program, its variables alone (`warm` primal) or with its
-        multipliers (full). A failed solve is a solution with its status; raises `ProblemError` for bad numbers and for
-        other expressions. Functions are called when a program is built: numbers that they take from elsewhere stay.
-        Threads that solve one program wait for each other.
+        From `guess`; or from the `previous` solution of this program, with its variables alone (`warm` primal) or with
+        its multipliers (full). A failed solve is a solution with its status. Raises `ProblemError` for invalid numbers
+        and for other expressions. The functions of the statement are called only when a program is built: numbers that
+        they read from elsewhere do not change later. Threads that solve one program wait for each other.
         """
         check_guess(guess)
         with self._lock:
@@ -162,7 +162,7 @@ class Program:
         else:
             start = guess or (Guess.of(previous) if previous else Guess())
             x = (self._first(problem, made.layout, given, start) - made.shift) / made.scale
-        # the result of a solve is known to be more than stationary
+        # the result of a solve has passed the test for stationary points
         guessed = previous is None and not any(isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values())
         return self._run(problem, given, x, previous.iterate if warm == "full" and previous else None, guessed)
 
@@ -178,7 +178,7 @@ class Program:
             raise ProblemError("bad_guess", "previous", text)
 
     def _first(self, problem: TrajectoryProblem, places: Layout, given: ProgramBounds, guess: Guess) -> Vector:
-        """All variables (n,) at the guess, not scaled; integrals have the values that it gives them."""
+        """All variables (n,) at the guess, not scaled; integrals have their values there."""
         x = initial_point(self.statement, problem, places, given, guess)
         for phase in sorted({phase for phase, _ in places.integrals}):
             values = self._reader.phase(phase, x, given.parameters).integrals
@@ -213,7 +213,7 @@ class Program:
             end, arcs, values = self._finished(asked, end)
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
-        with np.errstate(all="ignore"):  # the last iterate of a failed solve may hold anything
+        with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
             found = read_solution(
                 self._reader, problem, made, given, end.iterate, end.rows, end.status, end.stats, timing, values
             )
@@ -242,23 +242,23 @@ class Program:
         return f"ipopt, {self.options.hessian} hessian, {self._linear_solver}"
 
     def _finished(self, given: ProgramBounds, end: End) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
-        """`end` with its optimisation error, continued where that is too large, its singular arcs, and what was read
-        of it, if it was."""
+        """`end` with its optimisation error, continued if that is too large, its singular arcs, and the values already
+        read, if any."""
         if not end.status.success:
             return end, (), None
         made = self.transcription
         x = made.shift + made.scale * end.iterate.x
         values = [self._reader.phase(i, x, given.parameters) for i in range(len(self.problem.phases))]
         rows = end.iterate.constraint_multipliers / made.row_scale / made.cost_scale
-        found = Multipliers(rows, np.empty(0))  # those of bounds have no part in it
+        found = Multipliers(rows, np.empty(0))  # those of bounds do not enter it
         arcs = tuple(singular_arcs(made, given, x, found, values, end.cost / made.cost_scale))
         last = finished(self._search, given, end, flat=bool(arcs))
         return last, arcs, values if last.iterate is end.iterate else None
 
     def _solved_from_beside(self, given: ProgramBounds, found: End) -> End:
-        """What is found from beside a guess that the solver did not move from, if that is better; else the same.
+        """The better of the given end and a solve from a point beside a guess that the solver did not leave.
 
-        The solver ends where derivatives are zero, at a maximum or a saddle too: motions at rest often are.
+        The solver also ends at maxima and saddle points, where derivatives are zero: motions at rest often are.
         """
         low, high = self._search.made.box(given)
         if free_variables(given) <= equations(given):

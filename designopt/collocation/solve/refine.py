@@ -1,4 +1,4 @@
-"""Refinement of the mesh until the error estimate of every interval is below a tolerance.
+"""Mesh refinement until the error estimate of every interval is below a tolerance.
 
 Source: Patterson, Hager, Rao, "A ph mesh refinement method for optimal control", Optim. Control Appl. Meth. 36 (2015)
 398-421, section 4, and its variant of fixed order.
@@ -27,23 +27,23 @@ from designopt.collocation.statement.scheme import Scheme, radau
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.mesh import Mesh, refined
 
-#: A round that leaves more than this share of the error has made no progress.
+#: Share of the error beyond which a round has made no progress.
 PROGRESS = 0.8
-#: So many rounds without progress, one after the other, end a refinement.
+#: Number of successive rounds without progress that ends a refinement.
 PATIENCE = 2
-#: No interval is divided into more parts at once.
+#: Maximum number of parts of an interval per round.
 MOST_PARTS = 5
-#: A re-simulation of an interval agrees with the estimate when its error is at most so many times the tolerance.
+#: A re-simulation of an interval agrees with the estimate if its error is at most this multiple of the tolerance.
 AGREES = 10.0
-#: What is tried when a round fails, with settings of IPOPT: from where it ended; from the solution before it, deep in
-#: the barrier, or with one that follows the progress; from the first guess.
+#: Retries after a failed round, with settings of IPOPT: from its end; from the solution before it with a small barrier
+#: parameter, or with an adaptive one; from the first guess.
 RETRIES: Mapping[str, Mapping[str, float | str]] = {
     "from its end": {},
     "with a small barrier": {"mu_init": 1e-3},
     "with an adaptive barrier": {"mu_strategy": "adaptive"},
     "cold": {},
 }
-#: Errors beyond so many times the tolerance count as this.
+#: Errors are clipped at this multiple of the tolerance.
 LARGEST = 1e9
 
 
@@ -59,7 +59,7 @@ def with_errors(problem: TrajectoryProblem, found: Solution) -> Solution:
 
 
 def verified(problem: TrajectoryProblem, statement: ProblemFunctions, found: Solution, tolerance: float) -> Solution:
-    """The solution with larger errors where its controls, re-simulated, or a search for pulses do not agree."""
+    """The solution with larger errors where a re-simulation of its controls, or a search for pulses, does not agree."""
     phases = {}
     for phase, point in zip(problem.phases, statement.points, strict=True):
         solved = found.phases[phase.name]
@@ -71,14 +71,13 @@ def verified(problem: TrajectoryProblem, statement: ProblemFunctions, found: Sol
 
 
 def refine(program: Program, first: Solution, refinement: Refinement, start: Guess | None = None) -> Solution:
-    """The solution of the program's problem on meshes as fine as `refinement` asks for, from the `first` solution.
+    """The solution of the program's problem on meshes refined as `refinement` requires, from the `first` solution.
 
-    Each round begins with the solution before it and divides those intervals only that are too coarse. When all are
-    fine enough by the estimate, each is re-simulated and searched for pulses: those that do not agree are divided
-    further. A round that fails is tried in the ways of `RETRIES`, the last from `start`, the first guess;
-    `Solution.attempts` tells of them. The result is the round with the smallest error. Its status says where that
-    ended: REFINEMENT_STALLED names the intervals, MESH_UNRESOLVED the error that is left. One that is cancelled is the
-    result.
+    Each round starts from the solution before it and divides only intervals that are too coarse. When all are fine
+    enough by the estimate, each is re-simulated and searched for pulses; those that do not agree are divided further. A
+    failed round is retried as in `RETRIES`, the last time from `start`, the first guess; `Solution.attempts` lists the
+    retries. The result is the round with the smallest error. Its status gives the end: REFINEMENT_STALLED names the
+    intervals, MESH_UNRESOLVED the remaining error. A cancelled round is the result.
     """
     problem, options = program.problem, program.options
     tolerance = refinement.tolerance
@@ -105,7 +104,7 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
         result, tried = _round(program, found, meshes, start)
         attempts += tuple(a._replace(way=f"round {len(rounds)} {a.way}") for a in tried)
         result = replace(result, starts=first.starts, seed=first.seed, warm_path=first.warm_path)
-        # they tell where the first solution is from
+        # they record how the first solution was found
         timing = {key: timing.get(key, 0.0) + seconds for key, seconds in result.timing.items()} | {
             key: seconds for key, seconds in timing.items() if key not in result.timing
         }
@@ -141,7 +140,7 @@ def _estimated(program: Program, found: Solution, tolerance: float) -> Solution:
 def _round(
     program: Program, before: Solution, meshes: Sequence[Mesh], start: Guess | None
 ) -> tuple[Solution, list[Attempt]]:
-    """The solution on finer `meshes` from that `before`, and what was tried after a failure; else what failed first."""
+    """The round on finer `meshes` from the solution `before`, and its retries; else the first failure."""
     problem, options, guess = program.problem, program.options, Guess.of(before)
     finer = Program(problem, options, guess, meshes=meshes, statement=program.statement)
     result = finer.solve(guess=guess)
@@ -162,7 +161,7 @@ def _round(
 def finer_mesh(mesh: Mesh, errors: Vector, refinement: Refinement, first: Scheme, defects: str = "integral") -> Mesh:
     """The mesh of the next round for the `errors` (N,) of its intervals.
 
-    `first` is the scheme of the first mesh, `defects` as in `Options`: what Radau intervals of another degree have.
+    `first` is the scheme of the first mesh, `defects` as in `Options` for Radau intervals of another degree.
     """
     if refinement.method == "split":
         ratios = errors / refinement.tolerance
@@ -186,14 +185,14 @@ def _raised(degree: int, error: float, refinement: Refinement, least: int) -> tu
 
 
 def _parts(ratio: float, order: int) -> int:
-    """Into how many parts an interval is divided whose error is `ratio` times the tolerance."""
+    """Number of parts of an interval whose error is `ratio` times the tolerance."""
     if ratio <= 1.0:
         return 1
     return int(np.clip(math.ceil(min(ratio, LARGEST) ** (1.0 / order)), 2, MOST_PARTS))
 
 
 def too_coarse(phases: Mapping[str, PhaseSolution], tolerance: float) -> list[str]:
-    """The stretches of time in which the estimate is above `tolerance`, neighbouring intervals together."""
+    """The times at which the estimate is above `tolerance`, neighbouring intervals merged."""
     found = []
     for phase in phases.values():
         times = phase.times[phase.mesh.bases]

@@ -1,7 +1,7 @@
-"""Runs of a solver on a program: from a point, from multipliers too, or to finish what a run before has left.
+"""Runs of a solver on a program: from a point, with or without multipliers, or to finish a previous run.
 
-The solver is the interior point method of this package where a C compiler is and no other is asked for, else IPOPT,
-which also begins where the former is lost, with the iterations and the time that it has left.
+The solver is the interior point method of this package if there is a C compiler and no other is requested, else IPOPT,
+which also takes over if the former fails, with the remaining iterations and time.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 
-#: What is violated by less, relative to its scale, is not violated.
+#: Violation, relative to its scale, below which a constraint is satisfied.
 ROUNDED = 1e-10
-#: A run of the package's own solver that finishes gets so many more iterations.
+#: Additional iterations of a run of the package's own solver that finishes.
 FEW_TO_FINISH = 60
-#: How a run of it ended that nobody stopped.
+#: Return status of a run of it by its end, unless stopped.
 ENDS = {SOLVED: Status.SOLVED, NEAR: Status.ACCEPTABLE, LIMIT: Status.ITERATION_LIMIT}
 
 
 @dataclass(frozen=True, eq=False)
 class End:
-    """What a run left: its numbers, scaled, the scaled rows of the constraints, what the solver says of itself.
+    """The end of a run: scaled numbers, scaled rows of the constraints, statistics of the solver.
 
-    `error` is that of the optimisation, relative to the cost, not a number where it is not known; `cost` is scaled.
-    A run of the package's own solver is kept as `own`: it can go on. It gives the `gradient` (n,) of cost and
-    constraints too, that of variables that are not fixed.
+    `error` is that of the optimisation, relative to the cost, NaN if not available; `cost` is scaled. `own` is a run of
+    the package's own solver, which can continue. It also provides the `gradient` (n,) of cost and constraints, for
+    variables that are not fixed.
     """
 
     iterate: Iterate
@@ -55,7 +55,7 @@ class End:
 
 
 class Search:
-    """Runs the solver on the program `made`; one instance of it for each way to start is kept."""
+    """Runs the solver on the program `made`; one instance for each type of start is cached."""
 
     def __init__(self, made: Transcription, options: Options) -> None:
         self.made, self.options = made, options
@@ -69,13 +69,13 @@ class Search:
         return {"x": x, "p": p, "f": made.objective(x, p), "g": made.constraints(x, p)}
 
     def _solver(self, start: Start, *, watched: bool) -> tuple[Any, Any]:
-        """IPOPT for this program and, if it is to be `watched`, what watches its iterations."""
+        """IPOPT for this program and, if `watched`, its iteration callback."""
         found = self._solvers.get((start, watched))
         if found is None:
             begin = time.perf_counter()
             found = ipopt(self.made, self._nlp, self.options, start, watched=watched)
             self.building += time.perf_counter() - begin
-            if not start.iterations and not start.seconds:  # what is left of limits is another number each time
+            if not start.iterations and not start.seconds:  # the remaining limits differ each time
                 self._solvers[start, watched] = found
         return found
 
@@ -84,7 +84,7 @@ class Search:
         return np.asarray(self.made.constraints(x, given.parameters), float).ravel()
 
     def gradient(self, given: ProgramBounds, iterate: Iterate) -> Vector:
-        """The gradient (n,) of cost and constraints, scaled; the boxes have no part in it."""
+        """The scaled gradient (n,) of cost and constraints, without the boxes."""
         found = self._lagrangian(iterate.x, given.parameters, iterate.constraint_multipliers)
         return np.asarray(found, float).ravel()
 
@@ -96,7 +96,8 @@ class Search:
         return ca.Function("lagrangian", [x, p, multipliers], [gradient])
 
     def run(self, given: ProgramBounds, x: Vector, multipliers: Iterate | None = None, start: Start = COLD) -> End:
-        """Where the solver ends from scaled variables `x`, with the `multipliers` that a warm `start` needs."""
+        """The end of the solver from scaled variables `x`, with the `multipliers` for a warm `start`. Raises the
+        exceptions of signal handlers."""
         begin, lost = time.perf_counter(), None
         if self._interior is not None and not start.finishes:
             own = Run(self._interior, given, x, multipliers)
@@ -126,9 +127,9 @@ class Search:
         x, constraint_multipliers, bound_multipliers, rows = (
             np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x", "g")
         )
-        if status in (Status.INVALID_NUMBER, Status.FAILED):  # the solver has none, then
+        if status in (Status.INVALID_NUMBER, Status.FAILED):  # the solver has none then
             rows = self.rows(x, given)
-        if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, given):  # it could not go on, no more than that
+        if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, given):  # only the continuation failed
             status = Status.STALLED
         return End(
             Iterate(x, constraint_multipliers, bound_multipliers), rows, status, stats, seconds, cost=float(result["f"])
@@ -136,16 +137,16 @@ class Search:
 
     @cached_property
     def _interior(self) -> Interior | None:
-        """The solver of this package; None where IPOPT is asked for, or there is no compiler."""
+        """The solver of this package; None if IPOPT is requested, or there is no compiler."""
         options = self.options
         asked = options.compile == "never" or options.hessian != "exact" or bool(options.ipopt)
         code = None if asked else library.loaded()
         return None if code is None else Interior(self.made, code)
 
     def further(self, own: Run, tolerance: float, constraint_tolerance: float) -> End | None:
-        """Where `own` ends when it goes on to the `tolerance` of multipliers and the violation
-        `constraint_tolerance`, within the limits of a run that finishes another if it has begun; None where it is
-        lost."""
+        """The end of `own` after its continuation to the `tolerance` of multipliers and the violation
+        `constraint_tolerance`, within the limits of a run that finishes another; None if it fails. Raises the
+        exceptions of signal handlers."""
         options, begin = self.options, time.perf_counter()
         limit = float("inf") if options.time_limit is None else options.time_limit
         most, acceptable = options.max_iterations, options.acceptable_tolerance
@@ -172,7 +173,7 @@ class Search:
 
 
 def joined(first: Mapping[str, Any], then: Mapping[str, Any], factor: float = 1.0) -> dict[str, Any]:
-    """What the solver says of two runs, one after the other, the second with a cost that is `factor` times that."""
+    """The statistics of two successive runs, the second with a cost multiplied by `factor`."""
     before, after = first.get("iterations", {}), then.get("iterations", {})
     of_cost = {"inf_du": 1.0 / factor, "mu": 1.0 / factor}  # `obj` is reported without the factor
     iterations = {

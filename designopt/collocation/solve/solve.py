@@ -1,4 +1,4 @@
-"""Solving a trajectory problem, with everything that the options ask for."""
+"""Solution of a trajectory problem with all options."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from designopt.collocation.transcription.functions.functions import ProblemFunct
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.interrupts import Kept
 
-#: An error estimate above this is itself known to an order of magnitude only (measured on the cart-pole).
+#: Error estimate above which only its order of magnitude is correct (measured on the cart-pole).
 COARSE = 1e-3
-#: A run that differs by more than so many times what its segments add up to has left an unstable motion.
+#: A run with a larger multiple of the sum of its segments' differences has left an unstable motion.
 UNSTABLE = 1e3
-#: Segments that differ by more than so many times the estimate contradict it; smaller errors than SMALL are none.
+#: Segments with a larger multiple of the estimate contradict it; smaller errors than SMALL are ignored.
 DISAGREES, SMALL = 100.0, 1e-7
 
 
@@ -39,12 +39,11 @@ def solve(
     *,
     meshes: Sequence[Mesh] | None = None,
 ) -> Solution:
-    """The solution of `problem` from `guess`: from several starts, by other ways after a failure, then refined, then
-    checked, as the options say.
+    """The solution of `problem` from `guess`: from several starts, by alternatives after a failure, then refined, then
+    checked, according to the options.
 
-    On `meshes`, one per phase, which a refinement begins with; without them on uniform ones of the options.
-    A failed solve is a solution with its status and its last iterate. Raises `ProblemError` for statements, bounds and
-    guesses that cannot be solved from.
+    `meshes`, one per phase, are the first ones; the default are uniform ones of the options. A failed solve is a
+    solution with its status and its last iterate. Raises `ProblemError` for invalid statements, bounds and guesses.
     """
     check_given(problem, options, guess, meshes)
     options = options or Options()
@@ -63,9 +62,9 @@ def solve(
 
 
 def checked(problem: TrajectoryProblem, statement: ProblemFunctions, found: Solution) -> Solution:
-    """The solution of `problem` with all that shows how far it can be trusted, in its message too.
+    """The solution of `problem` with all accuracy checks, also in its message.
 
-    The error estimate of each interval, new simulations with its controls, violations between the points: see
+    The error estimate of each interval, re-simulations with its controls, violations between the points: see
     `interval_errors`, `Resimulation` and `violation_between_points`.
     """
     begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Mistakes in the statement of a trajectory problem that show before any expression is formed."""
+"""Checks of a trajectory problem before any expression is formed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from designopt.dynamics.system import Variable
 
 
 def check_statement(problem: TrajectoryProblem) -> None:
-    """Raises `ProblemError` (bad_statement) for phases and names that do not fit together."""
+    """Raises `ProblemError` (bad_statement) for inconsistent phases and names."""
     if not problem.phases:
         raise ProblemError("bad_statement", "phases", "there are none: give at least one")
     if problem.complementary:
@@ -43,7 +43,7 @@ def check_statement(problem: TrajectoryProblem) -> None:
 def check_known(
     where: str, given: Iterable[str], names: Collection[str], what: str, status: str = "bad_bounds"
 ) -> None:
-    """Raises `ProblemError` (with the `status`) where `given` names something that is not among `names`."""
+    """Raises `ProblemError` (with the `status`) if `given` contains a name that is not among `names`."""
     for name in given:
         if name not in names:
             text = f"there is no such {what}; known: {', '.join(names) or 'none'}"
@@ -51,7 +51,7 @@ def check_known(
 
 
 def _check_system_names(phase: Phase) -> None:
-    """One name means one thing."""
+    """Checks that each name has one meaning."""
     system = phase.system
     form = system.residual_form
     tables: dict[str, Sequence[Variable]] = {
@@ -102,7 +102,7 @@ def _check_held(phase: Phase) -> None:
 
 
 def _check_delays(phase: Phase) -> None:
-    """A delayed variable is a control that nothing else decides on, of a phase with fixed times."""
+    """Checks that a delayed variable is a control without other conditions, of a phase with fixed times."""
     system = phase.system
     check_known(f"{phase.name}: delays", phase.delays, [v.name for v in system.controls], "control")
     there = [v.name for v in (*system.states, *system.controls, *system.algebraic) if v.name not in phase.delays]
@@ -130,7 +130,7 @@ def _check_delays(phase: Phase) -> None:
 
 def _check_constraints(where: str, given: Mapping[str, Any], kind: type) -> None:
     for name, entry in given.items():
-        if "[" in name:  # rows of a constraint are called so
+        if "[" in name:  # names of the rows of a constraint
             raise ProblemError("bad_statement", f"{where}.{name}", "a name must not contain '[': rename it")
         if not isinstance(entry, kind):
             text = f"is a {type(entry).__name__}, not {kind.__name__}(function, low, high)"
@@ -138,7 +138,7 @@ def _check_constraints(where: str, given: Mapping[str, Any], kind: type) -> None
 
 
 def _check_samples(phase: Phase) -> None:
-    """Path constraints hold everywhere, those of samples at samples; each has a name of its own."""
+    """Checks that each constraint has a unique name and is either a path constraint or one at samples."""
     _check_at(f"{phase.name}: path", phase.path)
     for name, constraint in phase.samples.items():
         where = f"{phase.name}: samples.{name}"
@@ -156,7 +156,7 @@ def _check_at(where: str, given: Mapping[str, Constraint]) -> None:
 
 
 def _check_shared(problem: TrajectoryProblem) -> None:
-    """Parameters of one name are one parameter, which has one unit and, unless the problem gives it, one range."""
+    """Checks that parameters of one name have one unit and, unless the problem gives it, one range."""
     first: dict[str, tuple[str, Variable]] = {}
     of_phases = [(f"phase {phase.name}", v) for phase in problem.phases for v in phase.system.parameters]
     for where, v in (*of_phases, *(("extra", v) for v in problem.extra)):

@@ -1,4 +1,4 @@
-"""Pairs of quantities of which one is zero at any time, as a distance and a force of contact."""
+"""Pairs of quantities of which one is zero at any time, such as the distance and force of a contact."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Complementary:
-    """``0 <= first``, ``0 <= second`` and one of the two zero, at all collocation points of a `phase`.
+    """``0 <= first``, ``0 <= second`` and one of the two is zero, at all collocation points of a `phase`.
 
-    `first` and `second` are functions of the symbols of a point, `sizes` about how large they get: the relaxation is
-    relative to their product. As a distance and a force: no force but in contact. Raises `ValueError` for sizes that
+    `first` and `second` are functions of the symbols of a point, `sizes` their approximate maxima: the relaxation is
+    relative to their product. For a distance and a force: no force without contact. Raises `ValueError` for sizes that
     are not positive.
     """
 

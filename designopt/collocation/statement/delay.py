@@ -1,4 +1,4 @@
-"""Variables as they were some time ago: constant delays, with what was before the start."""
+"""Delayed variables: constant delays, with a history before the start."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from designopt.dynamics.signals import Signal
 
 @dataclass(frozen=True, eq=False)
 class Delay:
-    """What the variable `of` (a state, control or algebraic variable of the phase) was `by` seconds ago.
+    """The value of the variable `of` (a state, control or algebraic variable of the phase) `by` seconds ago.
 
-    `history` is its value before the start of the phase: a number, a function of the time (s), or a `Signal` over
-    time. At the start itself the history holds too, as the value that the variable came with. Raises `ValueError` for
-    a delay that is not positive and finite and a history that is none of these.
+    `history` is its value before the start of the phase: a number, a function of the time (s), or a `Signal` over time.
+    It also applies at the start itself. Raises `ValueError` for a delay that is not positive and finite and for another
+    type of history.
     """
 
     of: str
@@ -37,7 +37,7 @@ class Delay:
             raise ValueError("history is a signal over the duration of a phase: give one over time, before the start")
 
     def before(self, times: Vector) -> Vector:
-        """The history (n,) at `times` (n,). Raises `ValueError` where it is not a finite number."""
+        """The history (n,) at `times` (n,) in s. Raises `ValueError` if it is not finite."""
         history: Any = self.history
         if not len(times):
             return np.empty(0)

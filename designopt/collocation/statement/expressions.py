@@ -1,4 +1,4 @@
-"""Walks through CasADi expressions: what they are made of, and where a number ceases to be one."""
+"""Traversal of CasADi expressions: their parts, and the first operation that is not finite."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from designopt.arrays import Array
 from designopt.lazy import casadi as ca
 
-#: An expression is quoted up to this length.
+#: Maximum length of a quoted expression.
 QUOTED = 90
 
 
@@ -22,7 +22,7 @@ def operation_names() -> dict[int, str]:
 
 
 def nodes(expression: Any) -> list[Any]:
-    """All parts of scalar SX expressions (a column), each once, operands before what is made of them."""
+    """All parts of scalar SX expressions (a column), each once, operands before their results."""
     found: list[Any] = []
     seen: set[int] = set()
     stack = [(expression[i], False) for i in reversed(range(expression.numel()))]
@@ -41,20 +41,20 @@ def nodes(expression: Any) -> list[Any]:
 
 
 def operation(node: Any) -> str:
-    """What a part does, as CasADi calls it; empty for symbols, constants and what a call of a function gives."""
+    """The operation of a part, as CasADi names it; "" for symbols, constants and results of function calls."""
     return operation_names().get(node.op(), "") if node.n_dep() else ""
 
 
 def quoted(node: Any) -> str:
-    """A part as text, empty if it is long."""
-    text = str(node).replace("{0}", "")  # what CasADi adds to calls of tables
+    """A part as text, "" if it is long."""
+    text = str(node).replace("{0}", "")  # CasADi's addition to calls of tables
     return text if len(text) <= QUOTED and "@" not in text else ""
 
 
 def first_invalid(expression: Any, arguments: Sequence[Any], numbers: Sequence[Array]) -> str:
-    """Which operation of a scalar `expression` of symbols `arguments` gives the first number that is not finite.
+    """The operation of a scalar `expression` of symbols `arguments` with the first number that is not finite.
 
-    With its operands, as text: "log(x - 2): log of -0.5"; empty if all are finite.
+    With its operands, as text: "log(x - 2): log of -0.5"; "" if all are finite.
     """
     every = nodes(expression)
     known = np.asarray(ca.Function("parts", list(arguments), [ca.vertcat(*every)])(*numbers), float).ravel()

@@ -1,4 +1,4 @@
-"""What is given in a statement, as its fields keep it; and the error where it cannot be kept."""
+"""Conversion of the values given to a statement, and the error for invalid ones."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numbers import Real
 from reprlib import repr as short
 from typing import Any
 
-#: A value that is fixed, or the range in which it is free.
+#: A fixed value, or the range of a free one.
 Box = float | tuple[float, float]
 
 
 class ProblemError(ValueError):
-    """A statement that cannot be solved as it stands: `status` as in `Status`, `where` the field it is about."""
+    """A statement that cannot be solved: `status` as in `Status`, `where` is the field concerned."""
 
     def __init__(self, status: str, where: str, message: str) -> None:
         super().__init__(f"{where}: {message}")
@@ -22,7 +22,7 @@ class ProblemError(ValueError):
 
 
 def stated_table(where: str, given: Any) -> Any:
-    """The mapping that was `given`, an empty one for None. Raises `ProblemError` (bad_statement) for anything else."""
+    """The `given` mapping, an empty one for None. Raises `ProblemError` (bad_statement) for anything else."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
@@ -38,7 +38,7 @@ def ends(box: Box) -> tuple[float, float]:
 
 
 def stated_held(given: Any) -> Any:
-    """A number of pieces, or the values on them as a tuple; what is neither is left to the check of the statement."""
+    """A number of pieces, or their values as a tuple; the check of the statement rejects anything else."""
     if isinstance(given, Whole) and not isinstance(given, bool):
         return int(given)
     is_row = isinstance(given, tuple | list) or getattr(given, "ndim", 0) == 1
@@ -46,7 +46,7 @@ def stated_held(given: Any) -> Any:
 
 
 def stated_box(where: str, given: Any) -> Box:
-    """A box as it was given, with two numbers of any kind as a tuple. Raises `ProblemError` (bad_bounds)."""
+    """A box as given, with a pair of numbers as a tuple. Raises `ProblemError` (bad_bounds)."""
     if isinstance(given, Real):
         return given if isinstance(given, float) else float(given)
     pair = list(given) if isinstance(given, tuple | list) or getattr(given, "ndim", 0) == 1 else []

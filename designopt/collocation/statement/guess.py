@@ -1,4 +1,4 @@
-"""A guess of the solution of a trajectory problem: trajectories of its phases and values of its parameters."""
+"""A guess for a trajectory problem: trajectories of its phases and values of its parameters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from designopt.collocation.statement.given import ProblemError, stated_table
 
 
 class PhaseGuess(Protocol):
-    """All variables of a phase over the fractions 0..1 of its time, which runs from `t0` to `tf`."""
+    """All variables of a phase over the fractions 0..1 of its time, from `t0` to `tf` (s)."""
 
     @property
     def t0(self) -> float: ...
@@ -23,7 +23,7 @@ class PhaseGuess(Protocol):
     def tf(self) -> float: ...
 
     def at(self, fractions: Vector) -> Mapping[str, Vector]:
-        """Values (n,) by the names of the variables; those that it leaves out are guessed."""
+        """Values (n,) by the names of the variables; omitted ones are guessed."""
         ...
 
 
@@ -37,7 +37,7 @@ class Sampled:
     tf: float
 
     def at(self, fractions: Vector) -> Mapping[str, Vector]:
-        """As `PhaseGuess.at`."""
+        """See `PhaseGuess.at`."""
         return {n: np.asarray(np.interp(fractions, self.fractions, v)) for n, v in self.values.items()}
 
     def only(self, names: Iterable[str]) -> Sampled:
@@ -46,7 +46,7 @@ class Sampled:
 
 
 def sampled(times: ArrayLike, values: Mapping[str, ArrayLike]) -> Sampled:
-    """A guess from arrays (n,) over `times` (n,). Raises `ProblemError` (bad_guess) for arrays that make no sense."""
+    """A guess from arrays (n,) over `times` (n,) in s. Raises `ProblemError` (bad_guess) for inconsistent arrays."""
     t = np.asarray(times, float)
     if t.ndim != 1 or len(t) < 2 or not np.isfinite(t).all() or not (np.diff(t) > 0).all():
         raise ProblemError("bad_guess", "times", "must be at least two finite numbers, each larger than the one before")
@@ -58,7 +58,7 @@ def sampled(times: ArrayLike, values: Mapping[str, ArrayLike]) -> Sampled:
 
 
 class KnownSolution(Protocol):
-    """What a guess takes of a solution."""
+    """The parts of a solution that a guess uses."""
 
     @property
     def phases(self) -> Mapping[str, PhaseGuess]: ...

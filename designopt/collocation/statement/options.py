@@ -1,4 +1,4 @@
-"""How a trajectory problem is to be solved."""
+"""Options of the solution of a trajectory problem."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import DEGREES, SCHEMES, Scheme, SchemeName
 from designopt.former import former_arguments
 
-#: Asked for a smaller error than this, the automatic choice is a Radau scheme of higher degree.
+#: Requested error below which the automatic choice is a Radau scheme of higher degree.
 FINE = 1e-6
 
-#: What settings with a few values may be.
+#: Admissible values of some settings.
 CHOICES = {
     "scheme": ("auto", *SCHEMES),
     "midpoint_control": ("free", "linear"),
@@ -39,10 +39,10 @@ def _check_positive(name: str, value: object) -> None:
 @former_arguments(greatest_degree="max_degree")
 @dataclass(frozen=True)
 class Refinement:
-    """The mesh is refined until the error estimate of every interval is below `tolerance`, `rounds` times at most.
+    """Mesh refinement until the error estimate of every interval is below `tolerance`, at most `rounds` times.
 
-    ``split`` divides intervals; ``hp`` raises the degree of Radau intervals up to `max_degree` first
-    (Patterson, Hager, Rao 2015). Errors are relative to 1 + the largest absolute value of a state on the interval.
+    ``split`` divides intervals; ``hp`` first raises the degree of Radau intervals up to `max_degree` (Patterson, Hager,
+    Rao 2015). Errors are relative to 1 + the largest absolute value of a state on the interval.
     """
 
     tolerance: float = 1e-5
@@ -67,21 +67,21 @@ class Options:
     """Scheme, mesh and solver settings.
 
     `scheme` auto: hermite_simpson, but radau with algebraic variables, held controls, delays, samples or refinement,
-    and what the settings of one of them ask for. `degree` and `defects` are of radau, the degree 3 if it is None, or 5
-    where refinement asks for less than 1e-6; `midpoint_control` is of hermite_simpson. `intervals` is per phase,
-    rounded up to whole ones in each piece of a held control and between the kinks of delays. `form` auto takes the
-    residual form of systems that have one. `tolerance` is that of IPOPT, relative to the ranges of variables; where the
-    cost is then not known to as much of its own size, the solve goes on until it is. `ipopt` are settings of IPOPT and
-    its linear solver by their own names, which win; with any of them IPOPT itself solves. `time_limit` in s, of each
-    solve. `scales` replace automatic scales of variables by name. `compile` is about the functions of a point; with
-    never, all programs are left to IPOPT and MUMPS.
+    and the scheme of any scheme-specific setting. `degree` and `defects` apply to radau; the degree None is 3, or 5 for
+    refinement below 1e-6. `midpoint_control` applies to hermite_simpson. `intervals` is per phase, rounded up to whole
+    ones in each piece of a held control and between the kinks of delays. `form` auto uses the residual form of systems
+    that have one. `tolerance` is that of IPOPT, relative to the ranges of variables; if the cost then has a larger
+    relative error, the solve continues. `ipopt` are settings of IPOPT and its linear solver by their own names, with
+    precedence; with any of them IPOPT itself is used. `time_limit` (s) applies to each solve. `scales` replace
+    automatic scales of variables by name. `compile` concerns the functions of a point; with never, IPOPT and MUMPS
+    solve all programs.
 
-    `rollout` begins where the guessed controls lead the model. `starts` solves from so many guesses, all but the first
-    perturbed with random numbers of `seed`, and takes the best. With `persistent` a failure is followed by other ways
-    to a solution, in a fixed order (`solve.attempts`). `refine` then refines the mesh. `check` says how far
-    the result can be trusted: the error estimate, a new simulation and violations between the points.
+    `rollout` starts from the motion caused by the guessed controls. `starts` solves from several guesses, all but the
+    first perturbed with random numbers of `seed`, and keeps the best. `persistent` tries alternatives after a failure,
+    in a fixed order (`solve.attempts`). `refine` then refines the mesh. `check` assesses the accuracy of the result:
+    error estimate, re-simulation and violations between the points.
 
-    Raises `ValueError` for numbers that make no sense and `ProblemError` (bad_statement) for settings of other schemes.
+    Raises `ValueError` for invalid numbers and `ProblemError` (bad_statement) for settings of other schemes.
     """
 
     scheme: Literal["auto", SchemeName] = "auto"
@@ -128,7 +128,7 @@ class Options:
         self._check_scheme()
 
     def _check_scheme(self) -> None:
-        """Every setting is one of the scheme in use."""
+        """Checks that every setting belongs to the scheme in use."""
         linear = self.midpoint_control == "linear"
         for name, given, needed in (
             ("midpoint_control", linear, "hermite_simpson"),
@@ -142,7 +142,7 @@ class Options:
                 raise ProblemError("bad_statement", name, text)
 
     def scheme_for(self, problem: TrajectoryProblem) -> Scheme:
-        """The scheme of all intervals at the beginning."""
+        """The initial scheme of all intervals."""
         name = self.scheme
         if name == "auto":
             held = any(phase.held or phase.delays for phase in problem.phases)
@@ -158,7 +158,7 @@ class Options:
         return SCHEMES[name](degree, self.midpoint_control == "linear", self.defects == "differential")
 
     def residual_for(self, problem: TrajectoryProblem) -> bool:
-        """Whether the residual form is used. Raises `ProblemError` where it is asked for and there is none."""
+        """Whether the residual form is used. Raises `ProblemError` if it is requested and there is none."""
         if self.form == "residual" and all(phase.system.residual_form is None for phase in problem.phases):
             raise ProblemError("bad_statement", "form", "no system of the problem has a residual form")
         return self.form != "explicit"

@@ -1,9 +1,8 @@
-"""What is asked of a trajectory problem: phases of systems, what limits them, what it costs.
+"""Statement of a trajectory problem: phases of systems, limits and cost.
 
-Every quantity is stated by a function of named symbols: on the way ``v["angle"]`` (states, controls, algebraic
-variables, unknown rates, parameters, data and outputs of the phase's system, and ``v.time``), at the ends
-``e.initial["angle"]``, ``e.final["torque"]`` (all variables on the way), ``e.t0``, ``e.tf``, ``e.integral["effort"]``,
-``e["stiffness"]``.
+Functions of named symbols define every quantity: along a phase ``v["angle"]`` (states, controls, algebraic variables,
+unknown rates, parameters, data and outputs of the phase's system, and ``v.time``), at the ends ``e.initial["angle"]``,
+``e.final["torque"]`` (all variables of a phase), ``e.t0``, ``e.tf``, ``e.integral["effort"]``, ``e["stiffness"]``.
 """
 
 from __future__ import annotations
@@ -25,24 +24,24 @@ from designopt.dynamics.system import System, Variable
 from designopt.dynamics.variable import Vector
 from designopt.lazy import casadi as ca
 
-#: What a phase, and a problem, state by names.
+#: Named entries of a phase and of a problem.
 PHASE_TABLES = ("bounds", "initial", "final", "path", "integrals", "data", "guess", "held", "samples", "delays")
 PROBLEM_TABLES = ("constraints", "parameters", "guess", "terms", "figures", "peaks", "complementary")
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One stretch of time with one system.
+    """A time interval with one system.
 
-    `t0` and `tf` are numbers or ranges; a `t0` of None is the end of the phase before. `bounds` replace the ranges of
-    the system's variables (states, controls, algebraic variables, unknown rates); `initial` and `final` hold them at
-    the ends, those that are no states by constraints that the problem adds ("initial torque of motion"). `path`
-    constraints hold at every collocation point, those of `samples` at their own times. `data` gives every data entry of
-    the system a number or a `Signal`. `guess` has first and last values of variables: the search begins on straight
-    lines between them. `held` controls are constant over so many equal pieces of the phase, as those of a digital
-    controller; a row of values is given them on its pieces. `delays` are controls that are none: each is what another
-    variable was some time ago. A vector of the system may stand for its components
-    everywhere, and a `SignalTable` for its columns.
+    `t0` and `tf` (s) are numbers or ranges; a `t0` of None is the end of the previous phase. `bounds` replace the
+    ranges of the system's variables (states, controls, algebraic variables, unknown rates); `initial` and `final` fix
+    or bound them at the ends, those that are not states by constraints that the problem adds ("initial torque of
+    motion"). `path` constraints hold at every collocation point, those of `samples` at their own times. `data` gives
+    every data entry of the system a number or a `Signal`. `guess` has first and last values of variables: the initial
+    guess is linear between them. `held` controls are constant on equal pieces of the phase, as with a digital
+    controller: their number, or the fixed values on the pieces. `delays` replace controls: each is the value of another
+    variable some time ago. A vector of the system may replace its components everywhere, and a `SignalTable` its
+    columns.
     """
 
     system: System
@@ -62,12 +61,12 @@ class Phase:
 
     @property
     def pieces(self) -> dict[str, int]:
-        """How many pieces each held control has."""
+        """Number of pieces of each held control."""
         return {n: held if isinstance(held, int) else len(held) for n, held in self.held.items()}
 
     @property
     def is_sampled(self) -> bool:
-        """Whether something is summed, or holds, at samples."""
+        """Whether the phase has sums or constraints at samples."""
         return bool(self.samples) or any(integral.at is not None for integral in self.integrals.values())
 
     def __post_init__(self) -> None:
@@ -100,49 +99,48 @@ class Phase:
 
 @dataclass(frozen=True)
 class Duration:
-    """The value of the constraint that a problem adds to keep a phase from running backwards."""
+    """The value of the constraint that a problem adds to prevent a negative duration of a phase."""
 
     phase: str
 
     def __call__(self, e: Ends) -> Any:
-        """tf - t0."""
+        """tf - t0 (s)."""
         return e.phase[self.phase].duration
 
 
 @dataclass(frozen=True)
 class EndValue:
-    """The value of the constraint that a problem adds to hold a variable that is no state at an end of a phase."""
+    """The value of the constraint that a problem adds to limit a variable other than a state at an end of a phase."""
 
     phase: str
     side: str
     name: str
 
     def __call__(self, e: Ends) -> Any:
-        """The variable there."""
+        """The variable at that end."""
         of_phase = e.phase[self.phase]
         return (of_phase.initial if self.side == "initial" else of_phase.final)[self.name]
 
 
 def is_added(constraint: Constraint) -> bool:
-    """Whether a problem adds a constraint itself."""
+    """Whether a problem has added a constraint itself."""
     return isinstance(getattr(constraint, "value", None), Duration | EndValue)
 
 
 class Continued(float):
-    """A time that is not given but the number at which the phase before ends."""
+    """A time that is the fixed end of the previous phase."""
 
 
 @dataclass(frozen=True)
 class TrajectoryProblem:
     """Minimise `cost` over the trajectories of all phases and the parameters.
 
-    `cost` and `constraints` are functions of `Ends`; `terms` names parts of the cost that are to be shown, `figures`
-    whatever else is. `parameters` gives every parameter of the systems (shared by name) a number or a range; those
-    that it leaves out have the range of their variable. `guess` gives parameters a first value, else it is the middle
-    of the range. `extra` are parameters that no system has: unknowns of the cost and the constraints alone. `peaks` are
-    figures that studies and `with_peaks` take in where they are asked for, `complementary` are pairs of which one is
-    zero at any time, as contacts, that `solve_complementary` and studies solve for. Phases whose ranges of times
-    overlap get a constraint "duration of <name>", which keeps them from running backwards.
+    `cost` and `constraints` are functions of `Ends`; `terms` names parts of the cost for display, `figures` other
+    quantities. `parameters` gives every parameter of the systems (shared by name) a number or a range; omitted ones
+    have the range of their variable. `guess` gives parameters an initial value, by default the middle of the range.
+    `extra` are parameters of the cost and the constraints alone. `peaks` are figures that studies and `with_peaks` add
+    on request; `complementary` are pairs of which one is zero at any time, such as contacts, for `solve_complementary`
+    and studies. Phases whose ranges of times overlap get a constraint "duration of <name>" against negative durations.
     """
 
     phases: Sequence[Phase]
@@ -183,7 +181,7 @@ class TrajectoryProblem:
             phases.append(phase)
             begins.append(ends(phases[-2].tf if phase.t0 is None else phase.t0))
         object.__setattr__(self, "phases", tuple(phases))
-        # what might run backwards is kept from it
+        # constraints against negative durations
         later = {
             f"duration of {phase.name}": Constraint(Duration(phase.name), 0.0, unit="s")
             for phase, begin in zip(phases, begins, strict=True)
@@ -206,7 +204,7 @@ class TrajectoryProblem:
 
 
 def _held_at_ends(phase: Phase) -> Iterator[tuple[str, Constraint]]:
-    """The constraints, by name, that hold variables of a phase that are no states at its ends."""
+    """The constraints, by name, on variables other than states at the ends of a phase."""
     form = phase.system.residual_form
     others = (*phase.system.controls, *phase.system.algebraic, *(form.unknowns if form else ()))
     units = {v.name: v.unit for v in others}
@@ -223,7 +221,8 @@ def periodic(
     names: Sequence[str], *, mirror: Mapping[str, str] | None = None, signs: Mapping[str, float] | None = None,
     offsets: Mapping[str, float] | None = None,
 ) -> Constraint:  # fmt: skip
-    """A motion of one phase that begins as it ends: final[name] = sign * initial[mirror of name] + offset."""
+    """A periodic motion of one phase: final[name] = sign * initial[mirror of name] + offset. Raises `ProblemError` for
+    inconsistent names."""
     mirror, signs, offsets = mirror or {}, signs or {}, offsets or {}
     for label, given in (("mirror", mirror), ("signs", signs), ("offsets", offsets)):
         if unknown := sorted(set(given) - set(names)):
@@ -244,9 +243,9 @@ Vectors = Mapping[str, Vector]
 def spread(given: Mapping[str, Any], vectors: Vectors, *, pair: bool) -> dict[str, Any]:
     """`given` with an entry for each component in place of those of vectors.
 
-    A vector is given what a component would be (a number, or with `pair` a range of two), which then holds for all of
-    them, or a mapping by component; or, for k components, an array (k,), with `pair` also (k, 2). Of two entries for
-    one component the one by its own name counts. Raises `ValueError` for another shape.
+    The value of a vector is one for all components (a number, or with `pair` a range of two), a mapping by component,
+    or for k components an array (k,), with `pair` also (k, 2). The entry of a component by its own name takes
+    precedence. Raises `ValueError` for another shape.
     """
     made: dict[str, Any] = {}
     for name, value in given.items():
@@ -274,7 +273,7 @@ def _components(vector: Vector, value: Any, pair: bool) -> dict[str, Any]:
 def spread_data(given: Mapping[str, Any], vectors: Vectors) -> dict[str, Any]:
     """Data of a phase with an entry for each component and for each column of a `SignalTable`.
 
-    A table stands under the name of a vector, with its components as columns, or under any other name, with data
+    A table is entered under the name of a vector, with its components as columns, or under any other name, with data
     entries as columns.
     """
     return spread(columns(given, list(vectors.values())), vectors, pair=False)

@@ -1,4 +1,4 @@
-"""Collocation schemes: what distinguishes one from another is data, not code.
+"""Collocation schemes as data.
 
 On an interval of length h a scheme has points c_0 = 0 < ... < c_m = 1. Its defects are
 
@@ -31,11 +31,11 @@ DEGREES = range(1, 10)
 class Scheme:
     """One scheme on the unit interval.
 
-    `order` is that of the error of the states at the nodes, `estimate_order` the power of the width with which the
-    error estimate of an interval falls: one more than the degree of its states. `points` (m+1,), `P` and `Q`
-    (m, m+1), `weights` (m+1,) as in the module's text. `starts` says whether the left end is a collocation point; where
-    it is not, controls and algebraic variables have no value there. `control_rows` (k, m+1) are combinations of the
-    controls that are zero. `degree` is that of the Radau scheme, 0 for others.
+    `order` is that of the error of the states at the nodes, `estimate_order` the power of the width in the error
+    estimate of an interval: one more than the degree of its states. `points` (m+1,), `P` and `Q` (m, m+1), `weights`
+    (m+1,) as in the module docstring. `starts`: the left end is a collocation point; otherwise controls and algebraic
+    variables have no value there. `control_rows` (k, m+1) are combinations of the controls that are zero. `degree` is
+    that of the Radau scheme, 0 for others.
     """
 
     name: SchemeName
@@ -60,10 +60,10 @@ class Scheme:
         return self.points if self.starts else self.points[1:]
 
     def states_at(self, tau: Matrix) -> tuple[Matrix, Matrix]:
-        """How states at `tau` (n,) in [0, 1] follow from those at the points and from h times their rates.
+        """States at `tau` (n,) in [0, 1] as linear functions of those at the points and of h times their rates.
 
-        Two matrices (n, m+1): the Lagrange polynomial of a Radau scheme, the cubic of Hermite-Simpson, the quadratic
-        of the trapezoidal rule (Kelly 2017, sections 3.4 and 4.4).
+        Two matrices (n, m+1): the Lagrange polynomial of a Radau scheme, the cubic of Hermite-Simpson, the quadratic of
+        the trapezoidal rule (Kelly 2017, sections 3.4 and 4.4).
         """
         tau = np.asarray(tau, dtype=float)
         if self.name == "radau":
@@ -85,7 +85,7 @@ class Scheme:
         return np.stack([one, 0.0 * tau, 0.0 * tau], axis=1), rates
 
     def controls_at(self, tau: Matrix) -> Matrix:
-        """How controls at `tau` (n,) follow from those at the points (n, m+1): the polynomial through them."""
+        """Matrix (n, m+1) from the controls at the points to those at `tau` (n,): the interpolating polynomial."""
         tau = np.asarray(tau, dtype=float)
         if self.starts:
             return lagrange(self.points, tau)
@@ -156,7 +156,7 @@ def radau(degree: int, *, differential: bool = False) -> Scheme:
     return Scheme("radau", 2 * degree - 1, degree + 1, points, P, Q, weights, False, np.empty((0, degree + 1)), degree)
 
 
-#: Makes each scheme from the degree, linear controls at midpoints, differential defects; it takes what it knows.
+#: Makes each scheme from the degree, linear controls at midpoints, differential defects; each uses those that apply.
 SCHEMES: Mapping[SchemeName, Callable[[int, bool, bool], Scheme]] = {
     "trapezoidal": lambda degree, linear_midpoint, differential: trapezoidal(),
     "hermite_simpson": lambda degree, linear_midpoint, differential: hermite_simpson(linear_midpoint=linear_midpoint),

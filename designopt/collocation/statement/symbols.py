@@ -1,4 +1,4 @@
-"""What the functions of a statement are given: named symbols on the way, and at the ends of phases."""
+"""Arguments of the functions of a statement: named symbols along a phase, and at the ends of phases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from designopt.lazy import casadi as ca
 
 
 class Named(Mapping[str, Any]):
-    """Entries by name; a name that is not there is named together with those that are."""
+    """Entries by name; the error for an unknown name lists the existing ones."""
 
     def __init__(self, named: Mapping[str, Any], what: str = "entry") -> None:
         self._named, self._what = named, what
@@ -39,9 +39,9 @@ class Symbols(Named):
 
 
 class EndVariables(Symbols):
-    """The states at an end of a phase, and by their names also its controls, algebraic variables and unknown rates.
+    """The states at an end of a phase, and by name also its controls, algebraic variables and unknown rates.
 
-    A scheme without a point at the left end of a phase (`radau`) gets one there when the problem names one of these:
+    For a scheme without a point at the left end of a phase (`radau`), the use of one of the latter adds a point there:
     the equations and path constraints hold there too, and controls are those of the polynomial of the first interval.
     """
 
@@ -57,13 +57,13 @@ class EndVariables(Symbols):
 
 
 def stacked(named: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
-    """The columns of those `vectors` whose components are all among the `named` expressions, by their names."""
+    """The columns of those `vectors` whose components are all among the `named` expressions, by name."""
     return {v.name: ca.vertcat(*(named[n] for n in v.names)) for v in vectors if all(n in named for n in v.names)}
 
 
 @dataclass(frozen=True)
 class PhaseEnds:
-    """What is known of a phase at its ends: variables, times, integrals, and the data that are numbers."""
+    """A phase at its ends: variables, times (s), integrals, and numeric data."""
 
     initial: EndVariables
     final: EndVariables
@@ -74,14 +74,14 @@ class PhaseEnds:
 
     @property
     def duration(self) -> Any:
-        """tf - t0."""
+        """tf - t0 (s)."""
         return self.tf - self.t0
 
 
 class Ends:
     """The ends of all phases: ``e.phase["flight"].final["height"]``, and parameters ``e["stiffness"]``.
 
-    Of a problem with one phase `initial`, `final`, `t0`, `tf`, `duration`, `integral` and `data` are that one's.
+    For a problem with one phase `initial`, `final`, `t0`, `tf`, `duration`, `integral` and `data` belong to it.
     """
 
     def __init__(self, phases: Mapping[str, PhaseEnds], parameters: Mapping[str, Any]) -> None:

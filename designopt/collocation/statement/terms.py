@@ -1,4 +1,4 @@
-"""What a statement is made of besides phases: samples, constraints, integrals and peaks."""
+"""Elements of a statement besides phases: samples, constraints, integrals and peaks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def _check_limits(low: object, high: object) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Given `times` (n,) of a phase: in s, or fractions 0..1 of it (`of_duration`), which free ends need.
+    """Given `times` (n,) of a phase: in s, or as fractions 0..1 (`of_duration`), which free ends need.
 
-    `data` are numbers (n,) of each sample, such as what was measured, by names that functions of the samples may use
-    beside those of the phase. They may change from solve to solve, the times may not. Raises `ValueError` for arrays
-    that make no sense.
+    `data` are numbers (n,) of each sample, such as measurements, by names that functions of the samples may use in
+    addition to those of the phase. The data may change from solve to solve, the times may not. Raises `ValueError` for
+    inconsistent arrays.
     """
 
     times: Any
@@ -46,10 +46,10 @@ class Samples:
 
 @dataclass(frozen=True)
 class Constraint:
-    """``low <= value(symbols) <= high``; equal ends make an equality. `value` gives a scalar or a column.
+    """``low <= value(symbols) <= high``; equal limits make an equality. `value` returns a scalar or a column.
 
-    As a path constraint `value` takes `Symbols`, between ends it takes `Ends`; one of `Phase.samples` holds `at` these.
-    `unit` is that of the value and limits.
+    The argument of a path constraint is `Symbols`, between ends `Ends`; one of `Phase.samples` holds `at` these
+    samples. `unit` is that of the value and limits.
     """
 
     value: Callable[[Any], Any]
@@ -64,9 +64,10 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Integral:
-    """The integral of `value(symbols)` over a phase; with finite limits it is a constraint. `unit` is its own.
+    """The integral of `value(symbols)` over a phase; with finite limits it is a constraint. `unit` is that of the
+    integral.
 
-    `at` samples it is the sum of their values instead.
+    With `at`, it is the sum of the values at these samples.
     """
 
     value: Callable[[Symbols], Any]
@@ -81,9 +82,9 @@ class Integral:
 
 @dataclass(frozen=True)
 class Peak:
-    """The largest value of `value(symbols)` on the way of a `phase`, the smallest, or the largest `size`, by `of`.
+    """The largest value of `value(symbols)` along a `phase`, the smallest, or the largest `size`, by `of`.
 
-    It is looked for `at` samples, at all collocation points without any. A figure that a problem may take in
+    The maximum is over the samples `at`, by default over all collocation points. A figure that a problem may include
     (`with_peaks`, which names its `state`). `unit` is that of the value. Raises `ValueError` for another word.
     """
 

@@ -1,4 +1,4 @@
-"""Controls that are on or off, or have whole levels: relaxed, rounded by their sums, and solved again for the rest."""
+"""Controls with discrete levels: relaxed, rounded by their integrals, and the rest solved again."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from designopt.collocation.statement.symbols import Symbols
 from designopt.collocation.statement.terms import Constraint, Samples
 from designopt.collocation.switching.sum_up import deviation, sum_up, sum_up_one_of
 
-#: The name of the constraint that makes one of several switches be on.
+#: Name of the constraint that exactly one of several switches is on.
 ONE_OF = "one of {}"
-#: A range of a control is whole steps to this share of one.
+#: Tolerance for the range of a control as a whole number of steps.
 WHOLE = 1e-9
 
 
 @dataclass(frozen=True)
 class Switch:
-    """A control that is constant on each of so many equal `pieces` of a phase and has levels a `step` apart between its
-    bounds; without a step it is at one of the two, off or on. With the `others` named, controls from 0 to 1 like
-    itself, exactly one of all is on. Raises `ValueError` for numbers that make no sense.
+    """A control that is constant on equal `pieces` of a phase, with levels a `step` apart between its bounds; without a
+    step it is at one of the two, off or on. With `others` (controls from 0 to 1, like itself), exactly one of all is
+    on. Raises `ValueError` for invalid numbers.
     """
 
     pieces: int
@@ -51,12 +51,12 @@ class Switch:
 
 @dataclass(frozen=True, eq=False)
 class Switched:
-    """The solution of a problem with switches, `rounded`, and of that with anything between their levels, `relaxed`.
+    """The solution of a problem with switches, `rounded`, and with any values between their levels, `relaxed`.
 
-    `levels` (pieces,) by phase and name. `gap` is what rounding costs, relative to the relaxed objective: that is a
-    lower bound where the problem is convex in the relaxed controls, and the gap goes to zero with the length of the
-    pieces where the switches enter rates linearly. `integral_deviation` is the largest difference of the integrals of a
-    relaxed and a rounded control, in its unit times s, at most `bound`.
+    `levels` (pieces,) by phase and name. `gap` is the cost of rounding, relative to the relaxed objective, which is a
+    lower bound if the problem is convex in the relaxed controls; the gap goes to zero with the length of the pieces if
+    the switches enter rates linearly. `integral_deviation` is the largest difference of the integrals of a relaxed and
+    a rounded control, in its unit times s, at most `bound`.
     """
 
     rounded: Solution
@@ -81,13 +81,14 @@ def solve_switched(
     gap: float | None = None,
     rounds: int = 4,
 ) -> Switched:
-    """The solution of `problem` with `switches` by the names of controls; a number is that of pieces of one on or off.
+    """The solution of `problem` with `switches` by the names of controls; an integer is the number of pieces of an
+    on-off switch.
 
-    The relaxed problem is solved, the controls are rounded by their sums (Sager, Bock, Diehl 2012), and the rest is
-    solved again with them, from the relaxed solution. With a `gap` the pieces are doubled until rounding costs less
-    than that, `rounds` times at most. A failed solve is a solution with its status: where the relaxed one fails the
-    rounded one is the same. Raises `ProblemError` for names that are no controls, and for bounds that are not whole
-    steps apart.
+    The relaxed problem is solved, the controls are rounded by their integrals (Sager, Bock, Diehl 2012), and the rest
+    is solved again with them, from the relaxed solution. With a `gap` the pieces are doubled until the cost of rounding
+    is less, at most `rounds` times. A failed solve is a solution with its status: if the relaxed one fails, the rounded
+    one is the same. Raises `ProblemError` for names that are not controls, and for bounds that are not a whole number
+    of steps apart.
     """
     own = {name: s if isinstance(s, Switch) else Switch(s) for name, s in switches.items()}
     found = _solved(problem, own, options, guess)
@@ -100,7 +101,7 @@ def solve_switched(
 
 
 def relaxed_problem(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> TrajectoryProblem:
-    """`problem` with switches that may be anything between their levels, constant on their pieces."""
+    """`problem` with relaxed switches: any values between their levels, constant on their pieces."""
     _check(problem, switches)
     phases = []
     for phase in problem.phases:
@@ -109,7 +110,7 @@ def relaxed_problem(problem: TrajectoryProblem, switches: Mapping[str, Switch]) 
         samples = dict(phase.samples)
         for name, switch in own.items():
             pieces |= dict.fromkeys(switch.others, switch.pieces)
-            if switch.others:  # once on each piece: everywhere it would be said several times
+            if switch.others:  # once on each piece: elsewhere it would be redundant
                 middles = Samples((np.arange(switch.pieces) + 0.5) / switch.pieces, of_duration=True)
                 samples[ONE_OF.format(name)] = Constraint(_Sum((name, *switch.others)), 1.0, 1.0, at=middles)
         phases.append(replace(phase, held={**phase.held, **pieces}, samples=samples))
@@ -119,8 +120,8 @@ def relaxed_problem(problem: TrajectoryProblem, switches: Mapping[str, Switch]) 
 def rounded_problem(
     problem: TrajectoryProblem, switches: Mapping[str, Switch], relaxed: Solution
 ) -> tuple[TrajectoryProblem, dict[str, dict[str, Vector]], float, float]:
-    """`problem` with the switches fixed at what the `relaxed` solution is rounded to; the levels, the largest deviation
-    of an integral, and its bound."""
+    """`problem` with the switches fixed at the rounded values of the `relaxed` solution; the levels, the largest
+    deviation of an integral, and its bound."""
     phases, levels, worst, bound = [], {}, 0.0, 0.0
     for phase in problem.phases:
         found = relaxed.phases[phase.name]
@@ -144,7 +145,7 @@ def rounded_problem(
 
 
 def gap_of(rounded: Solution, relaxed: Solution) -> float:
-    """What rounding costs, relative to the size of the relaxed objective."""
+    """The cost of rounding, relative to the size of the relaxed objective."""
     return (rounded.objective - relaxed.objective) / max(abs(relaxed.objective), 1e-12)
 
 
@@ -160,7 +161,8 @@ def _solved(
 
 
 def with_rounding_advice(problem: TrajectoryProblem, found: Solution) -> Solution:
-    """`found`, of a problem whose switches are rounded; a failure says that these cannot meet fixed final values."""
+    """`found`, for a problem with rounded switches; the message of a failure explains that these may be incompatible
+    with fixed final values."""
     fixed = [
         f"{phase.name}: {name}"
         for phase in problem.phases

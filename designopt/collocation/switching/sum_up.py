@@ -14,10 +14,11 @@ from designopt.arrays import Matrix, Vector
 
 
 def sum_up(relaxed: ArrayLike, widths: ArrayLike, low: float = 0.0, high: float = 1.0, step: float = 1.0) -> Vector:
-    """Levels (n,) among ``low, low + step, ..., high`` for the means (n,) of a `relaxed` control on pieces of `widths`.
+    """Levels (n,) among ``low, low + step, ..., high`` for the means (n,) of a `relaxed` control on pieces of `widths`
+    (n,).
 
-    The integral from the beginning to the end of every piece differs from that of the relaxed control by half a step
-    times the longest piece at most.
+    Up to the end of every piece, the integral differs from that of the relaxed control by at most half a step times the
+    longest piece.
     """
     means, h = np.asarray(relaxed, float), np.asarray(widths, float)
     count = round((high - low) / step)
@@ -32,9 +33,9 @@ def sum_up(relaxed: ArrayLike, widths: ArrayLike, low: float = 0.0, high: float 
 
 
 def sum_up_one_of(relaxed: ArrayLike, widths: ArrayLike) -> Matrix:
-    """Zeros and ones (n, k), one in each row, for the means (n, k) of `relaxed` shares of k switches.
+    """Zeros and ones (n, k), one 1 in each row, for the means (n, k) of `relaxed` shares of k switches.
 
-    On each piece the one is on whose integral is furthest behind.
+    On each piece the switch with the largest deficit of its integral is on.
     """
     shares, h = np.asarray(relaxed, float), np.asarray(widths, float)
     found = np.zeros_like(shares)

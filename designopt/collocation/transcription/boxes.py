@@ -1,4 +1,4 @@
-"""The numbers of a program that may change without building it again: boxes, limits, data, signals, fixed times."""
+"""Numbers of a program that may change without rebuilding it: boxes, limits, data, signals, fixed times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from designopt.collocation.transcription.mesh.samples import sample_numbers
 from designopt.collocation.transcription.rows import Block, pieces_of
 from designopt.dynamics.signals import Signal
 
-#: Given values may pass the bounds of their control by this.
+#: Tolerance of given values beyond the bounds of their control.
 INSIDE = 1e-9
 
 
@@ -39,7 +39,7 @@ def boxes(
 ) -> ProgramBounds:
     """The numbers of `problem`, which is that of `statement` or differs from it in numbers alone.
 
-    Raises `ProblemError` (bad_bounds) for empty boxes, names that are not there, and signals that are too short.
+    Raises `ProblemError` (bad_bounds) for empty boxes, unknown names, and signals that are too short.
     """
     _check_same(statement.problem, problem)
     low, high = np.full(places.size, -math.inf), np.full(places.size, math.inf)
@@ -66,7 +66,7 @@ def boxes(
 
 
 def _limit_variables(phase: Phase, point: CollocationPoint, place: PhaseLayout, low: Vector, high: Vector) -> None:
-    """The boxes of all variables on the way, and of the states at both ends."""
+    """The boxes of all variables along the phases, and of the states at both ends."""
     for side in ("bounds", "initial", "final"):
         check_known(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")
     unknowns = point.form.unknowns if point.form else ()
@@ -83,7 +83,7 @@ def _limit_variables(phase: Phase, point: CollocationPoint, place: PhaseLayout, 
                     what = "state" if j < point.nx else "variable"
                     text = f"{given[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the {what}: change one"
                     raise ProblemError("bad_bounds", f"{phase.name}: {side}.{v.name}", text)
-                if j < point.nx:  # others are held by rows that the problem adds
+                if j < point.nx:  # rows that the problem adds limit the others
                     low[place.states[slot, j]], high[place.states[slot, j]] = a, b
         if _given(phase, v.name):
             _hold(phase, v.name, box, place, place.point[:, j], low, high)
@@ -95,7 +95,7 @@ def _pieces(phase: Phase) -> list[str]:
 
 
 def _given(phase: Phase, name: str) -> str:
-    """A word for a control that is held at given values."""
+    """A word for a control with given values."""
     return "" if isinstance(phase.held.get(name, 0), int) else " given values"
 
 
@@ -117,7 +117,7 @@ def _hold(
 
 
 def _limit_times(phase: Phase, place: PhaseLayout, low: Vector, high: Vector) -> list[float]:
-    """The boxes of free times; the fixed ones are returned."""
+    """The boxes of free times; returns the fixed ones."""
     fixed = []
     for name, given, index in (("t0", phase.t0, place.t0), ("tf", phase.tf, place.tf)):
         if given is None:
@@ -171,9 +171,9 @@ def _row_limits(
             c = stated.get(name)
             if c is not None:
                 limits = _box(f"{where}.{name}", (c.low, c.high))
-            elif isinstance(built.constraints[name].value, Duration):  # ranges of times that overlap no longer
+            elif isinstance(built.constraints[name].value, Duration):  # ranges of times that no longer overlap
                 limits = (0.0, math.inf)
-            else:  # what was held at an end no longer is
+            else:  # end values that are no longer limited
                 limits = (-math.inf, math.inf)
         lows.append(np.full(block.rows.size, limits[0]))
         highs.append(np.full(block.rows.size, limits[1]))
@@ -184,7 +184,7 @@ def _take_histories(
     problem: TrajectoryProblem, statement: ProblemFunctions, places: Layout, blocks: tuple[Block, ...], low: Vector,
     high: Vector,
 ) -> None:  # fmt: skip
-    """What delayed variables take from before the start, as the limits of their rows."""
+    """The history of delayed variables, as the limits of their rows."""
     for block in blocks:
         if block.kind == "delay":
             i = block.phase
@@ -193,7 +193,7 @@ def _take_histories(
 
 
 def _delays(phase: Phase) -> list[str]:
-    """Delays in words, those of equal stencils in the same."""
+    """Delays in words, equal for equal stencils."""
     if phase.t0 is None:  # no phase with delays
         return list(phase.delays)
     return [f"{name}: {delay.of}, {share(phase, delay):.9f} of the phase ago" for name, delay in phase.delays.items()]
@@ -209,7 +209,7 @@ def _box(where: str, given: Box) -> tuple[float, float]:
 
 
 def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
-    """A variant has the phases, constraints and integrals of the problem that the program was built for."""
+    """Checks that a variant has the phases, constraints and integrals of the program's problem."""
     pairs = [("phases", [p.name for p in stated.phases], [p.name for p in problem.phases])]
     given = [[n for n, c in p.constraints.items() if not is_added(c)] for p in (stated, problem)]
     pairs.append(("constraints", given[0], given[1]))

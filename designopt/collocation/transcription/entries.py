@@ -1,4 +1,4 @@
-"""Sparse matrices put together with index arithmetic."""
+"""Sparse matrices assembled with index arithmetic."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike
 from designopt.arrays import Indices, Vector
 from designopt.lazy import casadi as ca
 
-#: The source of entries that do not change.
+#: Source of constant entries.
 ONE = 0
 
 
 class Entries:
-    """A sparse matrix whose nonzeros are fixed combinations of numbers that functions give.
+    """A sparse matrix whose nonzeros are fixed linear combinations of function results.
 
-    Numbers come in as sources; contributions to one place are added.
+    Results are added as sources; contributions to one position are summed.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Entries:
         self._contributions: list[tuple[Any, Any, Any, Any]] = []
 
     def source(self, numbers: Any) -> int:
-        """Take a column of `numbers` (MX) and tell which source the first of them is."""
+        """Add a column of `numbers` (MX) and return the source of its first entry."""
         first = self._size
         self._sources.append(numbers)
         self._size += numbers.numel()
@@ -50,19 +50,19 @@ class Entries:
 
 
 def stretch(column: Any, begin: int, end: int) -> Any:
-    """Entries `begin` to `end` of a column (MX); none are a column too, where CasADi makes a row of them."""
+    """Entries `begin` to `end` of a column (MX); an empty range is a column too, where CasADi makes a row of it."""
     return column[begin:end] if begin < end else ca.MX(0, 1)
 
 
 def constant_matrix(rows: Indices, columns: Indices, values: Vector, shape: tuple[int, int]) -> Any:
-    """A constant sparse CasADi matrix (DM); what falls on one place is added."""
+    """A constant sparse CasADi matrix (DM); entries at one position are summed."""
     positions, which = _places(rows, columns, shape)
     sums = np.bincount(which, weights=values, minlength=len(positions))
-    return ca.DM(ca.Sparsity.nonzeros(*shape, positions.tolist()), sums.tolist())  # lists are taken over fastest
+    return ca.DM(ca.Sparsity.nonzeros(*shape, positions.tolist()), sums.tolist())  # lists convert fastest
 
 
 def _places(rows: Indices, columns: Indices, shape: tuple[int, int]) -> tuple[Indices, Indices]:
-    """The places that are named, counted down the columns and each once; and which of them every entry is at."""
+    """The distinct positions, counted down the columns, and the index of each entry among them."""
     order = _order(rows, shape[0])
     order = order[_order(columns[order], shape[1])]
     keys = columns[order] * shape[0] + rows[order]
@@ -73,7 +73,8 @@ def _places(rows: Indices, columns: Indices, shape: tuple[int, int]) -> tuple[In
 
 
 def _order(keys: Indices, count: int) -> Indices:
-    """What sorts `keys` below `count`, stably and in linear time: NumPy sorts numbers of 16 bits by their digits."""
+    """The permutation that sorts `keys` below `count`, stably and in linear time: NumPy sorts 16-bit integers by
+    radix."""
     order = np.argsort(keys.astype(np.uint16), kind="stable")
     if count > 1 << 16:
         order = order[np.argsort((keys[order] >> 16).astype(np.uint16), kind="stable")]

@@ -1,4 +1,4 @@
-"""The rows of a program's constraints: what each is, and what it is made of."""
+"""Rows of a program's constraints: their kinds and contents."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from designopt.collocation.transcription.mesh.delays import stencil
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout
 from designopt.collocation.transcription.mesh.mesh import Mesh
 
-#: Ends of pieces and nodes of a mesh are the same when they are so near, as shares of a piece.
+#: Tolerance for the ends of pieces at nodes of a mesh, as a share of a piece.
 SAME = 1e-9
 
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of constraints of one kind: `kind` is defect, residual, algebraic, path, control, held, delay,
-    integral, sample or ends.
+    """Rows of constraints of one kind: `kind` is defect, residual, algebraic, path, control, held, delay, integral,
+    sample or ends.
 
-    `phase` is its number (-1: of the ends), `names` (k) says what the rows of one point are, `slots` (n) at which
-    points they stand; rows are counted from `first`, point by point.
+    `phase` is its number (-1: the ends), `names` (k) describe the rows of one point, `slots` (n) are their points; rows
+    are counted from `first`, point by point.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class Block:
 
 
 class RowCollector:
-    """Numbers the rows and collects what they are made of: ``g = C x + sum of K_i y_i``, and the ends.
+    """Numbers the rows and collects their contents: ``g = C x + sum of K_i y_i``, and the ends.
 
     y_i are the rows of all points of phase i, `per_point` at each. Nothing is scaled.
     """
@@ -133,7 +133,7 @@ class RowCollector:
         of_controls = slice(point.nx + point.ns, point.nx + point.ns + point.nu)
         if not point.nu:
             return
-        late = self.statement.problem.phases[i].delays  # known by themselves at the left end
+        late = self.statement.problem.phases[i].delays  # variables of their own at the left end
         free = [j for j in range(of_controls.start, of_controls.stop) if point.names[j] not in late]
         if mesh.left_point and free:
             rows = self._block("control", i, tuple(point.names[j] for j in free), np.zeros(1, np.int64))
@@ -153,7 +153,7 @@ class RowCollector:
         intervals = np.repeat(np.arange(len(mesh)), [scheme.steps for scheme in mesh.schemes])  # of slots from 1 on
         for name, pieces in phase.pieces.items():
             if not isinstance(phase.held[name], int):
-                pieces_of(mesh, pieces, f"{phase.name}: held.{name}")  # boxes hold it at its values
+                pieces_of(mesh, pieces, f"{phase.name}: held.{name}")  # boxes fix it at its values
                 continue
             of_slots = pieces_of(mesh, pieces, f"{phase.name}: held.{name}")[intervals]
             slots = 2 + np.flatnonzero(of_slots[1:] == of_slots[:-1])
@@ -163,7 +163,7 @@ class RowCollector:
             self._variables(rows, place.point[slots - 1 - mesh.first, column], -1.0)
 
     def _delays(self, i: int, place: PhaseLayout) -> None:
-        """Delayed variables less the values of the polynomials some time earlier; their limits are the history."""
+        """Delayed variables minus the earlier values of the polynomials; their limits are the history."""
         point, phase = self.statement.points[i], self.statement.problem.phases[i]
         slots = np.arange(place.mesh.first, place.mesh.slots)
         for name in phase.delays:
@@ -183,7 +183,7 @@ class RowCollector:
             self._points(i, rows, of_point, np.arange(len(weights)), -weights)
 
     def _samples(self) -> None:
-        """The rows of constraints at samples; what they are made of is added by the transcription."""
+        """The rows of constraints at samples; the transcription adds their contents."""
         for point, place in zip(self.statement.samples, self.layout.samples, strict=True):
             if point.kind == "constraint":
                 fractions = self.layout.phases[point.phase].mesh.fractions
@@ -192,10 +192,10 @@ class RowCollector:
 
 
 def pieces_of(mesh: Mesh, pieces: int, where: str) -> Indices:
-    """In which of so many equal pieces of the phase each interval lies (N,).
+    """The index (N,) of the equal piece of the phase in which each interval lies.
 
-    Raises `ProblemError` (bad_statement) for a scheme whose intervals share controls, and where no node of the mesh is
-    at the end of a piece.
+    Raises `ProblemError` (bad_statement) for a scheme whose intervals share controls, and if a piece does not end at a
+    node of the mesh.
     """
     if mesh.schemes[0].starts:
         text = f"controls of {mesh.schemes[0].name} have one value at the node between two pieces: use radau"

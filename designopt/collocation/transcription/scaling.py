@@ -1,4 +1,4 @@
-"""Scales of variables: a tolerance means a share of what a variable ranges over."""
+"""Scales of variables: a tolerance is a share of a variable's range."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.layout import Layout
 
-#: A wider range than this says nothing about the size of a variable.
+#: Range beyond which a box does not indicate the size of a variable.
 WIDEST = 1e6
 
 
 def scales(
     statement: ProblemFunctions, places: Layout, boxes: ProgramBounds, guess: Vector, given: Mapping[str, float]
 ) -> tuple[Vector, Vector]:
-    """Scale and shift (n,) of all variables: half the range and its middle where the box is finite and no wider than
-    `WIDEST`, else the largest guess, at least 1, and 0. Integrals have the size of their guess. `given` scales win, by
-    name; those of free times are t0 and tf, of all phases.
+    """Scale and shift (n,) of all variables: half the range and its middle if the box is finite and at most `WIDEST`,
+    else the largest guess, at least 1, and 0. Integrals have the size of their guess. `given` scales, by name, take
+    precedence; those of free times are t0 and tf, for all phases.
     """
     scale, shift = np.ones(places.size), np.zeros(places.size)
     named = set()

@@ -2,7 +2,7 @@
 
 The rows of all points, their Jacobians and Hessians come from functions mapped over the points (`points`); constant
 sparse matrices, built here with index arithmetic, combine them into the constraints, the gradient, the Jacobian and the
-Hessian of the Lagrangian. Building costs O(model) + O(points): no derivative is ever taken of the whole program.
+Hessian of the Lagrangian. The construction is O(model) + O(points): no derivative is formed of the whole program.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from designopt.lazy import casadi as ca
 
 @dataclass(frozen=True, eq=False)
 class Transcription:
-    """The program: functions of scaled variables (size n) and parameters, with what its rows and columns are.
+    """The program: functions of scaled variables (size n) and parameters, with descriptions of its rows and columns.
 
     `objective`, `constraints` (m rows), `gradient` -> (nothing, grad), `jacobian` -> (nothing, J), `hessian` (upper
-    triangle) have the arguments that CasADi's solvers ask for; their first results (f, g) would be computed with every
-    call and looked at by none, so that they are left empty. A variable is ``shift + scale * scaled``; row i of the
-    constraints is divided by ``row_scale[i]``, the objective multiplied by `cost_scale`.
+    triangle) have the arguments that CasADi's solvers require; their first results (f, g), which no solver uses, stay
+    empty to save their computation. A variable is ``shift + scale * scaled``; row i of the constraints is divided by
+    ``row_scale[i]``, the objective multiplied by `cost_scale`.
     """
 
     statement: ProblemFunctions
@@ -99,10 +99,10 @@ def transcribe(
 
 
 class _Parts:
-    """Expressions of the scaled variables `x` and of the `parameters` that the functions of a program are made of.
+    """Expressions of the scaled variables `x` and of the `parameters` in the functions of a program.
 
-    `cost` and `values` (of the constraints) are scaled; `gradient` (n, 1), `jacobian` and `hessian` are collected by
-    variables that are not.
+    `cost` and `values` (of the constraints) are scaled; `gradient` (n, 1), `jacobian` and `hessian` are collected with
+    respect to unscaled variables.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class _Parts:
         self.values: Any = constant_matrix(r, c, f / self.row_scale[r], (rows.count, places.size)) @ self._variables
 
     def add_phase(self, i: int, place: PhaseLayout) -> None:
-        """What all points of phase i give."""
+        """Add all points of phase i."""
         functions = self.statement.functions[i]
         count, per_point = len(place.point), functions.rows.count
         points = SideBySide(self._arguments(i, place), count)
@@ -160,7 +160,7 @@ class _Parts:
             self._add_hessian(columns, functions.hessian_rows, functions.hessian_columns, ca.vec(curvature))
 
     def add_samples(self, point: SamplePoint, place: SamplePlace) -> None:
-        """What one entry of a phase gives at its samples: part of the cost, of the row of an integral, or rows."""
+        """Add the samples of one entry of a phase: part of the cost, of the row of an integral, or rows."""
         count, size, width = place.count, point.size, point.nw + len(self.places.phases[point.phase].theta)
         arguments = self._sample_arguments(point, place)
         values = point.values.map(count)(*arguments)
@@ -205,7 +205,7 @@ class _Parts:
             self.hessian.add(np.minimum(left, right), np.maximum(left, right), first + each, factors)
 
     def _sample_rows(self, point: SamplePoint, place: SamplePlace) -> Indices | None:
-        """The rows (n, size) that samples are in, the row of their integral for sums; None for a part of the cost."""
+        """The rows (n, size) of samples, the row of their integral for sums; None for a part of the cost."""
         if point.kind == "sum" and (point.phase, point.number) in self.statement.direct:
             return None
         kind = "integral" if point.kind == "sum" else "sample"
@@ -230,7 +230,7 @@ class _Parts:
         ]
 
     def add_ends(self) -> None:
-        """What stands between the ends of phases. All phases have been added."""
+        """Add the functions of the ends, after all phases."""
         ends = end_functions(self.statement.ends, self.places)
         arguments = [
             self._variables[ends.variables.tolist()],
@@ -268,16 +268,16 @@ class _Parts:
         ]
 
     def _add_hessian(self, variables: Indices, rows: Indices, columns: Indices, numbers: Any) -> None:
-        """Upper triangles, one for each row of `variables` (k, local), whose nonzeros are the `numbers`."""
+        """Add upper triangles, one for each row of `variables` (k, local), with the nonzeros `numbers`."""
         a, b = variables[:, rows], variables[:, columns]
-        factor = np.where((a == b) & (rows != columns), 2.0, 1.0)  # two local variables that are one count twice
+        factor = np.where((a == b) & (rows != columns), 2.0, 1.0)  # two local variables that coincide count twice
         first = self.hessian.source(numbers)
         sources = first + np.arange(a.size).reshape(a.shape)
         self.hessian.add(np.minimum(a, b), np.maximum(a, b), sources, factor)
 
 
 def _of_rows(functions: PointFunctions, of_point: Indices) -> tuple[Indices, Indices]:
-    """The nonzeros of the point's Jacobian in rows `of_point` (k,): which of the k, and which nonzero."""
+    """The nonzeros of the point's Jacobian in rows `of_point` (k,): indices in `of_point`, and of the nonzeros."""
     order = np.argsort(functions.jacobian_rows, kind="stable")
     counts = np.bincount(functions.jacobian_rows, minlength=functions.rows.count)
     begins = np.concatenate([[0], np.cumsum(counts)])

@@ -16,7 +16,7 @@ from designopt.collocation.transcription.rows import Block
 class ConstraintValues:
     """All constraints of a program at the last iterate, not scaled: `values` (m,) within `low` and `high` (m,).
 
-    `blocks` say what they are, `units` (one per block) in what, `scale` (m,) what a violation is relative to.
+    `blocks` describe the rows, `units` (one per block) are their units, `scale` (m,) the reference of violations.
     """
 
     blocks: tuple[Block, ...]
@@ -28,16 +28,16 @@ class ConstraintValues:
 
     @cached_property
     def relative(self) -> Vector:
-        """The size of each violation (m,) relative to its scale; infinite where there is no number."""
+        """The size of each violation (m,) relative to its scale; infinite for NaN."""
         return np.nan_to_num(np.abs(self.missed) / self.scale, nan=math.inf)
 
     @cached_property
     def missed(self) -> Vector:
-        """By how much (m,) each is violated, in its own unit: below its lower limit negative."""
+        """Violations (m,) in their own units; negative below the lower limit."""
         below, above = np.minimum(self.values - self.low, 0.0), np.maximum(self.values - self.high, 0.0)
         return np.asarray(below + above)
 
     @property
     def violation(self) -> float:
-        """The largest violation relative to the scales, not a number where one is not."""
+        """The largest violation relative to the scales; NaN if one is NaN."""
         return float(np.abs(self.missed / self.scale).max(initial=0.0))

@@ -1,19 +1,19 @@
 """From the multipliers of a program to those of the trajectory: costates, shadow prices of limits, sensitivities.
 
-The program's Lagrangian is f + lambda' g + z' x. Every multiplier that is shown is the derivative of the optimal
-objective by the number that it belongs to: the limit of a constraint (-lambda, -z), a parameter, a datum; the costate
-at a time by the state at that time, so that H = L + costate' f and d costate/dt = -dH/dx.
+The program's Lagrangian is f + lambda' g + z' x. Every reported multiplier is the derivative of the optimal objective
+with respect to the number it belongs to: the limit of a constraint (-lambda, -z), a parameter, a datum; for a costate
+the state at that time, so that H = L + costate' f and d costate/dt = -dH/dx.
 
-With P and Q of a scheme (`scheme`), Lambda the multipliers of an interval's defects and T the derivative of what a
-point contributes (rates, integrands, path constraints), the state of a node enters the Lagrangian with
+With P and Q of a scheme (`scheme`), Lambda the multipliers of an interval's defects and T the derivative of a point's
+contribution (rates, integrands, path constraints), the state of a node enters the Lagrangian with
 
     sum_i Lambda_i P_i0 + T_right   of the interval to its right, which is the costate there, and
     sum_i Lambda_i P_im + T_left    of the one to its left, which is minus the costate.
 
-Their sum is zero at the optimum; T is shared between them as the quadrature weights are, so no derivative is needed but
-at the ends. Points within an interval: of a Radau scheme costate_j = -sum_i Lambda_i Q_ij / w_j, the defect multiplier
-divided by the weight of the quadrature, which makes the derivative of H by the control zero there (Garg et al.,
-Automatica 46 (2010) 1843); of Hermite-Simpson the cubic through the costates of the nodes and their rates.
+Their sum is zero at the optimum. T is divided between them like the quadrature weights, so derivatives are needed only
+at the ends. Points within an interval: for a Radau scheme costate_j = -sum_i Lambda_i Q_ij / w_j, the defect multiplier
+divided by the quadrature weight, for which the derivative of H with respect to the control is zero there (Garg et al.,
+Automatica 46 (2010) 1843); for Hermite-Simpson the cubic through the costates of the nodes and their rates.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from designopt.lazy import casadi as ca
 
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Multipliers of a program without its scales: of rows (m,) and of the boxes of variables (n,), as lambda and z."""
+    """Unscaled multipliers of a program: of rows (m,) and of the boxes of variables (n,), as lambda and z."""
 
     constraint_multipliers: Vector
     bound_multipliers: Vector
 
     def by_point(self, made: Transcription, i: int) -> Matrix:
-        """The multipliers (points, rows of a point) of all that the points of phase i give."""
+        """The multipliers (points, rows of a point) of all rows at the points of phase i."""
         place, functions = made.layout.phases[i], made.statement.functions[i]
         mesh = place.mesh
         found = np.zeros((len(place.point), functions.rows.count))
@@ -69,10 +69,10 @@ class Multipliers:
 def multipliers(
     made: Transcription, given: ProgramBounds, x: Vector, constraint_multipliers: Vector, bound_multipliers: Vector
 ) -> Multipliers:
-    """Without scales, from the solver's at its scaled variables `x`.
+    """Unscaled multipliers, from the solver's at its scaled variables `x`.
 
-    IPOPT takes variables whose box is a number for parameters and has no multipliers of them: theirs follow from the
-    gradient of the Lagrangian, which is zero.
+    IPOPT treats variables with equal bounds as parameters without multipliers: theirs follow from the gradient of the
+    Lagrangian, which is zero.
     """
     rows = constraint_multipliers / made.row_scale / made.cost_scale
     bounds = bound_multipliers.copy()
@@ -83,7 +83,7 @@ def multipliers(
 
 
 def lagrangian_gradient(made: Transcription, given: ProgramBounds, x: Vector, constraint_multipliers: Vector) -> Vector:
-    """The gradient (n,) of cost and constraints, scaled, at scaled variables `x`; the boxes have no part in it."""
+    """The scaled gradient (n,) of cost and constraints at scaled variables `x`, without the boxes."""
     gradient = np.asarray(made.gradient(x, given.parameters)[1], float).ravel()
     if not len(constraint_multipliers):
         return gradient
@@ -92,7 +92,7 @@ def lagrangian_gradient(made: Transcription, given: ProgramBounds, x: Vector, co
 
 
 def block_of(blocks: Sequence[Block], kind: str, phase: int) -> Block | None:
-    """The block of rows of one kind of a phase, if there is one."""
+    """The block of rows of one kind of a phase, or None."""
     return next((b for b in blocks if b.kind == kind and b.phase == phase), None)
 
 
@@ -107,7 +107,7 @@ def costates(made: Transcription, i: int, found: Multipliers, x: Vector, values:
     of_points = found.by_point(made, i)
 
     def at_point(k: int) -> Vector:
-        """T of a point: what it contributes, derived by its states."""
+        """T of a point: the derivative of its contribution with respect to its states."""
         theta = x[place.theta]
         fraction = mesh.fractions[mesh.first + k]
         arguments = (x[place.point[k]], theta, values.constants, values.signals[k], fraction)
@@ -124,7 +124,7 @@ def costates(made: Transcription, i: int, found: Multipliers, x: Vector, values:
 
 
 def _looked_back_to(made: Transcription, i: int, found: Multipliers) -> Matrix:
-    """What the rows of delays contribute to the state of a node as the left end of an interval (slots, nx)."""
+    """The contribution of the rows of delays to the state of a node as the left end of an interval (slots, nx)."""
     place, point, phase = made.layout.phases[i], made.statement.points[i], made.statement.problem.phases[i]
     total = np.zeros((place.mesh.slots, point.nx))
     for block in made.blocks:

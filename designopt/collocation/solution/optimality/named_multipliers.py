@@ -1,4 +1,4 @@
-"""Costates and multipliers of the limits of a solution, by the names of what they belong to."""
+"""Costates and multipliers of the limits of a solution, by name."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from designopt.collocation.transcription.transcription import Transcription
 
 @dataclass(frozen=True, eq=False)
 class NamedMultipliers:
-    """What of a solution of `problem` follows from its multipliers.
+    """Sensitivities of a solution of `problem` from its multipliers.
 
-    `iterate` are the solver's numbers, `x` (n,) its variables without scales, `values` those of the phases there.
+    `iterate` are the solver's numbers, `x` (n,) its unscaled variables, `values` those of the phases there.
     """
 
     problem: TrajectoryProblem
@@ -35,17 +35,17 @@ class NamedMultipliers:
 
     @cached_property
     def found(self) -> Multipliers:
-        """The multipliers of the program without its scales."""
+        """The unscaled multipliers of the program."""
         return multipliers(
             self.made, self.given, self.iterate.x, self.iterate.constraint_multipliers, self.iterate.bound_multipliers
         )
 
     def of_data(self) -> dict[str, float]:
-        """d objective / d of data that are numbers and of fixed times."""
+        """d objective / d numeric data and fixed times."""
         return data_sensitivity(self.problem, self.made, self.given, self.found, self.x, self.values)
 
     def of_parameters(self) -> dict[str, float]:
-        """d objective / d bound of parameters, or d parameter of those that are fixed."""
+        """d objective / d bound of parameters, or d parameter of fixed ones."""
         return {name: float(-self.found.bound_multipliers[k]) for name, k in self.made.layout.parameters.items()}
 
     def of_limits(self) -> dict[str, float]:
@@ -79,7 +79,7 @@ class NamedMultipliers:
         return {name: (float(a), float(b)) for name, a, b in zip(names, first, last, strict=True)}
 
     def bound_multipliers(self, i: int) -> dict[str, Vector]:
-        """d objective / d bound (slots,) on the way, per second."""
+        """d objective / d bound (slots,) along the phase, per second."""
         place, point = self.made.layout.phases[i], self.made.statement.points[i]
         shadow, per_second = -self.found.bound_multipliers, self._per_second(i)
         named = {}
@@ -103,7 +103,7 @@ class NamedMultipliers:
         return named
 
     def _per_second(self, i: int) -> Vector:
-        """Seconds (slots,) that each point stands for in the quadrature; infinite where it has no weight."""
+        """Seconds (slots,) that each point represents in the quadrature; infinite without a weight."""
         weights = self.made.layout.phases[i].mesh.weights
         return np.where(weights == 0.0, np.inf, weights * self.values[i].duration)
 

@@ -1,4 +1,4 @@
-"""How the optimal objective changes with the numbers of a problem that are not variables: data and fixed times."""
+"""Sensitivity of the optimal objective to numbers of a problem that are not variables: data and fixed times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
-#: Functions of a statement, formed when they are first needed.
+#: Functions of a statement, built on demand.
 _FORMED: WeakKeyDictionary[ProblemFunctions, tuple[list[Any], Any]] = WeakKeyDictionary()
 
 
@@ -33,11 +33,11 @@ def data_sensitivity(
     x: Vector,
     values: Sequence[PhaseValues],
 ) -> dict[str, float]:
-    """d objective / d of data that are numbers and of fixed times, by "phase.name".
+    """d objective / d numeric data and fixed times, by "phase.name".
 
-    The gradient of the Lagrangian by them at variables `x` (not scaled), where the functions of the phases have
-    `values`. A fixed time moves the samples of signals over time, too. It has none (not a number) where what is
-    sampled at given times, or looked back to, would be elsewhere on the mesh.
+    The gradient of the Lagrangian at variables `x` (not scaled), where the functions of the phases have `values`. A
+    fixed time also shifts the samples of signals over time. NaN if samples at given times, or delayed points, would
+    move over the mesh.
     """
     statement = made.statement
     of_points, of_ends = _functions(statement)
@@ -63,7 +63,7 @@ def data_sensitivity(
         total = gradient[:nc].sum(axis=1)
         fixed = [name for name, index in (("t0", place.t0), ("tf", place.tf)) if index < 0]
         if phase.delays or any(s.phase == i and not samples_of(phase, s).of_duration for s in statement.samples):
-            total[len(point.constant_names) :] = np.nan  # samples, or what is looked back to, would move over the mesh
+            total[len(point.constant_names) :] = np.nan  # samples, or delayed points, would move over the mesh
         for j, name in enumerate(fixed, len(point.constant_names)):
             share = 1.0 - fractions if name == "t0" else fractions
             for k, entry in enumerate(point.signal_names):
@@ -90,7 +90,7 @@ def _of_samples(
     made: Transcription, sample: SamplePoint, at: SamplePlace, found: Multipliers, x: Vector, known: PhaseValues,
     given: ProgramBounds,
 ) -> Vector:  # fmt: skip
-    """The gradient (constants and signals, n) of what samples add to the Lagrangian."""
+    """The gradient (constants and signals, n) of the contribution of samples to the Lagrangian."""
     theta = x[made.layout.phases[sample.phase].theta]
     arguments = numeric_arguments(sample, at, x, theta, known.constants, given.parameters)
     direct = made.statement.direct.get((sample.phase, sample.number))
@@ -107,8 +107,8 @@ def _of_samples(
 
 
 def _functions(statement: ProblemFunctions) -> tuple[list[Any], Any]:
-    """Derivatives of the Lagrangian: of a point by constants and signals, one per phase; of the ends by their data and
-    times, phase by phase."""
+    """Derivatives of the Lagrangian: of a point with respect to constants and signals, one per phase; of the ends with
+    respect to their data and times, phase by phase."""
     if statement in _FORMED:
         return _FORMED[statement]
     direct = linear_integrals(statement.problem, statement.ends)

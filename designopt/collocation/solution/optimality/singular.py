@@ -1,7 +1,7 @@
-"""Singular arcs: stretches of time in which the Hamiltonian does not bend with a control that is on no bound.
+"""Singular arcs: times at which the Hamiltonian has no curvature in a control that is not at a bound.
 
-There the first-order conditions do not determine the control at a time by the states and costates of that time, but by
-their rates (Bryson, Ho, Applied Optimal Control, 1975, chapter 8); on a mesh it is known less well and may ring.
+There the first-order conditions determine the control not by the states and costates at that time, but by their rates
+(Bryson, Ho, Applied Optimal Control, 1975, chapter 8); on a mesh it is less accurate and may oscillate.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.per_point import PerPoint
 from designopt.collocation.transcription.transcription import Transcription
 
-#: The Hamiltonian is flat where it bends, over the scale of a control, by less than this share of the cost.
+#: Curvature of the Hamiltonian over the scale of a control, relative to the cost, below which it is flat.
 FLAT = 1e-6
-#: So many times the curvature keeps directions closed.
+#: Factor of the curvature with which directions are fixed.
 LARGE = 1e6
-#: A variable is on its bound, a path constraint at its limit, when it is so near, in its scale.
+#: Scaled distance within which a variable is at its bound, a path constraint at its limit.
 NEAR = 1e-3
-#: An arc is longer than so many intervals (a switch is within one) and takes this share of the phase.
+#: Minimum length of an arc in intervals (a switch is within one) and as a share of the phase.
 LONGER, SHARE = 2, 0.02
 
 
 def singular_arcs(
     made: Transcription, given: ProgramBounds, x: Vector, found: Multipliers, values: Sequence[PhaseValues], cost: float
 ) -> list[Arc]:
-    """The singular arcs at variables `x` (n,), not scaled, of a solution of the size `cost`.
+    """The singular arcs at variables `x` (n,), not scaled, of a solution with the objective size `cost`.
 
-    Looked at are all variables of a point that are no states, in the directions that the equations, the active path
-    constraints and the bounds leave open.
+    Tests all variables of a point except states, in the directions that the equations, the active path constraints and
+    the bounds leave free.
     """
     arcs = []
     for i, (place, point, known) in enumerate(zip(made.layout.phases, made.statement.points, values, strict=True)):
@@ -48,7 +48,7 @@ def singular_arcs(
         scale = made.scale[place.point[:, free]]
         curvature = curvature[:, free, free] * scale[:, :, None] * scale[:, None, :]
         counted = weights > 0.0
-        with np.errstate(over="ignore", invalid="ignore"):  # of a failed solve; what is not finite is passed over
+        with np.errstate(over="ignore", invalid="ignore"):  # of a failed solve; values that are not finite are skipped
             curvature[counted] /= weights[counted, None, None] * max(abs(cost), 1e-300)
         fixed = _fixed_directions(made, given, i, x, known, slopes[:, :, free] * scale[:, None, :])
         if _bends_everywhere(curvature[counted], fixed[counted]):
@@ -72,10 +72,10 @@ def singular_arcs(
 
 
 def _bends_everywhere(curvature: Cube, fixed: Cube) -> bool:
-    """Whether no direction that the rows of `fixed` leave open is flat, by a factorization that is quick.
+    """Whether no direction in the null space of `fixed` is flat, by a fast factorisation.
 
-    A matrix is positive definite on the null space of another if a large multiple of that one's square makes it so
-    (Finsler, Commentarii Mathematici Helvetici 9 (1936) 188).
+    A matrix is positive definite on the null space of another if adding a large multiple of that one's square makes it
+    positive definite (Finsler, Commentarii Mathematici Helvetici 9 (1936) 188).
     """
     if not (np.isfinite(curvature).all() and np.isfinite(fixed).all()):
         return False
@@ -94,8 +94,8 @@ def _bends_everywhere(curvature: Cube, fixed: Cube) -> bool:
 
 
 def _derivatives(made: Transcription, i: int, x: Vector, found: Multipliers, known: PhaseValues) -> tuple[Cube, Cube]:
-    """Of each point the Hessian of the Lagrangian (points, nw, nw) and the slopes (points, rows, nw) of its equations
-    and path constraints."""
+    """For each point the Hessian of the Lagrangian (points, nw, nw) and the derivatives (points, rows, nw) of its
+    equations and path constraints."""
     place, functions, point = made.layout.phases[i], made.statement.functions[i], made.statement.points[i]
     mesh, count, nw = place.mesh, len(place.point), len(point.names)
     arguments = (
@@ -122,20 +122,21 @@ def _derivatives(made: Transcription, i: int, x: Vector, found: Multipliers, kno
 
 @lru_cache(maxsize=128)
 def _of_points(function: Any, count: int) -> PerPoint:
-    """A function of one point for so many."""
+    """A function of one point, mapped over several."""
     return PerPoint(function, count)
 
 
 def _fixed_directions(
     made: Transcription, given: ProgramBounds, i: int, x: Vector, known: PhaseValues, slopes: Cube
 ) -> Cube:
-    """Directions (points, k, n) in which the variables of a point that are no states cannot move: none are zero."""
+    """Directions (points, k, n) in which the variables of a point other than states are fixed: none are zero."""
     place, point, which = made.layout.phases[i], made.statement.points[i], made.statement.functions[i].rows
     columns = place.point[:, point.nx :]
     near = NEAR * made.scale[columns]
     on_bound = (x[columns] <= given.low[columns] + near) | (x[columns] >= given.high[columns] - near)
     phase = made.statement.problem.phases[i]
-    # one number on each piece, no function of time; or of another time, or with a part in the cost of another time
+    # a constant on each piece is not a function of time; others depend on another time, or affect the cost of another
+    # time
     apart = {*phase.held, *phase.delays, *(delay.of for delay in phase.delays.values())}
     on_bound[:, [name in apart for name in point.names[point.nx :]]] = True
     at_limit = np.zeros((len(columns), len(which.path)), bool)
@@ -151,7 +152,7 @@ def _fixed_directions(
 
 
 def _stretches(flat: Mask) -> list[tuple[int, int]]:
-    """Runs of truth: first, and one past the last."""
+    """Runs of true values: first, and one past the last."""
     padded = np.concatenate([[False], flat, [False]])
     edges = np.flatnonzero(padded[1:] != padded[:-1])
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

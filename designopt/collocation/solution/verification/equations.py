@@ -1,4 +1,4 @@
-"""The explicit equations of a phase with the numbers of a solution put in, at any places of its intervals."""
+"""The explicit equations of a phase with the numbers of a solution, at any places of its intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class EquationsAlong:
 
     @property
     def duration(self) -> float:
-        """tf - t0."""
+        """tf - t0 (s)."""
         return self.found.tf - self.found.t0
 
     def fractions(self, some: Indices, tau: Vector) -> Vector:
@@ -66,7 +66,7 @@ class EquationsAlong:
         return np.stack(trajectories, axis=2) if names else np.empty((len(some), len(tau), 0))
 
     def delayed(self, name: str, fractions: Vector) -> Vector:
-        """A delayed variable at any `fractions` of the phase: what the other one was then."""
+        """A delayed variable at any `fractions` of the phase: the value of the original one at the earlier time."""
         delay, mesh = self.phase.delays[name], self.found.mesh
         asked = earlier(self.phase, delay, fractions.ravel())
         past = asked <= 0.0
@@ -91,7 +91,7 @@ class EquationsAlong:
         return np.array([self.parameters[v.name] for v in self.phase.system.parameters])
 
     def rates(self, states: Cube, some: Indices, tau: Vector) -> Cube:
-        """What the equations give (k, n, nx) for `states` (k, n, nx) and the interpolated controls."""
+        """The rates (k, n, nx) from the equations for `states` (k, n, nx) and the interpolated controls."""
         system = self.phase.system
         fractions = self.fractions(some, tau).ravel()
         count = len(fractions)
@@ -116,7 +116,7 @@ def data_at(phase: Phase, fractions: Vector, t0: float, tf: float) -> Vector:
 
 
 def is_determined(system: System) -> bool:
-    """Whether the algebraic equations determine the algebraic variables (index 1), as far as their structure tells."""
+    """Whether the algebraic equations determine the algebraic variables (index 1), judged by their structure."""
     residual = system.algebraic_residual
     if residual is None:
         return True
@@ -125,9 +125,9 @@ def is_determined(system: System) -> bool:
 
 
 def explicit_rates(system: System) -> Any:
-    """The CasADi function (x, u, z, p, q, t) -> rates, with algebraic variables solved for, beginning at z.
+    """The CasADi function (x, u, z, p, q, t) -> rates, with algebraic variables solved for, starting from z.
 
-    Where their equations do not determine them (a higher index), they are taken as they are given.
+    Without a structural solution (a higher index), the given z are used.
     """
     residual = system.algebraic_residual
     if residual is None or not is_determined(system):

@@ -1,4 +1,4 @@
-"""How far a solution is from the motion that its own controls cause, estimated on every interval.
+"""Error estimate on every interval: the difference between a solution and the motion caused by its own controls.
 
 Source: Patterson, Hager, Rao, "A ph mesh refinement method for optimal control", Optim. Control Appl. Meth. 36 (2015)
 398-421, section 3.
@@ -26,12 +26,11 @@ PANELS, GAUSS = 4, 5
 def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str, float]) -> Vector:
     """The estimated relative error (intervals,) of the states of a phase.
 
-    On each interval the dynamics along the interpolated solution are integrated from its left end with a quadrature
-    one degree finer than the scheme; the error is the largest difference from the interpolated states, relative to 1 +
-    the largest absolute value of that state on the interval. It is about one interval, not about what comes before. It
-    can be trusted when it is small (below about 1e-3); larger ones, and those where a control switches or a bound
-    becomes active inside an interval, are optimistic, by a factor of ten and more. It is infinite where the equations
-    are not finite between the points.
+    On each interval the dynamics along the interpolated solution are integrated from its left end with a quadrature one
+    degree finer than the scheme. The error is the largest difference from the interpolated states, relative to 1 + the
+    largest absolute value of that state on the interval, without errors of earlier intervals. It is reliable when small
+    (below about 1e-3). Larger ones, and those where a control switches or a bound becomes active inside an interval,
+    are optimistic by a factor of ten and more. It is infinite if the equations are not finite between the points.
     """
     equations = EquationsAlong(phase, found, parameters)
     mesh = found.mesh
@@ -51,10 +50,10 @@ def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str,
 def pulse_errors(
     phase: Phase, point: CollocationPoint, found: PhaseSolution, parameters: Mapping[str, float]
 ) -> Vector:
-    """What a pulse between the points of an interval does to states and integrals (intervals,), relative as above.
+    """The effect of a pulse between the points of an interval on states and integrals (intervals,), relative as above.
 
     Rates and integrands along the interpolated solution are integrated over each interval with `PANELS` panels of Gauss
-    points, which see what is as narrow as a twentieth of the interval; integrals count relative to 1 + their size.
+    points, which resolve a twentieth of the interval; integrals are relative to 1 + their size.
     """
     equations = EquationsAlong(phase, found, parameters)
     mesh, states = found.mesh, [v.name for v in phase.system.states]

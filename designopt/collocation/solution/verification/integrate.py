@@ -1,6 +1,6 @@
-"""Runs of LSODA that end (after so many steps at the latest, and where the motion is lost), and steps of fixed length.
+"""Runs of LSODA with a limit on steps and states, and steps of fixed length.
 
-These are of the explicit method of order 8 of Dormand and Prince (Hairer, Norsett, Wanner, Solving Ordinary
+The steps are those of the explicit method of order 8 of Dormand and Prince (Hairer, Norsett, Wanner, Solving Ordinary
 Differential Equations I, 1993, section II.10); the coefficients are SciPy's.
 """
 
@@ -23,8 +23,8 @@ def integrate(
     rhs: Callable[[float, Vector], Vector], start: float, x: Vector, at: Vector, tolerance: float, farthest: Vector,
     most_steps: int,
 ) -> Matrix:  # fmt: skip
-    """States (nx, n) at rising places `at` (n,) from states `x` at `start`; not a number from where the run was lost:
-    where a state is beyond `farthest` (nx,) or `most_steps` are used up.
+    """States (nx, n) at increasing places `at` (n,) from states `x` at `start`; NaN from where the run failed: a state
+    is beyond `farthest` (nx,) or `most_steps` are used up.
 
     `tolerance` is relative and absolute.
     """
@@ -54,7 +54,7 @@ def step_functions(system: System, at_once: int) -> tuple[Any, Any]:
     """CasADi functions of one step and of `at_once` steps in a row.
 
     (x, controls and algebraic variables at all stages, p, data and times at all stages, h) -> states at the end, and
-    what times h are the two estimates of their error, of order 5 and 3.
+    the two error estimates, of order 5 and 3, divided by h.
     """
     rates = explicit_rates(system)
     stages, nu, nv = len(stage_places()), len(system.controls), len(system.controls) + len(system.algebraic)

@@ -1,8 +1,7 @@
-"""A solution checked by an integrator that knows nothing of the collocation: the motion that its controls cause.
+"""Verification of a solution by an integrator independent of the collocation: the motion caused by its controls.
 
 The integrator is the explicit method of order 8 of Dormand and Prince (Hairer, Norsett, Wanner, Solving ODE I, 1993,
-section II.10) with adaptive steps that never pass a node, where controls have kinks; segments that are too stiff for
-it go to LSODA.
+section II.10) with adaptive steps that never pass a node, where controls have kinks; LSODA integrates stiff segments.
 """
 
 from __future__ import annotations
@@ -20,29 +19,29 @@ from designopt.collocation.solution.verification.equations import EquationsAlong
 from designopt.collocation.solution.verification.integrate import integrate, stage_places, step_functions
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 
-#: Steps in the order of time: segments, places where they begin, widths.
+#: Steps in the order of time: segments, starting places, widths.
 Steps = tuple[Indices, Vector, Vector]
 
 #: Relative tolerance of a step, of 1 + the largest absolute value of a state.
 TOLERANCE = 1e-9
-#: A segment that takes more explicit steps than this is stiff.
+#: Explicit steps beyond which a segment is stiff.
 MOST_STEPS = 300
-#: And with more implicit ones it is given up.
+#: Implicit steps beyond which it is abandoned.
 MOST_IMPLICIT = 1000
-#: So many steps of one run are taken in one call.
+#: Steps of one run per call.
 AT_ONCE = 32
-#: A simulation that goes beyond so many times the range of the solution has left it for good.
+#: A simulation beyond this multiple of the range of the solution has diverged.
 FARTHEST = 1e4
 
 
 @dataclass(frozen=True, eq=False)
 class Resimulation:
-    """What the controls of a phase cause, and how far that is from the solution.
+    """The motion caused by the controls of a phase, and its distance from the solution.
 
-    `states` (intervals + 1,) by name at `times`, simulated in one run from the initial states, infinite after a run
-    that left all bounds; `error` is the largest difference at a node from the solution, relative to 1 + the largest
-    absolute value of the state. `segment_errors` (intervals,) are the same for runs that restart at every node: they
-    do not grow with the instability of the motion.
+    `states` (intervals + 1,) by name at `times`, simulated in one run from the initial states, infinite after a
+    divergence; `error` is the largest difference at a node from the solution, relative to 1 + the largest absolute
+    value of the state. `segment_errors` (intervals,) are the same for runs that restart at every node: they do not grow
+    with the instability of the motion.
     """
 
     times: Vector
@@ -52,12 +51,12 @@ class Resimulation:
 
 
 def resimulate_phases(solution: Solution, problem: TrajectoryProblem) -> dict[str, Resimulation]:
-    """The motions of `problem`, by phase, that the controls of a `solution` cause, and how far they are from it."""
+    """The motions of `problem`, by phase, caused by the controls of a `solution`, and their distance from it."""
     return {phase.name: resimulate(phase, solution.phases[phase.name], solution.parameters) for phase in problem.phases}
 
 
 def resimulate(phase: Phase, found: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:
-    """Simulate a solved phase with its interpolated controls, kept within their bounds, at a relative error of 1e-9."""
+    """Simulate a solved phase with its interpolated controls, clipped to their bounds, at a relative error of 1e-9."""
     equations = EquationsAlong(phase, found, parameters)
     mesh, names = found.mesh, [v.name for v in phase.system.states]
     solved = np.stack([found.values[name][mesh.bases] for name in names])
@@ -133,18 +132,19 @@ class _Segments:
         with np.errstate(all="ignore"):
             a, b = (((np.asarray(e, float) / self.size[:, None]) ** 2).sum(axis=0) for e in (five, three))
             found = np.abs(h) * a / np.sqrt(len(self.size) * (a + 0.01 * b)) / TOLERANCE
-        # both estimates are zero where nothing moves; what is not finite went too far
+        # both estimates are zero without motion; values that are not finite have diverged
         return np.where(np.isfinite(found), found, np.where((a == 0.0) & (b == 0.0), 0.0, math.inf))
 
     def _lost(self, x: Matrix) -> Mask:
-        """Which runs (k,) are far from all that the solution knows."""
+        """Which runs (k,) are far from the range of the solution."""
         inside: Mask = np.abs(x) <= FARTHEST * self.size[:, None]
         return np.asarray(~inside.all(axis=0))
 
     def run(self, x: Matrix, segments: Indices, tau: float = 0.0) -> tuple[Matrix, Steps | None]:
-        """States (nx, k) at the right ends of `segments` (k,) from those at the places `tau`, infinite where lost.
+        """States (nx, k) at the right ends of `segments` (k,) from those at the places `tau`, infinite after a
+        divergence.
 
-        And all steps that were taken; None where some were implicit or a run was lost.
+        And all steps; None if some were implicit or a run diverged.
         """
         if len(segments) == 1 and segments[0] in self.stiff:
             return self._stiff(x[:, 0], segments[0], tau)[:, None], None
@@ -179,10 +179,10 @@ class _Segments:
         return ends, None
 
     def chain(self, x: Vector, steps: Steps | None) -> Matrix:
-        """States (nx, intervals + 1) at all nodes of one run from `x`, infinite from where it is lost.
+        """States (nx, intervals + 1) at all nodes of one run from `x`, infinite after a divergence.
 
-        The `steps` that runs over the segments took are tried again, many in one call; where their error is too large
-        now, the rest of the segment is run with steps of its own.
+        The `steps` of the runs over the segments are repeated, many in one call; if their error is too large now, the
+        rest of the segment is run with new steps.
         """
         count = len(self.equations.found.mesh)
         nodes = np.full((len(x), count + 1), math.inf)
@@ -201,13 +201,13 @@ class _Segments:
         return nodes
 
     def _repeat(self, x: Vector, steps: Steps, k: int, nodes: Matrix) -> tuple[Vector, int, float]:
-        """Take `steps` from segment `k` on as long as their errors are small, and fill `nodes`: states, segment, place
-        where that ended."""
+        """Take `steps` from segment `k` on as long as their errors are small, and fill `nodes`: states, segment and
+        place of the end."""
         which, begins, delta = steps
         at = int(np.searchsorted(which, k))
         while at < len(which):
             size = min(AT_ONCE, len(which) - at)
-            part, fill = slice(at, at + size), (0, AT_ONCE - size)  # steps of no length fill the rest
+            part, fill = slice(at, at + size), (0, AT_ONCE - size)  # steps of zero length fill the rest
             given = self._stages(
                 np.pad(which[part], fill, mode="edge"), np.pad(begins[part], fill), np.pad(delta[part], fill)
             )
@@ -224,7 +224,7 @@ class _Segments:
         return x, nodes.shape[1] - 1, 0.0
 
     def _stiff(self, x: Vector, segment: int, tau: float) -> Vector:
-        """The end of one segment from states `x` at the place `tau` of it, by an implicit method."""
+        """The end of one segment from states `x` at its place `tau`, by an implicit method."""
         equations, mesh = self.equations, self.equations.found.mesh
         which, h = np.array([segment]), equations.duration * mesh.widths[segment]
 

@@ -1,4 +1,4 @@
-"""What happens to constraints between the points at which they are imposed."""
+"""Constraints between the points at which they are imposed."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from designopt.collocation.solution.verification.equations import EquationsAlong
 from designopt.collocation.statement.problem import Phase
 from designopt.collocation.transcription.mesh.points import CollocationPoint
 
-#: So much finer than the collocation points is the grid.
+#: Refinement of the grid relative to the collocation points.
 FINER = 10
 
 
 def violation_between_points(
     phase: Phase, point: CollocationPoint, found: PhaseSolution, parameters: Mapping[str, float]
 ) -> float:
-    """How far the interpolated states leave their bounds and the path constraints their limits, on a ten times finer
-    grid than that of the collocation points: the largest of all, relative to 1 + the largest absolute value.
+    """Largest violation by the interpolated states of their bounds and of the limits of path constraints, on a grid ten
+    times finer than the collocation points, relative to 1 + the largest absolute value.
 
-    Infinite where a path constraint is not a number. Controls are kept within their bounds. A solved problem keeps all
-    limits at the points themselves.
+    Infinite if a path constraint is NaN. Controls are clipped to their bounds. A solved problem satisfies all limits at
+    the points themselves.
     """
     equations = EquationsAlong(phase, found, parameters)
     states = [v.name for v in phase.system.states]

@@ -1,4 +1,4 @@
-"""First values of what a guess of the states and controls leaves out."""
+"""Initial values of variables that a guess of the states and controls omits."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from designopt.collocation.statement.problem import Phase
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
 
-#: Newton's method ends after so many iterations, or when the largest residual is below this share of the first.
+#: Maximum number of Newton iterations, and the residual, as a share of the first, at which they end.
 ITERATIONS, SMALL = 30, 1e-9
 
 
 def unknown_rates(phase: Phase, values: Mapping[str, Vector], fractions: Vector, duration: float) -> dict[str, Vector]:
     """Slopes (n,) of the guessed states by the names of the unknown rates that are rates of states.
 
-    `values` (n,) are given at rising `fractions` (n,) of a phase of `duration`.
+    `values` (n,) are given at increasing `fractions` (n,) of a phase of `duration` (s).
     """
     if phase.system.residual_form is None or duration <= 0.0:
         return {}
@@ -31,7 +31,7 @@ def unknown_rates(phase: Phase, values: Mapping[str, Vector], fractions: Vector,
 
 @lru_cache(maxsize=64)
 def _rates_of(system: System) -> dict[str, str]:
-    """The states whose rates the unknown rates are, by the names of these."""
+    """The states whose rates are unknown rates, by the names of these."""
     form = system.residual_form
     assert form is not None
     arguments = [ca.SX.sym(form.rates.name_in(i), form.rates.size1_in(i)) for i in range(form.rates.n_in())]
@@ -54,7 +54,7 @@ def algebraic_values(
 ) -> dict[str, Vector]:
     """Algebraic variables (n,) that solve their equations along guessed states and controls, by Newton's method.
 
-    It begins at the guessed values. Nothing where it does not end, or where the data are not known at the guessed
+    It starts from the guessed values. Empty if it does not converge, or if the data are not available at the guessed
     times.
     """
     system = phase.system

@@ -1,4 +1,4 @@
-"""The point at which the search begins: a guess, completed where it leaves something out."""
+"""Initial point of the search: a guess, completed where necessary."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from designopt.collocation.transcription.mesh.layout import Layout
 
 
 def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, before: float = 0.0) -> Sampled:
-    """The lines of `phase.guess`, or straight ones between fixed ends, else the middle of finite bounds or 0 in them.
+    """The lines of `phase.guess`, or straight ones between fixed ends, else the middle of finite bounds, or 0 within
+    them.
 
-    The times are those of `trajectory`, if there is one; else the middle of their ranges, and the beginning of a phase
-    that follows another is `before`.
+    The times are those of `trajectory`, if given; else the middle of their ranges, and `before` is the start of a phase
+    that follows another. Raises `ProblemError` (bad_guess).
     """
     for name, stated in phase.guess.items():
         if np.shape(stated) != (2,) or not all(isinstance(value, Real) for value in stated):
@@ -64,9 +65,8 @@ def initial_point(
 ) -> Vector:
     """All variables (n,) at `guess`, not scaled, within their boxes.
 
-    Unknown rates that it leaves out are the slopes of the guessed states, algebraic variables solve their equations
-    where that is possible. Raises `ProblemError` (bad_guess) for names that are not there and numbers that are not
-    finite.
+    Omitted unknown rates are the slopes of the guessed states; algebraic variables solve their equations if possible.
+    Raises `ProblemError` (bad_guess) for unknown names and numbers that are not finite.
     """
     point = np.zeros(places.size)
     _check(problem, guess)
@@ -108,7 +108,7 @@ def initial_point(
 
 
 def _values(phase: Phase, trajectory: PhaseGuess, fractions: Vector) -> Mapping[str, Vector]:
-    """What a given trajectory says of the phase's variables."""
+    """The values of the phase's variables in a given trajectory."""
     form = phase.system.residual_form
     unknowns = form.unknowns if form else ()
     known = [v.name for v in (*phase.system.states, *phase.system.controls, *phase.system.algebraic, *unknowns)]

@@ -1,4 +1,4 @@
-"""One problem solved from several guesses: what is found from one guess may be a local optimum."""
+"""Multi-start: one problem solved from several guesses, because a solution may be a local optimum."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.transcription.scaling import WIDEST
 
-#: Perturbed trajectories are known at so many points and have so many waves.
+#: Number of points and of waves of perturbed trajectories.
 POINTS, WAVES = 41, 3
-#: The size of the first wave, as a share of half the range of a variable, or of the largest value of the guess.
+#: Amplitude of the first wave, as a share of half the range of a variable, or of the largest value of the guess.
 SIZE = 0.3
-#: Objectives that differ by less than this, relative, are equal.
+#: Relative difference below which objectives are equal.
 SAME = 1e-7
 
 
 def solve_from_starts(program: Program, guess: Guess | None, *, roll: bool = False) -> Solution:
-    """The best solution from `guess` and from perturbed ones, as many starts as the options of `program` say.
+    """The best solution from `guess` and from perturbed ones; the options of `program` give the number of starts.
 
     Start 0 is the guess itself, start i > 0 is perturbed with random numbers of the seed and of i alone. With `roll`
-    the model goes where the controls of each guess lead. The best is the feasible one with the smallest objective, else
-    the one that violates the constraints least. `Solution.starts` reports all.
+    each guess is replaced by a rollout of its controls. The best is the feasible one with the smallest objective, else
+    the one with the smallest violation. `Solution.starts` reports all.
     """
     problem, options = program.problem, program.options
     begin = rollout(problem, guess) if roll else guess
@@ -55,11 +55,11 @@ def solve_from_starts(program: Program, guess: Guess | None, *, roll: bool = Fal
 
 
 def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Generator) -> Guess:
-    """A guess near `guess`, all of it within the bounds.
+    """A guess near `guess`, within all bounds.
 
-    States and controls get smooth waves, which leave fixed ends of states where they are; parameters and free times are
-    redrawn from their boxes, or vary by a third where these are not finite. Those that are no arrays
-    (results of a solve) are not perturbed but replaced by the default.
+    States and controls are perturbed by smooth waves, which do not change fixed end values; parameters and free times
+    are redrawn from their boxes, or vary by a third if these are not finite. Trajectories that are not arrays (results
+    of a solve) are replaced by the default.
     """
     guess = guess or Guess()
     first = {**problem.guess, **guess.parameters}
@@ -93,7 +93,7 @@ def _perturbed_trajectory(phase: Phase, given: Sampled | None, before: float, rn
         values[v.name] = np.clip(trajectory + SIZE * size * bump, low, high)
     t0 = before if phase.t0 is None else _drawn(phase.t0, default.t0, rng)
     tf = _drawn(phase.tf, default.tf, rng)
-    if not t0 < tf:  # as long as without the drawing, from there
+    if not t0 < tf:  # the previous duration from there
         tf = t0 + default.tf - default.t0
     return Sampled(fractions, values, t0, tf)
 
@@ -107,7 +107,7 @@ def _drawn(box: Box, first: float, rng: np.random.Generator) -> float:
 
 
 def rolled(problem: TrajectoryProblem, guess: Guess) -> Guess:
-    """Where the guess leads; the guess itself where that is beyond all bounds."""
+    """The rollout of the guess; the guess itself if the rollout is beyond all bounds."""
     try:
         return rollout(problem, guess)
     except ProblemError:
@@ -127,7 +127,7 @@ def _better(found: Solution, best: Solution) -> bool:
 
 
 def spread(records: Sequence[StartRecord]) -> str:
-    """How many starts were solved, and between which objectives, in a sentence."""
+    """The number of solved starts, and the range of their objectives, in a sentence."""
     solved = [record.objective for record in records if record.status.success]
     text = f"{len(solved)} of {len(records)} starts were solved"
     return f"{text}, with objectives from {min(solved):.6g} to {max(solved):.6g}." if solved else f"{text}."

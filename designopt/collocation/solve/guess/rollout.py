@@ -1,4 +1,4 @@
-"""A guess that is a motion of the model: what its guessed controls cause."""
+"""Rollout: a guess that is the motion caused by its controls."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.dynamics.system import Variable
 
-#: The guess is known at so many points, and has this relative accuracy.
+#: Number of points of the guess, and its relative accuracy.
 POINTS, TOLERANCE = 201, 1e-6
-#: It is given up after so many steps.
+#: Maximum number of steps.
 MOST_STEPS = 5000
-#: A motion that goes beyond so many times 1 + its first states has no bounds.
+#: Growth, relative to 1 + the first states, beyond which a motion has diverged.
 FARTHEST = 1e6
 
 
 def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
-    """`guess` with the states that its controls cause, from its initial states; what it leaves out is the default's.
+    """`guess` with the states caused by its controls, from its initial states; omitted parts are the default's.
 
-    Fixed initial states are kept; those that neither the problem nor the guess tells are those at the end of the phase
-    before, where that phase has them. Final states and bounds may be missed.
-
-    Raises `ProblemError` (bad_guess) where the motion has no bounds.
+    Fixed initial states are kept; those in neither the problem nor the guess are the final ones of the previous phase,
+    if it has them. Final states and bounds may be violated. Raises `ProblemError` (bad_guess) for a motion that
+    diverges.
     """
     guess = guess or Guess()
     parameters = {}

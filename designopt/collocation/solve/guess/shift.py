@@ -1,4 +1,4 @@
-"""A receding horizon: the solution of one step, moved by the time between two steps, is where the next one begins."""
+"""Receding horizon: the solution of one step, shifted by the step, is the start of the next."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from designopt.collocation.solve.program import Program
 
 
 def shifted(program: Program, previous: Solution, intervals: int = 1) -> Solution:
-    """A `previous` solution of `program` whose iterate is so many mesh intervals later; the last interval is repeated.
+    """A `previous` solution of `program` with its iterate shifted by `intervals` mesh intervals; the last one is
+    repeated.
 
-    For `Program.solve(problem, warm="full", previous=...)`, or warm primal; `previous.phases` stay as they are. Raises
-    `ValueError` for meshes that are not uniform and for a shift that is not within them.
+    For `Program.solve(problem, warm="full", previous=...)`, or warm primal; `previous.phases` do not change. Raises
+    `ValueError` for meshes that are not uniform and for a shift beyond them.
     """
     made, iterate = program.transcription, previous.iterate
     x, bound_multipliers = iterate.x.copy(), iterate.bound_multipliers.copy()
@@ -38,5 +39,5 @@ def shifted(program: Program, previous: Solution, intervals: int = 1) -> Solutio
 
 
 def _later(count: int, by: int) -> Integers:
-    """Numbers (count,) of what comes later, the last repeated."""
+    """Later numbers (count,), the last repeated."""
     return np.minimum(np.arange(count) + by, count - 1)

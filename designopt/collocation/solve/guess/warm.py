@@ -1,4 +1,4 @@
-"""Neighbouring problems, one solved from the other."""
+"""Solution of neighbouring problems, each from another one."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from designopt.collocation.solution.status import Status
 from designopt.collocation.solve.program import Program
 from designopt.collocation.statement.problem import TrajectoryProblem
 
-#: A warm start that takes more than this share of the iterations of the cold one has not helped.
+#: Share of the iterations of the cold start beyond which a warm start has not helped.
 HELPFUL = 0.5
-#: Optima that differ by more than this, relative, are different ones.
+#: Relative difference of objectives beyond which optima differ.
 EQUAL = 1e-6
-#: An objective below this is zero.
+#: Objective below which it is zero.
 TINY = 1e-300
 
 
 def nearest_neighbour_path(points: ArrayLike) -> NDArray[np.int64]:
-    """An order (n,) of `points` (n, d) in which each is followed by the nearest one that is left.
+    """An order (n,) of `points` (n, d) in which the nearest remaining point follows each.
 
-    From the first point; every column counts by its range.
+    From the first point; every column is relative to its range.
     """
     given = np.asarray(points, float)
     spans = np.ptp(given, axis=0)
@@ -43,8 +43,8 @@ def nearest_neighbour_path(points: ArrayLike) -> NDArray[np.int64]:
 def solve_near(program: Program, problem: TrajectoryProblem, previous: Solution, cold_iterations: int) -> Solution:
     """The solution of `problem` from the `previous` one of this `program`.
 
-    With its multipliers first; should that fail, or take more than half of `cold_iterations`, with its variables alone,
-    and cold should that fail. `Solution.warm_path` says what was tried.
+    First with its multipliers; if this fails, or takes more than half of `cold_iterations`, with its variables alone;
+    if this fails, cold. `Solution.warm_path` lists the starts.
     """
     tried = []
     best: Solution | None = None
@@ -66,7 +66,7 @@ def solve_near(program: Program, problem: TrajectoryProblem, previous: Solution,
 def solve_chain(program: Program, problems: Sequence[TrajectoryProblem]) -> Iterator[Solution]:
     """Solutions of neighbouring `problems`, in their order: the first cold, each other from the one before.
 
-    One that was stopped on request is the last.
+    A stop request ends the chain after the current solution.
     """
     previous: Solution | None = None
     cold = 0
@@ -94,9 +94,10 @@ class Difference:
 def verify(
     program: Program, problems: Sequence[TrajectoryProblem], solutions: Mapping[int, Solution], count: int, seed: int
 ) -> list[Difference]:
-    """Solve `count` of the problems cold, drawn with `seed`: those whose objective differs by more than `EQUAL`.
+    """Solve `count` of the problems cold, drawn with `seed`; returns those whose objective differs by more than
+    `EQUAL`.
 
-    A chain may follow a local optimum that a cold start does not find, and the other way round.
+    A chain may follow a local optimum that a cold start does not find, and vice versa.
     """
     numbers = sorted(solutions)
     drawn = np.random.default_rng(seed).choice(numbers, size=min(count, len(numbers)), replace=False)

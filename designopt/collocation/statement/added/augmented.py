@@ -1,4 +1,4 @@
-"""A system with further states, and with other controls than its own."""
+"""A system with additional states, and with other controls."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def augmented(
     controls: Sequence[Variable],
     enter: Callable[[Any, Any], tuple[Any, Any, Any]],
 ) -> System:
-    """`system` with `states` behind its own, and with `controls` instead of its own; its guards are left out.
+    """`system` with `states` after its own, and with `controls` in place of its own; its guards are dropped.
 
-    ``enter(x, u)`` gives for the new states and controls those of `system`, and the rates of the further states.
+    ``enter(x, u)`` returns, for the new states and controls, those of `system`, and the rates of the additional states.
     """
     form, every = system.residual_form, (*system.states, *states)
 

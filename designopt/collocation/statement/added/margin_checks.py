@@ -1,4 +1,4 @@
-"""What limits with a margin cannot be stated for."""
+"""Limits for which a margin cannot be stated."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from designopt.lazy import casadi as ca
 
 
 def check_margins(problem: TrajectoryProblem, margins: Mapping[str, float], cost: float) -> None:
-    """Raises `ProblemError` (bad_statement) for names and numbers of `margins`, and of that of the `cost`, that make no
-    sense, and for phases through which deviations are not followed."""
+    """Raises `ProblemError` (bad_statement) for invalid names and numbers of `margins` and of the `cost`, and for
+    phases without sensitivities."""
     there = [
         *dict.fromkeys(
             name for p in problem.phases for name in (*p.path, *p.samples, *(v.name for v in p.system.states))
@@ -51,7 +51,7 @@ def check_margins(problem: TrajectoryProblem, margins: Mapping[str, float], cost
 
 
 def _limits(problem: TrajectoryProblem, name: str) -> list[float]:
-    """All limits of what goes by a `name`: of constraints, and of states on the way."""
+    """All limits with the `name`: of constraints, and of states along the phase."""
     tables = [problem.constraints, *(table for p in problem.phases for table in (p.path, p.samples))]
     found = [limit for table in tables if name in table for limit in (table[name].low, table[name].high)]
     for phase in problem.phases:
@@ -61,8 +61,8 @@ def _limits(problem: TrajectoryProblem, name: str) -> list[float]:
 
 
 def unlinked(problem: TrajectoryProblem) -> dict[str, Constraint]:
-    """The constraints of `problem`; those between phases refuse, when they are called, that one phase begins where
-    another ends: sensitivities would begin again there."""
+    """The constraints of `problem`; those that link the start of one phase to the end of another raise an error when
+    called: sensitivities would restart there."""
     if len(problem.phases) == 1:
         return dict(problem.constraints)
     states = {phase.name: tuple(v.name for v in phase.system.states) for phase in problem.phases}
@@ -88,6 +88,6 @@ class _Unlinked:
         return value
 
     def _of(self, value: Any, sides: Mapping[str, EndVariables]) -> list[str]:
-        """The phases of whose states at one of their `sides` the value is a function."""
+        """The phases whose states at one of their `sides` enter the value."""
         states = {n: ca.vertcat(*(side[v] for v in self.states[n])) for n, side in sides.items()}
         return [n for n, column in states.items() if ca.depends_on(ca.SX(value), column)]

@@ -1,9 +1,9 @@
-"""Limits that hold with a margin: a multiple of the standard deviation that uncertain numbers give what is limited.
+"""Limits with a margin: a multiple of the standard deviation of the limited quantity due to uncertain numbers.
 
-The controls are those of the nominal motion; to first order a deviation of a number moves the states by their
-sensitivities, S' = f_x S + f_q, which become states of the problem themselves. So the margin follows the motion, and
-the optimum is that of the problem with margins (Diehl, Bock, Kostina, Math. Program. 107 (2006) 213). Where values are
-normal, a limit with a margin of k deviations is kept with the probability Phi(k): 0.977 for 2, 0.9987 for 3.
+The controls are those of the nominal motion. To first order a deviation of a number changes the states by their
+sensitivities, S' = f_x S + f_q, which become additional states of the problem. The margin thus depends on the motion,
+and the optimum is that of the problem with margins (Diehl, Bock, Kostina, Math. Program. 107 (2006) 213). For normally
+distributed values, a limit with a margin of k deviations is met with the probability Phi(k): 0.977 for 2, 0.9987 for 3.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.dynamics.system import ARGUMENTS, System, Variable
 from designopt.lazy import casadi as ca
 
-#: The figure that is what the cost grows by.
+#: The figure that is added to the cost.
 OF_COST = "margin(cost)"
-#: Of several numbers a deviation is smooth where it is less than this share of the limit, or of the cost, which is no
-#: smaller than `NO_COST` for that.
+#: Relative smoothing of a standard deviation of several numbers near 0, as a share of the limit, or of the cost, of at
+#: least `NO_COST`.
 NO_SPREAD, NO_COST = 1e-6, 1e-6
 
 
 @dataclass(frozen=True)
 class UncertainNumber:
-    """An uncertain number with its standard `deviation`: a parameter or a data entry, or with `phase` (and `state`, an
-    initial value) that of one phase alone."""
+    """An uncertain number with its standard `deviation`: a parameter or a data entry, or with `phase` (and `state`, for
+    an initial value) that of one phase alone."""
 
     name: str
     deviation: float
@@ -42,15 +42,15 @@ class UncertainNumber:
 
     @property
     def label(self) -> str:
-        """As a part of names."""
+        """Its part in names."""
         return self.name.replace(".", "_").replace(" ", "_").replace(":", "")
 
     def by(self, name: str) -> str:
-        """The name of the sensitivity of something."""
+        """The name of the sensitivity of a quantity."""
         return f"{name}_by_{self.label}"
 
     def moves(self, phase: Phase) -> bool:
-        """Whether it has a part in a phase."""
+        """Whether a phase depends on it."""
         if self.phase and self.phase != phase.name:
             return False
         return bool(self.state) or self.entry in {v.name for v in (*phase.system.data, *phase.system.parameters)}
@@ -59,15 +59,15 @@ class UncertainNumber:
 def with_margins(
     problem: TrajectoryProblem, deviations: Mapping[str, float], margins: Mapping[str, float], *, cost: float = 0.0
 ) -> TrajectoryProblem:
-    """`problem` whose limits hold with `margins`: so many standard deviations, by the names of path constraints, of
-    those at samples and between ends, and of states (their bounds on the way).
+    """`problem` with `margins` on its limits, in standard deviations, by the names of path constraints, of those at
+    samples and between ends, and of states (their bounds along the phase).
 
     `deviations` are the standard deviations of independent numbers: of parameters and data by their names (of one phase
-    alone by "phase.entry"), of initial values by "phase.initial.x"; parameters may be free. The cost grows by `cost`
-    times its own deviation. Sensitivities are states ``<state>_by_<number>``; the margin of a constraint between ends
-    is the figure "margin(name)", what the cost grows by "margin(cost)". Raises `ProblemError` (bad_statement) for names
-    that are not there, for equalities, and for phases with algebraic variables or delays and those that go on from one
-    another (where only a constraint between them says so, when the problem is transcribed).
+    alone by "phase.entry"), of initial values by "phase.initial.x"; parameters may be free. `cost` times the standard
+    deviation of the cost is added to it. Sensitivities are states ``<state>_by_<number>``; the margin of a constraint
+    between ends is the figure "margin(name)", the addition to the cost "margin(cost)". Raises `ProblemError`
+    (bad_statement) for unknown names, for equalities, for phases with algebraic variables or delays, and for phases
+    linked to one another (if only a constraint links them, during transcription).
     """
     sources = [_source(problem, name, deviation) for name, deviation in deviations.items()]
     sources = [source for source in sources if source.deviation > 0.0]
@@ -97,7 +97,7 @@ def with_margins(
 
 
 def _source(problem: TrajectoryProblem, name: str, deviation: float) -> UncertainNumber:
-    """The number of a `name`. Raises `ProblemError` for one that is not there."""
+    """The number of a `name`. Raises `ProblemError` for an unknown one."""
     if not isinstance(deviation, Real) or not 0.0 <= deviation < math.inf:
         raise ProblemError("bad_statement", f"deviations.{name}", f"is {deviation!r}: give a number from 0 on")
     known: dict[str, UncertainNumber] = {}
@@ -120,7 +120,7 @@ def _source(problem: TrajectoryProblem, name: str, deviation: float) -> Uncertai
 def _phase(
     phase: Phase, sources: Sequence[UncertainNumber], margins: Mapping[str, float], with_integrals: bool
 ) -> Phase:
-    """`phase` with the sensitivities to its `sources` as states, and its limits with their margins."""
+    """`phase` with the sensitivities to its `sources` as states, and margins on its limits."""
     if not sources:
         return phase
     names = [v.name for v in phase.system.states]
@@ -155,7 +155,7 @@ def _phase(
 
 
 def _system(system: System, sources: Sequence[UncertainNumber]) -> System:
-    """`system` in its explicit form, with the sensitivities of its states below them."""
+    """`system` in explicit form, followed by the sensitivities of its states."""
     nx, count = len(system.states), len(sources)
     symbols = [ca.SX.sym(name, system.rhs.numel_in(i)) for i, name in enumerate(ARGUMENTS)]
     rates = system.rhs(*symbols)
@@ -200,7 +200,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Slope:
-    """The total derivative of a value on the way by a number, with the controls as they are."""
+    """The total derivative of a value along the phase with respect to a number, at constant controls."""
 
     value: Callable[[Any], Any]
     source: UncertainNumber
@@ -215,7 +215,7 @@ class _Slope:
 
 
 def _limited(stated: Constraint, sources: Sequence[UncertainNumber], states: Sequence[str], times: float) -> Constraint:
-    """A constraint on the way, or at samples, with its margin."""
+    """A constraint along the phase, or at samples, with its margin."""
     if times == 0.0:
         return stated
     return replace(
@@ -250,7 +250,7 @@ class _AtEnds:
         return _kept(self.value(e), self._slopes(e), self.limits)
 
     def margin(self, e: Ends) -> Any:
-        """So many standard deviations; of a column the largest."""
+        """The given number of standard deviations; of a column the largest."""
         size = _size(self.limits) if self.is_limited else ca.sqrt(ca.SX(self.value(e)) ** 2 + NO_COST**2)
         return ca.mmax(_deviation(self._slopes(e), size))
 
@@ -284,8 +284,8 @@ class _AtEnds:
 
 
 def _kept(value: Any, slopes: Sequence[Any], limits: tuple[float, float]) -> Any:
-    """The rows that stay within the limits where the value keeps its margin from them."""
-    if len(slopes) == 1:  # its size has a kink that two rows have not
+    """The rows that are within the limits if the value keeps its margin."""
+    if len(slopes) == 1:  # its absolute value has a kink, two rows have none
         return ca.vertcat(value + slopes[0], value - slopes[0])
     deviation = _deviation(slopes, _size(limits))
     low, high = (math.isfinite(limit) for limit in limits)
@@ -293,7 +293,7 @@ def _kept(value: Any, slopes: Sequence[Any], limits: tuple[float, float]) -> Any
 
 
 def _deviation(slopes: Sequence[Any], size: Any) -> Any:
-    """The root of the sum of squares, smooth at zero for something of this `size`."""
+    """The root of the sum of squares, smoothed at zero for something of this `size`."""
     return ca.sqrt(sum(slope**2 for slope in slopes) + (NO_SPREAD * size) ** 2)
 
 

@@ -1,4 +1,4 @@
-"""Largest values on the way as figures: an unknown that path constraints keep beyond every value."""
+"""Maxima along a phase as figures: a variable that path constraints keep above every value."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from designopt.dynamics.variable import Variable
 def with_peaks(
     problem: TrajectoryProblem, names: Iterable[str], sizes: Mapping[str, float] | None = None
 ) -> TrajectoryProblem:
-    """`problem` with some of its `peaks` among its figures, so that costs and constraints may name them.
+    """`problem` with some of its `peaks` among its figures, for use in costs and constraints.
 
     A peak is a constant state ``largest_<name>`` (``smallest_<name>``) that path constraints keep beyond the value at
-    all its points. It is the peak itself where a cost or a limit presses on it, and lies beyond it elsewhere:
-    `peak_values` reads the peaks of a solution. `sizes` says about how large they are, for scales; 1 by default.
-    Raises `ProblemError` (bad_statement) for names that are no peaks, or taken.
+    all its points. It equals the peak if a cost or an active limit pushes it there, and lies beyond it otherwise:
+    `peak_values` reads the peaks of a solution. `sizes` are approximate magnitudes, for scales; 1 by default. Raises
+    `ProblemError` (bad_statement) for unknown peaks and names already in use.
     """
     sizes = sizes or {}
     taken = {}
@@ -55,7 +55,7 @@ class _Level:
 
 @dataclass(frozen=True)
 class _Room:
-    """How far a value is from its peak."""
+    """The distance of a value from its peak."""
 
     value: Callable[[Any], Any]
     state: str

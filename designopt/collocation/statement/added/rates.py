@@ -1,4 +1,4 @@
-"""Limits and penalties of how fast controls change: a control becomes a state, and its rate the control."""
+"""Limits and penalties on control rates: a control becomes a state, and its rate the control."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from designopt.lazy import casadi as ca
 
 @dataclass(frozen=True)
 class Rate:
-    """What limits the rate of a control, `low` to `high` in its unit per second, and the weight of its square.
+    """Limits of the rate of a control, `low` to `high` in its unit per second, and the weight of its square.
 
-    The cost grows by `penalty` times the integral of the squared rate. Raises `ValueError` for limits without room and
-    for a penalty that is negative or not finite.
+    `penalty` times the integral of the squared rate is added to the cost. Raises `ValueError` for contradictory limits
+    and for a penalty that is negative or not finite.
     """
 
     low: float = -math.inf
@@ -45,10 +45,10 @@ class Rate:
 def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> TrajectoryProblem:
     """`problem` with the rates of some controls, by name, limited or penalised, in all phases that have them.
 
-    Such a control is a state then, continuous within its phase and with the limits that it had; the new control is
-    called ``<name>_rate``, the integral of its square ``<name>_rate_squared``. It begins at any value within its limits
-    unless `initial` of its phase gives one, and may jump from one phase to the next unless a constraint links them.
-    Raises `ProblemError` (bad_statement) for names that are no controls, or taken.
+    Such a control becomes a state, continuous within its phase and with the same limits; the new control is
+    ``<name>_rate``, the integral of its square ``<name>_rate_squared``. Its initial value is free within its limits
+    unless `initial` of its phase gives one, and it may jump between phases unless a constraint links them. Raises
+    `ProblemError` (bad_statement) for names that are not controls, or already in use.
     """
     if not isinstance(rates, Mapping):
         text = f"are {type(rates).__name__}: give each control its Rate, as {{'u': Rate(low=-1, high=1)}}"
@@ -120,7 +120,7 @@ def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
     nx = len(system.states)
 
     def enter(x: Any, u: Any) -> tuple[Any, Any, Any]:
-        """The controls from where they are now; the rates are the last of the new ones."""
+        """The controls from the present states; the rates are the last of the new ones."""
         states, rest = iter(range(nx, nx + len(moved))), iter(range(len(kept)))
         controls = [x[next(states)] if v.name in rates else u[next(rest)] for v in system.controls]
         return x[:nx], ca.vertcat(*controls), u[len(kept) :]

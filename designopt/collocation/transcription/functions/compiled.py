@@ -1,4 +1,4 @@
-"""The functions of a point as machine code: several times faster, where a C compiler is."""
+"""Compiled functions of a point: several times faster, if there is a C compiler."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from designopt.lazy import casadi as ca
 
 logger = logging.getLogger(__name__)
 
-#: From so many solves of a model with so many operations on, compiling pays (spent once: 0.1 to some seconds).
+#: Number of solves and of operations of a model from which compilation (0.1 to some seconds, once) pays.
 SOLVES = 20
 OPERATIONS = 2000
 
@@ -22,9 +22,9 @@ _NAMES = ("values", "jacobian", "cost", "cost_gradient", "hessian")
 
 
 def with_compiled(statement: ProblemFunctions, options: Options, solves: int) -> ProblemFunctions:
-    """`statement` with compiled functions where `options.compile` asks for them, or says auto and it pays.
+    """`statement` with compiled functions if `options.compile` requests them, or is auto and compilation pays.
 
-    A failed compilation is logged and leaves the interpreted functions, which give the same numbers.
+    A failed compilation is logged; the interpreted functions give the same numbers.
     """
     operations = max(functions.operations for functions in statement.functions)
     pays = solves > SOLVES and operations > OPERATIONS

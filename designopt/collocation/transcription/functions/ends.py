@@ -1,4 +1,4 @@
-"""The functions of a problem at the ends of its phases: terminal cost, constraints, named figures."""
+"""Functions of a problem at the ends of its phases: terminal cost, constraints, figures."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from designopt.lazy import casadi as ca
 
 @dataclass(frozen=True, eq=False)
 class EndSymbols:
-    """Symbols of all that end functions may name, and the problem's expressions of them.
+    """Symbols for all functions of the ends, and the problem's expressions of them.
 
     `phases` has (initial variables, final variables, t0, tf, integrals, constants) of each; `cost`, `constraints` in
-    their order, `figures` by name: terms of the cost and figures of the problem. `left` tells of which phases they name
-    an initial variable that is no state: those need a point at their left end.
+    their order, `figures` by name: terms of the cost and figures of the problem. `left` marks phases with an initial
+    variable other than a state in these functions: those need a point at their left end.
     """
 
     phases: tuple[tuple[Any, Any, Any, Any, Any, Any], ...]
@@ -40,7 +40,7 @@ class EndSymbols:
 
 
 def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) -> EndSymbols:
-    """State the functions of the ends. Raises `ProblemError` where one of them names what is not there."""
+    """The functions of the ends. Raises `ProblemError` for unknown names in them."""
     phases, named = [], {}
     parameters = {v.name: ca.SX.sym(v.name) for v in problem.variables}
     for phase, point in zip(problem.phases, points, strict=True):
@@ -77,7 +77,8 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) 
 
 
 def linear_integrals(problem: TrajectoryProblem, symbols: EndSymbols) -> dict[tuple[int, int], float]:
-    """The integrals (phase, number) that stand only in the cost and only with a constant factor: no variable needed."""
+    """The integrals (phase, number) that appear only in the cost and only with a constant factor: they need no
+    variable."""
     found = {}
     others = ca.vertcat(*symbols.constraints) if symbols.constraints else ca.SX(0, 1)
     for i, (phase, (_, _, _, _, integrals, _)) in enumerate(zip(problem.phases, symbols.phases, strict=True)):
@@ -108,7 +109,7 @@ class EndFunctions:
 
 
 def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
-    """Form them, with their derivatives by the variables that they depend on."""
+    """The functions, with their derivatives with respect to the variables on which they depend."""
     symbols, where, constants = [], [], []
     replaced, by = [], []
     stated = ca.vertcat(symbols_of.cost, *symbols_of.constraints)
@@ -165,5 +166,5 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
 
 
 def end_constants(places: Layout, parameters: Any) -> Any:
-    """All constants of the end functions: of each phase its data that are numbers, then its fixed times."""
+    """All constants of the functions of the ends: of each phase its numeric data, then its fixed times."""
     return ca.vertcat(*(stretch(parameters, place.constants, place.signals) for place in places.phases))

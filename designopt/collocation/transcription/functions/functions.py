@@ -1,4 +1,4 @@
-"""A problem with the expressions of its points and ends, and their derivatives: what does not depend on meshes."""
+"""A problem with the expressions of its points and ends, and their derivatives, independent of meshes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from designopt.collocation.transcription.mesh.samples import SamplePoint, sample
 
 @dataclass(frozen=True, eq=False)
 class ProblemFunctions:
-    """A problem with the expressions of its points, samples and ends: independent of meshes. `kept` integrals are
+    """A problem with the expressions of its points, samples and ends, independent of meshes. `kept` integrals are
     variables, `direct` ones part of the cost with a factor."""
 
     problem: TrajectoryProblem
@@ -28,15 +28,15 @@ class ProblemFunctions:
     direct: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
     def meshes(self, given: Sequence[Mesh]) -> tuple[Mesh, ...]:
-        """The meshes `given` for the phases, with a point at the left end where the ends of a phase need one."""
+        """The meshes `given` for the phases, with a point at the left end if the ends of a phase need one."""
         pairs = zip(given, self.ends.left, strict=True)
         return tuple(replace(mesh, left_point=left and not mesh.schemes[0].starts) for mesh, left in pairs)
 
 
 def state(problem: TrajectoryProblem, *, residual: bool = True) -> ProblemFunctions:
-    """Form all expressions of `problem` and their derivatives; the residual form where the system has one.
+    """All expressions of `problem` and their derivatives, in the residual form if the system has one.
 
-    Raises `ProblemError` for statements that make no sense or have no symbolic form.
+    Raises `ProblemError` for invalid statements and those without a symbolic form.
     """
     check_statement(problem)
     points = tuple(CollocationPoint(phase, residual=residual) for phase in problem.phases)

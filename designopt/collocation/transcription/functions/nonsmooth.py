@@ -1,4 +1,4 @@
-"""Finds what has a kink or a jump in the expressions of a problem: the solver assumes two continuous derivatives."""
+"""Detection of kinks and jumps in the expressions of a problem: the solver assumes two continuous derivatives."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _warnings(statement: ProblemFunctions) -> Iterator[str]:
 
 
 def parts(point: CollocationPoint) -> Iterator[tuple[str, Any]]:
-    """The expressions of a point, each with what it is."""
+    """The expressions of a point, each with its description."""
     phase = point.phase
     expressions, which = point.equations(range(len(phase.integrals)))
     path = [name for name, size in zip(phase.path, point.path_sizes, strict=True) for _ in range(size)]
@@ -72,10 +72,10 @@ def parts(point: CollocationPoint) -> Iterator[tuple[str, Any]]:
 
 
 def _suspicious(statement: ProblemFunctions, i: int) -> bool:
-    """Whether there is any operation with a kink at all: a quick look at the functions of a point."""
+    """Whether there is any operation with a kink at all: a quick test of the functions of a point."""
     names = operation_names()
     functions = [statement.functions[i].values, statement.functions[i].cost]
-    if not all(function.is_a("SXFunction") for function in functions):  # compiled ones do not tell
+    if not all(function.is_a("SXFunction") for function in functions):  # compiled ones cannot be inspected
         point = statement.points[i]
         functions = [ca.Function("all", point.arguments, [point.equations(range(len(point.integrands)))[0]])]
     kinds = {names[f.instruction_id(k)] for f in functions for k in range(f.n_instructions())}
@@ -83,14 +83,14 @@ def _suspicious(statement: ProblemFunctions, i: int) -> bool:
 
 
 def _rough_table(function: Any) -> bool:
-    """Whether a function is a table that is linear between its points, or a spline of a degree below three."""
+    """Whether a function is a table with linear interpolation, or a spline of a degree below three."""
     if function.class_name() not in ("LinearInterpolant", "BSplineInterpolant"):
         return False
     x = ca.SX.sym("x", function.numel_in(0))
     places = np.random.default_rng(0).random((x.numel(), 5))
     for i in range(x.numel()):
         third = function(x)
-        for _ in range(3):  # of a cubic spline it is not zero
+        for _ in range(3):  # nonzero for a cubic spline
             third = ca.jacobian(third, x[i])
         if not np.asarray(ca.Function("third", [x], [ca.densify(third)])(places), float).any():
             return True

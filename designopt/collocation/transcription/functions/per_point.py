@@ -1,4 +1,4 @@
-"""A function of one point, called with arrays for many, without CasADi's conversions: a quarter of their time."""
+"""A function of one point, called with arrays for many, without CasADi's conversions, in a quarter of the time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PerPoint:
         self._results = [np.zeros((count, whole.size1_out(k))) for k in range(whole.n_out())]
         buffer: Any
         buffer, self._call = whole.buffer()
-        self._buffer = buffer  # the call works with it
+        self._buffer = buffer  # memory used by the call
         for k, argument in enumerate(self._arguments):
             if argument.size:
                 buffer.set_arg(k, memoryview(argument.ravel().data))
@@ -34,7 +34,7 @@ class PerPoint:
         self._lock = threading.Lock()
 
     def __call__(self, *given: Matrix) -> list[Matrix]:
-        """The results (count, rows) at arguments (count, rows), or of (rows,) that all points share."""
+        """The results (count, rows) at arguments (count, rows), or (rows,) for all points."""
         with self._lock:
             for argument, values in zip(self._arguments, given, strict=True):
                 argument[...] = values
@@ -42,14 +42,14 @@ class PerPoint:
             return [result.copy() for result in self._results]
 
 
-#: Points that are one call. CasADi's map takes 0.2 us for each, a small function for its operations a tenth of that.
+#: Points per call. CasADi's map takes 0.2 us for each, the operations of a small function a tenth of that.
 BLOCK = 16
-#: A function with more operations gains nothing.
+#: Number of operations from which a function gains nothing.
 SMALL = 500
 
 
 class SideBySide:
-    """Arguments (rows, count) for `count` points, parted into blocks once for all functions of one point."""
+    """Arguments (rows, count) for `count` points, split into blocks once for all functions of one point."""
 
     def __init__(self, arguments: Sequence[Any], count: int) -> None:
         self.count, self.whole = count, list(arguments)

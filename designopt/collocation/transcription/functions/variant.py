@@ -1,4 +1,4 @@
-"""Whether a problem differs in numbers alone from the one that a program was built for."""
+"""Test whether a problem differs only in numbers from that of a program."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from designopt.lazy import casadi as ca
 
 Functions = Sequence[Callable[..., Any]]
 
-#: Expressions that differ by less than this, relative, at points drawn by chance are the same.
+#: Relative difference at random points below which expressions are equal.
 SAME = 1e-9
-#: So many points are drawn, from these ranges of all symbols.
+#: Number of random points, and the ranges of all symbols.
 DRAWN = ((0.1, 1.0), (-2.0, 2.0))
 TABLES = ("states", "controls", "algebraic", "parameters", "data", "outputs")
 
 
 def check_expressions(statement: ProblemFunctions, problem: TrajectoryProblem) -> None:
-    """Raises `ProblemError` (bad_statement) where an expression of `problem` is another one than that of `statement`.
+    """Raises `ProblemError` (bad_statement) if an expression of `problem` differs from that of `statement`.
 
-    Functions and systems that are the same objects are taken for the same; of others the values are compared at some
-    points. What has other names than the statement is left to those who look for these.
+    Identical function and system objects are equal; for others the values are compared at some points. Other checks
+    report names that differ from the statement.
     """
     before = statement.problem
     if _names(before) != _names(problem):
@@ -84,7 +84,7 @@ def _check_phase(statement: ProblemFunctions, stated: Phase, phase: Phase, point
         for table in TABLES:
             before, now = ([v.name for v in getattr(s, table)] for s in (stated.system, phase.system))
             _check_names(f"{phase.name}: {table} of the system", before, now)
-    # times and data may be other numbers, or numbers instead of ranges: those make no other expressions
+    # times and data may be other numbers, or numbers instead of ranges: the expressions are the same
     again = replace(phase, t0=stated.t0, tf=stated.tf, data=stated.data)
     other = CollocationPoint(again, residual=point.form is not None)
     names = [f"{phase.name}: rate of {v.name}" for v in phase.system.states]
@@ -131,10 +131,10 @@ def _compare(names: Sequence[str], before: tuple[Any, list[Any]], now: tuple[Any
 
 
 def _values(arguments: Sequence[Any], expressions: Sequence[Any]) -> list[Array]:
-    """The values (points, rows) of each expression at the points drawn."""
+    """The values (points, rows) of each expression at the random points."""
     function = ca.Function("expressions", list(arguments), [ca.densify(e) for e in expressions])
     rng = np.random.default_rng(0)
     found = [
         function.call([rng.uniform(low, high, (a.numel(), 1)) for a in arguments]) for low, high in DRAWN
-    ]  # the arguments are as many, and as long, for both
+    ]  # the arguments are equal in number and length for both
     return [np.hstack([np.asarray(row[k], float) for row in found]) for k in range(len(expressions))]

@@ -1,4 +1,4 @@
-"""Delayed variables on a mesh: values of the polynomials some time earlier, linear in the variables of the program."""
+"""Delayed variables on a mesh: earlier values of the polynomials, linear in the variables of the program."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from designopt.collocation.transcription.mesh.layout import PhaseLayout
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.mesh.points import CollocationPoint
 
-#: Fractions of a phase that differ by less are the same, and so are places of an interval.
+#: Tolerance for equal fractions of a phase and equal places of an interval.
 SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Stencil:
-    """What a delayed variable is at the points of a phase: ``sum of weights * variables + constant`` at each.
+    """A delayed variable at the points of a phase: ``sum of weights * variables + constant`` at each.
 
     `at` (e,), `columns` (e,), `weights` (e,) are the points, the variables of the program and their factors; `slots`
-    (e,) the points of the mesh that these belong to and `begins` (e,) whether they are the left end of the interval
-    that is looked into. `constant` (points,) is the history, 0 where the phase itself is looked into.
+    (e,) the mesh points of these variables and `begins` (e,) whether they are the left end of the earlier interval.
+    `constant` (points,) is the history, 0 for earlier times within the phase.
     """
 
     at: Indices
@@ -42,7 +42,8 @@ class Stencil:
 
 
 def stencil(phase: Phase, name: str, point: CollocationPoint, place: PhaseLayout) -> Stencil:
-    """That of the delayed variable `name`. Raises `ProblemError` for other schemes than radau and for a bad history."""
+    """The stencil of the delayed variable `name`. Raises `ProblemError` for other schemes than radau and for an invalid
+    history."""
     delay, mesh = phase.delays[name], place.mesh
     if mesh.schemes[0].name != "radau":
         text = f"values between the points of {mesh.schemes[0].name} are not linear in the variables: use radau"
@@ -68,7 +69,7 @@ def stencil(phase: Phase, name: str, point: CollocationPoint, place: PhaseLayout
 
 
 def earlier(phase: Phase, delay: Delay, fractions: Vector) -> Vector:
-    """The fractions of the phase, also below 0, that were a delay before `fractions`."""
+    """The fractions of the phase, also below 0, a delay before `fractions`."""
     return np.asarray(fractions - share(phase, delay))
 
 
@@ -79,7 +80,8 @@ def share(phase: Phase, delay: Delay) -> float:
 
 
 def history(phase: Phase, name: str, fractions: Vector) -> Vector:
-    """What a delayed variable takes from before the start, at `fractions` of the phase from 0 down."""
+    """The history of a delayed variable at `fractions` of the phase from 0 down. Raises `ProblemError` for invalid
+    values."""
     assert phase.t0 is not None
     t0, tf = ends(phase.t0)[0], ends(phase.tf)[0]
     try:
@@ -89,9 +91,9 @@ def history(phase: Phase, name: str, fractions: Vector) -> Vector:
 
 
 def located(mesh: Mesh, fractions: Vector) -> tuple[Indices, Vector]:
-    """The intervals (n,) that `fractions` lie in, at a node the one before it, and the places (n,) in [0, 1] there.
+    """The intervals (n,) of `fractions`, at a node the one before it, and the places (n,) in [0, 1] there.
 
-    Places that are those of points of the scheme but for rounding are these.
+    Places within rounding of a point of the scheme are moved to it.
     """
     k = np.clip(np.searchsorted(mesh.nodes, fractions - SAME, side="left") - 1, 0, len(mesh) - 1)
     places = np.clip((fractions - mesh.nodes[k]) / mesh.widths[k], 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Where every variable of a program stands: phases in the order of time, then parameters, times and integrals."""
+"""Indices of the variables of a program: phases in the order of time, then parameters, times and integrals."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from designopt.collocation.transcription.mesh.samples import SamplePlace, Sample
 
 @dataclass(frozen=True, eq=False)
 class PhaseLayout:
-    """Indices of one phase's variables, and where its numbers are.
+    """Indices of one phase's variables and numbers.
 
     `states` (slots, nx); `point` (points, nw) of all variables of each collocation point; `theta` of the phase's
-    parameters and free times; `t0` and `tf` of the times, -1 for fixed ones. Of the parameters of the program's
-    functions it has those from `constants` to `signals`, the constants of all points, and those from there to
-    `numbers_end`, the signals point by point.
+    parameters and free times; `t0` and `tf` of the times, -1 for fixed ones. Its parameters of the program's functions
+    are those from `constants` to `signals`, the constants of all points, and from there to `numbers_end`, the signals
+    point by point.
     """
 
     mesh: Mesh
@@ -37,7 +37,7 @@ class PhaseLayout:
     def at_ends(self, x: Vector) -> tuple[Vector, Vector]:
         """All variables of a point (nw,) at both ends, of the program's variables `x`.
 
-        Without a point at the left end those that are no states are not known there, and no number.
+        Without a point at the left end, variables other than states are NaN there.
         """
         first = x[self.point[0]] if self.mesh.first == 0 else np.full(self.point.shape[1], np.nan)
         first[: self.states.shape[1]] = x[self.states[0]]

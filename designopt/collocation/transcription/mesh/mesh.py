@@ -1,4 +1,4 @@
-"""The division of a phase into intervals, each with its scheme."""
+"""Division of a phase into intervals, each with its scheme."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from designopt.collocation.statement.scheme import Scheme, lagrange
 class Mesh:
     """Intervals between `nodes` (N+1,), fractions 0 = s_0 < ... < s_N = 1 of the phase, with one scheme each.
 
-    The points of all intervals are numbered in the order of time; a node is one point of two intervals. They are called
-    slots here. With `left_point` the equations of the system hold at the left end of the phase too, where the
-    scheme itself has no point: nothing is integrated from there, and controls lie on the polynomial through the first
-    interval. Raises `ValueError` for nodes that do not rise from 0 to 1.
+    The points of all intervals, called slots, are numbered in the order of time; a node is one point of two intervals.
+    With `left_point` the equations of the system also hold at the left end of the phase, where the scheme itself has no
+    point: nothing is integrated from there, and controls lie on the polynomial through the first interval. Raises
+    `ValueError` for nodes that do not increase from 0 to 1.
     """
 
     nodes: Vector
@@ -39,14 +39,14 @@ class Mesh:
 
     @classmethod
     def uniform(cls, scheme: Scheme, intervals: int) -> Mesh:
-        """So many equal intervals. Raises `ValueError` for fewer than one."""
+        """Equal intervals. Raises `ValueError` for fewer than one."""
         if intervals < 1:
             raise ValueError(f"intervals must be at least 1, not {intervals}")
         return cls(np.linspace(0.0, 1.0, intervals + 1), (scheme,) * intervals)
 
     @classmethod
     def at(cls, scheme: Scheme, nodes: ArrayLike) -> Mesh:
-        """Intervals between given fractions, all with one scheme."""
+        """Intervals between given fractions, all with one scheme. Raises `ValueError` for invalid ones."""
         nodes = np.asarray(nodes, float)
         return cls(nodes, (scheme,) * (len(nodes) - 1))
 
@@ -65,17 +65,17 @@ class Mesh:
 
     @cached_property
     def slots(self) -> int:
-        """How many points there are."""
+        """Number of points."""
         return int(self.bases[-1]) + 1
 
     @cached_property
     def first(self) -> int:
-        """The first collocated slot: 0, or 1 of a scheme without equations at the left end."""
+        """The first collocated slot: 0, or 1 for a scheme without equations at the left end."""
         return 0 if self.schemes[0].starts or self.left_point else 1
 
     @cached_property
     def left(self) -> Vector:
-        """Weights (m,) of the points of the first interval, its left end excepted, for the polynomial's value there."""
+        """Weights (m,) of the points of the first interval except its left end, for the polynomial's value there."""
         found: Vector = lagrange(self.schemes[0].points[1:], np.zeros(1))[0]
         return found
 
@@ -103,13 +103,13 @@ class Mesh:
 
     @cached_property
     def groups(self) -> tuple[tuple[Scheme, Indices], ...]:
-        """The distinct schemes with the intervals that have them."""
+        """The distinct schemes with their intervals."""
         distinct = {id(scheme): scheme for scheme in self.schemes}
         own = np.fromiter(map(id, self.schemes), np.int64, len(self))
         return tuple((scheme, np.flatnonzero(own == key)) for key, scheme in distinct.items())
 
     def interval_of(self, fractions: ArrayLike) -> tuple[Indices, Vector]:
-        """The intervals (n,) in which fractions lie and the places (n,) in [0, 1] there."""
+        """The intervals (n,) of the fractions and the places (n,) in [0, 1] there."""
         fractions = np.asarray(fractions, float)
         k = np.clip(np.searchsorted(self.nodes, fractions, side="right") - 1, 0, len(self) - 1)
         return k, np.clip((fractions - self.nodes[k]) / self.widths[k], 0.0, 1.0)

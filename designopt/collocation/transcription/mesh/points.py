@@ -1,6 +1,6 @@
 """One collocation point of a phase: its equations and their derivatives, formed once and mapped over all points.
 
-Derivatives are taken here and nowhere else: the defects of every scheme are linear in what a point gives.
+All derivatives are formed here: the defects of every scheme are linear in the results of a point.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from designopt.collocation.statement.symbols import Symbols, stacked
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
-#: The way out for models that are known by their numbers only.
+#: Hint for models without symbolic equations.
 OPAQUE = "state it in expressions of CasADi, tables as its splines, or use a solver that evaluates the model"
 
 
 @dataclass(frozen=True, eq=False)
 class PointRows:
-    """Which rows of a point's equations are what: rates of the states, residuals, algebraic and path, integrands."""
+    """Rows of a point's equations by kind: rates of the states, residuals, algebraic and path, integrands."""
 
     rates: range
     residuals: range
@@ -36,17 +36,16 @@ class PointRows:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self.integrands.stop
 
 
 class CollocationPoint:
-    """The equations of `phase` at one point, of scalar expressions.
+    """The equations of `phase` at one point, as scalar expressions.
 
     Variables of the point `w`: states, unknown rates (with `residual`), controls, algebraic variables. Variables of the
-    phase `theta`: its parameters, then t0 and tf where they are free. Numbers: `constants` (data, then fixed times),
-    `signals`. Rates and integrands are multiplied by tf - t0, so that the defects are linear in them for free times
-    too.
+    phase `theta`: its parameters, then t0 and tf if free. Numbers: `constants` (data, then fixed times), `signals`.
+    Rates and integrands are multiplied by tf - t0, so that the defects are linear in them for free times too.
     """
 
     def __init__(self, phase: Phase, *, residual: bool) -> None:
@@ -105,7 +104,7 @@ class CollocationPoint:
             self.path_sizes.append(value.numel())
             path.append(value)
         self.integrands = [
-            ca.SX(0)  # a sum over samples is none of all points
+            ca.SX(0)  # a sum over samples is not a sum over points
             if integral.at is not None
             else duration * stated(f"{phase.name}: integrals.{name}", integral.value, self.symbols, scalar=True)
             for name, integral in phase.integrals.items()
@@ -116,12 +115,12 @@ class CollocationPoint:
 
     @cached_property
     def everything(self) -> ca.Function:
-        """Rates times the duration, path constraints, integrands times the duration: to read a solution with."""
+        """Rates times the duration, path constraints, integrands times the duration: to read a solution."""
         results = [self.rates, self._equations[2], column(self.integrands)]
         return ca.Function("everything", self.arguments, [ca.densify(r) for r in results])
 
     def equations(self, integrals: Sequence[int]) -> tuple[Any, PointRows]:
-        """The rows that constraints are made of, a column with the integrands of `integrals`, and which is what."""
+        """The rows of the constraints, a column with the integrands of `integrals`, and their kinds."""
         parts = [self.rates, *self._equations, column([self.integrands[i] for i in integrals])]
         edges = np.cumsum([0, *(part.numel() for part in parts)]).tolist()
         rows = PointRows(*(range(a, b) for a, b in itertools.pairwise(edges)))
@@ -134,12 +133,13 @@ class CollocationPoint:
 
 @dataclass(frozen=True, eq=False)
 class PointFunctions:
-    """What the program evaluates at all points at once: CasADi functions of (w, theta, constants, signals, fraction).
+    """The functions of a program evaluated at all points at once: CasADi functions of (w, theta, constants, signals,
+    fraction).
 
-    `values` -> rows; `jacobian` -> their derivatives by (w, theta), only those at (`jacobian_rows`,
-    `jacobian_columns`); `cost` and `cost_gradient` (dense, by (w, theta)); `hessian`, which also takes multipliers of
-    the rows and of the cost, -> upper triangle at (`hessian_rows`, `hessian_columns`). `operations` counts those of the
-    derivatives.
+    `values` -> rows; `jacobian` -> their derivatives with respect to (w, theta), only those at (`jacobian_rows`,
+    `jacobian_columns`); `cost` and `cost_gradient` (dense, with respect to (w, theta)); `hessian`, which also takes
+    multipliers of the rows and of the cost, -> upper triangle at (`hessian_rows`, `hessian_columns`). `operations`
+    counts those of the derivatives.
     """
 
     values: ca.Function
@@ -157,11 +157,11 @@ class PointFunctions:
 
 
 def equal_key(point: CollocationPoint, integrals: Sequence[int], weights: Sequence[tuple[int, float]]) -> object:
-    """What is equal of points whose functions are the same operations of arguments in the same places."""
+    """A key that is equal for points whose functions are the same operations of arguments in the same places."""
     rows, which = point.equations(integrals)
     try:
         text = ca.Function("point", point.arguments, [rows, point.running_cost(weights)]).serialize()
-    except RuntimeError:  # functions that only their address tells apart
+    except RuntimeError:  # functions that differ only by address
         return point
     return text, which.rates, which.residuals, which.algebraic, which.path, which.integrands
 
@@ -169,7 +169,8 @@ def equal_key(point: CollocationPoint, integrals: Sequence[int], weights: Sequen
 def point_functions(
     point: CollocationPoint, integrals: Sequence[int], weights: Sequence[tuple[int, float]]
 ) -> PointFunctions:
-    """Form them: constraints have the integrands of `integrals`, the cost is made of those of `weights`."""
+    """The functions of a point: constraints have the integrands of `integrals`, the cost consists of those of
+    `weights`. Raises `ProblemError` for invalid expressions."""
     rows, which = point.equations(integrals)
     cost = point.running_cost(weights)
     variables = ca.vertcat(point.w, point.theta)
@@ -211,7 +212,8 @@ def point_functions(
 
 
 def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: bool = False) -> Any:
-    """The column (SX) that a user's function gives, one number with `scalar`; mistakes are reported with the field."""
+    """The column (SX) that a user's function returns, one number with `scalar`. Raises `ProblemError` with the
+    field."""
     try:
         found = value(symbols)
     except ProblemError:
@@ -241,7 +243,7 @@ def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: boo
 
 
 def _check_outputs(phase: Phase, outputs: Mapping[str, Any], others: Mapping[str, Any]) -> None:
-    """An output may repeat a variable, but not mean something else by its name."""
+    """Checks that an output with the name of a variable is that variable."""
     for name in outputs:
         if name in others and not ca.is_equal(outputs[name], others[name], 2):
             text = f"'{name}' is the name of an output and of another variable: rename one of them"
@@ -258,7 +260,7 @@ def _called(phase: Phase, label: str, function: Any, arguments: Sequence[Any]) -
 
 
 def _has_nan(column: Any) -> bool:
-    """Whether a constant in an expression is NaN, which is what a symbol becomes as a number of Python."""
+    """Whether a constant in an expression is NaN, the result of converting a symbol to a Python number."""
     made = ca.Function("stated", ca.symvar(column), [column])
     constants = (k for k in range(made.n_instructions()) if made.instruction_id(k) == ca.OP_CONST)
     return any(np.isnan(made.instruction_constant(k)) for k in constants)
@@ -279,5 +281,5 @@ def _columns(sparsity: Any) -> Indices:
 
 
 def column(entries: Sequence[Any]) -> Any:
-    """Expressions (SX) below each other; none are a column too."""
+    """Expressions (SX) below each other; an empty column if there are none."""
     return ca.vertcat(*entries) if entries else ca.SX(0, 1)

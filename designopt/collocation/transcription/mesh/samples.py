@@ -1,7 +1,7 @@
-"""What holds, or is summed, at given times of a phase: values of the polynomials, wherever the mesh has its points.
+"""Constraints and sums at given times of a phase: values of the polynomials, for any mesh points.
 
 On an interval of a Radau scheme all variables are Lagrange polynomials through its points, so that those at a sample
-are linear in the variables of the program: a constant sparse matrix (the stencil). What a sample gives, and its
+are linear in the variables of the program: a constant sparse matrix (the stencil). The values at a sample, and their
 derivatives, come from functions of one sample, formed once and mapped over all.
 """
 
@@ -25,12 +25,12 @@ from designopt.collocation.transcription.mesh.points import CollocationPoint, co
 from designopt.dynamics.signals import Signal
 from designopt.lazy import casadi as ca
 
-#: Fractions of a phase that differ by less are the same.
+#: Tolerance for equal fractions of a phase.
 SAME = 1e-9
 
 
 class SamplePoint:
-    """One sample of a phase: the expression that an entry of `Phase.integrals` or `Phase.samples` gives there.
+    """One sample of a phase: the expression of an entry of `Phase.integrals` or `Phase.samples`.
 
     `kind` is "sum" (with the number of the integral) or "constraint". `value` is a column of the variables of the point
     and of `numbers`, the sample's own data.
@@ -57,7 +57,7 @@ class SamplePoint:
 
     @property
     def size(self) -> int:
-        """How many rows the value has."""
+        """Number of rows of the value."""
         return int(self.value.numel())
 
     @cached_property
@@ -71,14 +71,15 @@ class SamplePoint:
 
     @cached_property
     def jacobian(self) -> tuple[Any, Indices, Indices]:
-        """Derivatives by the variables of the point and of the phase: the function -> nonzeros; rows and columns."""
+        """Derivatives with respect to the variables of the point and of the phase: the function -> nonzeros; rows and
+        columns."""
         J: Any = ca.jacobian(self.value, self._variables)
         found = ca.Function("sample_jacobian", self.arguments, [ca.cse(nonzeros(J))])
         return found, np.array(J.sparsity().row(), np.int64), np.array(J.sparsity().get_col(), np.int64)
 
     @cached_property
     def hessian(self) -> tuple[Any, Indices, Indices]:
-        """The same, with multipliers of the rows, of second derivatives (upper triangle)."""
+        """The same, with multipliers of the rows, for second derivatives (upper triangle)."""
         mu = ca.SX.sym("mu", self.size)
         H: Any = ca.triu(ca.hessian(ca.dot(mu, self.value), self._variables)[0])
         found = ca.Function("sample_hessian", [*self.arguments, mu], [ca.cse(nonzeros(H))])
@@ -86,7 +87,8 @@ class SamplePoint:
 
     @cached_property
     def by_numbers(self) -> Any:
-        """The function of the arguments and of multipliers -> gradient by the constants and signals of the phase."""
+        """The function of the arguments and of multipliers -> gradient with respect to the constants and signals of the
+        phase."""
         mu = ca.SX.sym("mu", self.size)
         by = ca.vertcat(self.arguments[2], self.arguments[3])
         gradient = ca.densify(ca.gradient(ca.dot(mu, self.value), by)) if by.numel() else ca.SX(0, 1)
@@ -95,11 +97,11 @@ class SamplePoint:
 
 @dataclass(frozen=True, eq=False)
 class SamplePlace:
-    """Where the n samples of a `SamplePoint` are in a program.
+    """The n samples of a `SamplePoint` in a program.
 
     `fractions` (n,) of the phase; `sample`, `variable`, `columns`, `weights` (e,) are the entries of the stencil,
-    sorted by sample and variable (those of the phase come last). Of the parameters of the program's functions it has
-    those from `begin`: its data sample by sample, then, from `signals` to `end`, the signals.
+    sorted by sample and variable (those of the phase come last). Its parameters of the program's functions are those
+    from `begin`: its data sample by sample, then, from `signals` to `end`, the signals.
     """
 
     fractions: Vector
@@ -113,11 +115,12 @@ class SamplePlace:
 
     @property
     def count(self) -> int:
-        """How many samples there are."""
+        """Number of samples."""
         return len(self.fractions)
 
     def joined(self, sample: Indices, variable: Indices, width: int) -> tuple[Indices, Indices]:
-        """The entries of the stencil for pairs (k,) of a sample and a variable: which of the k, and which entry."""
+        """The entries of the stencil for pairs (k,) of a sample and a variable: indices of the pairs, and of the
+        entries."""
         keys = self.sample * width + self.variable
         asked = sample * width + variable
         begin, end = np.searchsorted(keys, asked, "left"), np.searchsorted(keys, asked, "right")
@@ -127,12 +130,12 @@ class SamplePlace:
 
 
 def sample_points(points: Sequence[CollocationPoint]) -> tuple[SamplePoint, ...]:
-    """All that phases say of samples, in their order."""
+    """All entries of phases with samples, in their order."""
     return tuple(sample for i, point in enumerate(points) for sample in of_phase(i, point))
 
 
 def of_phase(i: int, point: CollocationPoint) -> list[SamplePoint]:
-    """What phase i says of samples."""
+    """The entries of phase i with samples."""
     sums = [(j, name) for j, (name, entry) in enumerate(point.phase.integrals.items()) if entry.at is not None]
     found = [SamplePoint(i, point, "sum", name, j) for j, name in sums]
     return found + [SamplePoint(i, point, "constraint", name) for name in point.phase.samples]
@@ -141,9 +144,9 @@ def of_phase(i: int, point: CollocationPoint) -> list[SamplePoint]:
 def sample_place(
     point: SamplePoint, phase: Phase, mesh: Mesh, states: Indices, at_points: Indices, theta: Indices, begin: int
 ) -> SamplePlace:
-    """Where its samples are on a `mesh` with variables at `states` (slots, nx), `at_points` (points, nw), `theta`.
+    """The place of its samples on a `mesh` with variables at `states` (slots, nx), `at_points` (points, nw), `theta`.
 
-    Raises `ProblemError` for times that are not within the phase, and for schemes without one polynomial for all.
+    Raises `ProblemError` for times outside the phase, and for schemes without one polynomial for all variables.
     """
     at = samples_of(phase, point)
     if mesh.schemes[0].name != "radau":
@@ -183,7 +186,7 @@ def _entries(sample: Indices, variable: Indices, columns: Indices, weights: Vect
 
 
 def samples_of(phase: Phase, point: SamplePoint) -> Samples:
-    """The samples that a phase gives an entry."""
+    """The samples of an entry of a phase."""
     table = phase.integrals if point.kind == "sum" else phase.samples
     at = table[point.name].at
     assert at is not None
@@ -191,7 +194,8 @@ def samples_of(phase: Phase, point: SamplePoint) -> Samples:
 
 
 def fractions_of(phase: Phase, point: SamplePoint) -> Vector:
-    """The fractions (n,) of the phase at which the samples are."""
+    """The fractions (n,) of the phase at which the samples are. Raises `ProblemError` for times in s in a phase with
+    free ends."""
     at = samples_of(phase, point)
     times = np.asarray(at.times, float)
     if at.of_duration:
@@ -215,7 +219,7 @@ def fractions_of(phase: Phase, point: SamplePoint) -> Vector:
 def sample_numbers(phase: Phase, point: SamplePoint, place: SamplePlace) -> Vector:
     """The parameters of the program that belong to the samples, for a `phase` that may be a variant.
 
-    Raises `ProblemError` where it has other samples than the program was built for.
+    Raises `ProblemError` if it has other samples than the program.
     """
     at = samples_of(phase, point)
     if tuple(at.data) != point.data_names or len(np.atleast_1d(at.times)) != place.count:
