@@ -1,8 +1,8 @@
-"""A study as JSON data, the way a store keeps it, and back.
+"""Conversion of a study to JSON data for a store, and back.
 
-Plugins are kept by name, version and declared outputs, files by their digest. Reading a study back imports installed
-plugins by name; where one is missing (or is another version), what it declared stands in for it, so that results can
-always be looked at. Code given with ``--plugin`` is never run by opening a store.
+Plugins are stored by name, version and declared outputs, files by their digest. Reading a study imports installed
+plugins by name; the stored declarations replace a missing plugin (or one of another version), so that results can
+always be displayed. Opening a store never runs code given with ``--plugin``.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from designopt.study.former import present_settings, present_study, stored_setti
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, StudyConstraint, StudyDefinition
 
-#: Fields of a study that are kept in files of their own or in another form.
+#: Fields of a study with a file or form of their own.
 _APART = ("text", "path", "relations", "plugin_files")
 
 
 def encode(study: StudyDefinition) -> dict[str, Any]:
-    """`study` as JSON data, by the names that keys have; files are referred to by digest (`files` lists them)."""
+    """`study` as JSON data, with the names of keys; files are given by digest (`files` lists them)."""
     study = stored_study(study)
     return {
         **{f.name: encoded(getattr(study, f.name)) for f in dataclasses.fields(study) if f.name not in _APART},
@@ -53,7 +53,7 @@ def encode(study: StudyDefinition) -> dict[str, Any]:
 
 
 def files(study: StudyDefinition) -> list[InputFile]:
-    """All files that `study` refers to; of those of data roots (`InputFile.root`) a store keeps the tables."""
+    """All files of `study`; of those of data roots (`InputFile.root`) a store contains the tables."""
     found: list[InputFile] = []
 
     def collect(value: Any) -> None:
@@ -82,10 +82,10 @@ def decode(
     text: str = "",
     path: Path | None = None,
 ) -> StudyDefinition:
-    """The study that `encode` made `data` of; `file` gives a file for its name and digest, `plugin_file` the content of
-    one with plugins (without it `file` does).
+    """The study from the `data` of `encode`; `file` returns a file by name and digest, `plugin_file` the content of a
+    plugin file (default: `file`).
 
-    What an older version did not know is at its default.
+    Fields that an older version did not have are at their defaults.
     """
     hints = typing.get_type_hints(StudyDefinition)
     content = plugin_file or (lambda name, digest: file(name, digest).content)
@@ -104,7 +104,7 @@ def decode(
 
 
 def _decoded(hint: Any, item: Any, file: Callable[[str, str], InputFile]) -> Any:
-    """The value of type `hint`, an annotation of `study.study`, that `encoded` made `item` of."""
+    """The value of type `hint`, an annotation of `study.study`, from the encoded `item`."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if item is None:
         return None
@@ -139,7 +139,7 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
         return file(item["name"], item["$file"])
     if "$plugin" in item:
         plugin = _plugin(item)
-        if isinstance(plugin, ModelPlugin) and plugin.has_declares:  # without asking the model, whose files may be away
+        if isinstance(plugin, ModelPlugin) and plugin.has_declares:  # not called: its files may be missing
             present = {field.key_name: field for field in plugin.outputs.values()}
             outputs = {field.name: field for field in ({**_outputs(item), **present}[name] for name in item["outputs"])}
             plugin = dataclasses.replace(plugin, outputs=outputs, arrays=_arrays(item))
@@ -181,7 +181,8 @@ def encoded(item: Any) -> Any:
 
 
 def _abilities(use: Use[Plugin]) -> dict[str, Any]:
-    """What keys, canonical form and the reading of results depend on besides names and settings; only what is there."""
+    """Properties besides names and settings on which keys, canonical form and reading of results depend; only nonempty
+    ones."""
     p, has = use.plugin, {}
     if isinstance(p, ModelPlugin):
         cheap = p.fidelity
@@ -193,20 +194,20 @@ def _abilities(use: Use[Plugin]) -> dict[str, Any]:
 
 
 def _present_names(plugin: Plugin) -> dict[str, dict[str, str]]:
-    """The names that views show where the plugin is absent, by those that the store has; of settings without those
-    within a mapping."""
+    """Present names, by stored names, for views without the plugin; of settings without those inside a mapping."""
     settings = {field.key_name: name for name, field in plugin.settings.items() if field.key_name != name}
     values = {old: name for name, old in plugin.key_names.items()} if isinstance(plugin, ModelPlugin) else {}
     return {key: names for key, names in (("named_settings", settings), ("named_values", values)) if names}
 
 
 def _renamed(names: Mapping[str, str]) -> dict[str, Field]:
-    """What is known of settings, inputs and conditions of an absent plugin that had other names: `names` by these."""
+    """Present names of settings, inputs and conditions of a missing plugin: the record, with `names` by stored
+    names."""
     return {name: Field(name, Any, Quantity("", "", former=old), required=True) for old, name in names.items()}
 
 
 def _record(hint: Any, value: Any) -> Any:
-    """`value` with its mappings made dataclasses again where `hint`, the annotation of a setting, says so."""
+    """`value` with its mappings converted back to dataclasses according to `hint`, the annotation of a setting."""
     if typing.get_origin(hint) in (Annotated, typing.Union, types.UnionType):
         for part in typing.get_args(hint):
             value = _record(part, value)
@@ -229,9 +230,9 @@ def _item(item: Objective | StudyConstraint) -> dict[str, Any]:
 
 
 def _plugin(item: Mapping[str, Any]) -> Plugin:
-    """The installed plugin, or what a store knows of it.
+    """The installed plugin, or the stored declarations.
 
-    A setting with a default that the plugin has got since, in the same version, stays at this default: it is left out.
+    A setting added to the plugin later, in the same version, is omitted: it stays at its default.
     """
     kind: Kind = item["$plugin"]
     try:
@@ -251,7 +252,7 @@ def _plugin(item: Mapping[str, Any]) -> Plugin:
 
 
 def _outputs(item: Mapping[str, Any]) -> dict[str, Field]:
-    """The outputs that a model declared when the store was written, by the names that the store has."""
+    """The outputs that a model declared when the store was written, by stored names."""
     return {
         name: Field(name, float, Quantity(**f["quantity"]) if f["quantity"] else None, f["required"])
         for name, f in item["outputs"].items()
@@ -259,7 +260,7 @@ def _outputs(item: Mapping[str, Any]) -> dict[str, Field]:
 
 
 def _by_present_names(outputs: Mapping[str, Field], names: Mapping[str, str]) -> dict[str, Field]:
-    """`outputs` of an absent model with the `names` that they have got since those of the store."""
+    """`outputs` of a missing model under the present `names`."""
     renamed = {
         old: dataclasses.replace(field, name=names[old], quantity=dataclasses.replace(field.quantity, former=old))
         for old, field in outputs.items()

@@ -1,4 +1,4 @@
-"""The stores that may be meant where a name leads to none."""
+"""Suggestions for a name that is not a store."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 from designopt.plugin import closest
 
-#: So many are named at most, found in so many entries of a folder.
+#: Maximum number of suggestions, and of searched entries of a folder.
 NAMED, LOOKED_AT = 6, 2000
 
 
 def meant(path: Path) -> str:
-    """``; did you mean 'results/one.study'?``, or which stores are below or beside `path`; "" where there are none."""
+    """``; did you mean 'results/one.study'?``, or the stores below or beside `path`; "" without any."""
     folders = [path] if path.is_dir() else [path.parent, path.parent / "results"]
     there = {store.name: store for folder in folders for store in _stores(folder)}
     near = closest(path.name, there)
@@ -20,7 +20,7 @@ def meant(path: Path) -> str:
 
 
 def suggestion(name: str, stores: Iterable[str]) -> str:
-    """``; did you mean 'one'?`` of the `stores`, or what they are called; "" where there are none."""
+    """``; did you mean 'one'?`` from the `stores`, or their names; "" without any."""
     there = list(stores)
     if near := closest(name, there):
         return f"; did you mean '{near}'?"
@@ -29,7 +29,7 @@ def suggestion(name: str, stores: Iterable[str]) -> str:
 
 
 def _stores(folder: Path) -> list[Path]:
-    """The stores in `folder`, by name; none where it cannot be read."""
+    """The stores in `folder`, by name; none if it cannot be read."""
     try:
         entries = sorted(folder.iterdir())[:LOOKED_AT]
         return [entry for entry in entries if not entry.is_symlink() and (entry / "journal.db").is_file()]

@@ -1,4 +1,4 @@
-"""Why a run could not begin or did not reach its end. Each message says the way out."""
+"""Errors of runs and stores. Each message contains a hint."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from designopt.store import safe_files
 
 
 def plugin_options(path: Path, given: Collection[str] = ()) -> str:
-    """The options that name the files which declare the plugins of the store `path`, each after a space; without those
-    whose names are `given`."""
+    """The options for the files that declare the plugins of the store `path`, each after a space; without those whose
+    names are `given`."""
     try:
         data = json.loads(safe_files.read_bytes(path / "problem.json"))
         files = [file["name"] for file in data["study"]["plugin_files"]] + list(data.get("declared_in", ()))
@@ -26,17 +26,17 @@ def plugin_options(path: Path, given: Collection[str] = ()) -> str:
 
 
 def resume_command(path: Path) -> str:
-    """The command that continues the run in the store `path`, with the files that declare its plugins."""
+    """The command that continues the run in the store `path`, with the plugin files."""
     return f"designopt resume {shlex.quote(str(path))}{plugin_options(path)}"
 
 
 class RunError(Exception):
     """A run that did not reach its end. `path` is its store, `resume` the command that continues it.
 
-    What the store holds by now: ``designopt.open_store(error.path)``.
+    ``designopt.open_store(error.path)`` opens the results so far.
     """
 
-    #: Opens a store for `result`; `designopt.store.result` puts it here, as errors know nothing of results.
+    #: Opens a store for `result`; set by `designopt.store.result`, which errors must not import.
     opener: ClassVar[Callable[[Path], Any]]
 
     def __init__(self, message: str, path: Path) -> None:
@@ -64,8 +64,8 @@ class DamagedRecord(StoreError):
 
 @contextlib.contextmanager
 def reading(path: Path, file: str = "journal.db", known: StoreError | None = None) -> Iterator[None]:
-    """What is read meanwhile is data of the store `path`: what cannot be understood is damage of `file`, unless the
-    cause is `known`."""
+    """Context that reads data of the store `path`: an unreadable `file` raises a `StoreError` about damage, unless the
+    cause is a `known` error."""
     try:
         yield
     except (
@@ -82,7 +82,7 @@ def reading(path: Path, file: str = "journal.db", known: StoreError | None = Non
 
 
 def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:
-    """`safe_files.check` of the store `path`; what does not belong there is reported as a `StoreError`."""
+    """`safe_files.check` of the store `path`; foreign files raise `StoreError`."""
     try:
         safe_files.check(path, thoroughly=thoroughly)
     except safe_files.NotOwn as error:
@@ -92,7 +92,7 @@ def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:
 
 
 class ReplayError(StoreError):
-    """On resume the solver asked for something else than the journal holds."""
+    """On resume the solver requested something other than the journal's record."""
 
 
 class BudgetError(StoreError):
@@ -104,12 +104,13 @@ class BudgetError(StoreError):
 
 
 class WorkersError(StoreError):
-    """The workers cannot be used: out of reach, unsafe, with other versions than this process, or without the model."""
+    """The workers cannot be used: unreachable, insecure, with other versions than this process, or without the
+    model."""
 
 
 class FailurePolicyStop(RunError):
-    """The failure policy ended the run: too many evaluations fail, or one bug shows again and again."""
+    """The failure policy ended the run: too many evaluations fail, or one error repeats."""
 
 
 class Interrupted(RunError):
-    """Ctrl-C or SIGTERM. What had finished is recorded."""
+    """Ctrl-C or SIGTERM. Completed results are recorded."""

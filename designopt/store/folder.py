@@ -1,4 +1,4 @@
-"""The folder of a study: the file as given, the problem, the input files, the journal and the arrays."""
+"""Folder of a study: the study file, the problem, the input files, the journal and the arrays."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from designopt.study.language.files import FolderFiles
 from designopt.study.study import StudyDefinition
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
-#: Files that are copied at the same time; each is in memory meanwhile.
+#: Number of files copied at the same time; each is in memory meanwhile.
 COPIES = 4
-#: Files of a store up to this size are compared with their digest when it is opened, larger ones when they are used.
+#: Files of a store up to this size (bytes) are compared with their digest when it is opened, larger ones at first use.
 VERIFIED = 16 * 2**20
 
 
 class Store:
     """A store opened for writing: it holds the lock. Use as a context manager.
 
-    `made_folder` is True when the folder was not there before; `repaired` says which records were damaged.
+    `made_folder`: the folder is new; `repaired` describes damaged records.
     """
 
     def __init__(self, path: Path, journal: Journal, lock: Lock | None = None) -> None:
@@ -51,14 +51,14 @@ class Store:
 
     @classmethod
     def create(cls, path: Path, study: StudyDefinition, problem: Problem) -> Store:
-        """A new store; `StoreError` when something is there already or the folder cannot be written."""
+        """A new store. Raises `StoreError` if the path exists or the folder cannot be written."""
         try:
             if (path / "journal.db").exists():
                 raise _exists(path)
             if path.exists() and not path.is_dir():
                 raise StoreError(f"{path}: is a file; give the name of a folder", path)
             if path.exists() and not set(os.listdir(path)) <= _OF_AN_UNFINISHED_START:
-                if (path / "journal.db").exists():  # another start has made it in the meantime
+                if (path / "journal.db").exists():  # another start has created it meanwhile
                     raise _exists(path)
                 raise StoreError(f"{path}: is a folder of something else; give another one", path)
             new = not path.exists()
@@ -81,7 +81,8 @@ class Store:
 
     @classmethod
     def resume(cls, path: Path, study: StudyDefinition, problem: Problem) -> Store:
-        """An existing store; `StoreError` when it is none, is in use, or belongs to another problem or format."""
+        """An existing store. Raises `StoreError` if it is not a store, is in use, or belongs to another problem or
+        format."""
         if not (path / "journal.db").exists():
             raise StoreError(f"{path}: is not a store with a journal; begin with: designopt run", path)
         refuse_foreign(path, thoroughly=True)
@@ -104,7 +105,7 @@ class Store:
 
     @classmethod
     def in_memory(cls, problem: Problem) -> Store:
-        """A store of which nothing is left: without a folder, and so without arrays."""
+        """A store in memory only: without a folder and arrays."""
         journal = JournalInMemory(problem)
         return cls(journal.path, journal)
 
@@ -134,8 +135,8 @@ _OF_A_STORE = {
 
 
 def discard(path: Path, *, folder: bool) -> None:
-    """Remove a new store in which nothing is on record, so that the next run can have the place; with the `folder`
-    itself when nothing else is in it."""
+    """Remove a new store without records, so that the next run can use the place; the `folder` too if it contains
+    nothing else."""
     db = connect_to_read(path)
     try:
         (recorded,) = db.execute("SELECT COUNT(*) FROM evaluation").fetchone()
@@ -148,7 +149,7 @@ def discard(path: Path, *, folder: bool) -> None:
     for file in (path / "files").glob("*"):
         if _DIGEST.fullmatch(file.name.removeprefix(".").removesuffix(".new")):
             file.unlink()
-    with contextlib.suppress(OSError):  # something of somebody else's is in it
+    with contextlib.suppress(OSError):  # it contains other files
         if (path / "files").exists():
             (path / "files").rmdir()
         if folder:
@@ -156,9 +157,9 @@ def discard(path: Path, *, folder: bool) -> None:
 
 
 def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> StudyDefinition:
-    """The study that the store `path` belongs to, as far as its plugins are installed. `StoreError` when it is none.
+    """The study of the store `path`, with plugins as far as installed. Raises `StoreError` if it is not a store.
 
-    Files of data roots are no part of a store: their contents can be had where `data_roots` gives the folder.
+    A store does not contain files of data roots: their contents are available if `data_roots` gives the folder.
     """
     try:
         refuse_foreign(path)
@@ -190,7 +191,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
         return InputFile.at(place, name, digest)
 
     def plugin_file(name: str, digest: str) -> bytes:
-        """Code in a store is never run, only compared with what is given: a damaged file counts as another one."""
+        """Code in a store is never run, only compared with the given file: a damaged file counts as different."""
         try:
             return stored(name, digest).content
         except StoreError:
@@ -207,7 +208,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
         study = archive.decode(
             data["study"], file=stored, plugin_file=plugin_file, text=text, path=file if text else None
         )
-        same = Problem.of(study).digest == data["digest"]  # whoever compares it with the journal can trust its types
+        same = Problem.of(study).digest == data["digest"]  # later comparisons with the journal rely on its types
     if not same:
         text = "is read as another problem than it was written as: by another version of designopt or of a plugin,"
         raise other or StoreError(f"{path}: problem.json {text} or it was changed; use that version, or a copy", path)
@@ -215,7 +216,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
 
 
 def _other_version(path: Path, data: Any) -> StoreError | None:
-    """What to say where `data` of problem.json cannot be read and another version of designopt has written it."""
+    """Addition to a message if another version of designopt has written the unreadable `data` of problem.json."""
     written, here = data.get("designopt") if isinstance(data, dict) else None, versions()["designopt"]
     if not isinstance(written, str) or written == here:
         return None
@@ -224,7 +225,7 @@ def _other_version(path: Path, data: Any) -> StoreError | None:
 
 
 def _of_root(roots: FolderFiles, name: str, digest: str, path: Path) -> InputFile:
-    """A file of a data root; `StoreError` when it is not there or is another one than the run began with."""
+    """A file of a data root. Raises `StoreError` if it is missing or has changed since the run began."""
     try:
         found = roots(name)
         same = found.digest == digest
@@ -236,7 +237,7 @@ def _of_root(roots: FolderFiles, name: str, digest: str, path: Path) -> InputFil
 
 
 def _copy(files: Mapping[str, InputFile], folder: Path) -> None:
-    """Copy files that the store does not have yet; several at a time, as a disk flushes them in little more time."""
+    """Copy files missing in the store; several at a time, because a disk flushes them in little more time than one."""
     lacking = {digest: file for digest, file in files.items() if not (folder / digest).exists()}
     if not lacking:
         return
@@ -247,8 +248,8 @@ def _copy(files: Mapping[str, InputFile], folder: Path) -> None:
 
 
 def _declared_in(study: StudyDefinition, path: Path) -> list[str]:
-    """The files in which this process declared plugins of `study` that are not installed, for the command that resumes:
-    a run from Python was not given them."""
+    """The files in which this process declared uninstalled plugins of `study`, for the resume command: a run from
+    Python has no `--plugin`."""
     over = [o.over for o in study.objectives] + [c.over for c in study.constraints]
     uses = [study.model, *study.figures.values(), *over, *(stage.solver for stage in study.stages)]
     given = {Path(name).name for name, _ in study.plugin_files}
@@ -257,7 +258,7 @@ def _declared_in(study: StudyDefinition, path: Path) -> list[str]:
 
 
 def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
-    """Everything a resume or a reader needs: written whole or not at all, file by file."""
+    """Everything needed to resume or read: each file is written completely or not at all."""
     data = {
         "designopt": versions()["designopt"],
         "digest": problem.digest,
@@ -269,7 +270,7 @@ def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
         copied = [file for file in archive.files(study) if not file.root or file in study.tables]
         _copy({file.digest: file for file in copied}, path / "files")
         for file in copied:
-            file.relocate(path / "files" / file.digest)  # what the user changes meanwhile does not matter
+            file.relocate(path / "files" / file.digest)  # later changes by the user do not matter
         if study.text:
             write_durably(path / "study.yaml", study.text.encode())
         write_durably(path / "problem.json", json.dumps(data, indent=1, ensure_ascii=False).encode())

@@ -1,4 +1,4 @@
-"""What a session ran with: versions, machine, command and state of the sources."""
+"""Provenance of a session: versions, machine, command and state of the sources."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def provenance(study: StudyDefinition) -> dict[str, Any]:
 
 
 def other_code(path: Path, facts: Mapping[str, Any]) -> list[str]:
-    """Plugins of the user whose code is not that which the store `path` was last written with, as `facts` say.
+    """The user's plugins whose code differs from the last session of the store `path`, according to `facts`.
 
-    They have the version that they had: what the store holds of them counts as theirs.
+    Their version is unchanged, so the store's results count as theirs.
     """
     try:
         lines = (path / "provenance.jsonl").read_text(encoding="utf-8").splitlines()
         before = [json.loads(line) for line in lines if line.strip()]
-    except (OSError, ValueError):  # notes about sessions decide nothing
+    except (OSError, ValueError):  # session notes never decide a result
         return []
     known: dict[str, Any] = {}
     for session in before:
@@ -80,7 +80,7 @@ def other_code(path: Path, facts: Mapping[str, Any]) -> list[str]:
 
 
 def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:
-    """Versions that decide results: Python, designopt, NumPy and the distributions of `plugins`."""
+    """Versions that affect results: Python, designopt, NumPy and the distributions of `plugins`."""
     found = {"python": ".".join(platform.python_version_tuple()[:2])}
     names = {"designopt", "numpy"}
     for plugin in plugins:
@@ -95,8 +95,8 @@ def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:
 
 @functools.cache
 def _version(distribution: str) -> str:
-    """Read once in a process, which goes on with what it has loaded; what is not there may come. To read those of all
-    packages takes longer than all else that a small run does."""
+    """Cached, because a process keeps its loaded code; a missing package is looked up again. Reading all versions takes
+    longer than the rest of a small run."""
     return importlib.metadata.version(distribution)
 
 
@@ -114,7 +114,7 @@ def _processor() -> str:
 
 
 def _revision(source: Path | None) -> tuple[str | None, bool | None]:
-    """Revision of the working copy that the model's file lies in, and whether it has uncommitted changes."""
+    """Revision of the working copy of the model's file, and whether it has uncommitted changes."""
     if source is None or not any((folder / ".git").exists() for folder in source.parents):
         return None, None
     try:
@@ -123,6 +123,6 @@ def _revision(source: Path | None) -> tuple[str | None, bool | None]:
     except (OSError, subprocess.SubprocessError):
         return None, None
     revision = next((line.split()[-1] for line in lines if line.startswith("# branch.oid ")), "(initial)")
-    if revision == "(initial)":  # nothing is committed yet
+    if revision == "(initial)":  # no commits yet
         return None, None
     return revision, any(not line.startswith("#") for line in lines)

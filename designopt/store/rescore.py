@@ -1,4 +1,4 @@
-"""What is on record scored by other objectives and limits: no simulation, only what was recorded."""
+"""Rescoring of recorded evaluations by other objectives and limits, without simulations."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from designopt.study.study import Objective, StudyConstraint, StudyDefinition
 
 #: Sections of a study file that may change without a simulation.
 SECTIONS = ("title", "description", "missing", "objectives", "constraints", "figures", "report")
-#: What they are in a study.
+#: The corresponding fields of a study.
 FIELDS = (*SECTIONS[:-1], "plots", "choose", "reference", "export")
-#: The stages have done their work. Those that name another store could be checked only where that store still is.
+#: Replacement of the stages, which are complete. Those that name another store could be checked only with that store.
 _ANY_STAGE = "stages=[{name: stage, solver: {use: sobol, samples: 1}}]"
 
 
@@ -29,8 +29,8 @@ def changed_study(
 ) -> StudyDefinition:
     """`study`, as it was run in the store `path`, with ``key=value`` texts applied to its file, checked again.
 
-    `on_record` gives the names of the figures in the journal. Raises `StudyError` for texts that make no study,
-    `StoreError` for a change that would need a simulation.
+    `on_record` gives the names of the figures in the journal. Raises `StudyError` for texts that give an invalid study,
+    `StoreError` for a change that needs a simulation.
     """
     if not study.text:
         raise StoreError(f"{path}: has no study.yaml, so it cannot be changed afterwards", path)
@@ -71,7 +71,7 @@ def changed_study(
 
 
 def _as_run(use: Use[P], before: Use[P] | None) -> Use[P]:
-    """`use` with the settings that its plugin had when the study ran: one that it has got since is at its default."""
+    """`use` with the settings of its plugin when the study ran: a later setting is at its default."""
     if before is None or (before.plugin.name, before.plugin.version) != (use.plugin.name, use.plugin.version):
         return use
     known = before.plugin.settings
@@ -90,7 +90,7 @@ def _refuse(path: Path, key: str) -> NoReturn:
 def _refuse_unrecorded(
     study: StudyDefinition, changed: StudyDefinition, path: Path, on_record: Callable[[], Collection[str]]
 ) -> None:
-    """Expressions may use what the journal holds."""
+    """Reject expressions of figures that are not recorded."""
     for name, use in changed.figures.items():
         before = study.figures.get(name)
         same = before is not None and archive.encoded(before) == archive.encoded(_as_run(use, before))

@@ -1,4 +1,4 @@
-"""What a store holds, for reading: the face of a run towards reports and users."""
+"""Results of a store, for reading."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ Rows = Sequence[int] | NDArray[Any]
 
 @dataclass(frozen=True)
 class Result:
-    """A read-only view of the store `path`, as it was when first looked at. Rows are distinct designs in ask order.
+    """A read-only view of the store `path`, as of its first access. Rows are distinct designs in ask order.
 
-    `problem` judges what is on record. After `with_changes`, `original` is the result as it was run and `changes` are
-    the texts that made this one of it.
+    `problem` scores the records. After `with_changes`, `original` is the result as it was run and `changes` are the
+    applied texts.
     """
 
     path: Path
@@ -60,7 +60,7 @@ class Result:
         return f"<Result of {self.study.name} in {self.path}: {_designs(len(self.outcomes))}>"
 
     def __str__(self) -> str:
-        """The chosen designs as a table, how many there are, and how to look at all of them."""
+        """The chosen designs as a table, their number, and the command for all designs."""
         counts, chosen = self.counts, self.chosen()
         head = f"{self.study.title or self.study.name}: {_designs(counts['designs'])}, {counts['feasible']} feasible, "
         head += f"{len(self.front())} on the front"
@@ -81,10 +81,10 @@ class Result:
     def open(
         cls, path: str | Path, study: StudyDefinition | None = None, *, data: Mapping[str, Path] | None = None
     ) -> Result:
-        """The result in the folder `path`; `StoreError` when it is not a store. Runs no code of the store.
+        """The result in the folder `path`, without running code of the store. Raises `StoreError` if it is not a store.
 
-        With `study` the plugins are taken from there; without, those that are installed. `data` are the folders of its
-        data roots, which only who evaluates designs again needs.
+        Plugins come from `study`, by default from the installed ones. `data` gives the folders of data roots, needed
+        only to evaluate designs again.
         """
         path = Path(path)
         study = study or read_study(path, data)
@@ -94,11 +94,11 @@ class Result:
         return result
 
     def with_changes(self, overrides: Sequence[str]) -> Result:
-        """The same evaluations scored by other objectives or limits, or shown in another way; nothing is computed.
+        """The same evaluations scored by other objectives or limits, or presented in another way, without computation.
 
         `overrides` are ``"key=value"`` texts as for ``--set``, such as ``"objectives.0.over=mean"``. They may change
-        objectives, constraints, the report, title and description, and use every figure on record. Raises `StudyError`
-        for texts that make no valid study, `StoreError` for a change that would need a simulation.
+        objectives, constraints, the report, title and description, and use every recorded figure. Raises `StudyError`
+        for texts that give an invalid study, `StoreError` for a change that needs a simulation.
         """
         original, changes = self.original or self, (*self.changes, *overrides)
         study = changed_study(original.study, self.path, changes, lambda: original.outcomes.figures)
@@ -106,7 +106,7 @@ class Result:
 
     @property
     def recorded_problem(self) -> Problem:
-        """The problem that the store was written with."""
+        """The problem that wrote the store."""
         return self.original.problem if self.original else self.problem
 
     # ------------------------------------------------------------------------------------------------- designs
@@ -123,28 +123,28 @@ class Result:
 
     @property
     def missing(self) -> NDArray[np.int64]:
-        """How many scenarios of each design have no result (n,); the study says how many may lack one."""
+        """Number of scenarios (n,) without a result for each design; the study limits it."""
         return np.asarray((self.status != "ok").sum(axis=1), np.int64)
 
     @property
     def reason(self) -> NDArray[np.object_]:
-        """What the failures of one status are grouped by (n, s); "" for successes."""
+        """Failure reasons (n, s) within one status; "" for successes."""
         return self._recorded.reason
 
     @property
     def stage(self) -> NDArray[np.str_]:
-        """The stage that first asked for each design (n,)."""
+        """The stage (n,) that first requested each design."""
         return self._recorded.stage
 
     @property
     def wall(self) -> Matrix:
-        """Seconds that each evaluation took (n, s); 0 where nothing was evaluated."""
+        """Time of each evaluation (n, s) in s; 0 if not evaluated."""
         return self._recorded.wall
 
     def asked(self, stage: str) -> NDArray[np.int64]:
-        """Rows of the designs that `stage` asked for, in its ask order, repeated where it asked repeatedly.
+        """Rows of the designs requested by `stage`, in its ask order, with repetitions.
 
-        -1 where a design is not complete yet; empty for a stage that has not begun. `KeyError` for an unknown name.
+        -1 for an incomplete design; empty for a stage that has not begun. Raises `KeyError` for an unknown name.
         """
         if stage not in self._recorded.points:
             if stage in (s.name for s in self.study.stages):
@@ -153,27 +153,27 @@ class Result:
         return self._recorded.asked(stage)
 
     def message(self, i: int, scenario: int | str = 0) -> str:
-        """What was said about design `i` in a scenario; "" for a success."""
+        """The message of design `i` in a scenario; "" for a success."""
         return str(self._evaluation(i, scenario, "message") or "")
 
     def printed(self, i: int, scenario: int | str = 0) -> str:
-        """The last kilobytes that the evaluation of design `i` in a scenario printed on a worker."""
+        """The last kilobytes printed on a worker by the evaluation of design `i` in a scenario."""
         key = self._key(i, scenario)
         with self._journal() as journal:
             return journal.printed(key)
 
     def arrays(self, i: int, scenario: int | str = 0) -> dict[str, NDArray[Any]]:
-        """The kept arrays, by their names, of design `i` in a scenario (its number or name); empty when there are none.
+        """The stored arrays by name of design `i` in a scenario (number or name); empty without any.
 
-        Raises `KeyError` for no scenario, `IndexError` for no design, and `StoreError` when arrays should be there and
-        are not, or are damaged.
+        Raises `KeyError` for an unknown scenario, `IndexError` for an unknown design, and `StoreError` if arrays are
+        missing or damaged.
         """
         reference = self._evaluation(i, scenario, "arrays")
         return read_arrays(self.path, reference) if reference else {}
 
     @cached_property
     def _keys(self) -> dict[int, list[bytes]]:
-        """Keys of the rows that were asked for one by one."""
+        """Keys of individually requested rows."""
         return {}
 
     def _evaluation(self, i: int, scenario: int | str, column: str) -> Any:
@@ -183,7 +183,7 @@ class Result:
         return row[0] if row else None
 
     def _key(self, i: int, scenario: int | str) -> bytes:
-        """The key of an evaluation; `KeyError` for no scenario, `IndexError` for no design."""
+        """The key of an evaluation. Raises `KeyError` for an unknown scenario, `IndexError` for an unknown design."""
         if isinstance(scenario, str):
             names = [s.name for s in self.recorded_problem.scenarios]
             if scenario not in names:
@@ -201,8 +201,7 @@ class Result:
     # ------------------------------------------------------------------------------------------ what is good
 
     def front(self) -> NDArray[np.int64]:
-        """Rows of the feasible designs that no other one dominates, sorted by the first objective; none without
-        objectives."""
+        """Rows of the nondominated feasible designs, sorted by the first objective; empty without objectives."""
         return self._choices.front.copy()
 
     @cached_property
@@ -210,15 +209,16 @@ class Result:
         return Choices(self.study, self.problem, self.outcomes, self.tolerated)
 
     def compromise(self) -> int | None:
-        """The row of the front that is nearest to its ideal point when each objective's range on it is scaled to 1."""
+        """The row of the front nearest to its ideal point, with each objective's range on the front scaled to 1."""
         return self._choices.compromise()
 
     def chosen(self) -> dict[str, int]:
-        """Designs worth a closer look: the best of each objective, what the study's rules of choice pick, the baseline.
+        """Labelled rows: the best design of each objective, those selected by the study's rules of choice, the
+        baseline.
 
-        A study without such rules, or with `robust` alone, has the compromise between several objectives. A rule that
-        finds nothing on this front (no knee) is left out. The most robust design is there too where the study does not
-        ask for it, when it is the one that is `recommended`.
+        Without rules, or with `robust` alone, the compromise between several objectives is included. A rule without a
+        result on this front (no knee) is omitted. The most robust design is also included if it is the `recommended`
+        one.
         """
         named, recommended = self._choices.picked(), self.recommended()
         if recommended is not None and recommended[1] not in named.values():
@@ -226,22 +226,22 @@ class Result:
         return {**named, **{name: row for name, row in self.baseline.items() if name not in named}}
 
     def recommended(self) -> tuple[str, int] | None:
-        """The design to act on, its label and row: what the study's first rule of choice picks, the compromise of a
-        study without rules, the best one of a single objective.
+        """The recommended design, label and row: the selection of the study's first rule of choice, the compromise
+        without rules, the best design of a single objective.
 
-        Where fewer than `ENOUGH` of its neighbours within the tolerances keep all limits, it is the most robust design,
-        if more of that one's neighbours do. None where no feasible design is on record, and see `first_choice`.
+        If fewer than `ENOUGH` of its neighbours within the tolerances meet all limits, it is the most robust design,
+        provided that more of that one's neighbours do. None without a feasible design; see also `first_choice`.
         """
         return self._choices.recommended()
 
     def first_choice(self) -> tuple[str, int] | None:
-        """What would be `recommended` if nothing were ever off, its label and row; None also where the stages only
-        sample for sensitivity indices, and search for nothing."""
+        """The `recommended` design without tolerances, label and row; None also if the stages only sample for
+        sensitivity indices."""
         return self._choices.first_choice()
 
     @cached_property
     def baseline(self) -> dict[str, int]:
-        """Rows of the designs to compare with, by name, as far as they gave a result."""
+        """Rows of the baseline designs by name, as far as they have a result."""
         stage = self.study.baseline
         names = () if stage is None else given_names(stage.solver)
         rows = {name: self.named[name] for name in names if name in self.named}
@@ -249,7 +249,7 @@ class Result:
 
     @cached_property
     def named(self) -> dict[str, int]:
-        """Rows of the designs that the study gives by name, as far as they are complete."""
+        """Rows of the designs that the study gives by name, as far as complete."""
         found: dict[str, int] = {}
         for stage in self.study.stages:
             asked = self.asked(stage.name)
@@ -259,12 +259,12 @@ class Result:
         return found
 
     def attained_bounds(self, rows: Rows | None = None, near: float = activity.NEAR) -> list[Attained]:
-        """Bounds of the space that designs (the front by default) have reached, to within the share `near` of the
-        range: (parameter, "low" or "high", share)."""
+        """Bounds of the space that designs (default: the front) have reached, within the share `near` of the range:
+        (parameter, "low" or "high", share)."""
         return activity.attained_bounds(self.problem.space, self.outcomes.X[self._some(rows)], near)
 
     def constraint_activity(self, rows: Rows | None = None) -> list[Activity]:
-        """For each constraint the share of designs (the front by default) at its limit, the share beyond, and the
+        """For each constraint the share of designs (default: the front) at its limit, the share beyond, and the
         smallest margin in its unit."""
         return activity.constraint_activity(self.problem, self.outcomes, self._some(rows))
 
@@ -272,7 +272,7 @@ class Result:
         return self.front() if rows is None else np.asarray(rows, np.int64)
 
     def validation(self) -> Validated | None:
-        """The chosen designs in the scenarios of the study's validation; None without one or before it began."""
+        """The chosen designs in the validation scenarios; None without any, or before they are evaluated."""
         return self._validated
 
     @cached_property
@@ -285,8 +285,8 @@ class Result:
 
     @cached_property
     def cheap(self) -> Outcomes | None:
-        """The designs that a search had evaluated cheaply (`designopt.plugin.Fidelity`), in none of the other results;
-        None without any."""
+        """The designs that a search evaluated cheaply (`designopt.plugin.Fidelity`), which other results exclude; None
+        without any."""
         if self.recorded_problem.fidelity is None:
             return None
         with self._journal() as journal, self._plugins():
@@ -306,17 +306,17 @@ class Result:
             return read_neighbours(journal, *problems, study.tolerances, study.seed, rows.outcomes.X, rows.numbers)
 
     def most_robust(self) -> int | None:
-        """The row of the feasible design of which most neighbours keep all limits; of equals the one nearest to the
-        ideal point by the worst that its neighbours give. None where no feasible design has neighbours."""
+        """The row of the feasible design with the most neighbours that meet all limits; ties go to the design whose
+        worst neighbours are nearest to the ideal point. None if no feasible design has neighbours."""
         return self._choices.most_robust()
 
     def importance(self) -> Matrix:
-        """How much of the spread of each objective the free parameters explain one by one (m, d), from 0 to 1: see
+        """The share (m, d) of the variation of each objective that each free parameter explains alone, from 0 to 1: see
         `designopt.store.views.importance`."""
         return importance.importance(self.problem, self.outcomes)
 
     def programs(self) -> tuple[ProgramRecord, ...]:
-        """The programs that solvers had solved (`collocation` does), with their solutions; empty without any."""
+        """The programs solved by solvers (`collocation`), with their solutions; empty without any."""
         return self._programs
 
     @cached_property
@@ -328,37 +328,37 @@ class Result:
 
     @property
     def given_reference(self) -> Mapping[str, float]:
-        """What the study says of the reference point, by objective in its own direction.
+        """The study's reference point, by objective in its own direction.
 
-        It is ``report.reference``, else that of the hypervolume budget of a stage.
+        ``report.reference``, else that of a stage's hypervolume budget.
         """
         return volume.given_reference(self.study, self.problem)
 
     def reference(self) -> Matrix | None:
-        """The fixed reference point (m,) of the hypervolume, of objectives to be made small.
+        """The fixed reference point (m,) of the hypervolume, for minimised objectives.
 
-        The study's ``report.reference``, else that of a stage's hypervolume budget, else the worst of the front in each
-        objective and a tenth of its range more (None as long as there is no front of several objectives).
+        The study's ``report.reference``, else that of a stage's hypervolume budget, else the worst values of the front
+        plus a tenth of its range (None without a front of several objectives).
         """
         return volume.reference(self.problem, self.given_reference, self.outcomes.objectives[self.front()])
 
     def hypervolume(self, rows: Rows | None = None) -> float | None:
-        """What designs (the front by default) dominate up to `reference`, in the objectives' units."""
+        """The hypervolume that designs (default: the front) dominate with respect to `reference`, in the objectives'
+        units."""
         reference = self.reference()
         return (
             None if reference is None else decision.hypervolume(self.outcomes.objectives[self._some(rows)], reference)
         )
 
     def hypervolume_history(self) -> tuple[NDArray[np.int64], Matrix]:
-        """Numbers of designs along the run, and the hypervolume of what had been found by then. Empty without a
-        `reference`."""
+        """Numbers of designs during the run, and the hypervolume at these times. Empty without a `reference`."""
         return volume.history(self.outcomes, self.reference())
 
     # --------------------------------------------------------------------------------------------- bookkeeping
 
     @property
     def _evaluated(self) -> list[int]:
-        """The scenarios that have evaluations of their own."""
+        """The scenarios with evaluations of their own."""
         return sorted(set(self.recorded_problem.first_alike))
 
     @property
@@ -377,7 +377,7 @@ class Result:
         }
 
     def failures(self) -> dict[tuple[str, str], int]:
-        """How many evaluations failed, by status and reason, most frequent first."""
+        """Number of failed evaluations by status and reason, most frequent first."""
         each, reasons = self.status[:, self._evaluated], self.reason[:, self._evaluated]
         bad = each != "ok"
         pairs = zip(each[bad].tolist(), reasons[bad].tolist(), strict=True)
@@ -385,23 +385,24 @@ class Result:
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """What happened: mappings with time, session, kind and text."""
+        """Events: mappings with time, session, kind and text."""
         return self._records("event")
 
     @property
     def other_code(self) -> list[str]:
-        """What was said of code that changed under its version between the sessions, each once."""
+        """Reports of code changed under the same version between the sessions, each once."""
         return list(dict.fromkeys(str(event["text"]) for event in self.events if event["kind"] == "code"))
 
     @cached_property
     def sessions(self) -> list[dict[str, Any]]:
-        """The processes that worked on this store: start, end, why it ended, executor, versions (a mapping)."""
+        """The processes that worked on this store: start, end, reason of the end, executor, versions (a mapping)."""
         with reading(self.path):
             return [{**row, "versions": json.loads(row["versions"] or "{}")} for row in self._records("session")]
 
     @property
     def ended(self) -> str:
-        """Why the last session ended: done, interrupted, failure policy, error; "not ended" if it runs still."""
+        """The reason for the end of the last session: done, interrupted, failure policy, error; "not ended" while it
+        runs."""
         last = self.sessions[-1] if self.sessions else {}
         return str(last.get("reason") or "not ended")
 
@@ -414,22 +415,22 @@ class Result:
     def to_pandas(self, rows: Rows | None = None) -> pandas.DataFrame:
         """Designs as a table: parameters, objectives (in their own direction), violation, stage, figures by scenario.
 
-        `rows` selects some, all by default. Needs pandas (``pip install 'designopt[export]'``).
+        `rows` selects some, default all. Needs pandas (``pip install 'designopt[export]'``).
         """
         return table.to_pandas(self.columns(), slice(None) if rows is None else rows, scenarios=self.status.shape[1])
 
     def columns(self) -> list[table.Column]:
-        """The table of all designs, column by column, as exports write it."""
+        """The table of all designs, column by column, as in exports."""
         return table.columns(self.problem, self._recorded)
 
     def plot(
         self, part: str = "", number: int = 0, *, dark: bool = False, **settings: Any
     ) -> plotly.graph_objects.Figure:
-        """Figure `number` of a part of the report as a Plotly figure, which a notebook shows; the first of its
-        selections. `settings` are those of the part.
+        """Figure `number` of a report part as a Plotly figure for notebooks, with its first selection. `settings` are
+        those of the part.
 
-        Without a `part` it is the front, of one objective its convergence. Raises `ValueError` when the part has
-        nothing to show here or fewer figures, and `PluginError` for an unknown part.
+        The default `part` is the front, for one objective its convergence. Raises `ValueError` if the part has nothing
+        to show or fewer figures, and `PluginError` for an unknown part.
         """
         part = part or ("front" if len(self.problem.objectives) > 1 else "convergence")
         section = Use(find("report", part), settings).build()(self)
@@ -463,7 +464,7 @@ class Result:
 
     @contextlib.contextmanager
     def _plugins(self) -> Iterator[None]:
-        """What is scored meanwhile may need a plugin that is not here."""
+        """Context for scoring, which may need a missing plugin."""
         try:
             yield
         except PluginError as error:

@@ -1,4 +1,4 @@
-"""A note in the store of how far its long evaluations are, for those who look on from another process."""
+"""Progress of long evaluations, as a note in the store for other processes."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 NAME = "running.json"
-#: A longer file is none of ours.
+#: Maximum size of the note; a longer file is not one.
 LARGEST = 2**20
 
-#: The number of a design, the share of its evaluation that is done, and a few words.
+#: The number of a design, the completed share of its evaluation, and a short text.
 Advance = tuple[int, float, str]
 
 
 class Running:
-    """Keeps the note in the store `path`; there is none while no evaluation tells of itself."""
+    """Writes the note in the store `path`; there is none while no evaluation reports progress."""
 
     def __init__(self, path: Path) -> None:
         self._file = path / NAME
         self._noted: list[Advance] = []
 
     def note(self, advances: Sequence[Advance]) -> None:
-        """These evaluations tell how far they are. A disk that takes no more costs the note, not the run."""
+        """Write the progress of these evaluations. A full disk loses the note, not the run."""
         if list(advances) == self._noted:
             return
         self._noted = list(advances)
@@ -38,7 +38,7 @@ class Running:
 
 
 def running(path: Path) -> tuple[Advance, ...]:
-    """What the run at work on the store `path` has noted last."""
+    """The last note of the active run in the store `path`."""
     file = path / NAME
     try:
         if not file.is_file() or file.is_symlink() or file.stat().st_size > LARGEST:

@@ -1,5 +1,5 @@
-"""A store's own files: regular ones in its folder. A store that came from somebody else may hold anything in their
-places (links that lead out of it, pipes, devices, folders): nothing of that is followed, read, written or removed."""
+"""Files of a store: regular files in its folder. A foreign store may contain anything in their places (links that lead
+out of it, pipes, devices, folders), which is never followed, read, written or removed."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-#: Files and folders that the suite reads or writes in the folder of a store.
+#: Files and folders that designopt reads or writes in the folder of a store.
 FILES = (
     "lock", "study.yaml", "problem.json", "journal.db", "journal.db-journal", "journal.db-wal", "journal.db-shm",
     "provenance.jsonl", "start_from.json",
 )  # fmt: skip
 FOLDERS = ("arrays", "files", "logs", "tls")
 
-#: The largest text (problem.json, study.yaml, start_from.json) that is read.
+#: Maximum size of a text (problem.json, study.yaml, start_from.json) that is read.
 LARGEST_TEXT = 256 * 1024 * 1024
 
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class NotOwn(OSError):
-    """Something else stands where a store has a file or a folder of its own."""
+    """An entry of a store is not a regular file or folder."""
 
     def __init__(self, file: Path, what: str) -> None:
         super().__init__(errno.EINVAL, what, str(file))
 
 
 def check(path: Path, *, thoroughly: bool = False) -> None:
-    """Raise `NotOwn` where the store `path` has something else than a regular file, or a folder, of its own.
+    """Raise `NotOwn` if the store `path` has something other than a regular file, or a folder, in the place of its own
+    entries.
 
-    The folders of arrays are looked at too; their files, and all else that is in a folder, only `thoroughly`.
+    This includes the folders of arrays; their files, and all other entries, only `thoroughly`.
     """
     for name in (*FILES, *FOLDERS):
         _check(path / name, folder=name in FOLDERS)
@@ -74,7 +75,7 @@ def _check(file: Path, *, folder: bool = False) -> None:
 
 
 def _described(mode: int, wanted: str = "file") -> str:
-    """What is wrong with a thing of this mode, and the way out."""
+    """The fault of an entry with this mode, with a hint."""
     if stat.S_ISLNK(mode):
         return "is a symbolic link, which is not followed in a store; replace it by its target, or remove it"
     kind = "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "pipe, socket or device"
@@ -82,7 +83,7 @@ def _described(mode: int, wanted: str = "file") -> str:
 
 
 def open_descriptor(file: Path, flags: int, mode: int = 0o666) -> int:
-    """`os.open` of a regular file, which is neither followed as a link nor waited for as a pipe. Raises `NotOwn`."""
+    """`os.open` of a regular file; it neither follows links nor waits for pipes. Raises `NotOwn`."""
     try:
         descriptor = os.open(file, flags | _NOFOLLOW, mode)
     except OSError:
@@ -95,12 +96,12 @@ def open_descriptor(file: Path, flags: int, mode: int = 0o666) -> int:
 
 
 def open_to_read(file: Path) -> IO[bytes]:
-    """A regular file, open for reading. Raises `NotOwn`, `FileNotFoundError` and other errors of the system."""
+    """A regular file, open for reading. Raises `NotOwn`, `FileNotFoundError` and other `OSError`."""
     return os.fdopen(open_descriptor(file, os.O_RDONLY), "rb")
 
 
 def read_bytes(file: Path, largest: int | None = LARGEST_TEXT) -> bytes:
-    """The content of a regular file. Raises `NotOwn`, also for one that has more than `largest` bytes."""
+    """The content of a regular file. Raises `NotOwn`, also for more than `largest` bytes."""
     with open_to_read(file) as stream:
         size = os.fstat(stream.fileno()).st_size
         if largest is not None and size > largest:
@@ -110,9 +111,9 @@ def read_bytes(file: Path, largest: int | None = LARGEST_TEXT) -> bytes:
 
 @contextlib.contextmanager
 def replacing(file: Path, partial: Path) -> Iterator[IO[bytes]]:
-    """A new file `partial` beside `file` that becomes `file` at the end, flushed; it vanishes when that fails.
+    """A new file `partial` beside `file` that replaces `file` at the end, flushed; on failure it is removed.
 
-    Both names are rewritten: a link that bears one of them is replaced, not followed.
+    A link with one of these names is replaced, not followed.
     """
     with contextlib.suppress(FileNotFoundError):
         partial.unlink()

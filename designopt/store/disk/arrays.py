@@ -1,4 +1,4 @@
-"""The arrays of evaluations: one file each, under the evaluation's key."""
+"""Arrays of evaluations: one file each, named after the evaluation's key."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from designopt.store.disk.durable import make_folder_durably, write_durably
 from designopt.store.disk.explain import explain
 from designopt.store.errors import StoreError, resume_command
 
-#: Files that are flushed at the same time (measured: 8 give ten times the files a second, 16 no more).
+#: Number of files flushed at the same time (measured: 8 give ten times the files per second, 16 no more).
 FLUSHES = 8
 
-#: All arrays of one evaluation have so many bytes at most (`designopt.workers.evaluation.arrays` keeps no more).
+#: Maximum size of all arrays of one evaluation in bytes (the limit of `designopt.workers.evaluation.arrays`).
 LARGEST = 1024 * 2**20
 #: Kinds of NumPy types that are read: numbers and text, never objects.
 KINDS = "biufcUS"
 
-#: Arrays are compressed at this level of zlib when samples of so many bytes shrink to this share; small ones are not.
-#: Measured with 20 000 x 80 values: flags become 250 times smaller; doubles of smooth motions keep 96 % of their size
-#: and cost 0.3 s, so they are stored as they are (``dtype="float32"`` halves them).
+#: Level of zlib; minimum bytes of an array and of its samples, and the ratio below which it is compressed. Measured
+#: with 20 000 x 80 values: flags become 250 times smaller; doubles of smooth motions keep 96 % of their size and cost
+#: 0.3 s, so they are not compressed (``dtype="float32"`` halves them).
 LEVEL, SAMPLE, PAYS, SMALL = 1, 16_384, 0.8, 4096
 
 _REFERENCE = re.compile(r"arrays/([0-9a-f]{2})/(\1[0-9a-f]{30})\.npz")
@@ -40,13 +40,14 @@ _FILE = re.compile(r"([0-9a-f]{32})\.npz|\.[0-9a-f]{32}\.npz\.new")
 
 
 def array_reference(key: bytes) -> str:
-    """Where the arrays of the evaluation `key` lie in a store."""
+    """Relative path of the arrays of the evaluation `key` in a store."""
     name = key.hex()
     return f"arrays/{name[:2]}/{name}.npz"
 
 
 def write_arrays(path: Path, given: Mapping[bytes, Mapping[str, NDArray[Any]]]) -> dict[bytes, str]:
-    """Keep arrays under their keys in the store `path`; the references for the journal. Durable before it returns.
+    """Write arrays under their keys in the store `path`; returns the references for the journal. Durable on return.
+    Raises `StoreError`.
 
     A disk flushes several files at once in little more time than one.
     """
@@ -68,7 +69,7 @@ def write_arrays(path: Path, given: Mapping[bytes, Mapping[str, NDArray[Any]]]) 
 
 
 def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """A file as `numpy.savez` writes it; an array is compressed where that makes it much smaller."""
+    """A file in the format of `numpy.savez`; compressible arrays are compressed."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         for name, array in arrays.items():
@@ -83,7 +84,7 @@ def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def _shrinks(content: memoryview) -> bool:
-    """Whether pieces of the content become so much smaller that the time pays."""
+    """Whether samples of the content shrink enough to justify the time."""
     if len(content) < SMALL:
         return False
     step = max(SAMPLE, len(content) // 4)
@@ -92,17 +93,17 @@ def _shrinks(content: memoryview) -> bool:
 
 
 def read_arrays(path: Path, reference: str) -> dict[str, NDArray[Any]]:
-    """Arrays of a store by their reference. `StoreError` when they are missing or damaged.
+    """Arrays of a store by their reference. Raises `StoreError` if they are missing or damaged.
 
-    Nothing is allocated for what a file claims: arrays of more than `LARGEST` bytes, of objects, or of another size
-    than the file has are damage.
+    Nothing is allocated by the claims of a file: arrays of more than `LARGEST` bytes, of objects, or of another size
+    than the file are damage.
     """
     if not _REFERENCE.fullmatch(reference):
         raise StoreError(f"{path}: the journal refers to arrays outside of the store: {reference}", path)
     try:
         with safe_files.open_to_read(path / reference) as stream:
             return _unpacked(stream)
-    except Exception as error:  # whatever a file holds, it is data
+    except Exception as error:  # the content of a file is data only
         why = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged ({type(error).__name__}: {error})"
         if isinstance(error, safe_files.NotOwn):
             why = str(error.strerror)
@@ -124,7 +125,7 @@ def _unpacked(stream: IO[bytes]) -> dict[str, NDArray[Any]]:
 
 
 def _array(content: IO[bytes], size: int) -> NDArray[Any]:
-    """An array in NumPy's format, of `size` bytes with its head."""
+    """An array in NumPy's format, of `size` bytes with its header."""
     version = np.lib.format.read_magic(content)
     read_head = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
     shape, by_columns, dtype = read_head(content)
@@ -138,7 +139,7 @@ def _array(content: IO[bytes], size: int) -> NDArray[Any]:
 
 
 def intact(path: Path, wanted: Mapping[bytes, Sequence[str]]) -> set[bytes]:
-    """The keys of `wanted` whose arrays can be read and hold those of the given names."""
+    """The keys of `wanted` whose arrays are readable and contain the given names."""
 
     def sound(item: tuple[bytes, Sequence[str]]) -> bool:
         try:
@@ -151,20 +152,20 @@ def intact(path: Path, wanted: Mapping[bytes, Sequence[str]]) -> set[bytes]:
 
 
 def remove_arrays(path: Path, key: bytes) -> None:
-    """Remove the arrays of the evaluation `key`, whose row refers to them no more."""
+    """Remove the arrays of the evaluation `key`, whose row no longer refers to them."""
     (path / array_reference(key)).unlink(missing_ok=True)
 
 
 def remove_orphans(path: Path, known: set[str]) -> None:
-    """Remove array files to which no row refers (`known` are the references of all), and those begun but not finished:
-    their process ended between the two. Of anything that does not bear the name of a key nothing is touched."""
+    """Remove array files without a row (`known` are the references of all) and incomplete ones: their process ended in
+    between. Files without the name of a key are not touched."""
     for reference, entry in _named(path):
         if reference not in known and not entry.is_dir(follow_symlinks=False):
             os.unlink(entry.path)
 
 
 def _named(path: Path) -> list[tuple[str, os.DirEntry[str]]]:
-    """What bears the name of a key in the folders of arrays, with its reference ("" for one begun)."""
+    """Files with the name of a key in the folders of arrays, with their references ("" for an incomplete one)."""
     found = []
     for folder in _entries(path / "arrays"):
         if _FOLDER.fullmatch(folder.name) and folder.is_dir(follow_symlinks=False):

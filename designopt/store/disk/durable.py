@@ -1,4 +1,4 @@
-"""Files and folders that are on the disk when the call returns."""
+"""Durable writes: files and folders are on the disk when the call returns."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from designopt.store import safe_files
 
 
 def write_durably(file: Path, content: bytes) -> None:
-    """Write a file under a temporary name, flush it to the disk, give it its name, flush the folder."""
+    """Write a file under a temporary name, flush it to the disk, rename it, flush the folder."""
     with safe_files.replacing(file, file.with_name(f".{file.name}.new")) as stream:
         stream.write(content)
     flush_folder(file.parent)
 
 
 def make_folder_durably(folder: Path) -> None:
-    """Make a folder and those above it; flush the one that holds each new one: a file is lost with its folder."""
+    """Create a folder and its parents; flush the parent of each new one: a file is lost with its folder."""
     if folder.is_dir():
         return
     make_folder_durably(folder.parent)

@@ -1,4 +1,4 @@
-"""Errors of the disk and of SQLite as messages for the user, with the way out."""
+"""Messages, with hints, for errors of the disk and of SQLite."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from designopt.store.errors import StoreError, resume_command
 
 
 class explained:
-    """Turns errors of the disk and of SQLite, about the store `path`, into `StoreError`."""
+    """Context that converts errors of the disk and of SQLite, for the store `path`, to `StoreError`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""One writer per store: an operating-system lock that dies with its process, and a readable note of who holds it."""
+"""One writer per store: an operating-system lock that ends with its process, and a readable note about the holder."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 
 
-#: A note of a holder has so many bytes at most.
+#: Maximum size of a note in bytes.
 LARGEST = 4096
 
 
 class Lock:
     """The lock of the store folder `path`, held from construction until `release` or the end of the process.
 
-    The kernel gives the lock back when its holder dies, however it dies, so there is no stale lock on one machine.
-    On a network file system whose locks may be local to each machine, a note of another host is respected as well.
-    Raises `StoreError` when somebody else holds it.
+    The kernel releases the lock when its holder ends, so there are no stale locks on one machine. On a network file
+    system whose locks may be local to each machine, the note of another host also counts. Raises `StoreError` if
+    another process holds it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -64,7 +64,7 @@ class Lock:
         return _note(os.pread(self._descriptor, LARGEST, 0))
 
     def _respect_note(self, path: Path) -> None:
-        """Refuse when the note names a process that lives, or one of another host that cannot be looked at."""
+        """Raise `StoreError` if the note names a live process, or one of another host, which cannot be checked."""
         note = self._note()
         if not note or not _lives(note):
             return
@@ -73,7 +73,7 @@ class Lock:
         raise StoreError(f"{path}: in use by {_describe(note)}; {hint}", path)
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
             try:
@@ -83,7 +83,7 @@ class Lock:
 
 
 def at_work(path: Path) -> bool:
-    """Whether a process holds the store `path`; for one of another machine, whose word must do, what its note says."""
+    """Whether a process holds the store `path`; for another machine, according to its note."""
     try:
         note = _note(safe_files.read_bytes(path / "lock", LARGEST))
     except OSError:
@@ -94,7 +94,7 @@ def at_work(path: Path) -> bool:
 def holder(path: Path) -> int | None:
     """The process of this machine that holds the store `path`; None without one.
 
-    A note alone does not make a holder: the lock has to be taken, too.
+    A note alone does not count: the lock must be taken, too.
     """
     try:
         with safe_files.open_to_read(path / "lock") as stream:
@@ -112,7 +112,7 @@ def holder(path: Path) -> int | None:
 
 
 def _note(content: bytes) -> dict[str, Any]:
-    """What a lock says of its holder: process, host, start; empty when it says nothing that can be understood."""
+    """Content of a note: process, host, start; empty if unreadable."""
     try:
         note = json.loads(content or b"{}")
         return {"pid": int(note["pid"]), "host": str(note["host"]), "started": note["started"]}
@@ -121,7 +121,7 @@ def _note(content: bytes) -> dict[str, Any]:
 
 
 def _lives(note: dict[str, Any]) -> bool:
-    """Whether the process of a note is there; what is on another host cannot be looked at."""
+    """Whether the process of a note is alive; one on another host cannot be checked."""
     return bool(note["host"] != socket.gethostname() or process_start(note["pid"]) == note["started"])
 
 
@@ -130,7 +130,7 @@ def _describe(note: dict[str, Any]) -> str:
 
 
 def process_start(pid: int) -> str | None:
-    """When process `pid` started, in kernel ticks since boot: tells a process from a later one with its number."""
+    """Start time of process `pid` in kernel ticks since boot: distinguishes processes with a reused number."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -138,7 +138,7 @@ def process_start(pid: int) -> str | None:
 
 
 def file_system(path: Path) -> str:
-    """Type of the file system that holds `path` ("" where the machine does not tell)."""
+    """Type of the file system that contains `path`; "" if not available."""
     try:
         mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     except OSError:

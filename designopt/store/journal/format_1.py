@@ -1,5 +1,5 @@
-"""Stores of format 1: no digests, a row for each ask, and validation scenarios and programs among the numbers of
-scenarios. They are read as if they had format 2; `rebuild` writes them so when their run goes on."""
+"""Stores of format 1: no digests, one row per ask, and validation scenarios and programs encoded as scenario numbers.
+They are read through views in format 2; `rebuild` converts them when their run continues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROGRAMS = 1_000_000
 
 
 def show_as_2(db: sqlite3.Connection, problem: Problem) -> None:
-    """Lay views over the tables of `db`, for this connection, that look like those of format 2."""
+    """Create temporary views over the tables of `db` in the form of format 2."""
     own = len(problem.scenarios)
     there = {name for (name,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")}
     replaced = {
@@ -28,7 +28,7 @@ def show_as_2(db: sqlite3.Connection, problem: Problem) -> None:
         "design": "*",
         **{name: ", ".join(names(name)) for name in ("session", "stage", "usage", "attempt", "event")},
     }
-    for name in ("ending", "tell", "printed"):  # came later: a store without them holds nothing that they would tell
+    for name in ("ending", "tell", "printed"):  # added later: without them there was nothing to record
         columns[name] = ", ".join(names(name)) if name in there else ""
     for name, text in columns.items():
         nothing = ", ".join(f"NULL AS {c}" for c in names(name)) if not text else ""

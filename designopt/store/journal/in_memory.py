@@ -1,4 +1,4 @@
-"""A journal of which nothing is left when its run ends."""
+"""A journal in memory only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from designopt.store.journal.writer import Journal, fill
 
 
 class JournalInMemory(Journal):
-    """A journal in no file. What is added and committed is written when something is asked for."""
+    """A journal without a file. Committed additions are written at the next read."""
 
     def __init__(self, problem: Problem) -> None:
         connection = sqlite3.connect(":memory:", isolation_level=None)
@@ -22,10 +22,10 @@ class JournalInMemory(Journal):
         self._file, self._logged = "", False
 
     def commit(self, *, flush: bool = True) -> None:
-        """Nothing: nobody else reads it."""
+        """No effect: there are no other readers."""
 
     def _refuse_other_tables(self) -> None:
-        """Nothing: nobody else has written it."""
+        """No effect: there are no other writers."""
 
     def _select(self, query: str, *values: Any) -> Iterator[Any]:
         super().commit()

@@ -1,4 +1,4 @@
-"""What the journal holds, record by record, each compared with its digest."""
+"""Reading of the journal, record by record, with a check of each digest."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _PLACE = {name: i for i, name in enumerate(_EVALUATION)}
 
 @dataclass(frozen=True)
 class Ending:
-    """Where a stage ended because the seconds of its `wall` were used up.
+    """The end of a stage at its `wall` time.
 
-    The solver had been told of the first `told` of its `asked` designs; `missing` are the asks without a result then.
+    The solver had received the first `told` of its `asked` designs; `missing` are the asks without a result at that
+    time.
     """
 
     told: int
@@ -35,8 +36,8 @@ class Ending:
 
 
 class JournalReader:
-    """The journal of `problem` in the store folder `path`. Every method raises `DamagedRecord` for a record that is
-    not what was written, `StoreError` for what SQLite cannot read."""
+    """The journal of `problem` in the store folder `path`. Every method raises `DamagedRecord` for a record that
+    differs from its digest, `StoreError` for what SQLite cannot read."""
 
     def __init__(self, path: Path, problem: Problem, connection: sqlite3.Connection) -> None:
         self.path = path
@@ -54,7 +55,7 @@ class JournalReader:
         self._db.close()
 
     def _refuse_other_tables(self) -> None:
-        """A view or a trigger could change what is read and written."""
+        """A view or a trigger could change reads and writes."""
         ours = statements([self.problem.stored_name(p.name) for p in self._free])
         for kind, name, text in self._db.execute("SELECT type, name, sql FROM main.sqlite_master"):
             if kind == "index" and text is None:
@@ -71,19 +72,19 @@ class JournalReader:
             yield from self._db.execute(query, values)
 
     def checked(self, table: str, rest: str = "", *values: Any) -> Iterator[tuple[tuple[Any, ...], bool]]:
-        """Records of `table` with their digests, and whether these fit. `rest` of the SQL."""
+        """Records of `table` with their digests, and whether these match. `rest` of the SQL."""
         for row in self._select(f"SELECT * FROM {table} {rest}", *values):
             yield row, not self.digested or digest(row[:-1]) == row[-1]
 
     def _intact(self, table: str, rest: str = "ORDER BY 1", *values: Any) -> Iterator[tuple[Any, ...]]:
-        """Records of a small `table`, each as it was written."""
+        """Records of a small `table`; a damaged one raises."""
         for row, intact in self.checked(table, rest, *values):
             if not intact:
                 raise self.damaged(table, row)
             yield row[:-1]
 
     def damaged(self, table: str, row: Sequence[Any]) -> DamagedRecord:
-        """What is to be said of a damaged record."""
+        """The error for a damaged record."""
         what, way = f"{table} {row[0]}", "cannot be recovered, but a run continues without it"
         if table == "evaluation":
             key = row[0].hex() if isinstance(row[0], bytes) else row[0]
@@ -98,7 +99,7 @@ class JournalReader:
         return dict(self._intact("total"))
 
     def _complete(self, table: str, count: int, least: dict[str, int]) -> None:
-        """Refuse a table that had more records when reading it began."""
+        """Raise for a table with fewer records than the count on record."""
         if count < least.get(table, 0):
             what = f"{least[table] - count} of {least[table]} {table}s, which is lost,"
             raise DamagedRecord(self.path, what)
@@ -113,12 +114,12 @@ class JournalReader:
         return found
 
     def points(self, stage: int, *, gaps: bool = False) -> list[int]:
-        """Designs that `stage` asked for, in ask order; with `gaps` -1 where the record is lost."""
+        """Designs requested by `stage`, in ask order; -1 for a lost record with `gaps`."""
         runs = list(self._intact("point", f"WHERE stage = {int(stage)} ORDER BY ask"))
         return self._expanded(stage, runs, gaps=gaps)
 
     def all_points(self) -> dict[str, list[int]]:
-        """The designs that each stage asked for, in ask order, by the stages' names."""
+        """The designs requested by each stage, in ask order, by the stages' names."""
         least = self._counts()
         runs = list(self._intact("point", "ORDER BY stage, ask"))
         self._complete("point", len(runs), least)
@@ -138,7 +139,7 @@ class JournalReader:
         return found
 
     def designs(self, *, gaps: bool = False) -> Iterator[tuple[int, list[float], float]]:
-        """All designs: number, row of ``X``, violation of the relations; with `gaps` NaN where the record is lost."""
+        """All designs: number, row of ``X``, violation of the relations; NaN for a lost record with `gaps`."""
         least = self._counts()
         choices = [p.values if p.kind == "choice" else () for p in self._free]
         position = [{json.dumps(value): i for i, value in enumerate(values)} for values in choices]
@@ -162,7 +163,7 @@ class JournalReader:
     # ---------------------------------------------------------------------------------------------- evaluations
 
     def evaluations(self, columns: str, kind: Kind | None = None) -> Iterator[tuple[Any, ...]]:
-        """Evaluations, of one `kind` or all, by design, kind and number; `columns` are names set apart by commas."""
+        """Evaluations, of one `kind` or all, by design, kind and number; `columns` are comma-separated names."""
         least = self._counts() if kind is None else {}
         where = f"WHERE kind = '{kind}'" if kind else ""
         places = [_PLACE[name] for name in columns.split(", ")]
@@ -185,19 +186,19 @@ class JournalReader:
         return None
 
     def printed(self, key: bytes) -> str:
-        """The end of what the evaluation `key` printed; "" for nothing."""
+        """The end of the output printed by the evaluation `key`; "" for none."""
         row = next(self._intact("printed", "WHERE key = ?", key), None)
         return str(row[1]) if row else ""
 
     def spent(self, stage: str) -> int:
-        """How many designs of its budget the stage of that name has asked for: those that are not invalid."""
+        """Number of designs that the stage has used of its budget: all except invalid ones."""
         number = next((n for n, name in self.stages().items() if name == stage), 0)
         valid = {design for design, _, violation in self.designs() if violation <= 0.0}
         refused = {design for design, status in self.evaluations("design, status") if status == "invalid"}
         return sum(design in valid and design not in refused for design in self.points(number))
 
     def count_evaluations(self) -> int:
-        """How many evaluations there are, those aside that the model refused."""
+        """Number of evaluations, except those that the model rejected."""
         return int(next(self._select("SELECT COUNT(*) FROM evaluation WHERE status <> 'invalid'"))[0])
 
     def failed(self) -> Iterator[tuple[int, str, str, str]]:
@@ -210,25 +211,25 @@ class JournalReader:
     # ----------------------------------------------------------------------------------------------- bookkeeping
 
     def attempts(self) -> Iterator[tuple[bytes, str, int]]:
-        """Attempts on record: key of the evaluation, how they ended, and how often."""
+        """Attempts on record: key of the evaluation, outcome, and count."""
         return self._select("SELECT key, outcome, COUNT(*) FROM attempt GROUP BY key, outcome")
 
     def ending(self, stage: int) -> Ending | None:
-        """Where the stage ended because its time was used up."""
+        """The end of the stage at its time limit."""
         row = next(self._intact("ending", f"WHERE stage = {int(stage)}"), None)
         return Ending(row[1], row[2], frozenset(json.loads(row[3])), row[4]) if row else None
 
     def tells(self, stage: int) -> dict[int, int]:
-        """Asks that the solver was told of out of order, by the number of the result."""
+        """Asks whose results the solver received out of order, by the number of the result."""
         return {number: ask for _, number, ask in self._intact("tell", f"WHERE stage = {int(stage)}")}
 
     def has_event(self, kind: str, text: str) -> bool:
-        """Whether there is such an event, of any session."""
+        """Whether such an event exists, in any session."""
         found = self._select("SELECT 1 FROM event WHERE kind = ? AND text = ? LIMIT 1", kind, text)
         return next(found, None) is not None
 
     def usage(self, stage: int) -> float:
-        """Seconds spent on `stage` by all sessions."""
+        """Time spent on `stage` by all sessions (s)."""
         return float(next(self._select("SELECT TOTAL(wall) FROM usage WHERE stage = ?", stage))[0])
 
     def records(self, table: str) -> list[dict[str, Any]]:
@@ -252,7 +253,7 @@ class JournalReader:
 
     @classmethod
     def read(cls, path: Path, problem: Problem) -> JournalReader:
-        """The journal in `path` for reading, also while its run is going or when the folder is read-only."""
+        """The journal in `path` for reading, also during its run or in a read-only folder. Raises `StoreError`."""
         with explained(path):
             journal = JournalReader(path, problem, connect_to_read(path))
         if journal.meta["problem"] != problem.digest:
@@ -264,7 +265,7 @@ class JournalReader:
 def connect_to_read(path: Path) -> sqlite3.Connection:
     """A read-only connection to the journal in `path`.
 
-    SQLite cannot read a WAL file in a folder that it may not write to, unless it may assume that nobody else writes.
+    SQLite cannot read a WAL file in a read-only folder unless it may assume that there is no writer.
     """
     refuse_foreign(path)
     file = path / "journal.db"

@@ -1,5 +1,5 @@
-"""A journal rewritten: one of format 1 in the present format, a damaged one without the records that do not fit
-their digests. What is left out is computed again, or asked for again, when the run goes on."""
+"""Rewriting of a journal: from format 1 to the present format, or without damaged records. The resumed run computes or
+requests missing records again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from designopt.store.journal.schema import COUNTED, DIGESTED, digest
 from designopt.store.journal.writer import new_database
 from designopt.study.study import StudyDefinition
 
-#: Without these records a replay would not be the same run.
+#: Tables without which a replay would not be the same run.
 _NEEDED = {"ending": "how a stage ended", "tell": "the order in which a solver received results"}
 _AGAIN = {
     "evaluation": "computed again",
@@ -31,20 +31,20 @@ _AGAIN = {
 
 
 def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
-    """Rewrite the journal in `path` where that is needed; what was damaged, in words. The caller holds the lock.
+    """Rewrite the journal in `path` if necessary; returns a description of the damage. The caller holds the lock.
 
-    Raises `StoreError` where SQLite cannot read it, or where what is lost cannot be had again.
+    Raises `StoreError` if SQLite cannot read it, or if lost records cannot be recovered.
     """
     refuse_foreign(path)
     with explained(path):
         db = sqlite3.connect(path / "journal.db", isolation_level=None)
         db.text_factory = lambda text: text.decode(
             "utf-8", "surrogateescape"
-        )  # text that is none does not fit its digest
+        )  # text that is not UTF-8 does not match its digest
         try:
             journal = JournalReader(path, problem, db)
             if journal.meta["problem"] != problem.digest:
-                return []  # `Journal.open` says so
+                return []  # `Journal.open` reports it
             for (fault,) in db.execute("PRAGMA main.quick_check(1)"):
                 if fault != "ok":
                     raise sqlite3.DatabaseError(fault)
@@ -68,14 +68,14 @@ def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
 
 
 def _records(journal: JournalReader) -> Iterator[tuple[str, tuple[Any, ...], bool]]:
-    """All records, with their tables and whether they are as they were written."""
+    """All records with their tables, and whether they match their digests."""
     for table in DIGESTED:
         for row, intact in journal.checked(table):
             yield table, row, intact
 
 
 def _damaged(journal: JournalReader) -> Counter[str]:
-    """How many records of each table are damaged or lost."""
+    """Number of damaged or lost records of each table."""
     found: Counter[str] = Counter()
     there: Counter[str] = Counter()
     for table, row, intact in _records(journal):

@@ -1,4 +1,4 @@
-"""A journal in memory, by columns. It is read in blocks: rows as objects need much more memory than their numbers."""
+"""The journal in memory, by columns, read in blocks: rows as objects need much more memory than their numbers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from designopt.arrays import Matrix
 from designopt.problem import Outcomes, Problem
 from designopt.store.journal.reader import JournalReader
 
-#: Rows that are objects at the same time.
+#: Number of rows that are objects at the same time.
 BLOCK = 4096
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """Designs whose scenarios are all recorded, in ask order; `points` are the numbers of the designs that each stage
-    asked for, in its ask order, `numbers` (n,) those of the rows."""
+    """Designs whose scenarios are all recorded, in ask order; `points` are the numbers of the designs requested by each
+    stage, in its ask order, `numbers` (n,) those of the rows."""
 
     outcomes: Outcomes
     numbers: NDArray[np.int64]
@@ -33,7 +33,7 @@ class Recorded:
     points: Mapping[str, NDArray[np.int64]]
 
     def asked(self, stage: str) -> NDArray[np.int64]:
-        """Rows of the designs that a stage of `points` asked for, in its ask order; -1 for an incomplete design."""
+        """Rows of the designs requested by a stage of `points`, in its ask order; -1 for an incomplete design."""
         points = self.points[stage]
         row_of = np.full(max(int(points.max(initial=-1)), int(self.numbers.max(initial=-1))) + 1, -1, np.int64)
         row_of[self.numbers] = np.arange(len(self.numbers))
@@ -41,7 +41,7 @@ class Recorded:
 
 
 def figure_names(problem: Problem) -> tuple[str, ...]:
-    """Names of the figures to expect: those declared, and those that expressions use (of an unchecked model)."""
+    """Names of the expected figures: the declared ones, and those in expressions (of an undeclared model)."""
     used = [o.expression.names for o in problem.objectives] + [c.expression.names for c in problem.constraints]
     return tuple(dict.fromkeys([*problem.output_names, *(name for names in used for name in sorted(names))]))
 
@@ -54,7 +54,7 @@ def blocks(rows: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def designs(journal: JournalReader, problem: Problem, *, gaps: bool = False) -> tuple[Matrix, Matrix]:
-    """All designs (n, d) and by how much they break the relations (n,); with `gaps` NaN for those that are lost."""
+    """All designs (n, d) and their violation of the relations (n,); NaN for lost ones with `gaps`."""
     width = len(problem.space.free) + 1
     parts = [
         np.array([[*x, relation_violation] for _, x, relation_violation in block], float)
@@ -65,16 +65,16 @@ def designs(journal: JournalReader, problem: Problem, *, gaps: bool = False) -> 
 
 
 def outputs(texts: Sequence[str | None], names: Iterable[str], problem: Problem) -> tuple[tuple[str, ...], Matrix]:
-    """The figures of `problem` in the journal's JSON `texts`: names, beginning with `names`, and values, NaN without
-    one."""
-    data = json.loads(f"[{','.join(text or '{}' for text in texts)}]")  # at once: a third of the time
+    """The figures of `problem` in the journal's JSON `texts`: names, starting with `names`, and values, NaN for missing
+    ones."""
+    data = json.loads(f"[{','.join(text or '{}' for text in texts)}]")  # in one call: a third of the time
     stored = tuple(dict.fromkeys(itertools.chain(map(problem.stored_name, names), *data)))
     values = np.array([[figures.get(name) for name in stored] for figures in data], float)
     return tuple(map(problem.present_name, stored)), values.reshape(len(data), len(stored))
 
 
 def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Recorded:
-    """What is recorded of `problem`, with its figures scored with `scored_with`."""
+    """The records of `problem`, with figures scored by `scored_with`."""
     X, relation_violation = designs(journal, problem)
     n, s = len(X), len(problem.scenarios)
     status = np.full((n, s), "", dtype="U12")
@@ -87,7 +87,7 @@ def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Reco
         place = np.array([row[:2] for row in block], dtype=None if block else int).reshape(-1, 2)
         if place.dtype.kind != "i" or (place < 0).any():
             raise ValueError("a design or scenario has no number")
-        # Designs beyond the last one were recorded while this was being read.
+        # Designs after the last one were recorded during this read.
         some = np.flatnonzero((place[:, 0] < n) & (place[:, 1] < s)).tolist()
         rows = [block[i] for i in some]
         at = place[some, 0], place[some, 1]
@@ -110,7 +110,7 @@ def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Reco
     stage = np.full(n, "", dtype=f"U{max(map(len, points), default=1)}")
     for name, asked in reversed(points.items()):
         stage[asked[asked < n]] = name
-    # Where a program begins is a design that no stage asked for.
+    # The start of a program is a design that no stage requested.
     rows_ = np.flatnonzero((status != "").all(axis=1) & (stage != ""))
     taken = {name: values[rows_] for name, values in figures.items()}
     outcomes = scored_with.judge(X[rows_], taken, status[rows_] != "ok", relation_violation[rows_], refused[rows_])

@@ -1,4 +1,4 @@
-"""Tables of the journal. Every record carries a digest of its values, so that one that has changed is known."""
+"""Tables of the journal. Every record has a digest of its values, which detects changes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 FORMAT = 2
 
-#: What an evaluation is: a design in a scenario of the study, one of its validation, a program of a stage's solver, a
+#: Kinds of evaluations: a design in a scenario of the study, one of its validation, a program of a stage's solver, a
 #: neighbour of the design within the tolerances, or a cheap evaluation of it (`designopt.plugin.Fidelity`).
 Kind = Literal["scenario", "validation", "program", "neighbour", "cheap"]
 
-#: Columns of the tables, without that of the digest. In `point` a row is a run of consecutive asks for consecutive
-#: designs. In `evaluation`, `number` is by `kind` that of the scenario, of the validation's scenario, of the program's
-#: stage (from 0), or of the neighbour, times the number of scenarios, plus that of its scenario. In `total` stands how
-#: many rows other tables had a moment ago.
+#: Columns of the tables, except the digest. In `point` a row is a run of consecutive asks for consecutive designs. In
+#: `evaluation`, `number` is by `kind` that of the scenario, of the validation's scenario, of the program's stage (from
+#: 0), or of the neighbour, times the number of scenarios, plus that of its scenario. `total` contains the recent
+#: numbers of rows of other tables.
 COLUMNS = {
     "meta": "name TEXT PRIMARY KEY, value TEXT NOT NULL",
     "total": "name TEXT PRIMARY KEY, count INTEGER NOT NULL",
@@ -40,7 +40,7 @@ _KEYS = {
     "attempt": "key, number",
     "tell": "stage, number",
 }
-#: Tables whose rows are counted: a result would change without a word if one of them were lost.
+#: Tables whose rows are counted, because a lost row would change a result unnoticed.
 COUNTED = ("stage", "point", "design", "evaluation")
 _PLAIN = ("meta",)
 _CLUSTERED = ("meta", "total", "evaluation", "printed", *_KEYS)
@@ -69,9 +69,9 @@ DIGESTED = ("design", *(name for name in COLUMNS if name not in _PLAIN))
 
 
 def digest(record: tuple[Any, ...]) -> int:
-    """The digest of a record: CRC-32 of its values (NULL, numbers, text, bytes) as SQLite gives them back.
+    """The digest of a record: CRC-32 of its values (NULL, numbers, text, bytes) as SQLite returns them.
 
-    They are serialised by `marshal` in its version 2, which is one of fixed width without references; a test holds it.
+    `marshal` version 2, of fixed width and without references, serialises them; a test fixes the format.
     """
     return zlib.crc32(marshal.dumps(record, 2))
 

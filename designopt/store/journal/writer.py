@@ -36,15 +36,15 @@ _EVENT, _PRINTED = map(_insert, ("event", "printed"))
 _USAGE = _insert("usage", " ON CONFLICT DO UPDATE SET wall = excluded.wall, digest = excluded.digest")
 _ENDING = _insert("ending", "").replace("INSERT", "INSERT OR REPLACE")
 
-#: The numbers of records are brought up to date so often, in seconds, and when a session ends.
+#: Interval between updates of the record counts (s); they are also updated at the end of a session.
 COUNTING = 1.0
 
 
 class Journal(JournalReader):
     """The journal in the store folder `path`, for writing.
 
-    What is given to the `add_...` methods is kept until `commit`, which writes everything in one transaction.
-    `StoreError` where it cannot be written; what was committed before stays intact.
+    The `add_...` methods collect records until `commit`, which writes all in one transaction. Raises `StoreError` if it
+    cannot be written; earlier commits stay intact.
     """
 
     def __init__(self, path: Path, problem: Problem, connection: sqlite3.Connection) -> None:
@@ -72,7 +72,8 @@ class Journal(JournalReader):
 
     @classmethod
     def open(cls, path: Path, problem: Problem, *, seed: int) -> Journal:
-        """The existing journal in `path`, for writing; `StoreError` when it belongs to another problem or format."""
+        """The existing journal in `path`, for writing. Raises `StoreError` if it belongs to another problem or
+        format."""
         refuse_foreign(path)
         with explained(path):
             db = sqlite3.connect(path / "journal.db", isolation_level=None, check_same_thread=False)
@@ -90,7 +91,7 @@ class Journal(JournalReader):
             db.execute(f"PRAGMA journal_mode={mode}")
             db.execute("PRAGMA synchronous=FULL")
             journal._logged = mode == "WAL"
-            # A log that is restarted every 1000 pages grows no more, which halves the time of a flush.
+            # A log restarted every 1000 pages stops growing, which halves the time of a flush.
             db.execute("PRAGMA wal_autocheckpoint=1000")
         journal._count_anew()
         return journal
@@ -98,7 +99,7 @@ class Journal(JournalReader):
     # ------------------------------------------------------------------------------------------------- sessions
 
     def begin_session(self, *, host: str, executor: str, workers: int, provenance: dict[str, Any]) -> None:
-        """A new session begins; evaluations recorded from now on belong to it."""
+        """Begin a session; subsequent evaluations belong to it."""
         dirty = provenance.get("dirty")
         row = (
             float(time.time()), None, None, host, executor, workers, json.dumps(provenance.get("versions", {})),
@@ -109,11 +110,11 @@ class Journal(JournalReader):
         self._at_once(_insert("session", ""), _sealed((self.session, *row)))
 
     def describe_session(self, executor: str, workers: int) -> None:
-        """Which executor the session came to use."""
+        """Record the executor of the session."""
         self._change_session("executor = ?, workers = ?", executor, workers)
 
     def end_session(self, reason: str) -> None:
-        """The session ends because of `reason`."""
+        """End the session with the `reason`."""
         self._change_session("ended = ?, reason = ?", float(time.time()), reason)
         self.count()
 
@@ -121,13 +122,13 @@ class Journal(JournalReader):
         self._at_once(f"UPDATE session SET {what} WHERE id = ?", (*values, self.session))
 
     def _at_once(self, statement: str, values: Sequence[Any]) -> None:
-        """Write to the table of sessions in a transaction of its own."""
+        """Write to the table of sessions in its own transaction."""
         with explained(self.path), self._transaction():
             self._db.execute(statement, values)
             self._db.execute(_SEAL_SESSION, (self.session,))
 
     def _transaction(self, flush: bool = True) -> _Transaction:
-        """A transaction that waits for the disk, or with `flush` false only where there is no log."""
+        """A transaction that waits for the disk; with `flush` false it waits only without a log."""
         if self._logged and flush != self._waits:
             self._db.execute(f"PRAGMA synchronous={'FULL' if flush else 'NORMAL'}")
             self._waits = flush
@@ -136,7 +137,7 @@ class Journal(JournalReader):
     # ------------------------------------------------------------------------------------------------- adding
 
     def stage(self, number: int, name: str) -> int:
-        """Note the stage `name`, the study's stage of that number (from 1); its number."""
+        """Record the stage `name`, number `number` (from 1) of the study; returns its number."""
         known = next((n for n, other in self.stages().items() if other == name), None)
         if known is not None:
             return known
@@ -146,7 +147,7 @@ class Journal(JournalReader):
         return number
 
     def add_points(self, stage: int, first: int, designs: Sequence[int]) -> None:
-        """The stage asked for `designs`, from ask index `first` on."""
+        """Record that the stage requested `designs`, from ask index `first` on."""
         begin = 0
         for end in range(1, len(designs) + 1):
             if end == len(designs) or designs[end] != designs[end - 1] + 1:
@@ -154,7 +155,8 @@ class Journal(JournalReader):
                 begin = end
 
     def add_designs(self, first: int, X: list[list[Any]], violation: list[float]) -> None:
-        """New designs, numbered from `first`; a choice is kept as its value in JSON, which tells 1 from true."""
+        """New designs, numbered from `first`; a choice is stored as its value in JSON, which distinguishes 1 and
+        true."""
         special = [(j, p) for j, p in enumerate(self._free) if p.kind != "real"]
         for x in X if special else ():
             for j, p in special:
@@ -168,32 +170,32 @@ class Journal(JournalReader):
         self._add(_EVALUATION, sealed(rows))
 
     def forget(self, keys: Sequence[bytes]) -> None:
-        """Evaluations `keys` are no more on record: they are computed again."""
+        """Delete the evaluations `keys`: they are computed again."""
         with explained(self.path), self._transaction():
             self._db.executemany("DELETE FROM evaluation WHERE key = ?", [(key,) for key in keys])
             self._count({"evaluation": -len(keys)})
 
     def add_attempt(self, key: bytes, number: int, worker: str, outcome: str, detail: str) -> None:
-        """An attempt that gave nothing, or a result that had been recorded already."""
+        """An attempt without a result, or with a result already recorded."""
         row = (key, number, self.session, worker, float(time.time()), outcome, detail)
         self._add(_ATTEMPT, [_sealed(row)])
 
     def add_printed(self, key: bytes, text: str) -> None:
-        """The end of what the evaluation `key` printed."""
+        """The end of the output printed by the evaluation `key`."""
         self._add(_PRINTED, [_sealed((key, text))])
 
     def add_event(self, kind: str, text: str) -> None:
-        """Something worth telling."""
+        """A notable event."""
         self._events += 1
         self._add(_EVENT, [_sealed((self._events, float(time.time()), self.session, kind, text))])
 
     def set_ending(self, stage: int, ending: Ending) -> None:
-        """The stage ended because its time was used up."""
+        """The stage ended at its time limit."""
         row = (stage, int(ending.told), int(ending.asked), json.dumps(sorted(ending.missing)), float(ending.wall))
         self._add(_ENDING, [_sealed(row)])
 
     def set_usage(self, stage: int, wall: float) -> None:
-        """Seconds that this session has spent on `stage` so far."""
+        """Time spent on `stage` by this session so far (s)."""
         self._add(_USAGE, [_sealed((self.session, stage, float(wall)))])
 
     def set_arrays(self, key: bytes, reference: str | None) -> None:
@@ -209,8 +211,8 @@ class Journal(JournalReader):
     # ------------------------------------------------------------------------------------------------- durable
 
     def commit(self, *, flush: bool = True) -> None:
-        """Write all that was added, in one transaction, which outlives this process however that ends. With `flush`
-        it is on the disk as well when this returns, with all before it: it outlives the machine's end."""
+        """Write all additions in one transaction, which survives the end of this process. With `flush` it is on the
+        disk on return, with all earlier ones: it survives the end of the machine. Raises `StoreError`."""
         if flush and not self._flushed and not self._rows:
             with explained(self.path):
                 _flush(self._file + "-wal")
@@ -218,12 +220,12 @@ class Journal(JournalReader):
         if not self._rows:
             return
         rows = self._rows
-        if self._file and not os.path.exists(self._file):  # SQLite would go on writing to a file without a name
+        if self._file and not os.path.exists(self._file):  # SQLite would continue to write to a deleted file
             raise StoreError(f"{self.path}: journal.db was removed while the run was writing; start again", self.path)
         new, now = dict(self._new), time.monotonic()
         counting = now - self._counted_at > COUNTING
         with explained(self.path), self._transaction(flush):
-            if _EVALUATION in rows:  # the table is a tree by keys: rows in their order touch each of its pages once
+            if _EVALUATION in rows:  # the table is a tree by keys: sorted rows touch each of its pages once
                 rows[_EVALUATION].sort(key=itemgetter(0))
             for statement, values in rows.items():
                 written = self._db.executemany(statement, values).rowcount
@@ -235,7 +237,7 @@ class Journal(JournalReader):
         self._new, self._counted_at = (dict.fromkeys(COUNTED, 0), now) if counting else (new, self._counted_at)
 
     def _count_anew(self) -> None:
-        """Note how many records there are: a session that was killed has noted those of its last second nowhere."""
+        """Recount the records: a killed session has not recorded the counts of its last second."""
         with explained(self.path):
             there = {t: int(self._db.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0]) for t in COUNTED}
             new = {table: count - self._counts().get(table, 0) for table, count in there.items()}
@@ -244,7 +246,7 @@ class Journal(JournalReader):
                     self._count(new)
 
     def count(self) -> None:
-        """Bring the numbers of records up to date."""
+        """Update the record counts."""
         with explained(self.path), self._transaction():
             self._count(self._new)
         self._new = dict.fromkeys(COUNTED, 0)
@@ -259,7 +261,7 @@ def _sealed(record: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class _Transaction:
-    """All that is written meanwhile becomes durable together, or nothing of it."""
+    """All writes inside become durable together, or none."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -285,7 +287,7 @@ def _flush(file: str) -> None:
 
 
 def new_database(path: Path, problem: Problem, seed: int) -> sqlite3.Connection:
-    """An empty journal under the name ``journal.db.new`` in the folder `path`, which the caller closes and renames."""
+    """An empty journal named ``journal.db.new`` in the folder `path`, which the caller closes and renames."""
     for leftover in path.glob("journal.db.new*"):
         leftover.unlink()
     db = sqlite3.connect(path / "journal.db.new", isolation_level=None, check_same_thread=False)

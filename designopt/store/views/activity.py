@@ -1,4 +1,4 @@
-"""Bounds of the space that designs have reached, and limits that hold them back, as data; the report says them."""
+"""Active bounds of the space and active limits, as data for the report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from designopt.problem import Outcomes, Problem, unequal
 from designopt.space import Space
 from designopt.study.study import StudyConstraint
 
-#: A value this share of its range away from a bound, or of a limit's size away from it, has reached it.
+#: Relative distance from a bound (of the range) or from a limit (of its size) within which it is active.
 NEAR = 0.01
 
 Side = Literal["min", "max", "equals"]
@@ -20,7 +20,7 @@ Rows = Integers
 
 
 class Attained(NamedTuple):
-    """`share` of some designs have `parameter` at the bound `side` of its range."""
+    """The `share` of some designs with `parameter` at the bound `side` of its range."""
 
     parameter: str
     side: Literal["low", "high"]
@@ -28,8 +28,8 @@ class Attained(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """How a constraint shapes some designs: the shares that touch one of its limits and that pass it, and the smallest
-    distance from a limit in the constraint's unit, negative where it is passed (NaN where nothing is known)."""
+    """Effect of a constraint on some designs: the share at one of its limits, the share that violates it, and the
+    smallest distance from a limit in the constraint's unit, negative beyond it (NaN without values)."""
 
     constraint: str
     active: float
@@ -38,8 +38,8 @@ class Activity(NamedTuple):
 
 
 class LimitActivity(NamedTuple):
-    """One limit of a constraint: the values (n,) of all designs that it limits, their distances (n,) from it, negative
-    beyond, and which of them touch it."""
+    """One limit of a constraint: the limited values (n,) of all designs, their distances (n,) from it, negative beyond,
+    and a mask of those at the limit."""
 
     side: Side
     limit: float
@@ -49,23 +49,23 @@ class LimitActivity(NamedTuple):
 
     @property
     def known(self) -> Mask:
-        """The designs (n,) of which it is known whether they keep the limit."""
+        """Mask (n,) of the designs with a value."""
         return np.isfinite(self.margin)
 
     @property
     def broken(self) -> Mask:
-        """The designs (n,) that break it."""
+        """Mask (n,) of the designs that violate it."""
         return np.asarray(self.known & (self.margin < 0.0))
 
     @property
     def best(self) -> int:
-        """The row of the design that keeps it best, or comes nearest to it."""
+        """The row of the design with the largest margin, or the smallest violation."""
         return int(np.argmax(np.where(self.known, self.margin, -np.inf)))
 
 
 def attained_bounds(space: Space, X: Matrix, near: float = NEAR) -> list[Attained]:
-    """The bounds that designs `X` have reached, to within the share `near` of the range. Choices have none; of a
-    conditional parameter, designs in which it is active count."""
+    """The bounds that designs `X` have reached, within the share `near` of the range. Choices have none; a conditional
+    parameter counts in designs in which it is active."""
     found = []
     S, active = space.to_search(X), space.active(X)
     for j, p in enumerate(space.free):
@@ -81,10 +81,10 @@ def attained_bounds(space: Space, X: Matrix, near: float = NEAR) -> list[Attaine
 
 
 def limits(problem: Problem, outcomes: Outcomes, constraint: StudyConstraint) -> Iterator[LimitActivity]:
-    """The limits of `constraint` with what is known about them of all designs.
+    """The limits of `constraint` with the values of all designs.
 
-    A value touches a limit when it is within `NEAR` of the limit's size (of the range of feasible values when the limit
-    is 0). Where all values are whole numbers none does: those meet a limit by what they are.
+    A value is at a limit within `NEAR` of the limit's size (of the range of feasible values for a limit of 0). Integer
+    values do not count: they meet a limit by their nature.
     """
     low, high = problem.limited(constraint, outcomes.figures, len(outcomes))
     with np.errstate(invalid="ignore"):
@@ -99,7 +99,7 @@ def limits(problem: Problem, outcomes: Outcomes, constraint: StudyConstraint) ->
 
 
 def constraint_activity(problem: Problem, outcomes: Outcomes, rows: Rows) -> list[Activity]:
-    """How each constraint shapes the designs `rows`; one whose share `active` is 0 is inactive there."""
+    """The effect of each constraint on the designs `rows`; one whose share `active` is 0 is inactive there."""
     found = []
     for constraint in problem.constraints:
         sides = list(limits(problem, outcomes, constraint))
@@ -120,8 +120,8 @@ def _counted(values: Matrix) -> bool:
 
 
 def _size(outcomes: Outcomes, values: Matrix, limit: float) -> float:
-    """What closeness to a limit is measured by. Not the range of all values: designs far outside would make everything
-    within the limit look close to it."""
+    """The reference for closeness to a limit. Not the range of all values: with designs far outside, everything within
+    the limit would be close to it."""
     if limit:
         return abs(limit)
     feasible = values[outcomes.feasible & np.isfinite(values)]

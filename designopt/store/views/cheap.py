@@ -1,4 +1,4 @@
-"""Cheap evaluations, from which a search learned: no points of a stage, on no front."""
+"""Cheap evaluations of a search: not points of a stage, not on a front."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from designopt.store.journal.reader import JournalReader
 
 
 def read_cheap(journal: JournalReader, problem: Problem) -> Outcomes | None:
-    """The designs of `problem` that were evaluated cheaply, in the order of their numbers, judged as full evaluations
-    are; None for none."""
+    """The cheaply evaluated designs of `problem`, in the order of their numbers, scored like full evaluations; None
+    without any."""
     rows = list(journal.evaluations("design, number, status, outputs", "cheap"))
     if not rows:
         return None

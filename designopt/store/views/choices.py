@@ -1,4 +1,4 @@
-"""Which of the designs on record are worth a closer look, and which one to act on."""
+"""Chosen and recommended designs of a store."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from designopt.problem import Outcomes, Problem
 from designopt.store.views.tolerated import ENOUGH, Tolerated
 from designopt.study.study import Choice, StudyDefinition
 
-#: What the most robust design is called, as the rule that picks it.
+#: Label of the most robust design, also the name of its rule.
 ROBUST = decision.label(Choice("robust"))
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What the rules of `study` pick of `outcomes`; `read_tolerated` reads neighbours within tolerances on first use.
+    """Designs of `outcomes` selected by the rules of `study`; `read_tolerated` reads neighbours within tolerances on
+    demand.
 
     The methods are those of `designopt.store.result.Result` of the same names.
     """
@@ -33,7 +34,7 @@ class Choices:
 
     @cached_property
     def front(self) -> Integers:
-        """Rows of the feasible designs that no other one dominates, sorted by the first objective."""
+        """Rows of the nondominated feasible designs, sorted by the first objective."""
         rows = np.flatnonzero(self.outcomes.feasible)
         if not len(rows) or not self.problem.objectives:
             return np.empty(0, np.int64)
@@ -48,7 +49,7 @@ class Choices:
         return int(front[decision.utopia(self.outcomes.objectives[front])]) if len(front) else None
 
     def picked(self) -> dict[str, int]:
-        """The best design of each objective, and what the rules of choice pick."""
+        """The best design of each objective, and the selections of the rules of choice."""
         front = self.front
         if not len(front):
             return {}
@@ -69,7 +70,7 @@ class Choices:
         return named
 
     def recommended(self) -> tuple[str, int] | None:
-        """The design to act on, its label and row."""
+        """The recommended design, label and row."""
         first = self.first_choice()
         if first is None:
             return None
@@ -83,7 +84,7 @@ class Choices:
         return next((name for name, other in self.picked().items() if other == robust), ROBUST), robust
 
     def first_choice(self) -> tuple[str, int] | None:
-        """What would be `recommended` if nothing were ever off, its label and row."""
+        """The `recommended` design without tolerances, label and row."""
         picked = self.picked()
         stages = [stage for stage in self.study.stages if not stage.baseline]
         if not picked or (stages and all(stage.solver.plugin.has_indices for stage in stages)):
@@ -93,7 +94,7 @@ class Choices:
         return label, picked[label]
 
     def most_robust(self) -> int | None:
-        """The row of the feasible design of which most neighbours keep all limits."""
+        """The row of the feasible design with the most neighbours that meet all limits."""
         done = self.read_tolerated()
         places = [] if done is None else [i for i, row in enumerate(done.rows.tolist()) if self.outcomes.feasible[row]]
         if done is None or not places or not self.problem.objectives:

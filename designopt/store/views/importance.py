@@ -1,4 +1,4 @@
-"""Which parameters matter, from the designs that are on record, whatever asked for them."""
+"""Importance of parameters, from all recorded designs."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import numpy as np
 from designopt.arrays import Matrix
 from designopt.problem import Outcomes, Problem
 
-#: Fewer designs with a result say nothing.
+#: Minimum number of designs with a result.
 MIN_DESIGNS = 20
-#: Designs of a class of values, at least, and classes at most.
+#: Minimum number of designs per class, and maximum number of classes.
 IN_CLASS, CLASSES = 10, 12
 
 
 def importance(problem: Problem, outcomes: Outcomes) -> Matrix:
-    """How much of the spread of each objective the free parameters explain one by one (m, d), from 0 to 1.
+    """The share (m, d) of the variation of each objective that each free parameter explains alone, from 0 to 1.
 
-    The correlation ratio of the ranks: the designs are put into classes of equally many neighbouring values of a
+    The correlation ratio of the ranks: the designs are divided into classes of equally many neighbouring values of a
     parameter (one for each value of a choice), and the variance of the mean ranks of the classes is compared with the
-    whole one (Pearson 1905; a first-order Sobol' index from given data: Plischke, Borgonovo & Smith 2013), without what
-    chance alone gives (Kelley 1935). It sees effects with an optimum inside, no interaction; where a search has drawn
-    parameters together, they share what they explain. NaN with fewer than 20 designs with a result, or no spread.
+    total variance (Pearson 1905; a first-order Sobol' index from given data: Plischke, Borgonovo & Smith 2013),
+    corrected for chance (Kelley 1935). It detects effects with an interior optimum, but no interactions; parameters
+    correlated by a search share the explained part. NaN with fewer than 20 designs with a result, or without variation.
     """
     rows = np.flatnonzero(~outcomes.failed)
     free = problem.space.free
@@ -38,14 +38,14 @@ def importance(problem: Problem, outcomes: Outcomes) -> Matrix:
 
 
 def _ranks(y: Matrix) -> Matrix:
-    """Ranks, equal values sharing their mean."""
+    """Ranks; equal values share their mean."""
     _, place, count = np.unique(y, return_inverse=True, return_counts=True)
     ends = np.cumsum(count)
     return np.asarray((ends - (count - 1) / 2.0)[place])
 
 
 def _classes(x: Matrix, *, distinct: bool) -> Matrix:
-    """The class of each value: equal values together, neighbours in equal numbers."""
+    """The class of each value: equal values together, equal numbers of neighbours."""
     values, place = np.unique(x, return_inverse=True)
     if distinct and len(values) <= CLASSES:
         return np.asarray(place, float)

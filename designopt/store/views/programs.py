@@ -1,4 +1,4 @@
-"""The programs of a store: what a solver such as `collocation` had solved, with its solutions."""
+"""The programs of a store, solved by solvers such as `collocation`, with their solutions."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from designopt.study.study import StudyDefinition
 if TYPE_CHECKING:
     from designopt.collocation import Estimate, Solution, Sparsity
 
-#: The name under which the value of a released parameter at the optimum is recorded, in the study's unit.
+#: Name of the recorded value of a released parameter at the optimum, in the study's unit.
 OPTIMUM = "optimum({})"
 
 
 @dataclass(frozen=True)
 class ProgramRecord:
-    """One program: the `stage` whose solver asked for it, and the design at which it began (`start`, by name in the
-    study's units; what a sweep holds has its value there).
+    """One program: the `stage` of its solver, and its starting design (`start`, by name in the study's units; it
+    contains the fixed values of a sweep).
 
-    `status` is how it ended: the solver's own word (`solved`, `locally_infeasible`), or the failure class of one that
-    ended otherwise (`timeout`, `crashed`); `message` says more. `figures` are numbers by name, of a failed program
-    those of its last iterate; among them ``optimum(p)`` of each released parameter p.
+    `status` is that of the solver (`solved`, `locally_infeasible`), or the failure class (`timeout`, `crashed`), with a
+    `message`. `figures` are numbers by name, for a failed program those of its last iterate, including ``optimum(p)``
+    for each released parameter p.
     """
 
     stage: str
@@ -51,13 +51,12 @@ class ProgramRecord:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The kept arrays; empty when there are none. Raises `StoreError` when they are missing or damaged."""
+        """The stored arrays; empty without any. Raises `StoreError` if they are missing or damaged."""
         return read_arrays(self.store, self.reference) if self.reference else {}
 
     @cached_property
     def solution(self) -> Solution | None:
-        """The trajectories and all that is known of the solve, of a failed one its last iterate; None where there is
-        nothing. Read from the store when it is asked for."""
+        """The solution, for a failed program its last iterate; None without one. Read from the store on demand."""
         arrays = self.arrays
         if not arrays:
             return None
@@ -67,13 +66,12 @@ class ProgramRecord:
 
     @cached_property
     def estimate(self) -> Estimate | None:
-        """What measurements say of the solution, where it was fitted to some: intervals, residuals, what is not
-        determined."""
+        """Estimates from measurements, if it was a fit: intervals, residuals, undetermined combinations."""
         return _estimate(self)
 
     @cached_property
     def sparsity(self) -> Sparsity | None:
-        """Where the derivatives of the program are not zero; of the first program of a chain only."""
+        """Sparsity of the derivatives of the program; only for the first program of a chain."""
         return _sparsity(self)
 
 
@@ -92,7 +90,7 @@ def _estimate(record: ProgramRecord) -> Estimate | None:
 def read_programs(
     journal: JournalReader, problem: Problem, study: StudyDefinition, path: Path
 ) -> tuple[ProgramRecord, ...]:
-    """The programs in the journal of `problem`, in the order in which they were solved."""
+    """The programs in the journal of `problem`, in the order of their solution."""
     rows = list(journal.evaluations("number, design, status, reason, message, outputs, wall, arrays", "program"))
     if not rows:
         return ()

@@ -1,4 +1,4 @@
-"""The table of all designs, column by column: what exports write, data frames hold and notebooks show."""
+"""The table of all designs, by columns, for exports, data frames and notebooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Values = Callable[[Rows], list[Any]]
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the table. `of` is the parameter, objective or figure that it holds; `values` gives some rows."""
+    """One column of the table. `of` is its parameter, objective or figure; `values` returns some rows."""
 
     name: str
     role: str
@@ -44,12 +44,12 @@ class Column:
 
     @property
     def facts(self) -> dict[str, str]:
-        """What there is to say besides name, kind and values."""
+        """Properties besides name, kind and values."""
         return {k: v for k in ("role", "of", "unit", "scenario", "meaning") if (v := getattr(self, k))}
 
 
 def columns(problem: Problem, recorded: Recorded) -> list[Column]:
-    """The columns of the table of all designs of `problem`. A name that is taken gets an underscore."""
+    """The columns of the table of all designs of `problem`. A name already in use gets an underscore."""
     outcomes = recorded.outcomes
     found = [Column("design", "design", "integer", _plain(np.arange(len(outcomes))))]
     found += _parameters(problem, outcomes.X)
@@ -87,8 +87,7 @@ def columns(problem: Problem, recorded: Recorded) -> list[Column]:
 
 
 def in_study_units(table: Sequence[Column], problem: Problem) -> list[Column]:
-    """`table` with each figure in the unit in which the study states it in an objective or a limit: a row then has one
-    unit for each quantity."""
+    """`table` with each figure in the unit of the study's objective or limit: each quantity in a row has one unit."""
     stated = stated_units(problem)
     return [
         replace(c, values=_scaled(c.values, stated[c.of][0]), unit=stated[c.of][1])
@@ -99,8 +98,8 @@ def in_study_units(table: Sequence[Column], problem: Problem) -> list[Column]:
 
 
 def stated_units(problem: Problem | StudyDefinition) -> dict[str, tuple[float, str]]:
-    """Of figures that an objective or a limit states as they are: the factor from the model's unit to that of the
-    study, and the latter. A unit that the study names goes before one that is the model's by default."""
+    """Units of figures that are themselves objectives or limits: the factor from the model's unit to that of the study,
+    and the latter. A unit given in the study takes precedence over the model's default."""
     items: list[tuple[Objective | StudyConstraint, str]] = [(o, o.unit) for o in problem.objectives]
     items += [(c, c.stated or c.unit) for c in problem.constraints]
     found = []
@@ -116,7 +115,7 @@ def stated_units(problem: Problem | StudyDefinition) -> dict[str, tuple[float, s
 
 
 def stated_constraints(problem: Problem | StudyDefinition) -> list[StudyConstraint]:
-    """The limits of `problem` in the units that the study states: one on a figure in that of `stated_units`."""
+    """The limits of `problem` in the units of the study: a limit of a figure in that of `stated_units`."""
     stated, found = stated_units(problem), []
     for c in problem.constraints:
         figure = _figure_of(c)
@@ -131,7 +130,7 @@ def stated_constraints(problem: Problem | StudyDefinition) -> list[StudyConstrai
 
 
 def _factor(unit: str, shown: str) -> float | None:
-    """The factor from `unit` to `shown`; None where they have different zeros or nothing in common."""
+    """The factor from `unit` to `shown`; None for different zeros or dimensions."""
     if unit == shown:
         return 1.0
     try:
@@ -142,7 +141,7 @@ def _factor(unit: str, shown: str) -> float | None:
 
 
 def _figure_of(item: Objective | StudyConstraint) -> tuple[float, str] | None:
-    """The figure that an item is, and the factor that makes its unit of the model's; None for what is computed."""
+    """The figure of an item, and the factor from the model's unit to its unit; None for a computed expression."""
     root, factor = item.expression.root, 1.0
     if root.kind == "*" and root.parts[0].kind == "number":
         factor, root = root.parts[0].value, root.parts[1]
@@ -167,7 +166,8 @@ def as_text(table: Sequence[Column], chosen: Mapping[str, int]) -> str:
 
 
 def to_pandas(table: Sequence[Column], rows: Rows, *, scenarios: int) -> pandas.DataFrame:
-    """Some rows of `table` as a data frame, by design; with one scenario figures have bare names."""
+    """Some rows of `table` as a data frame, by design; with one scenario figures have plain names. Raises `ImportError`
+    without pandas."""
     try:
         import pandas
     except ImportError as error:
@@ -235,7 +235,7 @@ def _figures(problem: Problem, recorded: Recorded, k: int, scenario: str) -> lis
 
 
 def _asks(recorded: Recorded) -> NDArray[np.int64]:
-    """Position of each design among what its first stage asked for."""
+    """Position of each design among the requests of its first stage."""
     asks = np.full(len(recorded.outcomes), -1, np.int64)
     for stage in recorded.points:
         rows, first = np.unique(recorded.asked(stage), return_index=True)
@@ -254,14 +254,14 @@ def _plain(values: NDArray[Any]) -> Values:
 
 
 def _fixed(problem: Problem, X: NDArray[Any], p: DesignVariable) -> Values:
-    """The value of a fixed parameter; None in designs in which it is not active."""
+    """The value of a fixed parameter; None in designs in which it is inactive."""
     if p.when:
         return lambda rows: [problem.space.values(x).get(p.name) for x in X[rows].tolist()]
     return lambda rows: [p.values[0]] * len(X[rows])
 
 
 def _coded(x: NDArray[Any], active: NDArray[Any], values: Sequence[Any]) -> Values:
-    """Whole numbers, or the values of a choice; None where the parameter is not active."""
+    """Integers, or the values of a choice; None where the parameter is inactive."""
 
     def some(rows: Rows) -> list[Any]:
         pairs = zip(x[rows].tolist(), active[rows].tolist(), strict=True)
@@ -275,7 +275,7 @@ def _as_text(given: Values) -> Values:
 
 
 def _kind_of(values: Sequence[Any]) -> str:
-    """The kind of column that holds all `values`; text, as JSON, when they are of several kinds."""
+    """The kind of column for all `values`; text, as JSON, for mixed kinds."""
     kinds = {type(v) for v in values}
     if kinds == {bool}:
         return "boolean"

@@ -1,4 +1,4 @@
-"""What became of designs within the tolerances of their parameters."""
+"""Results of designs within the tolerances of their parameters."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from designopt.store.journal.reader import JournalReader
 from designopt.study.neighbours import shifts
 from designopt.study.study import Tolerances
 
-#: A design of which fewer neighbours keep the limits is not one to act on without a word.
+#: Share of neighbours within the limits below which a design is not recommended without a remark.
 ENOUGH = 0.9
-#: Where the study does not say how many, all neighbours together are this share of the designs of the stages, ...
+#: Default number of neighbours: all together are this share of the designs of the stages, ...
 SHARE = 0.1
-#: ... and a chosen design has not fewer than so many, unless the study states tolerances.
+#: ... and at least this number per chosen design, unless the study gives tolerances.
 LEAST = 8
-#: Fewer neighbours with a result than this, beyond the number of parameters, say nothing of which one matters.
+#: Minimum number of neighbours with a result, beyond the number of parameters, for effects of parameters.
 MIN_SPARE = 4
 
 
@@ -29,13 +29,12 @@ MIN_SPARE = 4
 class Tolerated:
     """Designs (r) with their neighbours (k).
 
-    `rows` are their rows in the outcomes. `known` (r, k) says which neighbours are on record, `feasible` (r, k) which
-    of them keep all limits; `share` (r,) is that of the feasible ones among the known. `objectives` (r, k, m) are
-    those of the neighbours in their own direction, NaN without a result; `worst` and `spread` (r, m) the worst of
-    them and their standard deviation. `effects` (r, d, m + 1) are the squares of the correlations between the
-    tolerated parameters (`names`) and the objectives, the last one with the violation of the limits: the share of the
-    variance that a linear dependence on the parameter explains (Saltelli et al. 2008, chapter 1); NaN where nothing
-    varies.
+    `rows` are their rows in the outcomes. `known` (r, k) marks recorded neighbours, `feasible` (r, k) those that meet
+    all limits; `share` (r,) is that of the feasible ones among the recorded. `objectives` (r, k, m) are those of the
+    neighbours in their own direction, NaN without a result; `worst` and `spread` (r, m) are their worst values and
+    standard deviations. `effects` (r, d, m + 1) are the squared correlations between the tolerated parameters (`names`)
+    and the objectives, and last the violation of the limits: the share of the variance explained by a linear dependence
+    on the parameter (Saltelli et al. 2008, chapter 1); NaN without variation.
     """
 
     rows: Integers
@@ -63,12 +62,12 @@ class Tolerated:
         return signs * _ignoring_gaps(np.nanmax, signs * self.objectives)
 
     def place(self, row: int) -> int | None:
-        """Where the design `row` stands among `rows`; None for one without neighbours."""
+        """The index of the design `row` in `rows`; None without neighbours."""
         found = np.flatnonzero(self.rows == row)
         return int(found[0]) if len(found) else None
 
     def kept(self, row: int) -> tuple[int, int] | None:
-        """How many neighbours of the design `row` keep all limits, of how many; None for one without neighbours."""
+        """Number of neighbours of the design `row` that meet all limits, and their total; None without neighbours."""
         place = self.place(row)
         if place is None:
             return None
@@ -80,8 +79,8 @@ class Tolerated:
         return "–" if kept is None else f"{kept[0]} of {kept[1]}"
 
     def matters(self, place: int) -> str:
-        """The parameter on which most depends: whether limits are kept, where neighbours break them, else the
-        objectives; "" where nothing varies."""
+        """The most important parameter: for meeting the limits if neighbours violate them, else for the objectives; ""
+        without variation."""
         effects = self.effects[place]
         broken = bool(np.any(self.known[place] & ~self.feasible[place]))
         shares = effects[:, -1] if broken and np.isfinite(effects[:, -1]).any() else _mean(effects[:, :-1])
@@ -89,18 +88,18 @@ class Tolerated:
 
 
 def enough_for(chosen: int) -> int:
-    """So many designs there have to be before `chosen` ones are tried with neighbours within assumed tolerances."""
+    """Minimum number of designs before `chosen` ones get neighbours within default tolerances."""
     return math.ceil(LEAST * chosen / SHARE)
 
 
 def _mean(effects: Matrix) -> Matrix:
-    """Over the objectives that vary."""
+    """Mean over the objectives that vary."""
     known = effects[:, ~np.isnan(effects.sum(axis=0))]
     return np.asarray(known.mean(axis=1)) if known.shape[1] else np.full(len(effects), np.nan)
 
 
 def _ignoring_gaps(what: object, values: Matrix) -> Matrix:
-    """`what` over the neighbours (r, k, m) with a result; NaN where there are none."""
+    """`what` over the neighbours (r, k, m) with a result; NaN without any."""
     gone = np.asarray(np.isnan(values).all(axis=1))
     filled = np.where(gone[:, None, :], 0.0, values)
     return np.asarray(np.where(gone, np.nan, what(filled, axis=1)))  # type: ignore[operator]
@@ -120,8 +119,8 @@ def read_neighbours(
     X: Matrix,
     numbers: Integers,
 ) -> Tolerated | None:
-    """What the journal of `problem` holds of neighbours of the designs `X` (n, d), which have `numbers` there, scored
-    with `scored_with`; None while it holds nothing."""
+    """The recorded neighbours of the designs `X` (n, d), which have `numbers` in the journal of `problem`, scored by
+    `scored_with`; None without any."""
     problem, scored_with = problem.unshifted, scored_with.unshifted
     s = len(problem.scenarios)
     most: dict[int, int] = {}
@@ -151,7 +150,7 @@ def read_neighbours(
 def _scored(
     journal: JournalReader, problem: Problem, scored_with: Problem, N: Matrix, wanted: Mask
 ) -> tuple[Outcomes, Mask]:
-    """The outcomes of the neighbours `N` (n, d), and which of those `wanted` are complete on record."""
+    """The outcomes of the neighbours `N` (n, d), and a mask of those `wanted` with complete records."""
     shape = (len(N), len(problem.scenarios))
     found: list[tuple[str, str | None]] = []
     violation = problem.space.relation_violation(N)
@@ -167,9 +166,9 @@ def _scored(
 
 
 def beyond_limits(problem: Problem, outcomes: Outcomes) -> Matrix:
-    """How far each design (n,) is beyond its limits, relative to their size, negative within all: the largest of all.
+    """The largest excess (n,) over a limit, relative to its size, negative within all limits.
 
-    What has to be equal counts only where it differs. NaN without limits that can be kept with a margin.
+    Equalities count only where they are violated. NaN without limits that allow a margin.
     """
     values = problem.constraint_values(outcomes.figures)
     equal = np.array([limit.equality for limit in problem.limits], bool)
@@ -181,7 +180,7 @@ def beyond_limits(problem: Problem, outcomes: Outcomes) -> Matrix:
 
 
 def _effects(P: Matrix, Y: Matrix) -> Matrix:
-    """Squared correlations (d, q) of the columns of `P` (k, d) with those of `Y` (k, q), where `Y` is known."""
+    """Squared correlations (d, q) of the columns of `P` (k, d) with those of `Y` (k, q), where `Y` is finite."""
     effects = np.full((P.shape[1], Y.shape[1]), np.nan)
     for j, y in enumerate(Y.T):
         there = np.isfinite(y)

@@ -1,4 +1,4 @@
-"""The chosen designs in scenarios that no solver has seen."""
+"""The chosen designs in validation scenarios, which no solver has used."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from designopt.study.study import StudyDefinition, Validation
 
 @dataclass(frozen=True)
 class Validated:
-    """What became of chosen designs (n) in the scenarios (s) of the study's validation.
+    """Results of chosen designs (n) in the validation scenarios (s).
 
-    `rows` are their rows in the outcomes, `labels` why each was chosen. `figures` and `objectives` (n, m, s) are NaN
-    where there is no result, `statuses` "" where there is none yet. The objectives are in their own direction, each
-    scenario by itself; `quantiles` (n, m, q) are theirs over the scenarios with a result. `feasible_share` (n,) is
-    the share of the evaluated scenarios in which there is a result and all limits hold.
+    `rows` are their rows in the outcomes, `labels` the reasons for the choice. `figures` and `objectives` (n, m, s) are
+    NaN without a result, `statuses` "" before the evaluation. The objectives are in their own direction, for each
+    scenario alone; `quantiles` (n, m, q) are over the scenarios with a result. `feasible_share` (n,) is the share of
+    the evaluated scenarios with a result within all limits.
     """
 
     rows: NDArray[np.int64]
@@ -39,7 +39,7 @@ class Validated:
 
 
 def with_validation(study: StudyDefinition) -> StudyDefinition:
-    """`study` with the scenarios of its validation after its own: what workers must know."""
+    """`study` with the validation scenarios after its own, for the workers."""
     further = study.validate.scenarios if study.validate else ()
     return dataclasses.replace(study, scenarios=(*study.scenarios, *further))
 
@@ -57,8 +57,8 @@ def read_validation(
     X: Matrix,
     chosen: Mapping[str, int],
 ) -> Validated | None:
-    """What the journal of `problem` holds of the validation of the `chosen` designs (rows of `X`), scored with
-    `scored_with`; None while it holds nothing. Designs chosen for several reasons appear once."""
+    """The validation of the `chosen` designs (rows of `X`) in the journal of `problem`, scored by `scored_with`; None
+    without records. Designs chosen for several reasons appear once."""
     labels: dict[int, list[str]] = {}
     for label, row in chosen.items():
         labels.setdefault(row, []).append(label)
@@ -71,7 +71,7 @@ def read_validation(
     statuses = np.array([status for status, _ in found], dtype="U12")
     names, values = recorded.outputs([text for _, text in found], problem.output_names, problem)
     figures = dict(zip(names, values.T, strict=True))
-    # Every scenario is judged by itself: as a design of its own in a problem with a single scenario.
+    # Every scenario is scored alone: as a design of its own in a problem with a single scenario.
     alone = dataclasses.replace(scored_with, scenarios=validation.scenarios[:1])
     once = alone.judge(
         np.repeat(X[rows], shape[1], axis=0),
@@ -97,7 +97,7 @@ def read_validation(
 
 
 def _quantiles(values: Matrix, levels: tuple[float, ...]) -> Matrix:
-    """Quantiles over the last axis without NaN; NaN where nothing else is left."""
+    """Quantiles over the last axis without NaN; NaN if nothing remains."""
     result = np.full((*values.shape[:-1], len(levels)), np.nan)
     for place in np.ndindex(values.shape[:-1]):
         known = values[place][np.isfinite(values[place])]

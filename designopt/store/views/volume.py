@@ -1,4 +1,4 @@
-"""The hypervolume of what was found: up to which point, and how it grew along the run."""
+"""Hypervolume of the designs: reference point, and history over the run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from designopt.arrays import Integers, Matrix
 from designopt.problem import Outcomes, Problem
 from designopt.study.study import StudyDefinition
 
-#: The hypervolume is computed at this many places along the run.
+#: Number of points of the history.
 PLACES = 60
 
 
 def given_reference(study: StudyDefinition, problem: Problem) -> Mapping[str, float]:
-    """What `study` says of the reference point, by objective in its own direction."""
+    """The reference point in `study`, by objective in its own direction."""
     given = dict(study.reference)
     names = [o.name for o in problem.objectives]
     for stage in study.stages:
@@ -27,7 +27,7 @@ def given_reference(study: StudyDefinition, problem: Problem) -> Mapping[str, fl
 
 
 def reference(problem: Problem, given: Mapping[str, float], front: Matrix) -> Matrix | None:
-    """The fixed reference point (m,) of the hypervolume, of objectives to be made small; `front` (k, m)."""
+    """The fixed reference point (m,) of the hypervolume, for minimised objectives; `front` (k, m)."""
     objectives = problem.objectives
     signs = np.array([o.sign for o in objectives])
     wanted = np.array([given.get(o.name, np.nan) for o in objectives])
@@ -41,7 +41,7 @@ def reference(problem: Problem, given: Mapping[str, float], front: Matrix) -> Ma
 
 
 def history(outcomes: Outcomes, reference: Matrix | None) -> tuple[Integers, Matrix]:
-    """Numbers of designs along the run, and the hypervolume of what had been found by then."""
+    """Numbers of designs during the run, and the hypervolume at these times."""
     if reference is None or not len(outcomes):
         return np.empty(0, np.int64), np.empty(0)
     places = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.int64))
