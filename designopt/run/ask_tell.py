@@ -1,7 +1,7 @@
-"""Ask and tell: a study whose evaluations are made elsewhere, in a laboratory or by another program.
+"""Ask and tell: evaluations carried out elsewhere, in a laboratory or by another program.
 
-Each `ask` is a run that goes as far as it can without a further evaluation: the solver starts from its seed and is
-served what is on record, as in any resumed run. So nothing is kept but the store, and asking is as durable as running.
+Each `ask` is a run that continues as far as possible without a further evaluation: the solver starts from its seed and
+receives the recorded results, as in any resumed run. The store is the only state, so asking is as durable as running.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from designopt.workers.outside import Outside
 
 @dataclass(frozen=True)
 class Asked:
-    """An evaluation that the study waits for: the `values` of a design in the study's units, and the conditions.
+    """A pending evaluation: the `values` of a design in the study's units, and the conditions.
 
-    `number` is that of the design in the store, `kind` says what it is for: ``scenario``, ``validation`` or
-    ``neighbour`` (within the tolerances). `key` identifies it.
+    `number` is that of the design in the store, `kind` its purpose: ``scenario``, ``validation`` or ``neighbour``
+    (within the tolerances). `key` identifies it.
     """
 
     number: int
@@ -44,10 +44,10 @@ class Asked:
 
 
 def ask(study: StudyDefinition, store: Path, count: int) -> list[Asked]:
-    """Up to `count` evaluations that `study` waits for in the folder `store`; none when it has come to its end.
+    """Up to `count` pending evaluations of `study` in the folder `store`; none when the study is complete.
 
-    The same ones until they have results. Fewer than `count` where the solver needs results before it asks for more.
-    Raises as `run_study`, and `ValueError` for a study whose solver has programs.
+    They stay the same until they have results. Fewer than `count` if the solver needs results before it proposes more.
+    Raises the exceptions of `run_study`, and `ValueError` for a study whose solver has programs.
     """
     if count < 1:
         raise ValueError(f"ask for at least one evaluation, not {count}")
@@ -64,7 +64,7 @@ def ask(study: StudyDefinition, store: Path, count: int) -> list[Asked]:
 
 
 def _without_assumptions(study: StudyDefinition) -> StudyDefinition:
-    """`study` without neighbours that it does not ask for: each is an experiment."""
+    """`study` without default neighbours: each would be an experiment."""
     assumed = study.tolerances is not None and study.tolerances.assumed
     return dataclasses.replace(study, tolerances=None) if assumed else study
 
@@ -91,10 +91,11 @@ def _scenario(study: StudyDefinition, problem: Problem, kind: str, place: int) -
 def tell(
     study: StudyDefinition, store: Path, asked: Sequence[Asked], results: Sequence[Mapping[str, float] | None], why: str
 ) -> None:
-    """Record what came of evaluations `asked` before: outputs of the model by name, or None for one without a result,
-    `why` being said of it. Durable when it returns.
+    """Record results of evaluations in `asked`: outputs of the model by name, or None without a result, with the reason
+    `why`. Durable on return.
 
-    Raises `ValueError` for an output that is missing or no number, for one that already has a result, and `StoreError`.
+    Raises `ValueError` for an output that is missing or not a number, for an evaluation that already has a result, and
+    `StoreError`.
     """
     if len(asked) != len(results):
         raise ValueError(f"{plural(len(asked), 'evaluation')} but {plural(len(results), 'result')}")

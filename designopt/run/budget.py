@@ -1,4 +1,4 @@
-"""What a stage may still spend: designs, time, and as long as the hypervolume of what it finds grows."""
+"""Budget of a stage: designs, time, and growth of the hypervolume."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from designopt.arrays import Matrix
 from designopt.problem import Outcomes, Problem
 from designopt.study.study import Budget, HypervolumeGain
 
-#: A solver that proposes so many invalid designs for each one of its budget is ended.
+#: Number of invalid designs, per design of its budget, at which a solver is ended.
 INVALID_LIMIT = 100
-#: One that chooses each design by itself is ended after so many invalid ones in a row, and so many for each one of its
-#: budget: choosing takes longer with every design that it knows.
+#: The same for a solver that chooses each design separately: invalid ones in a row, and per design of its budget; its
+#: choice takes longer with every design.
 REFUSED_LIMIT = (1000, 10)
-#: Sums of costs are compared within this.
+#: Tolerance of sums of costs.
 ROUNDING = 1e-9
 
 
 class StageBudget:
-    """The budget of a stage and what of it is spent. Designs that are invalid cost nothing.
+    """The budget of a stage and its use. Invalid designs cost nothing.
 
-    `used` are the seconds that earlier sessions spent. `valid` and `invalid` count designs asked for,
-    `refused_in_a_row` the invalid ones that came last. `cheap` is what cheap evaluations cost, in full ones.
+    `used` is the time of earlier sessions (s). `valid` and `invalid` count requested designs, `refused_in_a_row` the
+    last consecutive invalid ones. `cheap` is the cost of cheap evaluations, in full ones.
     """
 
     def __init__(self, budget: Budget, problem: Problem, used: float) -> None:
@@ -41,29 +41,29 @@ class StageBudget:
 
     @property
     def elapsed(self) -> float:
-        """Seconds that this session has spent."""
+        """Time spent by this session (s)."""
         return time.monotonic() - self._began
 
     @property
     def seconds_left(self) -> float:
-        """Of the wall time; infinite without a limit."""
+        """Remaining wall time (s); infinite without a limit."""
         return np.inf if self.limits.wall is None else self.limits.wall - self._used - self.elapsed
 
     @property
     def designs_left(self) -> float:
-        """How many valid designs may still be asked for; infinite without a limit."""
+        """Remaining number of valid designs; infinite without a limit."""
         limit = self.limits.evaluations
         return np.inf if limit is None else np.floor(limit - self.valid - self.cheap + ROUNDING)
 
     @property
     def mostly_invalid(self) -> bool:
-        """Whether a stage with a number of designs to spend proposes hardly any that is valid."""
+        """Whether hardly any proposed design of a stage with a budget of designs is valid."""
         limit = self.limits.evaluations
         return limit is not None and self.invalid > INVALID_LIMIT * max(limit, 100)
 
     @property
     def refused_for_long(self) -> bool:
-        """The same of a solver that chooses each design by itself: nothing valid came of its last ones."""
+        """The same for a solver that chooses each design separately: no valid design among the last ones."""
         least, each = REFUSED_LIMIT
         limit = self.limits.evaluations
         return limit is not None and self.refused_in_a_row > max(least, each * limit)
@@ -77,7 +77,8 @@ class StageBudget:
         )
 
     def take(self, relation_violation: Matrix) -> int:
-        """Count designs by their `relation_violation` (0: valid); how many of the first rows the budget allows."""
+        """Count designs by their `relation_violation` (0: valid); returns how many of the first rows are within the
+        budget."""
         rows, fits = len(relation_violation), relation_violation <= 0.0
         if rows > self.designs_left:
             rows = int(np.searchsorted(np.cumsum(fits), self.designs_left + 1))
@@ -87,7 +88,7 @@ class StageBudget:
         return rows
 
     def take_cheap(self, relation_violation: Matrix, cost: float) -> int:
-        """Count cheap evaluations at a `cost` each; how many of the first rows the budget allows."""
+        """Count cheap evaluations at a `cost` each; returns how many of the first rows are within the budget."""
         used = cost * np.cumsum(relation_violation <= 0.0)
         left = np.inf if self.limits.evaluations is None else self.limits.evaluations - self.valid - self.cheap
         rows = int(np.searchsorted(used, left + ROUNDING, side="right"))
@@ -95,13 +96,13 @@ class StageBudget:
         return rows
 
     def give_back(self, designs: int) -> None:
-        """The model has refused so many of the designs that were counted."""
+        """The model has rejected this number of counted designs."""
         self.valid -= designs
         self.invalid += designs
 
 
 class Growth:
-    """How the hypervolume of what a stage finds grows, generation by generation."""
+    """Growth of the hypervolume of a stage, by generation."""
 
     def __init__(self, limit: HypervolumeGain, problem: Problem) -> None:
         self._limit = limit
@@ -111,7 +112,7 @@ class Growth:
         self._history: deque[float] = deque(maxlen=limit.over_generations + 1)
 
     def add(self, generation: Sequence[Outcomes]) -> None:
-        """One more generation of designs, at the end of which the hypervolume is taken."""
+        """Add a generation of designs, and compute the hypervolume."""
         F = np.vstack([outcomes.objectives[outcomes.feasible] for outcomes in generation])
         known = len(self._front)
         every = np.vstack([self._front, F[np.less(F, self._reference).all(axis=1)]])
@@ -124,7 +125,7 @@ class Growth:
 
     @property
     def ended(self) -> str | None:
-        """That it grows too little, in words; None while it grows, and while there is nothing to grow."""
+        """A sentence if it grows too little; None while it grows, and while there is no hypervolume."""
         first, last = self._history[0], self._history[-1]
         if len(self._history) <= self._limit.over_generations or first <= 0.0:
             return None

@@ -1,4 +1,4 @@
-"""What failures mean for a run: when it ends, and what is tried again. Counted over all sessions of a store."""
+"""Failure policy: when failures end a run, and which are retried. Counted over all sessions of a store."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from designopt.run.evaluations.ledger import CODE
 from designopt.space import Space, shown_value
 from designopt.study.study import Execution
 
-#: A failure of the same class at the same line of code so often is a bug, not a property of designs.
+#: Number of failures of one class at one line of code that indicates a bug, not a property of designs.
 SAME_ERROR_LIMIT = 3
-#: What to do about it: a journal holds what was, also of a model that is fixed since.
+#: The hint: a journal keeps its records, even after the model is fixed.
 FIX = (
     "\nafter fixing the model, run the study in another folder (start_from: {store: ...} reuses "
     "existing results): a resumed run counts these designs as failed"
 )
-#: What holds where the study does not say: it may have been stored before there was anything to be said.
+#: Defaults if the study does not define a policy, as in older stores.
 PLAIN = Execution()
 
 _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ', re.MULTILINE)
 
 
 class FailurePolicy:
-    """Counts failures, and where in the space they lie; `note` says when the run must end.
+    """Counts failures and their positions in the space; `note` returns the reason when the run must end.
 
-    Designs that the model refuses count neither as failures nor as evaluations.
+    Designs rejected by the model count neither as failures nor as evaluations.
     """
 
     def __init__(self, execution: Execution, space: Space) -> None:
@@ -47,8 +47,8 @@ class FailurePolicy:
         self._same: Counter[tuple[str, str, str]] = Counter()
 
     def recall(self, evaluations: int, designs: Matrix, failed: Iterable[tuple[int, str, str, str]]) -> None:
-        """Take over what earlier sessions counted: all `evaluations`, and those that failed, as (design, status,
-        reason, message). The run does not end because of these: whoever resumes it knows of them."""
+        """Take over the counts of earlier sessions: all `evaluations`, and the failed ones as (design, status, reason,
+        message). These do not end the run, because the user has resumed it."""
         self._evaluations += evaluations
         rows = []
         for design, status, reason, message in failed:
@@ -58,7 +58,7 @@ class FailurePolicy:
         self._widen(designs[rows])
 
     def note(self, X: Matrix, status: NDArray[np.uint8], messages: Mapping[int, tuple[str, str, str]]) -> str | None:
-        """Count evaluations of designs `X`; `messages` by position. Why the run must end, None when it goes on."""
+        """Count evaluations of designs `X`; `messages` by position. Returns the reason for ending the run, or None."""
         ok = status == CODE["ok"]
         self._evaluations += len(ok)
         if ok.all():
@@ -73,7 +73,7 @@ class FailurePolicy:
         return next((reason for reason in reasons if reason), None) or self._too_many()
 
     def _follows(self, x: Matrix, status: str, reason: str, message: str, _: str) -> str | None:
-        """What the study says about one failure of this class."""
+        """The policy of the study for a failure of this class."""
         action = self._action.get(status, "infeasible")
         last = message.splitlines()[-1] if message else reason
         if action == "stop":
@@ -96,12 +96,12 @@ class FailurePolicy:
         )
 
     def where(self) -> str:
-        """The ranges of the parameters in which evaluations failed, in words."""
+        """The ranges of the parameters with failed evaluations, in words."""
         parts = []
         for j, p in enumerate(self._space.free):
             low, high = self._range[:, j].tolist()
             if low > high:
-                continue  # a parameter that was active in none of them
+                continue  # a parameter inactive in all of them
             if p.kind == "choice":
                 parts.append(f"{p.name} {' or '.join(str(shown_value(p, v)) for v in sorted(self._choices[j]))}")
             else:
@@ -119,7 +119,7 @@ class FailurePolicy:
 
 
 class Attempts:
-    """How often evaluations ended without a result that counts, by key, in all sessions; and whether they go again."""
+    """Number of attempts without a valid result, by key, over all sessions, and the decision on retries."""
 
     def __init__(self, retries: Mapping[str, int], earlier: Iterable[tuple[bytes, str, int]] = ()) -> None:
         self._retries = {**PLAIN.retries, **retries}
@@ -133,21 +133,21 @@ class Attempts:
         return bool(self._number)
 
     def __getitem__(self, key: bytes) -> int:
-        """How many attempts are on record."""
+        """Number of recorded attempts."""
         return self._number[key]
 
     def retried(self, status: str) -> bool:
-        """Whether the study wants evaluations that end so to be tried again."""
+        """Whether the study retries evaluations with this outcome."""
         return self._retries.get(status, 0) > 0
 
     def add(self, key: bytes, outcome: str) -> tuple[int, bool]:
-        """One more attempt ended as `outcome`: its number, and whether the evaluation is to be tried again."""
+        """Count an attempt that ended as `outcome`: its number, and whether to retry."""
         self._number[key] += 1
         self._ended[key, outcome] += 1
         return self._number[key], self._ended[key, outcome] <= self._retries.get(outcome, 0)
 
 
 def place(message: str | None) -> str:
-    """Where in the code an error was raised, as the last frame of its traceback tells."""
+    """Position in the code at which an error was raised, from the last frame of its traceback."""
     frames: list[Any] = _FRAME.findall(message or "")
     return f"{frames[-1][0]}:{frames[-1][1]}" if frames else ""

@@ -1,4 +1,4 @@
-"""What follows the last stage: the chosen designs in the scenarios of the validation, and the arrays of the front."""
+"""After the last stage: validation of the chosen designs, and arrays of the front."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from designopt.study.study import StudyDefinition
 
 
 def finish(study: StudyDefinition, dispatcher: Dispatcher) -> None:
-    """Evaluate what the study asks for beyond its stages and what is not on record yet."""
+    """Evaluate the requests of the study beyond its stages that are not recorded yet."""
     if study.tolerances is not None:
         work = neighbours_to_do(study, dispatcher, study.tolerances)
         if work is not None:
@@ -41,7 +41,7 @@ def finish(study: StudyDefinition, dispatcher: Dispatcher) -> None:
 
 
 def validate_chosen(study: StudyDefinition, dispatcher: Dispatcher, result: Result) -> None:
-    """Evaluate the chosen designs in the scenarios of the validation, which in the journal follow the study's own."""
+    """Evaluate the chosen designs in the validation scenarios, which follow the study's own in the journal."""
     rows = list(dict.fromkeys(result.chosen().values()))
     if study.validate is None or not rows:
         return
@@ -65,7 +65,7 @@ def validate_chosen(study: StudyDefinition, dispatcher: Dispatcher, result: Resu
 
 
 def shown(what: str, study: StudyDefinition, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
-    """Tells the progress display how far `what`, of which there are `total` evaluations, is: twice a second."""
+    """Reports the progress of `what`, with `total` evaluations, to the display, twice a second."""
     began, before = time.monotonic(), dispatcher.evaluations
     last = [began]
 
@@ -88,9 +88,10 @@ def shown(what: str, study: StudyDefinition, dispatcher: Dispatcher, total: int)
 
 
 def keep_arrays_of_best(study: StudyDefinition, dispatcher: Dispatcher, result: Result) -> None:
-    """Evaluate the chosen designs and the final front again to keep their arrays, as far as that is not done yet.
+    """Repeat evaluations of the chosen designs and the final front to store their arrays, as far as necessary.
 
-    Of the chosen designs all arrays are kept, of the others on the front those that are not of the chosen ones only.
+    For the chosen designs all arrays are stored, for the rest of the front those that are not restricted to the chosen
+    designs.
     """
     arrays = study.execution.arrays
     store, ledger = dispatcher.store, dispatcher.ledger
@@ -120,7 +121,7 @@ def keep_arrays_of_best(study: StudyDefinition, dispatcher: Dispatcher, result: 
 
 
 def restore_arrays(study: StudyDefinition, dispatcher: Dispatcher) -> None:
-    """Evaluate again what has lost its file or has a damaged one."""
+    """Repeat evaluations whose array file is lost or damaged."""
     names = tuple(name for name, keep in study.execution.arrays.items() if keep == "all")
     store, ledger = dispatcher.store, dispatcher.ledger
     rows = [row for row in store.journal.evaluations("key, design, number, arrays", "scenario") if row[3]]
@@ -138,7 +139,7 @@ def restore_arrays(study: StudyDefinition, dispatcher: Dispatcher) -> None:
 
 
 def _returned(dispatcher: Dispatcher, key: bytes, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the arrays `names` that an evaluation has for certain: one that failed gives what it has."""
+    """Those of the arrays `names` that an evaluation certainly returns: a failed one returns what it has."""
     return names if dispatcher.ledger.status[dispatcher.ledger.slot_of[key]] == CODE["ok"] else ()
 
 
@@ -157,6 +158,6 @@ def _work(ledger: Ledger, X: Matrix, todo: Mapping[bytes, tuple[int, int]], kind
 
 
 def pieces(work: Work) -> Iterator[Work]:
-    """`work` in parts that are quickly taken apart further."""
+    """`work` in parts that are fast to split further."""
     for begin in range(0, len(work), LARGEST_CHUNK):
         yield work.part(begin, begin + LARGEST_CHUNK)

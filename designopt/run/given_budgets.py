@@ -1,4 +1,4 @@
-"""Budgets that are given when a run begins or goes on, in place of those that the study says."""
+"""Budgets given at the start or resume of a run, in place of those of the study."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from designopt.study.study import Budget, Stage, StudyDefinition
 
 
 def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta], path: Path) -> tuple[Stage, ...]:
-    """The stages with the budgets given by their names; `BudgetError` of the store `path` for an unknown name."""
+    """The stages with the budgets given by name. Raises `BudgetError` of the store `path` for an unknown name."""
     present = [stage.name for stage in stages]
     for name in budget:
         if name not in present:
@@ -40,7 +40,7 @@ def _changed(budget: Budget, given: int | timedelta) -> Budget:
 def refuse_too_small(
     study: StudyDefinition, problem: Problem, budget: Mapping[str, int | timedelta], path: Path
 ) -> None:
-    """Raises `BudgetError` of the store `path` for a given `budget` with which the solver of its stage cannot work."""
+    """Raises `BudgetError` of the store `path` for a given `budget` below the minimum of its stage's solver."""
     for stage in study.stages:
         given, plugin = budget.get(stage.name), stage.solver.plugin
         if isinstance(given, int) and plugin.has_minimum_budget:
@@ -51,10 +51,10 @@ def refuse_too_small(
 
 
 def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None:
-    """Budgets that the store cannot go on with are refused before anything is written.
+    """Reject budgets that are incompatible with the store before anything is written. Raises `StoreError`.
 
-    One below what its stage has asked for already; and another one than before of a stage that later ones start from,
-    when these have begun.
+    These are budgets below the number of designs already requested, and changed budgets of a stage from which later
+    stages have already started.
     """
     if not (path / "journal.db").exists():
         return

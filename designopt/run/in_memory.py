@@ -1,4 +1,4 @@
-"""A run that leaves nothing on disk: its journal is in memory, and all is computed in this process."""
+"""A run that leaves nothing on disk: its journal is in memory, and everything is computed in this process."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from designopt.store.folder import Store
 from designopt.study.study import Execution
 from designopt.workers.executor import Chunk, ChunkResult, Completion, Uneventful
 
-#: Gives the results of a chunk.
+#: Returns the results of a chunk.
 Compute = Callable[[Chunk], ChunkResult]
 
 
 def in_memory(problem: Problem, compute: Compute) -> Dispatcher:
-    """The dispatcher of such a run. `compute` gives the results of evaluations and programs; arrays are not kept."""
+    """The dispatcher of such a run. `compute` returns the results of evaluations and programs; arrays are not
+    stored."""
     start = lambda expected: _Here(compute)  # noqa: E731
     return Dispatcher(Store.in_memory(problem), Ledger(problem), Execution(), start, Signals(), Silent())
 
@@ -31,14 +32,14 @@ class _Here(Uneventful):
     name = "here"
     workers = 1
     slots = 1
-    target = shortest = 1e9  # s: a batch is a chunk, whatever it takes
+    target = shortest = 1e9  # s: a batch is one chunk of any duration
 
     def __init__(self, compute: Compute) -> None:
         self._compute = compute
         self._waiting: deque[Chunk] = deque()
 
     def submit(self, chunk: Chunk) -> None:
-        """Take a chunk."""
+        """Accept a chunk."""
         self._waiting.append(chunk)
 
     def wait(self, timeout: float) -> Sequence[Completion]:
@@ -48,5 +49,5 @@ class _Here(Uneventful):
         return [Completion(chunk, self.name, dataclasses.replace(result, arrays={}) if result.arrays else result)]
 
     def cancel(self) -> None:
-        """Forget what waits."""
+        """Drop pending chunks."""
         self._waiting.clear()

@@ -1,4 +1,4 @@
-"""How far a run is, as another process sees it in the journal."""
+"""Progress of a run, read from the journal by another process."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def snapshot(result: Result, looks: Sequence[tuple[float, int]]) -> Snapshot:
-    """The state of the run as its own progress line would tell it.
+    """The state of the run, as its own progress line shows it.
 
-    `looks` are times and the numbers of evaluations on record then, from which the rate is computed.
+    `looks` are times and numbers of recorded evaluations, from which the rate is computed.
     """
     counts, outcomes, stages = result.counts, result.outcomes, result.study.stages
     begun = set(result.stage.tolist())

@@ -1,4 +1,4 @@
-"""What a run would do, in words: for ``run --dry-run``."""
+"""Description of a run, for ``run --dry-run``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from designopt.solvers.auto import Auto
 from designopt.store.errors import resume_command
 from designopt.study.study import DesignVariable, Objective, StartFrom, StudyDefinition
 
-#: So many parameters are listed.
+#: Maximum number of listed parameters.
 SHOWN = 40
 
 
 def plan(study: StudyDefinition, store: Path) -> str:
-    """A few lines of text: the problem, the stages with their budgets, where and how it runs. Runs nothing."""
+    """A few lines of text: the problem, the stages with their budgets, execution. Runs nothing."""
     problem = Problem.of(study)
     lines = [
         f"study      {study.name}" + (f": {study.title}" if study.title else ""),
@@ -52,7 +52,7 @@ def plan(study: StudyDefinition, store: Path) -> str:
 
 
 def _space(problem: Problem) -> list[str]:
-    """The parameters with their ranges, a line for each."""
+    """The parameters with their ranges, one line each."""
     width = max((len(p.name) for p in problem.space.parameters), default=0)
     found = [f"{p.name:{width}}  {_range(p)}" for p in problem.space.parameters]
     found = found[:SHOWN] + ([f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else [])
@@ -69,7 +69,7 @@ def _range(p: DesignVariable) -> str:
 
 
 def _over(problem: Problem, objective: Objective) -> str:
-    """What becomes of several scenarios, also where the file leaves it to the default."""
+    """The aggregation over scenarios, explicit or default."""
     return (
         f" ({objective.over.plugin.name} of {len(problem.scenarios)} scenarios)" if len(problem.scenarios) > 1 else ""
     )

@@ -1,4 +1,4 @@
-"""How a run reports its progress: a line on a terminal, a line a minute in a log, JSON objects for programs."""
+"""Progress of a run: a live line on a terminal, a line per minute in a log, JSON objects for programs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import Any, Literal, Protocol, TextIO
 
 from designopt.counts import of_number
 
-#: Milliseconds that a line waits for a full pipe to be read.
+#: Wait for the reader of a full pipe (ms).
 PATIENCE = 100
 
-#: The kind of the event that says why a run stops.
+#: Kind of the event that gives the reason for a stop.
 STOPPED = "stopped"
 
 Mode = Literal["auto", "line", "json", "none"]
@@ -28,11 +28,10 @@ Mode = Literal["auto", "line", "json", "none"]
 class Snapshot:
     """The state of a run.
 
-    `done` counts the stage's designs that are recorded, of `total` if that is known; `invalid` more break a relation
-    and cost no budget. `evaluations` counts what this session has computed, `failures` those without a result. `rate`
-    is in evaluations per second, `elapsed` and `left` in seconds (None where unknown). `best` is the best feasible
-    value of each objective by name. `running` are evaluations that tell how far they are: the design's number, a share
-    and a few words.
+    `done` counts the stage's recorded designs, of `total` if available; `invalid` ones violate a relation and cost no
+    budget. `evaluations` counts those computed by this session, `failures` those without a result. `rate` is in
+    evaluations per second, `elapsed` and `left` in seconds (None if unknown). `best` is the best feasible value of each
+    objective by name. `running` are evaluations that report progress: the design's number, a share and a text.
     """
 
     stage: str
@@ -51,22 +50,22 @@ class Snapshot:
 
 
 class Progress(Protocol):
-    """Receives what happens. Called from the run's own thread, about twice a second."""
+    """Receives states and events, from the run's own thread, about twice a second."""
 
     def update(self, snapshot: Snapshot) -> None:
         """The state has changed."""
 
     def event(self, kind: str, text: str) -> None:
-        """Something the user should know: a worker lost, a warning, why the run ends."""
+        """A message for the user: a lost worker, a warning, the reason for the end of the run."""
 
     def close(self) -> None:
         """The run has ended."""
 
 
 def progress(mode: Mode = "auto", stream: TextIO | None = None) -> Progress:
-    """The progress display of `mode` on `stream` (stderr by default); auto is a live line on a terminal.
+    """The progress display of `mode` on `stream` (default stderr); auto is a live line on a terminal.
 
-    A stream that is closed or full costs the display, never the run.
+    A closed or full stream ends the display, never the run.
     """
     stream = stream or sys.stderr
     if mode == "none" or stream is None:  # a process may have no stderr
@@ -79,7 +78,7 @@ def progress(mode: Mode = "auto", stream: TextIO | None = None) -> Progress:
 
 
 def _say(text: str, stream: TextIO) -> None:
-    """Print a line; one that a reader who does not keep up has no room for is left out."""
+    """Print a line, or drop it if the reader does not keep up."""
     with contextlib.suppress(OSError, ValueError):
         if _has_room(stream):
             print(text, file=stream, flush=True)
@@ -99,16 +98,16 @@ def _has_room(stream: TextIO) -> bool:
 
 
 class Silent:
-    """Says nothing."""
+    """No output."""
 
     def update(self, snapshot: Snapshot) -> None:
-        """Nothing."""
+        """No effect."""
 
     def event(self, kind: str, text: str) -> None:
-        """Nothing."""
+        """No effect."""
 
     def close(self) -> None:
-        """Nothing."""
+        """No effect."""
 
 
 class PlainLines:
@@ -122,7 +121,7 @@ class PlainLines:
         self._written = ""
 
     def update(self, snapshot: Snapshot) -> None:
-        """A line when it is time for one."""
+        """Print a line if it is due."""
         now = time.monotonic()
         if self._last is not None and snapshot.stage != self._last.stage:
             self._write(self._last, last=True)
@@ -133,17 +132,17 @@ class PlainLines:
             self._write(snapshot)
 
     def event(self, kind: str, text: str) -> None:
-        """A line of its own; why the run stops is what it ends with."""
+        """Print the event; the reason for a stop is the last line."""
         if kind != STOPPED:
             _say(event_text(kind, text), self._stream)
 
     def close(self) -> None:
-        """The last state."""
+        """Print the last state."""
         if self._last is not None:
             self._write(self._last, last=True)
 
     def _write(self, snapshot: Snapshot, *, last: bool = False) -> None:
-        """A line; the last one of a stage if more is done than the line before says."""
+        """A line; the last one of a stage only if there is progress since the line before."""
         state = line(replace(snapshot, rate=0.0, elapsed=0.0, left=None))
         if not (last and state == self._written):
             _say(line(snapshot), self._stream)
@@ -151,28 +150,28 @@ class PlainLines:
 
 
 class JsonLines:
-    """One JSON object a line: ``{"progress": ...}`` or ``{"event": ..., "text": ...}``."""
+    """One JSON object per line: ``{"progress": ...}`` or ``{"event": ..., "text": ...}``."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def update(self, snapshot: Snapshot) -> None:
-        """An object with the fields of `Snapshot`."""
+        """Print an object with the fields of `Snapshot`."""
         self._write({"progress": asdict(snapshot)})
 
     def event(self, kind: str, text: str) -> None:
-        """An object with kind and text."""
+        """Print an object with kind and text."""
         self._write({"event": kind, "text": text})
 
     def close(self) -> None:
-        """Nothing."""
+        """No effect."""
 
     def _write(self, data: Mapping[str, Any]) -> None:
         _say(json.dumps(data), self._stream)
 
 
 class LiveLine:
-    """A line on a terminal that renews itself."""
+    """A line on a terminal that is updated in place."""
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
@@ -185,25 +184,25 @@ class LiveLine:
         self._last: Snapshot | None = None
 
     def update(self, snapshot: Snapshot) -> None:
-        """Renew the line; a finished stage keeps its own."""
+        """Update the line; a completed stage keeps its own."""
         if self._last is not None and snapshot.stage != self._last.stage:
             self._console.print(self._shown(self._last))
         self._last = snapshot
-        self._live.start()  # not before: a run that is refused at its beginning must leave the terminal as it was
+        self._live.start()  # not before: a run rejected at its start must leave the terminal unchanged
         self._live.update(self._shown(snapshot))
 
     def event(self, kind: str, text: str) -> None:
-        """A line above the live one; why the run stops is what it ends with."""
+        """Print the event above the live line; the reason for a stop is the last line."""
         if kind != STOPPED:
             self._console.print(self._text(event_text(kind, text), style="yellow"))
 
     def close(self) -> None:
-        """Leave the last state standing."""
+        """Keep the last state on the terminal."""
         self._live.stop()
 
     def _shown(self, snapshot: Snapshot) -> Any:
         room = self._console.width - 1 - len(line(replace(snapshot, best={})))
-        width = max(0, min(24, room // 4 * 4))  # the words go before the bar; in steps, so that it does not tremble
+        width = max(0, min(24, room // 4 * 4))  # the text precedes the bar; in steps, so that it does not flicker
         share = min(1.0, snapshot.done / snapshot.total) if snapshot.total else 0.0
         text = self._text(no_wrap=True, overflow="ellipsis")
         text.append("━" * round(width * share), style="green")
@@ -213,13 +212,13 @@ class LiveLine:
 
 
 def event_text(kind: str, text: str) -> str:
-    """An event as a line; one that says itself that it is about a stage, or what its kind says, needs no heading."""
+    """An event as a line; a heading is added unless the text names the stage or the kind."""
     words = kind.replace("_", " ")
     return text if text.startswith((words, "stage ")) else f"{words}: {text}"
 
 
 def line(s: Snapshot) -> str:
-    """The state in one line of text; what may be cut off on a narrow terminal, the best values, stands at the end."""
+    """The state as one line of text; the best values, which a narrow terminal may cut off, are at the end."""
     parts = [f"{s.stage} ({s.number}/{s.stages}): {s.done}" + (f"/{s.total}" if s.total else "")]
     parts[0] += f" {of_number(s.total or s.done, 'design')}"
     if s.invalid:
@@ -240,13 +239,13 @@ def line(s: Snapshot) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as short as they can be written: 0:42, 3:05, 2:10:00."""
+    """Shortest form of a time in seconds: 0:42, 3:05, 2:10:00."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
 
 
 def duration(seconds: float) -> str:
-    """Seconds for a reader: 42 s, 3 min 05 s, 2 h 10 min."""
+    """Readable form of a time in seconds: 42 s, 3 min 05 s, 2 h 10 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""Runs a study: its stages one after the other, on a store that makes every evaluation durable."""
+"""Run of a study: its stages in sequence, on a store that makes every evaluation durable."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def run_study(
     allow_version_skew: bool = False,
     start: Callable[[int], Executor] | None = None,
 ) -> Result:
-    """Run `study` with its store in the folder `store_path`; with `resume` continue what is there.
+    """Run `study` with its store in the folder `store_path`; `resume` continues an existing one.
 
-    `workers`, `scheduler` and `executor` replace what the study says; `budget` replaces numbers of evaluations (or
-    times) by the name of the stage. `insecure` allows an unencrypted scheduler on another host, `allow_version_skew`
-    workers with other versions. `start` makes the executor, in place of what the study says.
+    `workers`, `scheduler` and `executor` override the study; `budget` overrides numbers of evaluations (or times) by
+    the name of the stage. `insecure` allows an unencrypted scheduler on another host, `allow_version_skew` workers with
+    other versions. `start` replaces the function that makes the executor.
 
     Raises `StoreError` (exists already, in use, other problem or format, not writable, workers not usable),
-    `Interrupted` and `FailurePolicyStop`; all of them carry the store's path and the command that continues.
+    `Interrupted` and `FailurePolicyStop`; each contains the store's path and the command that continues.
     """
     given_path, store_path = Path(store_path), Path(store_path).absolute()  # a model may change the folder
     show = progress if progress is not None else Silent()
@@ -133,7 +133,7 @@ def run_study(
 
 @contextlib.contextmanager
 def _called(given: Path) -> Iterator[None]:
-    """Errors call the store what the user called it."""
+    """Use the user's name for the store in errors."""
     absolute = given.absolute()
     try:
         yield
@@ -146,10 +146,9 @@ def _called(given: Path) -> Iterator[None]:
 
 
 class _Start:
-    """Starts the executor, and knows whether that was `done`.
+    """Starts the executor, and states whether that was `done`.
 
-    What is loaded by then stays until `end`: collections of garbage, which the records of a run bring about, pass it
-    over.
+    Objects loaded by then are exempt from garbage collection, which the records of a run trigger, until `end`.
     """
 
     def __init__(self, start: Callable[[int], Executor]) -> None:
@@ -166,7 +165,7 @@ class _Start:
         return executor
 
     def end(self) -> None:
-        """Objects are garbage again when they are of no use."""
+        """End the exemption from garbage collection."""
         if self._frozen:
             gc.unfreeze()
 
@@ -180,12 +179,12 @@ def _dispatcher(
     signals: Signals,
     show: Progress,
 ) -> Dispatcher:
-    """The dispatcher; one that recalls what the other stores hold that the study starts from."""
+    """The dispatcher; it recalls evaluations from the stores from which the study starts."""
     others = []
     for path in dict.fromkeys(Path(t.store) for t in taken.values()):
         try:
             others.append(Other(path))
-        except StoreError as error:  # what was taken is kept; what was not yet asked for is computed
+        except StoreError as error:  # requested designs stay; remaining ones are computed
             show.event("start_from", f"its evaluations can no longer be used: {error}")
     if others:
         return Recalling(store, ledger, execution, start, signals, show, others=others)
@@ -201,12 +200,12 @@ def resume_study(
     ready: Callable[[], None] = lambda: None,
     **options: Any,
 ) -> Result:
-    """Continue the run that left the store `store_path`, from what is kept in it. `options` as for `run_study`.
+    """Resume the run in the store `store_path`, from the copy of the study in it. `options` as for `run_study`.
 
-    A store never brings code into a process: plugin files that the run was given (``--plugin``) must be given again, as
-    (name, content). One that has changed since is taken as it is now, with a warning. Nor does it bring the files of
-    data roots, or say where these are: `data` gives their folders again. `ready` is called when all of them are read
-    and the run begins. Raises as `run_study`.
+    A store never brings code into a process: plugin files of the run (``--plugin``) must be given again, as (name,
+    content). A changed file is used as it is now, with a warning. A store contains neither the files of data roots nor
+    their place: `data` gives their folders. `ready` is called when everything is read and the run begins. Raises the
+    exceptions of `run_study`.
     """
     refuse_while_loading()
     store_path = Path(store_path)
@@ -247,7 +246,7 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
 
 
 def _known(store: Store, problem: Problem) -> Ledger:
-    """What the journal holds, in memory."""
+    """The content of the journal, in memory."""
     ledger = Ledger(problem)
     X, relation_violation = recorded.designs(store.journal, problem, gaps=True)
     ledger.add_designs(X, relation_violation)
@@ -266,7 +265,7 @@ def _known(store: Store, problem: Problem) -> Ledger:
 
 
 def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
-    """A session begins; what there is to say of code that is not as it was."""
+    """Begin a session; report changed code."""
     facts = provenance(study)
     changed = other_code(store.path, facts)
     store.journal.begin_session(host=socket.gethostname(), executor="none", workers=0, provenance=facts)
@@ -285,7 +284,7 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
 
 @contextlib.contextmanager
 def _ending(store: Store, dispatcher: Dispatcher) -> Iterator[None]:
-    """Note why the session ends, and end the workers."""
+    """Record the reason for the end of the session, and end the workers."""
     reason = "error"
     try:
         yield
@@ -305,13 +304,13 @@ def _ending(store: Store, dispatcher: Dispatcher) -> Iterator[None]:
         try:
             dispatcher.close()
         finally:
-            with contextlib.suppress(RunError):  # the disk may be full: the first error is the one to tell
+            with contextlib.suppress(RunError):  # the disk may be full: the first error is reported
                 store.journal.commit()
                 store.journal.end_session(reason)
 
 
 def _note_end(dispatcher: Dispatcher, stage: Stage, reason: str | None) -> None:
-    """Record why a solver ended by itself; a replay tells it again and is not recorded."""
+    """Record the reason why a solver ended by itself; a replay repeats it without a record."""
     text = f"stage '{stage.name}': {reason}"
     before = ((event["kind"], event["text"]) for event in dispatcher.journal.records("event"))
     if reason and ("solver_ended", text) not in before:
@@ -323,7 +322,7 @@ def _run_stages(study: StudyDefinition, dispatcher: Dispatcher, taken: Mapping[s
     for number, stage in enumerate(study.stages, 1):
         logger.info("stage '%s' begins: %s", stage.name, stage.solver.plugin.name)
         run = StageRun(stage, number, len(study.stages), dispatcher)
-        # A baseline is no search: the stages after it draw the same numbers as without it.
+        # A baseline is not a search: the stages after it draw the same random numbers as without it.
         place = number - (study.baseline is not None)
         rng = np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=(place,)))
         try:
@@ -341,7 +340,7 @@ def _run_stages(study: StudyDefinition, dispatcher: Dispatcher, taken: Mapping[s
 
 
 def _evaluated(run: StageRun, taken: start_from.Taken) -> Outcomes:
-    """Outcomes of the designs from another store, which are the stage's first; those that failed here left out."""
+    """Outcomes of the designs from another store, which are the first of the stage; without those that failed here."""
     text = f"stage {run.stage.name} starts from {taken.summary}"
     if not run.dispatcher.journal.has_event("start_from", text):
         run.dispatcher.event("start_from", text)
@@ -350,7 +349,7 @@ def _evaluated(run: StageRun, taken: start_from.Taken) -> Outcomes:
 
 
 def _start(ledger: Ledger, stage: Stage, asked: Mapping[str, Integers]) -> Outcomes:
-    """Outcomes of the designs that the stage starts from; none when it starts from nothing."""
+    """Outcomes of the starting designs of the stage; none without `start_from`."""
     origin = stage.start_from
     rows = asked[origin.stage] if origin and origin.stage else np.empty(0, np.int64)
     outcomes = _outcomes(ledger, rows)
@@ -358,7 +357,7 @@ def _start(ledger: Ledger, stage: Stage, asked: Mapping[str, Integers]) -> Outco
 
 
 def _outcomes(ledger: Ledger, designs: Integers) -> Outcomes:
-    """What is known of designs by number; those that were never evaluated count as failed."""
+    """Outcomes of designs by number; unevaluated ones count as failed."""
     X = ledger.designs[designs]
     relation_violation = ledger.violation[designs]
     slots = np.array([[ledger.slot_of.get(key, -1) for key in row] for row in ledger.problem.keys(X)], np.int64)

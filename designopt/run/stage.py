@@ -1,4 +1,4 @@
-"""One stage of a run: what its solver calls `evaluate`, with budget, replay and progress."""
+"""One stage of a run: the evaluator of its solver, with budget, replay and progress."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from designopt.store.errors import reading
 from designopt.store.journal.reader import Ending
 from designopt.study.study import Stage
 
-#: Rows of a batch whose keys are computed ahead of their evaluation, and of the journal that are read at once.
+#: Rows of a batch whose keys are computed in advance, and rows of the journal per read.
 BLOCK = 4096
-#: Records of results that took less than so many seconds in all are flushed to the disk together.
+#: Records of results that took less than this time in all (s) are flushed to the disk together.
 AT_STAKE = 0.1
-#: The remaining time is shown after so many seconds and evaluations: the first ones include the start of workers.
+#: Time (s) and evaluations before the remaining time is shown: the first ones include the start of workers.
 SETTLED = (3.0, 5)
 
 
 class StageRun:
-    """The `Evaluate` that the solver of `stage` is given. `number` is the stage's place (from 1) of `stages`.
+    """The `Evaluate` for the solver of `stage`. `number` is the stage's place (from 1) in `stages`.
 
-    `asked` counts the designs that the solver asked for, `told` those whose outcomes it was told.
+    `asked` counts the designs requested by the solver, `told` those whose outcomes it has received.
     """
 
     def __init__(self, stage: Stage, number: int, stages: int, dispatcher: Dispatcher) -> None:
@@ -55,7 +55,7 @@ class StageRun:
         self._shown = 0.0
 
     def _ending_in_force(self) -> Ending | None:
-        """Where the time of the stage was used up in an earlier session, unless it has been given more."""
+        """The end of the stage at its time limit in an earlier session, unless it has a larger limit now."""
         with reading(self.dispatcher.store.path):
             ending = self.dispatcher.journal.ending(self.points.number)
         wall = self.stage.budget.wall
@@ -70,7 +70,7 @@ class StageRun:
         slots = np.full((len(X), len(self.problem.scenarios)), -1, np.int64)
         parts = []
         begin = 0
-        while True:  # what the model refuses makes room in the budget for rows that had none before
+        while True:  # rejected designs return budget for rows that had none before
             self.dispatcher.check()
             if self.budget.designs_left <= 0 or self.mostly_invalid():
                 raise StageEnded
@@ -86,7 +86,8 @@ class StageRun:
         return outcomes
 
     def ahead(self, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int) -> None:
-        """Evaluate designs one by one with up to `look_ahead` of them pending (see `Evaluate`)."""
+        """Evaluate designs one by one with up to `look_ahead` of them pending (see `Evaluate`). Raises `StageEnded`,
+        and `ValueError` for an invalid `look_ahead`."""
         if look_ahead < 1:
             raise ValueError(f"look_ahead must be at least 1, not {look_ahead}")
         self.dispatcher.check()
@@ -99,7 +100,7 @@ class StageRun:
 
     def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
         """Solve programs of the stage's solver, all durably recorded (see `Evaluate`). They use time of the stage's
-        budget, but none of its evaluations. Raises `StageEnded`."""
+        budget, but no evaluations. Raises `StageEnded`."""
         self.dispatcher.check()
         batch = ProgramBatch(self.dispatcher, self.stage, self.number - 1, self.admitted(X), chains, seeds)
         if batch.waiting:
@@ -115,7 +116,7 @@ class StageRun:
         return batch.outcome()
 
     def cheap(self, X: Matrix) -> Outcomes:
-        """Outcomes of designs by cheap evaluations, all durably recorded (see `Evaluate`). They are no points of the
+        """Outcomes of designs by cheap evaluations, all durably recorded (see `Evaluate`). They are not points of the
         stage and cost their share of its budget. Raises `StageEnded`."""
         self.dispatcher.check()
         X = self.admitted(X)
@@ -136,11 +137,11 @@ class StageRun:
         return batch.outcomes()
 
     def note(self, kind: str, text: str) -> None:
-        """Record and show something, once in all sessions."""
+        """Record and show a note, once over all sessions."""
         self._event_once(kind, f"stage {self.stage.name}: {text}")
 
     def admitted(self, X: Matrix) -> Matrix:
-        """Designs as the space knows them; refuses those of another size."""
+        """Designs in the form of the space. Raises `ValueError` for another number of columns."""
         X = np.array(X, dtype=float, ndmin=2) + 0.0
         if X.shape[1] != len(self.problem.space.free):
             raise ValueError(f"designs have {len(self.problem.space.free)} values, not {X.shape[1]}")
@@ -188,16 +189,16 @@ class StageRun:
         return self.budget.seconds_left
 
     def out_of_time(self) -> bool:
-        """Whether nothing new may be asked for. Known and invalid designs cost time too; those of a replay had been in
+        """Whether no new design may be requested. Known and invalid designs also take time; those of a replay were in
         time."""
         return self.asked >= len(self.points.recorded) and self._time_left() <= 0.0
 
     def ended_before(self, asked: int) -> bool:
-        """Whether the stage's time was used up, in an earlier session, before it had asked for so many designs."""
+        """Whether the stage reached its time limit, in an earlier session, before this number of requests."""
         return self._ending is not None and asked > self._ending.asked
 
     def _end(self, missing: frozenset[int]) -> None:
-        """Note where the time was used up: a replay ends there, whatever is known by then."""
+        """Record the end at the time limit: a replay ends there, whatever is on record by then."""
         wall = self.stage.budget.wall
         if self._ending is not None or wall is None:
             return
@@ -214,7 +215,7 @@ class StageRun:
         return ends
 
     def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
-        """Whether the hypervolume of the stage's designs, these included, grew by less than its budget demands."""
+        """Whether the hypervolume of the stage's designs, these included, has grown less than its budget demands."""
         growth = self.budget.growth
         if growth is None:
             return False
@@ -231,11 +232,11 @@ class StageRun:
     # ----------------------------------------------------------------------------------------------- progress
 
     def designs(self) -> Integers:
-        """Numbers of the distinct designs that the stage asked for, in ask order."""
+        """Numbers of the distinct designs requested by the stage, in ask order."""
         return self.points.designs()
 
     def record(self, outcomes: Outcomes, relation_violation: Matrix) -> None:
-        """Outcomes are complete: what the model refused is given back to the budget, and the best are noted."""
+        """Called with complete outcomes: rejected designs return budget, and the best values are updated."""
         invalid = int(outcomes.invalid.sum())
         refused = invalid - int((relation_violation > 0.0).sum())
         self.budget.give_back(refused)
@@ -244,15 +245,15 @@ class StageRun:
         self.note_best(outcomes)
 
     def note_best(self, outcomes: Outcomes) -> None:
-        """Keep the best values for the display."""
+        """Update the best values for the display."""
         F = outcomes.objectives[outcomes.feasible]
         if len(F):
             self.dispatcher.best = np.minimum(self.dispatcher.best, F.min(axis=0))
 
     def show(self, ready: int, *, invalid: int = 0, batch: int = 0, force: bool = False) -> None:
-        """Tell the progress display, twice a second at most.
+        """Update the progress display, at most twice a second.
 
-        `ready` of the `batch` valid rows of the running batch are done, and `invalid` ones were passed on the way.
+        `ready` of the `batch` valid rows of the running batch are done, after `invalid` ones were skipped.
         """
         now = time.monotonic()
         if now - self._shown < 0.5 and not force:
@@ -282,7 +283,7 @@ class StageRun:
 
 
 class _Batch:
-    """A pending batch: registers its rows block by block, and follows how many of them are done."""
+    """A pending batch: registers its rows block by block, and counts completed ones."""
 
     def __init__(self, run: StageRun, X: Matrix, relation_violation: Matrix, slots: Integers) -> None:
         self._run = run
@@ -292,7 +293,7 @@ class _Batch:
         self._judged = time.monotonic()
 
     def work(self) -> Iterator[Work]:
-        """The evaluations of the batch that are not known yet."""
+        """The unknown evaluations of the batch."""
         old = len(self._run.ledger.slot_of)
         for begin in range(0, len(self._X), BLOCK):
             rows = slice(begin, begin + BLOCK)
@@ -302,7 +303,7 @@ class _Batch:
             yield work
 
     def _done(self) -> Mask:
-        """Which of the registered rows that are not ready yet are complete."""
+        """Which of the registered pending rows are complete."""
         slots = self._slots[self._ready : self._registered]
         status = self._run.ledger.status
         waits = (slots >= 0) & (status[np.maximum(slots, 0)] == PENDING) if len(status) else np.zeros(slots.shape, bool)
@@ -313,7 +314,7 @@ class _Batch:
         return frozenset((self._run.asked + self._ready + np.flatnonzero(~self._done())).tolist())
 
     def tick(self) -> None:
-        """Between transactions: judge what is complete by now, once a second, and show it."""
+        """Between transactions: score the complete rows, once a second, and show the state."""
         now = time.monotonic()
         if now - self._judged < 1.0:
             return

@@ -1,7 +1,7 @@
-"""The designs with which a stage begins: of an earlier stage, or of another store.
+"""Starting designs of a stage: from an earlier stage, or from another store.
 
-What is taken from another store is settled when the run begins and kept in ``start_from.json``: a resume is a replay,
-whatever has become of that store.
+Designs from another store are fixed when the run begins and kept in ``start_from.json``: a resume is a replay, whatever
+has become of that store.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from designopt.store.result import Result
 from designopt.study.language import units
 from designopt.study.study import DesignVariable, Objective, StartFrom, StudyConstraint, StudyDefinition
 
-#: Where a store keeps what its stages took from other stores.
+#: File of a store with the designs that its stages took from other stores.
 FILE = "start_from.json"
-#: Values this share of a range beyond its end are on it: units were converted.
+#: Values within this share of a range beyond its end are moved to it: units were converted.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Designs `X` (n, d) for a stage, from the folder `store`; `left_out` more do not lie in the space."""
+    """Designs `X` (n, d) for a stage, from the folder `store`; `left_out` more are outside the space."""
 
     store: str
     X: Matrix
@@ -44,17 +44,17 @@ class Taken:
 
     @property
     def summary(self) -> str:
-        """What happened, for the user."""
+        """Description for the user."""
         text = f"{len(self.X)} design{'' if len(self.X) == 1 else 's'} of {self.store}"
         return text + (f"; {self.left_out} more are outside this space and were left out" if self.left_out else "")
 
 
 def select(outcomes: Outcomes, start: StartFrom) -> Outcomes:
-    """The designs of `outcomes` that `start` asks for, best first.
+    """The designs of `outcomes` selected by `start`, best first.
 
-    ``nondominated``: feasible designs that no other dominates, by the first objective; of more than `count` those that
-    are evenly spread in that order; without any feasible design the least violating ones. ``best``: the first `count`
-    by feasibility, then rank of domination, then distance to the ideal point. Failed designs are never among them.
+    ``nondominated``: nondominated feasible designs, by the first objective; of more than `count`, evenly spaced ones in
+    that order; without any feasible design those with the smallest violation. ``best``: the first `count` by
+    feasibility, then rank of domination, then distance to the ideal point. Failed designs are excluded.
     """
     rows = np.flatnonzero(~outcomes.failed)
     if not len(rows):
@@ -86,9 +86,9 @@ def _order(outcomes: Outcomes) -> Integers:
 def take(
     study: StudyDefinition, problem: Problem, path: Path, known: Mapping[str, Taken] | None = None
 ) -> dict[str, Taken]:
-    """What the stages of `study`, whose store is `path`, take from other stores, beyond what is `known`, by stage.
+    """Designs for the stages of `study`, whose store is `path`, from other stores, besides the `known` ones, by stage.
 
-    Raises `StoreError` when one of them cannot be read, or its designs do not have the parameters of this problem.
+    Raises `StoreError` if one of them cannot be read, or its designs do not have the parameters of this problem.
     """
     taken = dict(known or {})
     for stage in study.stages:
@@ -101,7 +101,8 @@ def take(
 
 
 def settle(study: StudyDefinition, problem: Problem, path: Path, taken: Mapping[str, Taken]) -> dict[str, Taken]:
-    """What the stages take from other stores: as the store `path` keeps it, else as in `taken`, kept from now on."""
+    """Designs for the stages from other stores: as recorded in the store `path`, else as `taken`, and recorded from now
+    on."""
     file = path / FILE
     try:
         text = safe_files.read_bytes(file)
@@ -145,8 +146,8 @@ def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Taken:
 
 
 def _judged(other: Result, problem: Problem, who: str) -> Outcomes:
-    """The other store's designs as this problem sees them, by what is on record there; by its own problem where that
-    is not enough but the objectives have the same names and directions."""
+    """The other store's designs scored by this problem, from the records there; by its own problem if these are
+    insufficient and the objectives have the same names and directions."""
     alike = {(o.name, o.direction) for o in other.problem.objectives} == {
         (o.name, o.direction) for o in problem.objectives
     }
@@ -169,8 +170,8 @@ def _judged(other: Result, problem: Problem, who: str) -> Outcomes:
 def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
     """Designs `X` of the space `theirs` as designs of the space `ours`, matched by name and converted by unit.
 
-    Those that are not in our space are left out: a value beyond a bound, a word that is no choice here, another value
-    of what is fixed here, a broken relation. So are repetitions. Raises `UnitError` for units that do not fit.
+    Designs outside our space are dropped: a value beyond a bound, an unknown choice, another value of a parameter fixed
+    here, a violated relation. So are repetitions. Raises `UnitError` for incompatible units.
     """
     column = {p.name: j for j, p in enumerate(theirs.free)}
     source = {p.name: p for p in theirs.parameters}
@@ -204,7 +205,7 @@ def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
 
 
 def _entry(p: DesignVariable, there: DesignVariable, value: Any) -> float:
-    """The column entry of `p` for a `value` of the same parameter elsewhere; NaN when `p` cannot have it."""
+    """The column entry of `p` for a `value` of the same parameter elsewhere; NaN if `p` does not admit it."""
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
     number = _converted(float(value), there.unit, p.unit) if numeric else np.nan
     if p.kind in ("choice", "fixed"):
@@ -222,7 +223,7 @@ def _converted(value: float, unit: str, to: str) -> float:
 
 
 def _same(own: Any, value: Any, number: float) -> bool:
-    """Whether `own` is `value`, which is `number` in the unit of `own`, NaN for words and truths."""
+    """Whether `own` equals `value`, which is `number` in the unit of `own`, NaN for text and truth values."""
     if np.isfinite(number) and isinstance(own, (int, float)) and not isinstance(own, bool):
         return abs(number - own) <= ROUNDING * max(abs(number), abs(own))
     return type(own) is type(value) and bool(own == value)

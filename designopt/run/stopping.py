@@ -1,7 +1,7 @@
-"""Ctrl-C, SIGTERM and their like: the first ends the run in order, the second cancels what is in flight, the third
-leaves. A terminal that goes (SIGHUP) and processor time that is used up (SIGXCPU) ask for the same.
+"""Stop requests (Ctrl-C, SIGTERM and similar): the first ends the run in order, the second cancels pending work, the
+third exits. A closed terminal (SIGHUP) and used-up processor time (SIGXCPU) count as requests.
 
-In a job of a batch system the end of its allotted time is known, and the run stops by itself before it.
+In a job of a batch system the end of the allotted time is available, and the run stops by itself before it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any
 from designopt.store.disk.lock import process_start
 from designopt.workers.executor import Break
 
-#: Requests to stop, where the system has them.
+#: Signals that request a stop, as far as the system has them.
 STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU") if hasattr(signal, name))
 
 
-#: Signals of one kind within so many seconds are one request: timeout(1) and batch systems send theirs to a process and
-#: to its group.
+#: Interval (s) within which signals of one kind are one request: timeout(1) and batch systems signal a process and its
+#: group.
 ONE = 0.1
 
 
 class Signals:
-    """Counts the user's requests to stop while it is used as a context manager (in the main thread only)."""
+    """Counts the user's stop requests while used as a context manager (in the main thread only)."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -41,7 +41,7 @@ class Signals:
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
             for number in STOPPING:
-                if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+                if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN:  # such as under nohup
                     self._before[number] = signal.signal(number, self._receive)
         return self
 
@@ -67,10 +67,10 @@ class Signals:
 
 
 def seconds_allotted(environment: Mapping[str, str] | None = None) -> float | None:
-    """Seconds until the batch system ends the job of this process; None in no job, or when it does not tell.
+    """Seconds until the batch system ends the job of this process; None outside a job, or if not available.
 
-    SLURM tells when the job ends (SLURM_JOB_END_TIME), PBS how long it may take (PBS_WALLTIME): there the job is as old
-    as the session of processes that it is. An end that has passed is none: the job still runs.
+    SLURM gives the end of the job (SLURM_JOB_END_TIME), PBS its duration (PBS_WALLTIME), counted from the start of the
+    process session. An end in the past is ignored, because the job still runs.
     """
     given = os.environ if environment is None else environment
     left = None
@@ -91,7 +91,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _age(pid: int) -> float:
-    """Seconds since process `pid` started; 0 where the machine does not tell."""
+    """Seconds since process `pid` started; 0 if not available."""
     started = process_start(pid)
     try:
         up = float(Path("/proc/uptime").read_text().split()[0])

@@ -1,4 +1,4 @@
-"""After the last stage: the chosen designs, and others of the front, evaluated within the tolerances of parameters."""
+"""After the last stage: chosen designs, and others of the front, evaluated within the tolerances of parameters."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from designopt.store.result import Result
 from designopt.store.views.tolerated import LEAST, SHARE, beyond_limits, neighbours, spread_over
 from designopt.study.study import StudyDefinition, Tolerances
 
-#: Where the study does not say how many, a chosen design has at most so many neighbours.
+#: Maximum default number of neighbours per chosen design.
 MOST = 16
-#: A rule that chooses by robustness has so many designs more to choose from: with ever larger margins to the limits.
+#: Number of additional candidates for a rule that chooses by robustness, with increasing margins to the limits.
 ROBUST = 24
 
 
 def plan(study: StudyDefinition, tolerances: Tolerances, result: Result) -> dict[int, int]:
-    """How many neighbours designs have, by row: a matter of numbers alone, so that a resumed run plans the same."""
+    """Number of neighbours of designs, by row; it depends on numbers alone, so that a resumed run gets the same."""
     named = {label: row for label, row in result.chosen().items() if label != "robust"}
     chosen = [row for row in dict.fromkeys(named.values()) if not result.outcomes.failed[row]]
     total = int(SHARE * len(result.outcomes))
@@ -40,8 +40,8 @@ def plan(study: StudyDefinition, tolerances: Tolerances, result: Result) -> dict
 
 
 def with_margins(result: Result) -> list[int]:
-    """Rows of feasible designs that keep ever larger margins to their limits, each the one nearest to the ideal point
-    of the front among all that keep as much; designs of the front where there are no limits to keep away from."""
+    """Rows of feasible designs with increasing margins to their limits, each the one nearest to the ideal point of the
+    front among all with that margin; designs of the front if there are no limits with margins."""
     front, outcomes = result.front(), result.outcomes
     beyond = beyond_limits(result.problem, outcomes)
     rows = np.flatnonzero(outcomes.feasible & np.isfinite(beyond))
@@ -55,7 +55,7 @@ def with_margins(result: Result) -> list[int]:
 
 
 def neighbours_to_do(study: StudyDefinition, dispatcher: Dispatcher, tolerances: Tolerances) -> Work | None:
-    """The neighbours that are not on record yet, their slots registered in the ledger; None for none."""
+    """The neighbours that are not recorded yet, with slots registered in the ledger; None without any."""
     ledger = dispatcher.ledger
     if tolerances.assumed and SHARE * len(ledger.designs) < LEAST:
         return None

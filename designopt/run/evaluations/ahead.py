@@ -1,8 +1,8 @@
-"""A solver that asks for one design at a time and learns from each, with several of them pending.
+"""Solvers that propose one design at a time and learn from each, with several pending.
 
-Up to L (the solver's `look_ahead`) designs are asked for and not yet told. Ask i happens after the tell of ask i - L
-and before the next one, so that the sequence of designs is fixed; a design that is ready early waits for its turn.
-Stores of an earlier version may hold results that were told out of turn: a resumed run tells them in that order.
+Up to L (the solver's `look_ahead`) designs are pending. Ask i follows tell i - L and precedes the next one, so that the
+sequence of designs is fixed; a design that is ready early waits for its turn. Stores of an earlier version may contain
+results told out of turn: a resumed run repeats that order.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from designopt.run.evaluations.ledger import PENDING, Ledger
 from designopt.run.evaluations.points import StagePoints
 from designopt.run.evaluations.work import Work
 
-#: So many designs that need no evaluation are answered before the run looks up: at its journal, clock and signals.
+#: Number of designs without evaluation that are answered before the run checks its journal, clock and signals.
 SILENT = 256
 
 
 class AheadStage(Protocol):
-    """What the conversation needs of the stage in which it takes place: its state and its rules for an end."""
+    """The part of a stage that this loop uses: its state and its rules for an end."""
 
     problem: Problem
     ledger: Ledger
@@ -37,16 +37,16 @@ class AheadStage(Protocol):
     told: int
 
     def admitted(self, X: Matrix) -> Matrix:
-        """Designs as the space knows them."""
+        """Designs in the form of the space."""
 
     def out_of_time(self) -> bool:
-        """Whether nothing new may be asked for."""
+        """Whether no new design may be requested."""
 
     def mostly_invalid(self, *, one_by_one: bool = False) -> bool:
         """Whether the stage ends because too many designs in a row needed no evaluation."""
 
     def ended_before(self, asked: int) -> bool:
-        """Whether the stage ended, in an earlier session, before it had asked for so many designs."""
+        """Whether the stage ended, in an earlier session, before this number of requests."""
 
     def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
         """Whether the hypervolume budget ends the stage."""
@@ -56,7 +56,7 @@ class AheadStage(Protocol):
 
 
 class Ahead:
-    """The conversation with one solver. `ended` is set when it is over before the solver has no more to ask."""
+    """The ask-and-tell loop with one solver. `ended` is set if it ends before the solver does."""
 
     def __init__(
         self, run: AheadStage, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int
@@ -68,7 +68,7 @@ class Ahead:
         self._ledger = run.ledger
         self._old = len(run.ledger.slot_of)
         self._tells = run.dispatcher.journal.tells(run.points.number)
-        #: Asked for and not yet sent, for want of budget: what is refused of those pending gives some back.
+        #: Requested but not sent, for want of budget: rejected pending designs return some of it.
         self._held: deque[Matrix] = deque()
         self._out: dict[int, tuple[Matrix, Matrix, Integers]] = {}
         self._generation: list[Outcomes] = []
@@ -76,7 +76,7 @@ class Ahead:
         self.ended = False
 
     def work(self) -> Iterator[Work | None]:
-        """The evaluations that are not known yet; None when there are none before a result has come."""
+        """The unknown evaluations; None if there are none before a result arrives."""
         silent = 0
         while True:
             if self._may_send():
@@ -100,7 +100,7 @@ class Ahead:
     # ------------------------------------------------------------------------------------------------------ ask
 
     def _may_ask(self) -> bool:
-        """Asks come when their turn is, also those that there is no budget for: a larger one must find them there."""
+        """Asks happen in their turn, also beyond the budget: a larger budget must find them on record there."""
         return not self._over and len(self._out) + len(self._held) < self._look_ahead
 
     def _ask(self) -> None:
@@ -139,7 +139,7 @@ class Ahead:
         return bool((self._ledger.status[slots[slots >= 0]] == PENDING).any())
 
     def _next(self) -> int | None:
-        """The ask whose result is to be told now; None when that has to wait."""
+        """The ask whose result is told next; None if it has to wait."""
         if not self._out:
             return None
         first = next(iter(self._out))

@@ -1,4 +1,4 @@
-"""Cheap evaluations that a solver asks for: recorded once under their keys, points of no stage."""
+"""Cheap evaluations for a solver: recorded once under their keys, not points of a stage."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from designopt.run.evaluations.work import LARGEST_CHUNK, Work
 
 
 class CheapBatch:
-    """Cheap evaluations of designs `X` (n, d) that are pending. What is known is not sent again, and what breaks a
-    relation (`relation_violation` (n,) above 0) is not evaluated."""
+    """Pending cheap evaluations of designs `X` (n, d). Known ones are not sent again, and those that violate a relation
+    (`relation_violation` (n,) above 0) are not evaluated."""
 
     def __init__(self, dispatcher: Dispatcher, X: Matrix, relation_violation: Matrix) -> None:
         ledger, problem = dispatcher.ledger, dispatcher.ledger.problem
@@ -47,10 +47,10 @@ class CheapBatch:
         )
 
     def work(self) -> Iterator[Work]:
-        """The evaluations that are not known yet."""
+        """The unknown evaluations."""
         for begin in range(0, self.waiting, LARGEST_CHUNK):
             yield self._whole.part(begin, begin + LARGEST_CHUNK)
 
     def outcomes(self) -> Outcomes:
-        """What became of all rows, judged as full evaluations are."""
+        """Outcomes of all rows, scored like full evaluations."""
         return self._ledger.outcomes(self._X, self._slots, self._violation)

@@ -1,4 +1,4 @@
-"""Sends work to an executor and records what comes back: chunks, losses, retries, quarantine."""
+"""Dispatch of work to an executor and recording of its results: chunks, losses, retries, quarantine."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from designopt.workers.outside import Outside
 
 logger = logging.getLogger(__name__)
 
-#: How the evaluations end that end their worker.
+#: Status of evaluations that end their worker.
 LOSSES = ("timeout", "crashed", "lost_worker")
-#: A lost chunk whose culprit nobody saw is sent again in so many pieces.
+#: Number of parts in which a lost chunk of unknown cause is sent again.
 PIECES = 8
-#: Characters that a session keeps of what evaluations print.
+#: Maximum characters of printed output recorded per session.
 PRINTED = 64 * 2**20
 
 
 class Dispatcher:
-    """The one place through which evaluations go. `start` makes the executor when there is something to compute."""
+    """All evaluations pass through the dispatcher. `start` makes the executor when there is something to compute."""
 
     def __init__(
         self,
@@ -96,10 +96,10 @@ class Dispatcher:
     ) -> None:
         """Evaluate and record all work of `source` (about `expected` evaluations).
 
-        Returns when everything is on record: it outlives this process, and all but results that took less than
-        `at_stake` seconds, and came within that time, the machine. A source that gives None is asked again when results
-        are there. Raises `StageEnded` when `time_left` runs out with work left, `Interrupted`, `FailurePolicyStop`, or
-        `StoreError`; what had finished by then is recorded. `tick` is called between.
+        Returns when all is recorded: it survives the end of this process, and, except for results that took less than
+        `at_stake` seconds and arrived within that time, the end of the machine. A source that returns None is called
+        again after results. Raises `StageEnded` when `time_left` runs out with work left, `Interrupted`,
+        `FailurePolicyStop`, or `StoreError`; completed results are recorded. `tick` is called in between.
         """
         queue = Queue(self._unknown(source, arrays), expected)
         self._tick = tick
@@ -128,7 +128,8 @@ class Dispatcher:
             tick()
 
     def _commit(self, at_stake: float) -> None:
-        """Record everything, and wait for the disk if results took `at_stake` seconds, or so long ago it was waited."""
+        """Record everything, and wait for the disk if results took `at_stake` seconds, or that time has passed since
+        the last wait."""
         now = time.monotonic()
         flush = max(self._at_stake, now - self._flushed) >= at_stake
         self.journal.commit(flush=flush)
@@ -136,7 +137,7 @@ class Dispatcher:
             self._at_stake, self._flushed = 0.0, now
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
-        """The work of `source` that is to be computed, with `arrays`."""
+        """The work of `source` to be computed, with `arrays`."""
         return source
 
     def check(self) -> None:
@@ -145,7 +146,7 @@ class Dispatcher:
             self._raise_stop()
 
     def running(self) -> tuple[tuple[int, float, str], ...]:
-        """The evaluations that tell how far they are: the design's number, a share, and words. Noted in the store."""
+        """Evaluations that report progress: the design's number, a share, and a text. Also written to the store."""
         advances = []
         for advance in self._executor.advances() if self._executor is not None else ():
             work = self._flight.get(advance.chunk)
@@ -162,7 +163,7 @@ class Dispatcher:
             self._executor = None
 
     def _fill(self, queue: Queue, arrays: tuple[str, ...], time_left: Callable[[], float] | None) -> bool:
-        """Send chunks while there is room; False when there is work but no time left for it."""
+        """Send chunks while there is room; False if there is work but no time left for it."""
         while self._executor is None or len(self._flight) < self._executor.slots:
             executor = self._executor
             slots, target, shortest = (
@@ -186,7 +187,7 @@ class Dispatcher:
         return True
 
     def _scenarios(self, work: Work) -> NDArray[np.int32]:
-        """The scenarios as workers number them: those of the validation follow the study's own."""
+        """The scenarios by the numbers of the workers: those of the validation follow the study's own."""
         problem = self.ledger.problem
         if work.kind == "neighbour":
             return np.asarray(work.scenarios % len(problem.unshifted.scenarios), np.int32)
@@ -208,7 +209,7 @@ class Dispatcher:
         return executor
 
     def _describe(self) -> None:
-        """Note in the journal which executor is at work (it may change while the run goes on)."""
+        """Record the executor at work (it may change during the run)."""
         assert self._executor is not None
         description = (self._executor.name, self._executor.workers)
         if description != self._described:
@@ -253,13 +254,13 @@ class Dispatcher:
         if time.monotonic() >= self._leave_at and not self.signals.count:
             self._leave_at = np.inf
             self._job_ends = True
-            self._patience = self.execution.grace / 2.0  # the other half is for the workers to end
+            self._patience = self.execution.grace / 2.0  # the other half is for the end of the workers
             self.signals.count, self.signals.since = 1, time.monotonic()
             self.event("job_ends", f"the batch job has {self.execution.grace:g} s left: the run stops")
         return self.signals.count > 0 or self._policy is not None
 
     def _give_up(self) -> bool:
-        """Whether what is in flight has had its time after a request to stop."""
+        """Whether the grace period of pending work after a stop request is over."""
         if self._policy is not None and not self.signals.count:
             self.signals.since = self.signals.since or time.monotonic()
         return self.signals.count >= 2 or time.monotonic() - self.signals.since > self._patience
@@ -300,7 +301,7 @@ class Dispatcher:
             self._record(work, result, completion.worker)
 
     def _try_again(self, work: Work, result: ChunkResult, worker: str, queue: Queue) -> tuple[Work, ChunkResult]:
-        """Put back what ended in a class that is to be tried again; the rest is final."""
+        """Put back results whose class is retried; the others are final."""
         if not result.messages:
             return work, result
         final = np.ones(len(work), bool)
@@ -318,7 +319,7 @@ class Dispatcher:
         return work.take(rows), result.take(rows)
 
     def _record(self, work: Work, result: ChunkResult, worker: str) -> None:
-        """Give the results of a chunk to ledger and journal."""
+        """Record the results of a chunk in ledger and journal."""
         self._keep_prints(work, result)
         kept = {work.keys[i]: a for i, a in result.arrays.items()}
         arrays = write_arrays(self.store.path, kept) if kept else {}
@@ -355,7 +356,7 @@ class Dispatcher:
         self.ledger.record(work.slots, result.status, result.names, result.values)
         self.evaluations += n
         self.failures += n - names.count("ok") - names.count("invalid")
-        if kind == "neighbour":  # of a design that is there already: whatever fails says how far off it may be
+        if kind == "neighbour":  # its failures concern tolerances, and do not end the run
             return
         ending = self._failures.note(work.X, result.status, result.messages)
         if ending:
@@ -370,12 +371,12 @@ class Dispatcher:
                     self.event("prints", f"output of evaluations is no longer kept: it has reached {PRINTED >> 20} MB")
 
     def _made(self, key: bytes, status: str) -> int:
-        """How many attempts a result took; one that might have been tried again is on record already."""
+        """Number of attempts of a result; one that might be retried is already recorded."""
         counted = status in LOSSES or self._attempts.retried(status)
         return self._attempts[key] + (0 if counted else 1)
 
     def _compare(self, work: Work, result: ChunkResult, worker: str, again: NDArray[np.bool_]) -> None:
-        """A second result for a known key must be the first one again."""
+        """A second result for a known key must equal the first."""
         for i in np.flatnonzero(again).tolist():
             slot = work.slots[i]
             columns = self.ledger.columns
@@ -400,10 +401,11 @@ class Dispatcher:
     # ------------------------------------------------------------------------------------------------- losses
 
     def _lost(self, work: Work, loss: Loss, worker: str, queue: Queue) -> None:
-        """A chunk's worker ended. Innocent evaluations go again; the suspect goes alone until its tries are used.
+        """The worker of a chunk has ended. Innocent evaluations are sent again; the suspect is sent alone until its
+        attempts are used up.
 
-        A process may die a while after what was the cause: what is recorded as a crash has been seen to end its worker
-        when it was alone there.
+        A process may end some time after the cause: an evaluation is recorded as a crash only if it ended its worker
+        alone.
         """
         if not loss.started:
             queue.put_back(work)
@@ -422,15 +424,15 @@ class Dispatcher:
         self.journal.add_attempt(key, number, worker, loss.cause, loss.detail or loss.message)
         self.event("worker_lost", f"worker {worker}: {loss.message} (design {work.designs[suspect]})")
         if again and work.chain:
-            queue.put_back(work)  # each of them begins with what the one before it gave
+            queue.put_back(work)  # each of them starts from the result of the one before
             return
         if work.chain:
             queue.put_back(work.take([i for i in range(len(work)) if i != suspect]))
         else:
             queue.put_back(work.part(suspect + 1, len(work)))
-            queue.put_back(work.part(0, suspect, whole=True))  # its last one may be the cause, and is found by its end
+            queue.put_back(work.part(0, suspect, whole=True))  # its last one may be the cause, which its end shows
         alone = work.suspect(suspect)
-        if again and loss.cause == "lost_worker":  # who is killed from outside is at risk for its own time only
+        if again and loss.cause == "lost_worker":  # a process killed from outside risks only its own time
             queue.put_back(work.part(suspect, suspect + 1, whole=True))
         elif again or not (work.alone or work.chain or loss.cause == "timeout"):
             queue.put_back(alone)
@@ -439,13 +441,13 @@ class Dispatcher:
 
 
 def _place_of_work(store: Path, executor: str, workers: int, *, again: bool) -> str:
-    """Where results go and where they are computed; `again` when the executor changes in the middle."""
+    """Executor and store of the results; `again` if the executor changes during the run."""
     where = "in this process" if executor == "serial" else f"{workers} worker{'s' if workers != 1 else ''}"
     return f"{'continuing with' if again else f'store {store},'} executor {executor}, {where}"
 
 
 def _failed(loss: Loss) -> ChunkResult:
-    """The record of an evaluation that ended its worker. Killed from outside again and again is a crash as well."""
+    """The record of an evaluation that ended its worker. One repeatedly killed from outside also counts as a crash."""
     unseen = loss.cause == "lost_worker" and loss.suspect is None
     status = "timeout" if loss.cause == "timeout" else ("lost_worker" if unseen else "crashed")
     nothing = np.zeros(1)
@@ -456,7 +458,7 @@ def _failed(loss: Loss) -> ChunkResult:
 
 
 def _json(names: tuple[str, ...], values: Matrix) -> list[str | None]:
-    """Figures of each evaluation as JSON text; what is not finite as null; None where there is nothing."""
+    """Figures of each evaluation as JSON text; null for values that are not finite; None without figures."""
     if not names:
         return [None] * len(values)
     form = "{" + ",".join(json.dumps(name).replace("%", "%%") + ":%r" for name in names) + "}"

@@ -1,4 +1,4 @@
-"""What is known of a study while it runs: designs and evaluations in ask order, in memory, by columns."""
+"""Designs and evaluations of a study during its run, in ask order, in memory, by columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CODE = {status: code for code, status in enumerate(STATUSES)}
 
 
 class Growing:
-    """An array (rows, columns) that grows at its end; `rows` is a view of what is filled."""
+    """An array (rows, columns) that grows at its end; `rows` is a view of the filled part."""
 
     def __init__(self, columns: int, dtype: Any, fill: float) -> None:
         self._data = np.full((64, columns), fill, dtype)
@@ -45,11 +45,10 @@ class Growing:
 
 
 class Ledger:
-    """Designs and evaluations by number, numbers given in ask order.
+    """Designs and evaluations by number, in ask order.
 
-    `slot_of` leads from an evaluation's key to its number (slot), `design_of` from the key of a design's first
-    scenario to the design's number. A slot exists from the moment it is asked for; its status is `PENDING` until the
-    journal holds its result.
+    `slot_of` maps an evaluation's key to its number (slot), `design_of` the key of a design's first scenario to the
+    design's number. A slot exists from its first request; its status is `PENDING` until the journal has its result.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -57,7 +56,7 @@ class Ledger:
         self.columns = {name: j for j, name in enumerate(figure_names(problem))}
         self.slot_of: dict[bytes, int] = {}
         self.design_of: dict[bytes, int] = {}
-        #: Designs whose record is lost: known again when they are asked for.
+        #: Designs whose record is lost, until they are requested again.
         self.lost: set[int] = set()
         self._status = Growing(1, np.uint8, PENDING)
         self._figures = Growing(len(self.columns), np.float64, np.nan)
@@ -71,21 +70,21 @@ class Ledger:
 
     @property
     def figures(self) -> Matrix:
-        """Figures (slots, columns), NaN where there is none."""
+        """Figures (slots, columns), NaN without a value."""
         return self._figures.rows
 
     @property
     def designs(self) -> Matrix:
-        """All designs asked for, by number."""
+        """All requested designs, by number."""
         return self._designs.rows
 
     @property
     def violation(self) -> Matrix:
-        """How far each design breaks the relations (`Space.relation_violation`)."""
+        """Violation of the relations by each design (`Space.relation_violation`)."""
         return self._violation.rows[:, 0]
 
     def add_designs(self, X: Matrix, violation: Matrix) -> int:
-        """Add designs; the number of the first."""
+        """Add designs; returns the number of the first."""
         first = len(self.designs)
         self._designs.extend(len(X))
         self._violation.extend(len(X))
@@ -94,18 +93,18 @@ class Ledger:
         return first
 
     def restore(self, number: int, key: bytes, x: Matrix, violation: float) -> None:
-        """A lost design is known again."""
+        """Restore a lost design."""
         self.designs[number], self.violation[number] = x, violation
         self.design_of[key] = number
         self.lost.discard(number)
 
     def add_slots(self, count: int) -> None:
-        """Make room for `count` pending evaluations, the newest of `slot_of`."""
+        """Add `count` pending evaluations, the newest of `slot_of`."""
         self._status.extend(count)
         self._figures.extend(count)
 
     def record(self, slots: NDArray[Any], status: NDArray[np.uint8], names: Sequence[str], values: Matrix) -> None:
-        """Fill `slots` with what their evaluation gave; `values` (slots, names)."""
+        """Fill `slots` with the results of their evaluations; `values` (slots, names)."""
         for name in names:
             if name not in self.columns:
                 self.columns[name] = len(self.columns)
@@ -116,7 +115,7 @@ class Ledger:
             self.figures[slots[:, None], columns] = values
 
     def outcomes(self, X: Matrix, slots: NDArray[np.int64], relation_violation: Matrix) -> Outcomes:
-        """What a solver gets for designs `X` whose evaluations are `slots` (n, scenarios); -1 where there is none."""
+        """Outcomes for a solver of designs `X` with evaluations `slots` (n, scenarios); -1 without one."""
         n, s = slots.shape
         if not len(self.slot_of):
             figures = {name: np.full((n, s), np.nan) for name in self.columns}

@@ -1,4 +1,4 @@
-"""What a stage asks for: its points, their designs, and the slots of their evaluations in the ledger."""
+"""Points of a stage, their designs, and the slots of their evaluations in the ledger."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from designopt.study.study import Stage
 
 
 class StagePoints:
-    """The points of `stage`, the study's stage of that `number` (from 1), in ask order. `recorded` are the designs of
-    those that earlier sessions asked for."""
+    """The points of `stage`, the study's stage of that `number` (from 1), in ask order. `recorded` are the designs
+    requested by earlier sessions."""
 
     def __init__(self, stage: Stage, number: int, store: Store, ledger: Ledger) -> None:
         self._stage = stage
@@ -25,20 +25,20 @@ class StagePoints:
         self._ledger = ledger
         self._problem = ledger.problem
         self.number = self._journal.stage(number, stage.name)
-        #: -1 where the record is lost.
+        #: -1 for a lost record.
         self.recorded = np.array(self._journal.points(self.number, gaps=True), np.int64)
         #: Asks without a complete result when the stage ended.
         self.missing: frozenset[int] = frozenset()
-        #: How many points the stage has by now.
+        #: Number of points of the stage so far.
         self.count = 0
         self._designs: list[Integers] = []
         self._sent: set[int] = set()
 
     def register(self, X: Matrix, relation_violation: Matrix, first: int, slots: Integers, old: int) -> Work:
-        """StagePoints, designs and slots for rows `X`, `first` being the ask index of the first of them.
+        """Register points, designs and slots for rows `X`; `first` is the ask index of the first.
 
-        Fills `slots` and returns the work that is new. Slots below `old` were there before: those of them without a
-        result were given up by an earlier stage. Raises `ReplayError` where the journal holds other points.
+        Fills `slots` and returns the new work. Slots below `old` existed before: an earlier stage has abandoned those
+        without a result. Raises `ReplayError` if the journal contains other points.
         """
         ledger = self._ledger
         keys = self._problem.keys(X)
@@ -67,7 +67,7 @@ class StagePoints:
         return self._slots_for(X, relation_violation, keys, ids, slots, old)
 
     def _restore(self, ask: int, key: bytes, x: Matrix, relation_violation: float) -> None:
-        """Record a design again whose record is lost, when the stage asks for it again."""
+        """Record a lost design again when the stage requests it."""
         number = int(self.recorded[ask]) if ask < len(self.recorded) else -1
         if number in self._ledger.lost and key not in self._ledger.design_of:
             self._ledger.restore(number, key, x, relation_violation)
@@ -111,7 +111,7 @@ class StagePoints:
         )
 
     def _compare(self, X: Matrix, ids: list[int], first: int) -> None:
-        """The replay must ask for what the journal holds."""
+        """Check that the replay requests the designs of the journal."""
         recorded = self.recorded[first : first + len(ids)]
         different = np.flatnonzero((recorded != ids[: len(recorded)]) & (recorded >= 0))
         if not len(different):
@@ -135,14 +135,14 @@ class StagePoints:
         )
 
     def _other_versions(self) -> str:
-        """What is installed in another version than when the journal was written, in words."""
+        """Packages whose versions have changed since the journal was written, in words."""
         *before, now = (json.loads(session["versions"] or "{}") for session in self._journal.records("session"))
         other = {n: old for versions in before for n, old in versions.items() if now.get(n) != old}
         changes = [f"{name} {now.get(name, 'is absent')}, journal written with {old}" for name, old in other.items()]
         return "; ".join(changes) or "the packages have the versions of the journal"
 
     def take_recorded(self, first: int, end: int) -> Integers:
-        """Take the points from `first` to `end` as the journal holds them; their designs."""
+        """Take the points from `first` to `end` from the journal; returns their designs. Raises `ReplayError`."""
         designs = self.recorded[first:end]
         if len(designs) < end - first or (designs < 0).any():
             raise ReplayError(
@@ -156,7 +156,7 @@ class StagePoints:
         return designs
 
     def designs(self) -> Integers:
-        """Numbers of the distinct designs that the stage asked for, in ask order, but for those that were missing."""
+        """Numbers of the distinct designs requested by the stage, in ask order, without missing ones."""
         if not self._designs:
             return np.empty(0, np.int64)
         asked = np.concatenate(self._designs)

@@ -1,4 +1,4 @@
-"""Programs that a solver asks for: recorded once under their keys, sent chain by chain."""
+"""Programs of a solver: recorded once under their keys, sent chain by chain."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from designopt.run.evaluations.work import Work
 from designopt.store.disk.arrays import intact
 from designopt.study.study import Stage
 
-#: Their arrays are always brought back; what they are called is the solver's affair.
+#: All their arrays are returned; the solver names them.
 ARRAYS = ("programs",)
 
 
 class ProgramBatch:
-    """Pending programs. `number` is the stage's place (from 0) in the study.
+    """Pending programs. `number` is the stage's index (from 0) in the study.
 
-    What is known is not sent again; of a chain that is known in part the rest is, in its order. A chain in which a
-    solution was lost is sent again as a whole.
+    Known ones are not sent again; of a partly known chain the rest is sent, in its order. A chain with a lost solution
+    is sent again completely.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ProgramBatch:
         lost = self._lost()
         again = {chain for chain, is_lost in zip(chains, lost, strict=True) if is_lost}
         status = ledger.status[self.slots]
-        kept = (status == CODE["ok"]) | (status == CODE["diverged"])  # others ended their worker, or may again
+        kept = (status == CODE["ok"]) | (status == CODE["diverged"])  # others ended their worker, or may do so again
         wanted = [s == PENDING or (bool(k) and c in again) for s, k, c in zip(status, kept, chains, strict=True)]
         rows = sorted({key: i for i, key in reversed(list(enumerate(keys))) if wanted[i]}.values())
         self.waiting = len(rows)
@@ -65,8 +65,7 @@ class ProgramBatch:
         self._chains = [chains[i] for i in rows]
 
     def _lost(self) -> Mask:
-        """Which of the known programs have lost the file with their solution, or it is damaged: their chains are solved
-        again."""
+        """Known programs whose solution file is lost or damaged: their chains are solved again."""
         known = self._dispatcher.ledger.status[self.slots] != PENDING
         found = np.zeros(len(known), bool)
         for i in np.flatnonzero(known).tolist():
@@ -77,7 +76,7 @@ class ProgramBatch:
         return np.asarray(found & np.array([key not in sound for key in self._keys], bool))
 
     def work(self) -> Iterator[Work]:
-        """The chains that have something to be solved."""
+        """The chains with unsolved programs."""
         begin = 0
         for _, same in itertools.groupby(self._chains):
             end = begin + len(list(same))
@@ -86,11 +85,11 @@ class ProgramBatch:
 
     @property
     def done(self) -> int:
-        """How many rows have a result by now."""
+        """Number of rows with a result."""
         return int((self._dispatcher.ledger.status[self.slots] != PENDING).sum())
 
     def outcome(self) -> SolvedPrograms:
-        """What became of all rows."""
+        """Results of all rows."""
         ledger, journal = self._dispatcher.ledger, self._dispatcher.journal
         status = ledger.status[self.slots]
         figures = {name: ledger.figures[self.slots, j] for name, j in ledger.columns.items()}
@@ -103,8 +102,8 @@ class ProgramBatch:
 
 
 def numbers_of(dispatcher: Dispatcher, X: Matrix, keys: Sequence[bytes]) -> Integers:
-    """Numbers of designs that are no points of a stage; new ones are recorded. `keys` (n,) are those of programs that
-    begin at them, or of other evaluations."""
+    """Numbers of designs that are not points of a stage; new ones are recorded. `keys` (n,) are those of programs that
+    start from them, or of other evaluations."""
     ledger: Ledger = dispatcher.ledger
     problem: Problem = ledger.problem
     known = len(ledger.designs)
@@ -125,7 +124,7 @@ def numbers_of(dispatcher: Dispatcher, X: Matrix, keys: Sequence[bytes]) -> Inte
 
 
 def _restore(dispatcher: Dispatcher, known: bytes, key: bytes, x: Matrix) -> None:
-    """Record a design again whose record is lost, when the evaluation `known` was of it."""
+    """Record a lost design again, if the evaluation `known` belongs to it."""
     found = dispatcher.journal.evaluation(known, "design")
     if found and found[0] in dispatcher.ledger.lost:
         relation_violation = dispatcher.ledger.problem.space.relation_violation(x[None])
@@ -134,7 +133,7 @@ def _restore(dispatcher: Dispatcher, known: bytes, key: bytes, x: Matrix) -> Non
 
 
 def ticking(show: Callable[[int], None], batch: ProgramBatch) -> Callable[[], None]:
-    """Tells `show` how many programs are done, twice a second."""
+    """Report the number of completed programs to `show`, twice a second."""
     shown = [time.monotonic()]
 
     def tick() -> None:

@@ -1,4 +1,4 @@
-"""Evaluations that another store holds already: taken from there instead of being computed again."""
+"""Recall of evaluations from other stores, instead of a new computation."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from designopt.store.journal.reader import JournalReader
 from designopt.store.result import Result
 from designopt.workers.executor import ChunkResult
 
-#: What is as true here as there. Errors, time-outs and losses may be the machine's and are tried again.
+#: Statuses valid in any store. Errors, time-outs and losses may depend on the machine and are retried.
 TAKEN = ("ok", "diverged", "nonfinite", "invalid")
 
-#: Of an evaluation of another store: status, outputs, reason, message, arrays.
+#: An evaluation of another store: status, outputs, reason, message, arrays.
 Row = tuple[str, str | None, str | None, str | None, dict[str, NDArray[Any]]]
 
 
@@ -36,7 +36,7 @@ class Other:
         self._journal = JournalReader.read(path, Result.open(path).problem)
 
     def find(self, key: bytes, arrays: Sequence[str]) -> Row | None:
-        """The evaluation `key` with all of `arrays`, if this store has it."""
+        """The evaluation `key` with all of `arrays`, if this store contains it."""
         found = self._journal.evaluation(key, "status, outputs, reason, message, arrays")
         if found is None or found[0] not in TAKEN:
             return None
@@ -57,21 +57,21 @@ class Other:
 
 
 class Recalling(Dispatcher):
-    """A dispatcher that records what one of `others` holds, by its key, and sends only the rest to the executor."""
+    """A dispatcher that records results from `others` by key and sends only the rest to the executor."""
 
     def __init__(self, *arguments: Any, others: Sequence[Other]) -> None:
         super().__init__(*arguments)
         self._others = others
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
-        """The work of `source` that no other store has done. Chains of programs are always done here."""
+        """The work of `source` that no other store contains. Chains of programs are always solved here."""
         for work in source:
             for other in self._others:
                 work = self._recall(work, other, arrays) if work is not None and len(work) and not work.chain else work
             yield work
 
     def _recall(self, work: Work, other: Other, arrays: tuple[str, ...]) -> Work:
-        """Record what `other` holds of `work`, durably; the rest."""
+        """Record the part of `work` that `other` contains, durably; returns the rest."""
         found = {i: row for i, key in enumerate(work.keys) if (row := other.find(key, arrays)) is not None}
         if not found:
             return work

@@ -1,4 +1,4 @@
-"""What a resumed run computes again although it is on record."""
+"""Recorded evaluations that a resumed run repeats."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from designopt.study.study import StudyDefinition
 
 
 def baselines_with_errors(study: StudyDefinition, store: Store) -> str:
-    """Forget evaluations of baselines that ended by an error of the model, which may be fixed since; what to say of it.
+    """Delete evaluations of baselines that ended with a model error, which may have been fixed; returns a message.
 
-    No solver has learnt from them, so that all others are asked for the same designs as before.
+    No solver has learnt from them, so all other designs stay the same.
     """
     baseline = study.baseline
     if baseline is None or any(stage.start_from and stage.start_from.stage == baseline.name for stage in study.stages):

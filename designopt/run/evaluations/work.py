@@ -1,4 +1,4 @@
-"""Evaluations that are to be done, by columns."""
+"""Pending evaluations, by columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from designopt.arrays import Matrix
 from designopt.counts import plural
 from designopt.store.journal.schema import Kind
 
-#: Chunks never hold more evaluations than this: one transaction, one message.
+#: Maximum evaluations per chunk: one transaction, one message.
 LARGEST_CHUNK = 4096
 
 
@@ -22,11 +22,10 @@ LARGEST_CHUNK = 4096
 class Work:
     """Evaluations: their slots in the ledger, keys, design numbers, scenarios, and rows of ``X``.
 
-    `kind` says what `scenarios` are: of the study, of its validation, stages (from 0) whose solver has programs, or
-    neighbours in scenarios (`designopt.store.journal.schema`).
-    `whole` keeps them together in one chunk. One that is `alone` is a suspect: it travels alone, and nothing else is at
-    work in its process shortly before and after it. A `chain` of programs, with their `seeds`, stays together in its
-    order.
+    `kind` defines `scenarios`: of the study, of its validation, stages (from 0) whose solver has programs, or
+    neighbours in scenarios (`designopt.store.journal.schema`). `whole` keeps them together in one chunk. One that is
+    `alone` is a suspect: it is sent alone, and its process does no other work shortly before and after it. A `chain` of
+    programs, with their `seeds`, stays together in its order.
     """
 
     slots: NDArray[np.int64]
@@ -58,12 +57,12 @@ class Work:
         return Work(*rows, chain=self.chain, seeds=seeds, kind=self.kind)
 
     def suspect(self, position: int) -> Work:
-        """The evaluation at `position`, to be examined alone."""
+        """The evaluation at `position`, to be tested alone."""
         return dataclasses.replace(self.part(position, position + 1, whole=True), alone=True)
 
 
 class Waiting(BaseException):
-    """The run can go no further without the evaluations `works`, which are made outside of it."""
+    """The run waits for the evaluations `works`, which are carried out elsewhere."""
 
     def __init__(self, works: tuple[Work, ...]) -> None:
         super().__init__(f"waiting for {plural(sum(map(len, works)), 'evaluation')}")
@@ -71,9 +70,9 @@ class Waiting(BaseException):
 
 
 class Queue:
-    """What waits to be sent: work that came back first, then what the source has still to give.
+    """Pending work: returned work first, then that of the source.
 
-    A source gives None for "nothing now, but ask again when a result has come". `exhausted` tells that it has ended.
+    A source returns None for "nothing now, call again after a result". `exhausted`: it has ended.
     """
 
     def __init__(self, source: Iterator[Work | None], expected: int) -> None:
@@ -84,20 +83,20 @@ class Queue:
         self._drawn = 0
 
     def put_back(self, work: Work) -> None:
-        """Work to be sent again, before anything else."""
+        """Put work back at the front."""
         if len(work):
             self._ready.appendleft(work)
 
     def left(self) -> int:
-        """About how many evaluations wait."""
+        """Approximate number of pending evaluations."""
         return sum(len(w) for w in self._ready) + max(0, self._expected - self._drawn)
 
     def total(self) -> int:
-        """About how many evaluations there are in all."""
+        """Approximate total number of evaluations."""
         return max(self._drawn, self._expected)
 
     def draw(self, size: int) -> Work | None:
-        """Up to `size` evaluations for one chunk; None when nothing waits."""
+        """Up to `size` evaluations for one chunk; None if nothing is pending."""
         while not self._ready:
             try:
                 work = next(self._source)
@@ -118,9 +117,9 @@ class Queue:
 
 
 class ChunkSize:
-    """How many evaluations make a chunk of the executor's target duration, learned from the chunks that returned.
+    """Number of evaluations per chunk for the executor's target duration, learned from completed chunks.
 
-    `together` is how many the model likes to compute in one call: chunks are not smaller then, but for the last ones.
+    `together` is the model's preferred number per call: chunks are at least as large, except the last ones.
     """
 
     def __init__(self, together: int = 1) -> None:
@@ -128,7 +127,7 @@ class ChunkSize:
         self._seconds: float | None = None
 
     def learn(self, seconds: float, evaluations: int) -> None:
-        """A chunk kept a worker busy for `seconds`."""
+        """Learn that a chunk took `seconds` on a worker."""
         each = max(seconds / max(evaluations, 1), 1e-7)
         if self._seconds is None:
             self._seconds = each
@@ -136,10 +135,10 @@ class ChunkSize:
             self._seconds += min(1.0, 0.3 + evaluations / LARGEST_CHUNK) * (each - self._seconds)
 
     def choose(self, target: float, shortest: float, left: int, slots: int, total: int) -> int:
-        """The size of the next chunk: the target, but near the end small enough that all workers end together, and not
-        below the `shortest` chunk that is worth its way.
+        """The size of the next chunk: the target, but near the end small enough that all workers end together, and at
+        least the `shortest` chunk that justifies its overhead.
 
-        `left` evaluations wait, of `total` in all.
+        `left` evaluations are pending, of `total` in all.
         """
         if self._seconds is None:
             return self._shared(self.together, total, slots)
@@ -153,7 +152,7 @@ class ChunkSize:
 
     @staticmethod
     def _shared(size: int, total: int, slots: int) -> int:
-        """At most `size`, so that all workers (they have two slots each) get as many equal chunks of `total`."""
+        """At most `size`, so that all workers (with two slots each) get equally many equal chunks of `total`."""
         workers = max(1, slots // 2)
         rounds = max(1, -(-total // (workers * min(size, LARGEST_CHUNK))))
         return max(1, min(LARGEST_CHUNK, -(-total // (workers * rounds))))
