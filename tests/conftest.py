@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import sys
@@ -106,6 +107,16 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 sys.path[:0] = [str(Path(__file__).parent / name) for name in ("", "run", "workers")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_look_at_this_working_copy() -> Iterator[None]:
+    """Git is asked once for the revision of each model, not by each of the hundreds of runs."""
+    from designopt.store import provenance
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(provenance, "_revision", functools.cache(provenance._revision))
+        yield
 
 
 @pytest.hookimpl(wrapper=True)
