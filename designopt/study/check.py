@@ -1,8 +1,8 @@
-"""Both passes over the data of a study file, and the `StudyDefinition` that comes out when nothing is wrong.
+"""The passes over the data of a study file, and the resulting `StudyDefinition`.
 
-The first pass looks at each section (and each member of a list or mapping) by itself: keys, types, units, ranges. The
-second compares them and asks the plugins, about all that is not wrong by itself. The third, when a problem can be made
-of what is sound, asks the solvers about it. So one mistake hides no other one that does not depend on it.
+The first pass checks each section (and each member of a list or mapping) separately: keys, types, units, ranges. The
+second compares the valid ones and calls the plugins' checks. The third, if the valid parts form a problem, calls the
+solvers' checks. Thus no mistake hides an independent one.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from designopt.study.sections.scenarios import given as scenarios_
 from designopt.study.sections.schema import SECTIONS, TopLevelKey, section_type
 from designopt.study.study import DesignVariable, Scenario, Stage, StudyDefinition, Tolerances
 
-#: Sections without which solvers cannot be asked about the problem: they name what is in them.
+#: Sections that solvers' checks need: they name their contents.
 _OF_PROBLEM = ("model", "space", "figures", "objectives")
 
-#: Longest list or mapping of a section.
+#: Maximum length of a list or mapping of a section.
 _MOST_MEMBERS = 10_000
 
 
 @dataclass
 class _Given:
-    """The sections as far as they are valid: what is wrong in them is None, a section without any sense is left out.
+    """The sections as far as valid: invalid parts are None, invalid sections are omitted.
 
-    `present` also names the sections that were given but cannot be used at all, or were most likely meant.
+    `present` also names sections that were given but are invalid, or probably intended.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -65,7 +65,7 @@ def check_study(
     folder: pathlib.Path | None = None,
     typed: Callable[[Path], bool] = lambda path: False,
 ) -> tuple[StudyDefinition | None, list[Finding]]:
-    """The study that `data` describes (without its text), or None and everything that is wrong with it.
+    """The study described by `data` (without its text), or None and all mistakes.
 
     `folder` and `typed` as in `Context`.
     """
@@ -102,7 +102,7 @@ def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Given:
 
 
 def _members(ctx: Context, name: str, section: TopLevelKey, value: Any) -> Any:
-    """The checked section with None in place of whatever is wrong in it."""
+    """The checked section with None in place of invalid parts."""
 
     def checked(path: Path, item: Any) -> Any:
         if ctx.full:
@@ -135,7 +135,7 @@ def _designs(
     plugin: ModelPlugin | None,
     solvers: stages_.Placements,
 ) -> tuple[list[DesignVariable], list[stages_.Placed]]:
-    """The parameters, of `space` or of the designs that solvers are given, and the stages with these designs."""
+    """The parameters, of `space` or of the designs given to solvers, and the stages with these designs."""
     found = {
         i: designs_.given(ctx, item.stage.solver, (*item.path, "solver"))
         for i, item in enumerate(solvers.placed)
@@ -159,7 +159,7 @@ def _designs(
 def _baseline(
     ctx: Context, given: _Given, parameters: list[DesignVariable], placed: list[stages_.Placed]
 ) -> tuple[Stage, ...]:
-    """The stage that evaluates the designs of `baseline`, before all others; none without that section."""
+    """The stage that evaluates the designs of `baseline`, before all others; None without that section."""
     sections = given.values.get("baseline")
     if "baseline" not in given.present or sections is None:
         return ()
@@ -179,12 +179,12 @@ def _baseline(
 
 
 def _second_pass(ctx: Context, given: _Given) -> tuple[StudyDefinition | None, list[stages_.Placed]]:
-    """The study as far as it is sound, and its sound stages; None when it poses no problem."""
+    """The valid part of the study, and its valid stages; None if it is not a problem."""
     values = given.values
     part: Part | None = values.get("model")
     plugin = None if part is None else ctx.plugin(ModelPlugin, part, ("model",))
     model = None if plugin is None or part is None else ctx.settings(plugin, part, ("model",))
-    if plugin is not None and plugin.has_declares:  # what it declares is known with its settings only
+    if plugin is not None and plugin.has_declares:  # its declarations depend on its settings
         plugin = None if model is None else model.plugin
     ctx.former = {} if plugin is None else {former: name for name, former in plugin.key_names.items()}
     names = given.mapping("space")
@@ -276,6 +276,6 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[StudyDefinition | None, l
 def _with_neighbours(
     scenarios: Sequence[Scenario], count: int, tolerances: Tolerances | None, seed: int
 ) -> tuple[Scenario, ...]:
-    """The scenarios, in a robust study also with `count` neighbours of the design."""
+    """The scenarios, in a robust study followed by `count` neighbours of the design."""
     own = tuple(scenarios) or (Scenario("nominal"),)
     return with_neighbours(own, shifts(tolerances, count, seed)) if count and tolerances is not None else own

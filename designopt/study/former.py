@@ -1,6 +1,6 @@
-"""Names that settings, inputs, conditions and outputs of plugins had in an earlier version (`Quantity.former`).
+"""Former names of settings, inputs, conditions and outputs of plugins (`Quantity.former`).
 
-A study file may still use them, with a warning. Keys and stores go by them, so that what is on record is found again.
+A study file may still use them, with a warning. Keys and stores use them, so that recorded results are found.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Item = TypeVar("Item", Objective, StudyConstraint)
 
 
 def stored_settings(plugin: Plugin, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of `plugin`, as JSON data, by the names that keys and stores have for them."""
+    """Settings of `plugin`, as JSON data, by their names in keys and stores."""
     return _stored(plugin.settings, settings, back=False)
 
 
 def present_settings(plugin: Plugin, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The reverse of `stored_settings`."""
+    """The inverse of `stored_settings`."""
     return _stored(plugin.settings, stored, back=True)
 
 
@@ -50,7 +50,7 @@ def _stored(entries: Mapping[str, Field], data: Mapping[str, Any], *, back: bool
 
 
 def stored_study(study: StudyDefinition) -> StudyDefinition:
-    """`study` with the names that keys and stores have for inputs, conditions and outputs of its model."""
+    """`study` with the names in keys and stores for inputs, conditions and outputs of its model."""
     names = study.model.plugin.key_names
     known = replace(
         study,
@@ -61,7 +61,7 @@ def stored_study(study: StudyDefinition) -> StudyDefinition:
 
 
 def present_study(stored: StudyDefinition) -> StudyDefinition:
-    """The reverse of `stored_study`."""
+    """The inverse of `stored_study`."""
     return _renamed_study(stored, {old: name for name, old in stored.model.plugin.key_names.items()})
 
 
@@ -112,19 +112,19 @@ def _with_key_name(item: Item, names: Mapping[str, str]) -> Item:
 
 
 def key_name(item: Objective | StudyConstraint, names: Mapping[str, str]) -> str:
-    """What keys call an objective or constraint: the output by whose name it goes may have had another one."""
+    """The name of an objective or constraint in keys: its output may have a former name."""
     return item.former or (names.get(item.name, item.name) if str(item.expression) == item.name else item.name)
 
 
 def by_key_name(items: Iterable[Item], study: StudyDefinition) -> dict[str, Item]:
-    """Objectives or constraints of `study` by what keys call them: renamed ones are the same in two studies."""
+    """Objectives or constraints of `study` by their names in keys: renamed ones are the same in two studies."""
     names = study.model.plugin.key_names
     return {key_name(item, names): item for item in items}
 
 
 # ---------------------------------------------------------------------------------------------- study files
 
-#: Where the sections of plugins stand; "*" is every member of a list or mapping.
+#: Paths of plugin sections; "*" is every member of a list or mapping.
 _PLUGINS: dict[tuple[str, ...], Kind] = {
     ("model",): "model",
     ("solver",): "solver",
@@ -135,7 +135,7 @@ _PLUGINS: dict[tuple[str, ...], Kind] = {
     ("report", "plots", "*"): "report",
     ("report", "export", "*"): "export",
 }
-#: Where keys are names of inputs.
+#: Paths of mappings whose keys are names of inputs.
 _INPUTS = (
     ("space",),
     ("space", "*", "when"),
@@ -145,9 +145,9 @@ _INPUTS = (
     ("stages", "*", "solver", "designs", "*"),
     ("report", "tolerances", "of"),
 )
-#: Where scenarios stand: a list of them, or one sample.
+#: Paths of scenarios: a list of them, or one sample.
 _SCENARIOS = (("scenarios",), ("report", "validate", "scenarios"))
-#: Where texts are expressions, or names of outputs.
+#: Paths of expressions and names of outputs.
 _TEXTS = (
     ("relations", "*"),
     ("objectives", "*", "minimize"),
@@ -161,7 +161,7 @@ _TEXTS = (
 
 
 def with_present_names(root: Node) -> Node:
-    """The data of a study with present names in the place of former ones; a `FutureWarning` for each that it has."""
+    """The data of a study with present names in place of former ones; a `FutureWarning` for each."""
     for path, kind in _PLUGINS.items():
         root = _at(root, path, functools.partial(_with_settings, kind=kind))
     plugin = _plugin((root.entries or {}).get("model", (None, None))[1], "model")
@@ -180,7 +180,7 @@ def with_present_names(root: Node) -> Node:
 
 
 def _at(node: Node, path: tuple[str, ...], change: Callable[[Node], Node]) -> Node:
-    """`node` with what stands at `path` changed; the same node where nothing is."""
+    """`node` with the node at `path` changed; the same node if nothing changes."""
     if not path:
         return change(node)
     step, rest = path[0], path[1:]
@@ -195,7 +195,7 @@ def _at(node: Node, path: tuple[str, ...], change: Callable[[Node], Node]) -> No
 
 
 def _plugin(section: Node | None, kind: Kind) -> Plugin | None:
-    """The plugin that a section names; None if it is not known, which the check reports."""
+    """The plugin named by a section; None if unknown, which the check reports."""
     word = section.entries.get("use", (None, None))[1] if section is not None and section.entries else section
     name = None if word is None else word.scalar
     declared = as_part(name)
@@ -233,8 +233,8 @@ def _with_conditions(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def _with_former(node: Node, names: Mapping[str, str]) -> Node:
-    """A mapping with its former keys renamed. What ``--set`` gives replaces what the file has under the other name; in
-    one file the former one is an unknown key beside the present one."""
+    """A mapping with its former keys renamed. ``--set`` replaces the file's entry under the other name; in one file the
+    former name beside the present one is an unknown key."""
     if node.entries is None:
         return node
     entries: dict[str, tuple[Span, Node]] = {}
@@ -251,7 +251,7 @@ def _with_former(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def _with_name(node: Node, names: Mapping[str, str]) -> Node:
-    """An objective or constraint that goes by a former name of an output keeps it: the study may refer to it."""
+    """An objective or constraint named after a former output name keeps the name, because the study may refer to it."""
     entries = node.entries or {}
     shown = [n for key, (_, n) in entries.items() if key in ("minimize", "maximize", "of") and n.scalar in names]
     return (

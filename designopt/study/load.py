@@ -1,4 +1,4 @@
-"""Study files read and checked: from text (or Python values) to a `StudyDefinition`, or to everything that is wrong."""
+"""Reading and checking of study files: from text (or Python values) to a `StudyDefinition`, or all mistakes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from designopt.study.language.yaml import MAX_BYTES, MAX_DEPTH, Node, Source, Sp
 from designopt.study.sections.context import Context
 from designopt.study.study import StudyDefinition
 
-#: So many files of a folder are named.
+#: Maximum number of files named in a message.
 LISTED = 8
 
 #: A file given with ``--plugin``: its name and content.
 PluginFile = tuple[str, bytes]
 
-#: Makes the problem that solvers judge (`check`, `minimum_budget`): ``designopt.problem.Problem.of``, which this layer
-#: must not import.
+#: Makes the problem for the solvers' checks (`check`, `minimum_budget`): ``designopt.problem.Problem.of``, which this
+#: layer must not import.
 ProblemOf = Callable[[StudyDefinition], Any]
 
 
@@ -44,9 +44,9 @@ def load_study(
     """The study in the file at `path`.
 
     `overrides` are ``key=value`` texts (``space.stiffness.low=1e4``; list elements by position or name) that replace or
-    add values. `data` are the folders of data roots by name. `problem_of` makes the problem that solvers check
-    themselves against; without it they are not asked.
-    Raises `StudyError` with everything that is wrong. Nothing is run, but the plugins it names are imported.
+    add values. `data` gives the folders of data roots by name. `problem_of` makes the problem for the solvers' checks;
+    without it they are skipped. Raises `StudyError` with all mistakes. Nothing is run, but the named plugins are
+    imported.
     """
     path = Path(path)
     try:
@@ -67,7 +67,7 @@ def load_study(
 
 
 def _beside(path: Path) -> str:
-    """The study file of the folder that was most likely meant, else the first ones there; "" where there are none."""
+    """The study file of the folder that was probably intended, else the first ones; "" without any."""
     try:
         found = sorted(file.name for file in path.parent.iterdir() if file.suffix in (".yaml", ".yml"))
     except OSError:
@@ -90,10 +90,10 @@ def load_text(
     problem_of: ProblemOf | None = None,
     data: Mapping[str, Path] | None = None,
 ) -> StudyDefinition:
-    """The study in `text`, called `name` in messages: for text that is not (or not yet) in a file.
+    """The study in `text`, with `name` in messages: for text that is not in a file.
 
-    Files named in it are taken from `files` (content by the name as written) when given, else from the folder `base`
-    and the data roots `data`. Raises `StudyError`.
+    Its files come from `files` (content by name as written) if given, else from the folder `base` and the data roots
+    `data`. Raises `StudyError`.
     """
     read: Files = NO_FILES if base is None else FolderFiles(base, data)
     if files is not None:
@@ -111,16 +111,16 @@ def study_from_data(
 ) -> StudyDefinition:
     """The study with the same keys and values as a file, built in Python.
 
-    A decorated model, solver, objective ... (or an instance of a decorated class) may stand for ``{use: name}`` or for
-    the name in it. Its `text` is an equivalent file. Raises `StudyError` without positions.
+    A decorated model, solver, objective ... (or an instance of a decorated class) may replace ``{use: name}`` or the
+    name in it. Its `text` is an equivalent file. Raises `StudyError` without positions.
     """
     read = NO_FILES if base is None else FolderFiles(base, data)
     return _study(node_of(_python(sections), Source("")), read, (), (), problem_of, base)
 
 
 def plugin_with(plugin: Plugin, overrides: Sequence[str], data: Mapping[str, Path] | None = None) -> Plugin:
-    """`plugin` with what it declares for the settings that ``KIND.setting=value`` texts give; files are
-    those of the current folder. Raises `StudyError`.
+    """`plugin` with its declarations for the settings in ``KIND.setting=value`` texts; files are relative to the
+    current folder. Raises `StudyError`.
     """
     root = node_of({plugin.kind: {"use": plugin.name}}, Source(""))
     for override in overrides:
@@ -166,13 +166,13 @@ def _study(
         return check_study(root.data(), read, problem_of, folder=folder, typed=typed)
 
     study, findings = checked(root)
-    if findings and overrides:  # what is right without them is no mistake of the file
+    if findings and overrides:  # not a mistake of the file: it is valid without them
         in_file = set(checked(file)[1])
         label = " ".join(f"--set {override}" for override in overrides)
         caused = issues([finding for finding in findings if finding not in in_file], root)
         wrong += [i if i.line is None else Issue(label, None, None, None, i.path, i.message) for i in caused]
         findings = [finding for finding in findings if finding in in_file]
-    if unloaded:  # what it should have declared is not there
+    if unloaded:  # a missing declaration
         findings = [finding for finding in findings if not finding.message.startswith("no plugin named")]
     wrong = [*unloaded, *issues(findings, root), *wrong]
     if wrong or study is None:
@@ -184,7 +184,7 @@ def _study(
 
 
 def _overridden(root: Node, override: str) -> Node:
-    """`root` with one ``--set key=value`` applied; nodes that several aliases share are replaced, never changed."""
+    """`root` with one ``--set key=value`` applied; nodes shared by aliases are replaced, never changed."""
     label = f"--set {override}"
 
     def fail(message: str) -> StudyError:
@@ -225,7 +225,7 @@ def _with_value(node: Node, steps: Sequence[str], value: Node, fail: Callable[[s
 
 
 def _index(items: Sequence[Node], step: str, fail: Callable[[str], StudyError]) -> int:
-    """Position of the list element that `step` means: a number from 0, or the element's `name` (or `use`)."""
+    """Index of the list element for `step`: a number from 0, or the element's `name` (or `use`)."""
     if re.fullmatch(r"[0-9]{1,6}", step):
         if int(step) < len(items):
             return int(step)
@@ -244,7 +244,7 @@ def _index(items: Sequence[Node], step: str, fail: Callable[[str], StudyError]) 
 
 
 def _python(value: Any, depth: int = 0) -> Any:
-    """Python data with NumPy's scalars and arrays as plain ones."""
+    """Python data with NumPy's scalars and arrays converted."""
     if depth > MAX_DEPTH or as_part(value) is not None:
         return value
     if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
-"""Model files of plugins: YAML or XML checked against annotations, mistakes with file, line and column.
+"""Model files of plugins: YAML or XML checked against annotations, with file, line and column of mistakes.
 
-A plugin states what its file holds as it states its settings, by dataclasses or TypedDicts whose numbers carry a
-`Quantity`. `read_model_file` gives the checked value or raises `StudyError`; raised in a model's ``check()`` or
-``declares()`` it is reported at the setting that names the file, in the form of a study file's own mistakes.
+A plugin declares the contents of its file like its settings, by dataclasses or TypedDicts with `Quantity`.
+`read_model_file` returns the checked value or raises `StudyError`; raised in a model's ``check()`` or ``declares()`` it
+is reported at the setting that names the file, like the mistakes of a study file.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from designopt.study.language.yaml import (
     parse_bytes,
 )
 
-#: Bytes of a model in XML, which is wordier than YAML.
+#: Maximum size of a model in XML, which is longer than YAML (bytes).
 LARGEST_XML = 32 * 2**20
 
 
 def read_model_file(file: InputFile, of: Any, form: Literal["yaml", "xml"] | None = None) -> Any:
-    """The content of `file` as a value of the type `of`: a dataclass, a TypedDict, or a list or mapping of such.
+    """The content of `file` as a value of the type `of`: a dataclass, a TypedDict, or a list or mapping of these.
 
-    `form` follows from the suffix when it is not given: ``.xml`` and ``.osim`` are XML, all else is YAML by the rules
-    of study files. Of XML the names of attributes and of child elements are the keys, that of the root does not matter;
-    elements that stand several times are a list, as is one where a list is wanted; an element without children is its
-    text, and where a list of numbers is wanted the numbers in it, divided by spaces.
+    `form` defaults to XML for the suffixes ``.xml`` and ``.osim``, and to YAML by the rules of study files otherwise.
+    In XML the names of attributes and of child elements are the keys, and the name of the root is ignored. Repeated
+    elements are a list, as is a single one if the type is a list. An element without children is its text; for a list
+    of numbers, the numbers in it, separated by spaces.
 
-    Numbers may carry units and are converted, ranges are checked, unknown keys are answered with the nearest known one.
-    Raises `StudyError` with all that is wrong.
+    Numbers may have units and are converted, ranges are checked, the message for an unknown key suggests the nearest
+    one. Raises `StudyError` with all mistakes.
     """
     if form is None:
         form = "xml" if file.name.lower().endswith((".xml", ".osim")) else "yaml"
@@ -65,7 +65,7 @@ def _issue(name: str, message: str, line: int | None = None, column: int | None 
 
 
 class _Element:
-    """An element on its way: its place, children by name, and text."""
+    """An element during parsing: its position, children by name, and text."""
 
     def __init__(self, span: Span) -> None:
         self.span = span
@@ -87,7 +87,8 @@ def _text_node(text: str, span: Span) -> Node:
 
 
 def _parse_xml(file: InputFile) -> Node:
-    """The elements as nodes with their places. Documents with a type of their own are refused: those may grow."""
+    """The elements as nodes with their positions. Documents with a document type are rejected, because entities may
+    grow."""
     content = file.content
     lines = content.decode("utf-8-sig", errors="replace").splitlines()
     source = Source(file.name, tuple(lines))
@@ -138,7 +139,7 @@ def _parse_xml(file: InputFile) -> Node:
 
 
 def _attribute(source: Source, lines: Sequence[str], line: int, column: int, key: str) -> Span:
-    """Where an attribute stands; the element where that is unknown."""
+    """Position of an attribute; the element if unknown."""
     last = min(line + 20, len(lines))
     for at in range(line, last):
         found = re.compile(rf"(?<![\w:.-]){re.escape(key)}\s*=").search(lines[at], column if at == line else 0)
@@ -148,7 +149,7 @@ def _attribute(source: Source, lines: Sequence[str], line: int, column: int, key
 
 
 def _shaped(node: Node, of: Any) -> Node:
-    """`node` with lists where the annotation `of` wants some, of what stands once, or of numbers in a text."""
+    """`node` with lists where the annotation `of` requires them: of single elements, or of numbers in a text."""
     while typing.get_origin(of) in (Annotated, typing.Required, typing.NotRequired):
         of = typing.get_args(of)[0]
     origin, arguments = typing.get_origin(of), typing.get_args(of)

@@ -1,4 +1,4 @@
-"""Neighbours of designs: where a design may lie when its parameters are off by as much as their tolerances."""
+"""Neighbours of designs: designs whose parameters deviate within their tolerances."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from designopt.lazy import scipy
 from designopt.study.study import Scenario, Shift, Tolerance, Tolerances
 
-#: A normal distribution ends at so many standard deviations.
+#: Truncation of a normal distribution in standard deviations.
 CUT = 3.0
 
 
 def shifts(tolerances: Tolerances, count: int, seed: int) -> list[tuple[Shift, ...]]:
-    """How the first `count` neighbours differ from their design, the same for all designs.
+    """Deviations of the first `count` neighbours from their design, the same for all designs.
 
-    Points of a scrambled Sobol' sequence (Owen 1998), spread as each tolerance says: a larger `count` adds neighbours
-    and keeps those before.
+    Points of a scrambled Sobol' sequence (Owen 1998), distributed as each tolerance requires: a larger `count` adds
+    neighbours and keeps the others.
     """
     sequence = scipy.stats.qmc.Sobol(len(tolerances.of), seed=np.random.default_rng(seed))
     points = sequence.random_base2(max(1, math.ceil(math.log2(max(count, 2)))))[:count]
@@ -28,13 +28,13 @@ def shifts(tolerances: Tolerances, count: int, seed: int) -> list[tuple[Shift, .
 
 
 def with_neighbours(scenarios: tuple[Scenario, ...], several: list[tuple[Shift, ...]]) -> tuple[Scenario, ...]:
-    """The `scenarios`, and after them each of them with the design off by each of `several` shifts."""
+    """The `scenarios`, followed by each of them with the design offset by each of `several` shifts."""
     own = [Scenario(f"{s.name}_n{k}", s.values, shift) for k, shift in enumerate(several, 1) for s in scenarios]
     return (*scenarios, *own)
 
 
 def _shift(tolerance: Tolerance, u: float) -> Shift:
-    """Where the quantile `u` of the tolerance lies."""
+    """The quantile `u` of the tolerance."""
     if tolerance.normal:
         low, high = NormalDist().cdf(-CUT), NormalDist().cdf(CUT)
         off = NormalDist().inv_cdf(low + u * (high - low))

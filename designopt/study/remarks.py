@@ -1,4 +1,4 @@
-"""What a sound study leaves to the reader to know: numbers in units that it does not name, texts among numbers."""
+"""Remarks on a valid study: numbers without units, texts among numbers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from designopt.study.sections.schema import section_type
 from designopt.study.sections.space import is_given_a_unit
 from designopt.study.study import StudyDefinition
 
-#: So many quantities are named in a note.
+#: Maximum number of quantities in a remark.
 NAMED = 12
 
-#: What a number stands for, in words, and the unit in which it is taken.
+#: The description of a number, and its assumed unit.
 Taken = tuple[str, str]
 
 
 def units_taken(study: StudyDefinition) -> dict[str, str]:
-    """The quantities that are written without a unit, each with the model's, in which they are taken: parameters of the
-    space, their tolerances, limits, settings of the model and conditions of scenarios, also in their tables."""
+    """The quantities written without a unit, each with the model's, which is assumed: parameters of the space, their
+    tolerances, limits, settings of the model and conditions of scenarios, also in their tables."""
     with warnings.catch_warnings(action="ignore", category=FutureWarning):  # the first reading has warned
         data = with_present_names(parse(study.text, "")).data()
     given = data if isinstance(data, Mapping) else {}
@@ -36,8 +36,8 @@ def units_taken(study: StudyDefinition) -> dict[str, str]:
 
 
 def remarks(study: StudyDefinition) -> list[str]:
-    """A note of them in one line, and one for each condition of a model that declares none which is a text in one
-    scenario and a number in another."""
+    """One line about them, and one for each condition of a model without declarations that is a text in one scenario
+    and a number in another."""
     taken = [f"{name} in {unit}" for name, unit in units_taken(study).items()]
     more = [f"{len(taken) - NAMED} more"] if len(taken) > NAMED else []
     words = ", ".join([*taken[:NAMED], *more])
@@ -64,7 +64,7 @@ def _settings(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken
 
 
 def _bare(value: Any, annotation: Any, quantity: Quantity | None, name: str) -> Iterator[Taken]:
-    """The name of each number of a setting that has no unit in the file, but one in the model."""
+    """The names of numbers of a setting without a unit in the file, but with one in the model."""
     if isinstance(value, Mapping) and (members := members_of(annotation)):
         for key, member in members.items():
             yield from _bare(value.get(key), member.annotation, member.quantity, f"{name}.{key}")
@@ -73,7 +73,7 @@ def _bare(value: Any, annotation: Any, quantity: Quantity | None, name: str) -> 
 
 
 def _has_bare(value: Any) -> bool:
-    """Whether a value, or one in it, is a number without a unit that could be in several."""
+    """Whether a value, or one in it, is a number without a unit that could have several."""
     if isinstance(value, str):
         try:
             return not parse_amount(value).unit
@@ -119,7 +119,7 @@ def _conditions(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Tak
 
 
 def _columns(study: StudyDefinition, name: Any) -> list[dict[str, Any]]:
-    """The rows of the table `name` of scenarios; none where it is no table."""
+    """The rows of the table `name` of scenarios; none if it is not a table."""
     present = {old: now for now, old in study.model.plugin.key_names.items()}
     tables = [read_table(file) for file in study.tables if file.name == name]
     return [

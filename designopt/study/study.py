@@ -1,4 +1,4 @@
-"""What a checked study says. Plain immutable values: every name is resolved, every number is in a known unit."""
+"""A checked study as immutable values: every name is resolved, every number has a unit."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from designopt.study.language.expressions.expression import Expression
 class DesignVariable:
     """A design variable, in the study's own unit.
 
-    `factor` and `offset` lead to the model's unit: ``model value = factor * value + offset``.
-    A ``choice`` has `values`; a ``fixed`` has one of them; ``real`` and ``int`` have `low` and `high`.
-    It is active only in designs in which every parameter named in `when` is active and has one of the values there.
-    `why` is what the study says of where its range ends, for people.
+    `factor` and `offset` convert to the model's unit: ``model value = factor * value + offset``. A ``choice`` has
+    `values`; a ``fixed`` has one of them; ``real`` and ``int`` have `low` and `high`. It is active only in designs in
+    which every parameter named in `when` is active and has one of the values there. `why` is the study's explanation of
+    the range.
     """
 
     name: str
@@ -46,10 +46,10 @@ class DesignVariable:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far the value of `parameter` may be off: by `size` in the study's unit, or `relative` to the value.
+    """The tolerance of the value of `parameter`: `size` in the study's unit, or `relative` to the value.
 
-    Every value within it is as likely as any other, or it is the standard deviation of a `normal` distribution. Nothing
-    lies beyond `low` and `high`, which the model admits (in the study's unit, None for no limit).
+    It is the half-width of a uniform distribution, or the standard deviation of a `normal` one. Values are limited to
+    `low` and `high`, which the model admits (in the study's unit, None for no limit).
     """
 
     parameter: str
@@ -62,11 +62,10 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Tolerances:
-    """The tolerances of the parameters, and what is evaluated within them after the last stage.
+    """The tolerances of the parameters, and the evaluations within them after the last stage.
 
-    Each chosen design has so many `neighbours`; `front` is the number of neighbours that other designs of the front
-    have together. None is what a tenth of the designs of the stages allows. `assumed` are tolerances that the study
-    does not state.
+    Each chosen design has this number of `neighbours`; `front` is the total for other designs of the front. None:
+    derived from a tenth of the designs of the stages. `assumed`: default tolerances, not stated in the study.
     """
 
     of: tuple[Tolerance, ...]
@@ -77,8 +76,8 @@ class Tolerances:
 
 @dataclass(frozen=True)
 class Shift:
-    """Where a neighbour of a design lies in one parameter: at ``factor * value + offset`` in the study's unit, within
-    `low` and `high`."""
+    """Offset of a neighbour of a design in one parameter: ``factor * value + offset`` in the study's unit, within `low`
+    and `high`."""
 
     parameter: str
     factor: float = 1.0
@@ -98,9 +97,9 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Objective:
-    """`expression` of figures, aggregated `over` the scenarios, to be made small (or large), in `unit`.
+    """`expression` of figures, aggregated `over` the scenarios, to be minimised (or maximised), in `unit`.
 
-    `former` is the name that it had when the study was run; the store goes by it.
+    `former` is its name when the study was run; the store uses it.
     """
 
     name: str
@@ -112,7 +111,7 @@ class Objective:
 
     @property
     def sign(self) -> float:
-        """1 or, for what is to be made large, -1: ``sign * value`` is always to be made small."""
+        """1, or -1 for a maximised objective: ``sign * value`` is minimised."""
         return 1.0 if self.direction == "minimize" else -1.0
 
 
@@ -120,8 +119,7 @@ class Objective:
 class StudyConstraint:
     """Limits on an expression of figures; exactly one of `minimum`, `maximum`, `equals` or both of the first two.
 
-    `stated` is the unit in which the study writes them, "" where it names none: results show them in it.
-    `former` as in `Objective`.
+    `stated` is the unit in the study, "" if none is given: results use it. `former` as in `Objective`.
     """
 
     name: str
@@ -137,7 +135,7 @@ class StudyConstraint:
 
 @dataclass(frozen=True)
 class HypervolumeGain:
-    """A stage ends when the hypervolume of its archive grew by less than the share `gain_below` over so many
+    """A stage ends when the hypervolume of its archive has grown by less than the share `gain_below` over a number of
     generations (batches). `reference` has one value for each objective, in its unit and direction."""
 
     reference: tuple[float, ...]
@@ -156,8 +154,8 @@ class Budget:
 
 @dataclass(frozen=True)
 class StartFrom:
-    """Designs that a stage begins with, of an earlier `stage` or of another `store` (a folder, one of the two is
-    given): the `best` few, or the nondominated ones (None is all)."""
+    """Starting designs of a stage, from an earlier `stage` or another `store` (a folder; one of the two is given): the
+    `best` designs, or the nondominated ones (None is all)."""
 
     stage: str | None = None
     select: Literal["nondominated", "best"] = "nondominated"
@@ -167,7 +165,7 @@ class StartFrom:
 
 @dataclass(frozen=True)
 class Stage:
-    """One solver with its budget. A `baseline` stage evaluates the designs to compare with, before all others."""
+    """One solver with its budget. A `baseline` stage evaluates the designs for comparison, before all others."""
 
     name: str
     solver: Use[SolverPlugin]
@@ -181,11 +179,11 @@ OnFailure = Literal["infeasible", "stop", "stop_repeated"]
 
 @dataclass(frozen=True)
 class Cluster:
-    """Workers that a batch system starts: `jobs` jobs of `cores` single-thread workers each.
+    """Workers started by a batch system: `jobs` jobs of `cores` single-thread workers each.
 
-    `memory` of a job in bytes, `walltime` in seconds. With `minimum` the pool shrinks to so many jobs when there is
-    little to do. `queue` is the partition, `interface` the network interface that they listen on. Lines of a job script
-    (modules, further directives) are no part of a study: they are in the user's configuration of dask-jobqueue.
+    `memory` of a job in bytes, `walltime` in seconds. With `minimum` the pool shrinks to this number of jobs when there
+    is little work. `queue` is the partition, `interface` the network interface of the workers. Lines of a job script
+    (modules, further directives) are not part of a study: they are in the user's configuration of dask-jobqueue.
     """
 
     use: Literal["slurm", "pbs"]
@@ -201,14 +199,14 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Execution:
-    """When, where and how often. Times in seconds.
+    """Execution settings. Times in seconds.
 
-    `workers` None means as many as the machine has cores. `arrays` says which of the model's arrays are kept:
-    of every evaluation (``all``), of the final front and the chosen designs (``front``), or of these only (``chosen``).
-    `retries` are by failure class. `on_failure` says by failure class whether the run goes on with an infeasible
-    design, stops at once, or stops when the same error shows repeatedly. The run ends early when more than
-    `stop_if_share_above` of at least `after` evaluations failed. `order` is ``completion`` in stores of an earlier
-    version only: a solver that asked ahead received results as they came.
+    `workers` None means the number of cores of the machine. `arrays` defines which of the model's arrays are stored: of
+    every evaluation (``all``), of the final front and the chosen designs (``front``), or of the latter only
+    (``chosen``). `retries` are by failure class. `on_failure` defines by failure class whether the run continues with
+    an infeasible design, stops at once, or stops when the same error repeats. The run ends early when more than
+    `stop_if_share_above` of at least `after` evaluations have failed. `order` is ``completion`` only in stores of an
+    earlier version: a solver with look-ahead received results as they arrived.
     """
 
     executor: Literal["auto", "serial", "dask"] = "auto"
@@ -229,12 +227,12 @@ class Execution:
 
 @dataclass(frozen=True)
 class Choice:
-    """A rule that picks one design of the front: ``{method: {setting: value}}`` of ``report.choose``.
+    """A rule that selects one design of the front: ``{method: {setting: value}}`` of ``report.choose``.
 
     `weights` are by objective (missing ones 1) and are scaled to sum 1. `norm` is that of TOPSIS (``vector`` or
     ``minmax``) or the order of the utopia distance (``l1``, ``l2``, ``chebyshev``). `target` is by objective, in its
-    unit and direction: what to be near to for ``nearest_to``, the reference point (the ideal point where none is given)
-    of ``weighted_tchebycheff``, the limits of ``epsilon_constraint``, under which `objective` is the best.
+    unit and direction: the target of ``nearest_to``, the reference point of ``weighted_tchebycheff`` (default: the
+    ideal point), the limits of ``epsilon_constraint``, within which `objective` is optimised.
     """
 
     method: Literal["knee", "utopia", "topsis", "nearest_to", "weighted_tchebycheff", "epsilon_constraint", "robust"]
@@ -246,7 +244,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Validation:
-    """Scenarios in which the chosen designs are evaluated after the last stage, and the quantiles to be shown."""
+    """Scenarios in which the chosen designs are evaluated after the last stage, and the reported quantiles."""
 
     scenarios: tuple[Scenario, ...]
     quantiles: tuple[float, ...] = (0.05, 0.5, 0.95)
@@ -254,15 +252,15 @@ class Validation:
 
 @dataclass(frozen=True)
 class StudyDefinition:
-    """A whole study: problem, stages, execution and report. `text` is the file as given, or an equivalent one
-    when values were overridden or the study was built in Python.
+    """A whole study: problem, stages, execution and report. `text` is the file as given, or an equivalent one if values
+    were overridden or the study was built in Python.
 
-    `figures` are objective plugins by the name under which expressions use them. `plots` are the report's parts,
-    `choose` the rules that pick designs of the front besides the best of each objective, `validate` where these are
-    tried out, `reference` the fixed reference point of the hypervolume, `export` the formats written beside the report.
-    `plugin_files` are files given with ``--plugin``, as (name, content); `tables` those of which designs and scenarios
-    were taken. `missing` is the share of the scenarios that may lack a result without failing their design. Within
-    `tolerances` the chosen designs are evaluated once more.
+    `figures` are objective plugins by their names in expressions. `plots` are the report's parts, `choose` the rules
+    that select designs of the front in addition to the best of each objective, `validate` the scenarios for their
+    validation, `reference` the fixed reference point of the hypervolume, `export` the formats written beside the
+    report. `plugin_files` are files given with ``--plugin``, as (name, content); `tables` those with designs and
+    scenarios. `missing` is the share of the scenarios that may lack a result without failing their design. The chosen
+    designs are also evaluated within `tolerances`.
     """
 
     name: str
@@ -292,7 +290,7 @@ class StudyDefinition:
 
     @property
     def baseline(self) -> Stage | None:
-        """The stage that evaluates the designs to compare with, which comes first; None without any."""
+        """The stage that evaluates the designs for comparison, which comes first; None without any."""
         return next((stage for stage in self.stages if stage.baseline), None)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a study file, as data; turning it into text or JSON is a separate, small matter."""
+"""Mistakes in a study file, as data, and their rendering as text or JSON."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Issue:
-    """One mistake. `line` and `column` count from 1 and are None where there is no file to point into.
+    """One mistake. `line` and `column` count from 1 and are None without a file.
 
     `file` is the file's name, the ``--set`` text that caused it, or empty for a study built in Python. `end_column` is
-    the column after the last wrong character on that line; `path` says where in the study (``space.stiffness.low``).
+    the column after the last wrong character on that line; `path` is the position in the study
+    (``space.stiffness.low``).
     """
 
     file: str
@@ -25,7 +26,7 @@ class Issue:
 
 
 class StudyError(Exception):
-    """The study cannot be used; `issues` says everything that is wrong with it, in file order."""
+    """The study cannot be used; `issues` contains all mistakes, in file order."""
 
     def __init__(self, issues: Sequence[Issue]) -> None:
         self.issues = tuple(issues)
@@ -33,17 +34,17 @@ class StudyError(Exception):
 
 
 def short(text: str, most: int = 600) -> str:
-    """`text`, its middle left out when it is longer than `most`."""
+    """`text`, with its middle omitted if it is longer than `most`."""
     return text if len(text) <= most else f"{text[: most // 2]} ... {text[-most // 2 :]}"
 
 
 def shown_line(text: str) -> str:
-    """A source line as issues carry it: not at all when it is so long that nobody can read it."""
+    """A source line for an issue: "" if it is too long to read."""
     return text if len(text) <= 10_000 else ""
 
 
 def render_text(issues: Sequence[Issue]) -> str:
-    """The issues for a person at a terminal: position, message, source line and carets, then the count."""
+    """The issues for a terminal: position, message, source line and carets, then the count."""
     lines: list[str] = []
     for issue in issues:
         where = issue.file
@@ -58,16 +59,16 @@ def render_text(issues: Sequence[Issue]) -> str:
 
 
 def render_json(issues: Sequence[Issue]) -> str:
-    """The same for editors and programs: a JSON array of objects with the fields of `Issue`."""
+    """The issues for editors and programs: a JSON array of objects with the fields of `Issue`."""
     return json.dumps([asdict(issue) for issue in issues], ensure_ascii=False, indent=2)
 
 
-#: Longest piece of a source line that is shown; what is wrong always lies within it.
+#: Maximum length of a shown piece of a source line, which always includes the mistake.
 _WIDTH = 120
 
 
 def _excerpt(issue: Issue) -> list[str]:
-    """Source line moved to an indent of four, and carets below it; tabs are kept so that both lines align."""
+    """Source line indented by four, and carets below it; tabs are kept so that both lines align."""
     if issue.line is None or issue.column is None or not issue.source_line.strip():
         return []
     text = issue.source_line.rstrip()

@@ -1,4 +1,4 @@
-"""The files that a study may name: those below its folder, and below data roots that the user names."""
+"""Files that a study may name: those below its folder, and below data roots given by the user."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Protocol
 from designopt.files import LARGEST, InputFile, InputFileError, root_of
 from designopt.study.language.findings import nearest
 
-#: Bytes of a file in the study's own folder: models read some of them when a study is checked.
+#: Maximum size of a file in the study's folder (bytes): models read some of them when a study is checked.
 LARGEST_BESIDE = 32 * 2**20
-#: A pattern looks at so many entries of folders, and may match so many files.
+#: Maximum number of folder entries searched for a pattern, and of matching files.
 MOST_ENTRIES, MOST_FILES = 200_000, 10_000
-#: Characters of a pattern, and how often it may stand for any folders.
+#: Maximum length of a pattern, and maximum number of ``**`` in it.
 LONGEST, MOST_DEEP = 400, 3
 
 
 class Files(Protocol):
-    """Gives the files that a study names. Raises `ValueError` with the reason for the user."""
+    """Returns the files named by a study. Raises `ValueError` with the reason for the user."""
 
     def __call__(self, name: str) -> InputFile:
         """The file `name`."""
@@ -32,14 +32,14 @@ class Files(Protocol):
 
 
 class NoFiles:
-    """The files of a study that has no folder."""
+    """Files of a study without a folder: there are none."""
 
     def __call__(self, name: str) -> InputFile:
-        """None can be had."""
+        """Raises `ValueError`."""
         raise ValueError(f"'{name}' cannot be read: the study has no folder")
 
     def matching(self, pattern: str) -> list[str]:
-        """None can be had."""
+        """Raises `ValueError`."""
         raise ValueError(f"'{pattern}' cannot be searched for: the study has no folder")
 
 
@@ -47,13 +47,13 @@ NO_FILES = NoFiles()
 
 
 class GivenFiles:
-    """Files that are given by name, for a study that is not in a folder."""
+    """Files given by name, for a study without a folder."""
 
     def __init__(self, files: Mapping[str, bytes | InputFile]) -> None:
         self._files = files
 
     def __call__(self, name: str) -> InputFile:
-        """The file given under this name."""
+        """The file given under this name. Raises `ValueError` for an unknown one."""
         if name not in self._files:
             raise ValueError(f"file '{name}' is not among the files of this study{nearest(name, self._files)}")
         file = self._files[name]
@@ -73,7 +73,7 @@ class FolderFiles:
         self._roots = roots or {}
 
     def __call__(self, name: str) -> InputFile:
-        """The file, which is not read yet."""
+        """The file, which is not read yet. Raises `ValueError`."""
         folder, relative = self._folder(name)
         try:
             target = (folder / relative).resolve()
@@ -93,7 +93,7 @@ class FolderFiles:
             raise ValueError(f"file '{name[:80]}' cannot be read: {reason}") from None
 
     def matching(self, pattern: str) -> list[str]:
-        """The names of regular files, as this reader takes them; links to folders are not followed."""
+        """The names of matching regular files; links to folders are not followed. Raises `ValueError`."""
         folder, relative = self._folder(pattern)
         prefix = pattern[: len(pattern) - len(relative)]
         parts = _parts(relative)
@@ -113,7 +113,7 @@ class FolderFiles:
         return sorted(found)
 
     def _folder(self, name: str) -> tuple[Path, str]:
-        """The folder that a name is relative to, and the rest of the name."""
+        """The folder to which a name is relative, and the rest of the name."""
         root = root_of(name)
         relative = name[len(root) + 1 :] if root else name
         outside = not relative or "\0" in name or "\\" in name or Path(relative).is_absolute()
@@ -128,7 +128,7 @@ class FolderFiles:
 
 
 def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether the folders and the file `names` match the `parts` of a pattern; what is hidden is named as such."""
+    """Whether the path `names` matches the `parts` of a pattern; wildcards do not match hidden names."""
     if not parts or not names:
         return not parts and not names
     if parts[0] == "**" and len(parts) > 1:
@@ -138,7 +138,7 @@ def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _parts(pattern: str) -> tuple[str, ...]:
-    """The parts of a pattern; raises `ValueError` for one that leads elsewhere or costs too much."""
+    """The parts of a pattern. Raises `ValueError` for one that leads out of the folder or costs too much."""
     parts = PurePosixPath(pattern).parts
     if ".." in parts:
         raise ValueError(f"'{pattern[:80]}' lies outside its folder")

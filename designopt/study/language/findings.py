@@ -1,4 +1,4 @@
-"""A mistake by its place in the data, and how it becomes an issue with a position in the file."""
+"""Mistakes with their positions in the data, and their conversion to issues with positions in the file."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from designopt.study.language.yaml import Node, Span, inner_offset, locate
 
 Path = tuple[str | int, ...]
 
-#: More findings than this help nobody; a check that has found so many stops looking.
+#: Maximum number of findings; a check stops there.
 MOST = 200
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What is wrong at `path`.
+    """A mistake at `path`.
 
-    `key` names a wrong key in the mapping at `path` ("" for the key that
-    leads to `path` itself); `part` is the offset and length of the wrong piece of a text; `at` names the
-    member of `path` to point at, where the sentence is about the whole; `other` is the place of what it contradicts.
+    `key` names a wrong key in the mapping at `path` ("" for the key that leads to `path` itself); `part` is the offset
+    and length of the wrong piece of a text; `at` names the member of `path` to point at, if the sentence is about the
+    whole; `other` is the path of a contradicting entry.
     """
 
     path: Path
@@ -32,24 +32,24 @@ class Finding:
     other: Path | None = None
 
     def below(self, path: Path) -> Finding:
-        """The same finding seen from outside, `path` leading to it."""
+        """The same finding with `path` prepended."""
         return replace(self, path=(*path, *self.path))
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` or nothing."""
+    """``; did you mean 'x'?`` or ""."""
     near = closest(word, known)
     return f"; did you mean '{near}'?" if near else ""
 
 
 def nearest_or_all(word: str, known: Iterable[str]) -> str:
-    """The nearest known word, or all of them when none is near."""
+    """The nearest known word, or all of them if none is near."""
     words = list(known)
     return nearest(word, words) or (f" (known: {', '.join(words)})" if words else "")
 
 
 def issues(findings: Iterable[Finding], root: Node) -> list[Issue]:
-    """The findings as issues in file order; what has no position in the file comes last, in the order found."""
+    """The findings as issues in file order; those without a position come last, in the order found."""
     placed = [_place(finding, root) for finding in list(dict.fromkeys(findings))[:MOST]]
     return sorted(placed, key=lambda i: (i.line is None, i.line or 0, i.column or 0))
 
@@ -72,7 +72,7 @@ def _place(finding: Finding, root: Node) -> Issue:
 
 
 def _elsewhere(path: Path, root: Node) -> str:
-    """The position of what is at `path` in brackets; its path where it is in no file."""
+    """The position of the entry at `path` in parentheses; its path if it is not in a file."""
     span, _ = _span(Finding(path, ""), root)
     if not span.source.lines:
         return f" ({'.'.join(map(str, path))})"
@@ -80,15 +80,15 @@ def _elsewhere(path: Path, root: Node) -> str:
 
 
 def _span(finding: Finding, root: Node) -> tuple[Span, tuple[int, int, int] | None]:
-    """Where to point: at the wrong key, the wrong piece of a text, the value, or the section's key for a block."""
+    """The span to point at: the wrong key, the wrong piece of a text, the value, or the section's key for a block."""
     key, node = locate(root, finding.path)
     path: Sequence[str | int] = finding.path
-    while node is None:  # the value came with a default: point at the section that could hold it
+    while node is None:  # a default value: point at the section that could contain it
         path = path[:-1]
         key, node = locate(root, path)
     if finding.key is not None and node.entries is not None and finding.key in node.entries:
         return node.entries[finding.key][0], None
-    if not node.span.source.lines:  # from --set or from Python: the value tells where, whatever surrounds it
+    if not node.span.source.lines:  # from --set or from Python: point at the value
         return node.span, None
     if finding.at is not None and node.entries is not None and finding.at in node.entries:
         return node.entries[finding.at][1].span, None

@@ -1,4 +1,4 @@
-"""Tables that a study names: CSV files with a header of names and units, each cell with its place in the file."""
+"""Tables of a study: CSV files with a header of names and units, each cell with its position in the file."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from designopt.plugin import InputFile
 from designopt.study.language import units
 from designopt.study.language.yaml import plain_scalar
 
-#: Larger tables are refused: every row is a design or a scenario.
+#: Maximum number of rows: every row is a design or a scenario.
 MOST_ROWS, MOST_COLUMNS, MOST_CELLS = 10_000, 1_000, 200_000
-#: Bytes of a table.
+#: Maximum size of a table (bytes).
 LARGEST = 4 * 2**20
 
 _HEAD = re.compile(r"\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?\s*")
 
 
 class TableError(ValueError):
-    """A table that cannot be read; the message has its place."""
+    """A table that cannot be read; the message contains the position."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The text of one cell and its place in the file, from 1."""
+    """The text of one cell and its position in the file, from 1."""
 
     text: str
     line: int
@@ -34,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Heading:
-    """What the header says of a column: its name and, in brackets, the unit of its bare numbers."""
+    """The header of a column: its name and, in brackets, the default unit of its numbers."""
 
     name: str
     unit: str | None
@@ -54,12 +54,12 @@ class DataTable:
         return f"{self.name}:{cell.line}:{cell.column}"
 
     def values(self, row: tuple[Cell, ...]) -> dict[str, tuple[Any, Cell]]:
-        """The values of a row by column, as a study file would give them, with their cells; without empty ones."""
+        """The values of a row by column, in study-file form, with their cells; empty cells are omitted."""
         return {c.name: (_value(cell, c.unit), cell) for c, cell in zip(self.columns, row, strict=True) if cell.text}
 
 
 def read_table(file: InputFile) -> DataTable:
-    """The table in `file`: RFC 4180 with commas, semicolons or tabs, UTF-8, the first line names the columns.
+    """Read the table in `file`: RFC 4180 with commas, semicolons or tabs, UTF-8, names of columns in the first line.
 
     Raises `TableError`.
     """
@@ -108,7 +108,7 @@ def _column(name: str, cell: Cell) -> Heading:
 
 
 def _cells(name: str, line: str, number: int, separator: str) -> Iterator[Cell]:
-    """The cells of a line; a quoted one may hold the separator, and a doubled quote stands for one."""
+    """The cells of a line; a quoted one may contain the separator, and a doubled quote is one quote."""
     at, length = 0, len(line)
     while True:
         if line[at : at + 1] == '"':
@@ -136,7 +136,7 @@ def _cells(name: str, line: str, number: int, separator: str) -> Iterator[Cell]:
 
 
 def _value(cell: Cell, unit: str | None) -> Any:
-    """The cell as a study file would say it: a number, a truth value, a word; a bare number with the column's unit."""
+    """The cell in study-file form: a number, a truth value, a word; a number without a unit gets the column's."""
     try:
         value = plain_scalar(cell.text)
     except ValueError:

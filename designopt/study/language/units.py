@@ -1,7 +1,7 @@
-"""Units of measurement: conversion, and numbers that carry a unit (``12 kN/m``).
+"""Units of measurement: conversion, and numbers with a unit (``12 kN/m``).
 
-Pint decides. Importing it costs more than checking a whole study file, so the units in which mechanics is written are
-also listed here, with the same factors; anything else goes to pint, which is loaded then.
+Pint is the reference. Its import takes longer than the check of a whole study file, so common units of mechanics are
+listed here too, with the same factors; other units load pint.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ _NUMBER = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?
 _ALLOWED = re.compile(r"[\w%°µμΩ·*/^ ().+-]{1,60}")
 _FACTOR = re.compile(r"\s*([*/·]?)\s*([^\W\d_]\w*|%|°|1(?![.\d]))(?:(?:\^|\*\*)\(?([-+]?\d(?:\.\d+)?)\)?)?\s*")
 
-#: Pint computes powers of whatever it is given, 9**9**9 too: exponents are one digit here, none has one of its own, and
-#: there is no other number than 1.
+#: Pint evaluates any power, even 9**9**9: here exponents have one digit and no exponent of their own, and 1 is the only
+#: other number.
 _EXPONENT = re.compile(r"(?:\^|\*\*)\s*(?:\d(?:\.\d+)?|\([-+]?\d(?:\.\d+)?\)|[-+]\d)(?![\d.])")
 _TOWER = re.compile(rf"(?:{_EXPONENT.pattern})\s*(?:\^|\*\*)")
 _NUMERAL = re.compile(r"(?<!\w)(?!1(?!\w))\d|\d\.|\.\d")
@@ -74,23 +74,23 @@ Factors = tuple[tuple[str, float], ...]
 
 
 class UnitError(ValueError):
-    """A unit that does not exist, or two that do not fit together; the message is for the user."""
+    """A unit does not exist, or two are incompatible; the message is for the user."""
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A number with the unit it was given in; None when it was given without one."""
+    """A number with its given unit, None without one."""
 
     value: float
     unit: str | None = None
 
     def written(self, unit: str) -> str:
-        """The number as it was given, in `unit` where it was given without one."""
+        """The number as given, in `unit` if it has none."""
         return f"{self.value!r} {self.unit or unit}".rstrip()
 
 
 def split(unit: str) -> Factors | None:
-    """The factors of a unit such as ``N s/m^2``; None when it is written with parentheses or in words of pint's own."""
+    """The factors of a unit such as ``N s/m^2``; None for parentheses or names known only to pint."""
     factors: dict[str, float] = {}
     position = 0
     text = unit.strip()
@@ -160,7 +160,7 @@ def _registry() -> Any:
 
 @lru_cache(maxsize=1024)
 def _pint_unit(unit: str) -> Any:
-    """The unit as pint's; raises `UnitError` for one that does not exist."""
+    """The unit as pint's. Raises `UnitError` for an unknown one."""
     import tokenize
 
     import pint
@@ -190,7 +190,7 @@ def _pint_unit(unit: str) -> Any:
 
 
 def check(unit: str) -> None:
-    """Raises `UnitError` when `unit` does not exist."""
+    """Raise `UnitError` if `unit` does not exist."""
     if unit and _quick(unit) is None:
         _pint_unit(unit)
 
@@ -202,9 +202,9 @@ _BASES = ("[length]", "[mass]", "[time]", "[temperature]", "[current]", "[substa
 
 @lru_cache(maxsize=1024)
 def measure(unit: str) -> Measure | None:
-    """What `unit` measures; None where no factor leads to the SI (degrees Celsius, or a unit of pint without one).
+    """The measure of `unit`; None if no factor converts it to SI units (such as degrees Celsius).
 
-    Raises `UnitError` when it does not exist.
+    Raises `UnitError` if it does not exist.
     """
     if (known := _quick(unit)) is not None:
         return known[0], (*known[1], 0.0, 0.0, 0.0)
@@ -218,7 +218,7 @@ def measure(unit: str) -> Measure | None:
 
 
 def same_dimension(a: str, b: str) -> bool:
-    """Whether values in `a` and `b` can be compared; raises `UnitError` for a unit that does not exist."""
+    """Whether values in `a` and `b` can be compared. Raises `UnitError` for a unit that does not exist."""
     if a == b:
         check(a)
         return True
@@ -232,7 +232,7 @@ def same_dimension(a: str, b: str) -> bool:
 def factor_offset(from_unit: str, to_unit: str) -> tuple[float, float]:
     """`factor` and `offset` with ``value in to_unit = factor * value in from_unit + offset``.
 
-    The offset is 0 but for temperatures. Raises `UnitError` when the dimensions differ or a unit does not exist.
+    The offset is 0 except for temperatures. Raises `UnitError` if the dimensions differ or a unit does not exist.
     """
     if from_unit == to_unit:
         check(from_unit)
@@ -251,7 +251,7 @@ def factor_offset(from_unit: str, to_unit: str) -> tuple[float, float]:
 
 
 def _tidy(factor: float) -> float:
-    """The short decimal (or its reciprocal) that a factor is, but for rounding: 1e-3 and not 0.0010000000000000002."""
+    """The short decimal (or its reciprocal) within rounding of a factor: 1e-3 and not 0.0010000000000000002."""
     short = float(f"{factor:.14g}")
     inverse = float(f"{1.0 / factor:.14g}")
     if inverse == round(inverse) and abs(inverse) < 1e12:
@@ -260,7 +260,7 @@ def _tidy(factor: float) -> float:
 
 
 def convert(value: float, from_unit: str, to_unit: str) -> float:
-    """`value` in `from_unit` expressed in `to_unit`; raises `UnitError` when the dimensions differ."""
+    """`value` in `from_unit` converted to `to_unit`. Raises `UnitError` if the dimensions differ."""
     factor, offset = factor_offset(from_unit, to_unit)
     if offset == 0.0 and factor != 0.0 and abs(factor) < 1.0 and (1.0 / factor).is_integer():
         return value / (1.0 / factor)  # 5 mm is 0.005 m exactly as written, not 5 * 0.001 rounded twice
@@ -268,7 +268,7 @@ def convert(value: float, from_unit: str, to_unit: str) -> float:
 
 
 def _letters(unit: str) -> str:
-    """What is left of a unit whose letters may have the wrong case, and whose factors may stand together."""
+    """A unit reduced to lower-case letters without separators."""
     return re.sub(r"[\s*·]", "", unit).lower()
 
 
@@ -276,7 +276,7 @@ _BY_LETTERS = {_letters(unit): unit for unit in ("N m", "kN m", *KNOWN)}
 
 
 def _meant(unit: str, target: str) -> str:
-    """``; did you mean 'km'?`` where `unit` has the letters of a unit that can be converted to `target`."""
+    """``; did you mean 'km'?`` if a unit compatible with `target` has the same letters as `unit`."""
     near = target if _letters(unit) == _letters(target) else _BY_LETTERS.get(_letters(unit), "")
     return f"; did you mean '{near}'?" if near and same_dimension(near, target) else ""
 
@@ -289,7 +289,7 @@ def named(unit: str) -> str:
 def parse_amount(text: str) -> Amount:
     """``12 kN/m`` -> Amount(12.0, 'kN/m'); ``12`` -> Amount(12.0, None).
 
-    Raises `UnitError` when it does not begin with a number, or what follows is not a unit.
+    Raises `UnitError` unless it is a number followed by an optional unit.
     """
     stripped = text.strip()
     match = _NUMBER.match(stripped)

@@ -1,8 +1,8 @@
 """Study files as YAML 1.2 (core schema) with the position of every key and value.
 
-PyYAML's parser serves as a source of *events* only: its composer recurses until the process dies on deep nesting,
-its constructors read YAML 1.1 (`no` as false, `1:30` as ninety), and it keeps no positions. The nodes are built here,
-without recursion and within limits, from one document without tags, merge keys or duplicate keys.
+PyYAML's parser only provides *events*: its composer overflows the stack on deep nesting, its constructors read YAML 1.1
+(`no` as false, `1:30` as ninety), and it keeps no positions. The nodes are built here, without recursion and within
+limits, from one document without tags, merge keys or duplicate keys.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from designopt.study.language.errors import Issue, StudyError, short, shown_line
 
 
 class _PureParser(Reader, Scanner, Parser):
-    """The same events from Python code, for a PyYAML without libyaml: slower, nothing else differs."""
+    """The same events in pure Python, for a PyYAML without libyaml: slower, otherwise equal."""
 
     def __init__(self, text: str) -> None:
         Reader.__init__(self, text)
@@ -50,14 +50,14 @@ _WORDS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Source:
-    """Where text came from: a file's name and its lines, or a ``--set`` argument (`lines` empty)."""
+    """The source of a text: a file's name and its lines, or a ``--set`` argument (`lines` empty)."""
 
     name: str
     lines: tuple[str, ...] = ()
 
 
 class Span(NamedTuple):
-    """Where something stands; lines and columns from 0, the end exclusive."""
+    """A position; lines and columns from 0, the end exclusive."""
 
     source: Source
     line: int
@@ -74,8 +74,8 @@ class Span(NamedTuple):
 class Node:
     """A value with its position: a scalar, a list (`items`) or a mapping (`entries`, with the span of each key).
 
-    `size` counts the values in it, itself included, and `height` its levels, aliases expanded. `style` is the
-    scalar's quoting character, and "{" or "[" for a collection in flow style.
+    `size` counts its values, itself included, and `height` its levels, aliases expanded. `style` is the scalar's
+    quoting character, and "{" or "[" for a collection in flow style.
     """
 
     span: Span
@@ -95,7 +95,7 @@ class Node:
         return self.scalar
 
     def overlaid(self, above: Node) -> Node:
-        """What stands in both mappings is merged if both are mappings, and is otherwise that of `above`."""
+        """Both mappings merged: common entries are merged if both are mappings, otherwise `above` takes precedence."""
         if self.entries is None or above.entries is None:
             return above
         merged = dict(self.entries)
@@ -118,7 +118,7 @@ def _event_source(text: str) -> Any:
 
 
 def parse_bytes(content: bytes, name: str) -> Node:
-    """`parse` for the bytes of a file: UTF-8, a byte order mark is allowed."""
+    """`parse` for the bytes of a file: UTF-8 with an optional byte order mark."""
     if len(content) > MAX_BYTES:
         raise _error(Source(name), 0, 0, f"a study file has at most 4 MiB, this one {len(content) / 2**20:.1f}")
     try:
@@ -133,7 +133,7 @@ def parse_bytes(content: bytes, name: str) -> Node:
 
 
 def parse(text: str, name: str) -> Node:
-    """The one document in `text`. `name` stands in messages.
+    """The one document in `text`. `name` is its name in messages.
 
     Raises `StudyError` with the position of the first violation of syntax or limits.
     """
@@ -170,7 +170,7 @@ def _events(parser: Any) -> Iterator[Any]:
         yield event
 
 
-#: What the parser says where a key has no colon: there, or in the line below.
+#: Parser messages for a key without a colon, there or in the line below.
 _COLON = ("mapping values are not allowed", "could not find expected ':'")
 _BEFORE_BRACKET = re.compile(r"\s*(?:- )?([A-Za-z_]\w*)\s+[{\[]")
 _ALONE = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:#.*)?$")
@@ -178,8 +178,8 @@ _FIRST = re.compile(r"([A-Za-z_]\w*) [^:]*$")
 
 
 def _without_colon(lines: Sequence[str], line: int) -> tuple[int, int, str] | None:
-    """Line, column of the end, and name of what is most likely a key without its colon, in `line` or in the line with
-    text above: before a bracket, alone above a block, or at the beginning of the line, where no text goes on."""
+    """Line, end column and name of a probable key without its colon, in `line` or in the line with text above: before a
+    bracket, alone above a block, or at the beginning of the line."""
     above = next((i for i in range(line - 1, -1, -1) if lines[i].strip()), line)
     block = above < line and _indent(lines[above]) < _indent(lines[line])
     tried = [(_BEFORE_BRACKET, line), (_BEFORE_BRACKET, above), *[(_ALONE, above)] * block, (_FIRST, above)]
@@ -192,7 +192,7 @@ def _indent(text: str) -> int:
 
 
 def _syntax(error: pyyaml.MarkedYAMLError, tab: bool) -> str:
-    """One sentence, with the way out for the slips that are made most often."""
+    """One sentence, with a hint for frequent mistakes."""
     problem = error.problem or "not valid YAML"
     hint = ""
     if "mapping values are not allowed" in problem:
@@ -206,7 +206,7 @@ def _syntax(error: pyyaml.MarkedYAMLError, tab: bool) -> str:
 
 
 def _inside(source: Source, line: int, column: int) -> tuple[int, int]:
-    """The position itself, or the end of the last line with text when the parser stopped after it."""
+    """The position itself, or the end of the last line with text if the parser stopped after it."""
     while line > 0 and (line >= len(source.lines) or not source.lines[line].strip()):
         line -= 1
         column = len(source.lines[line]) if line < len(source.lines) else 0
@@ -222,7 +222,7 @@ def _error(source: Source, line: int, column: int, message: str, length: int = 1
 
 @dataclass
 class _Open:
-    """A collection whose end has not been seen yet."""
+    """A collection whose end has not been reached."""
 
     node: Node
     anchor: str | None
@@ -287,7 +287,7 @@ class _Builder:
         return root
 
     def _attach(self, parent: _Open, node: Node, event: Any) -> None:
-        """Put a finished value (or key) into the collection that is open."""
+        """Attach a complete value (or key) to the open collection."""
         if parent.node.items is not None:
             parent.node.items.append(node)
         elif parent.key is None:
@@ -368,7 +368,7 @@ def _tag(tag: str) -> str:
 
 
 def plain_scalar(text: str) -> Any:
-    """A plain scalar by the core schema of YAML 1.2; raises `ValueError` for an absurdly long integer."""
+    """A plain scalar by the core schema of YAML 1.2. Raises `ValueError` for an extremely long integer."""
     if text in _WORDS:
         return _WORDS[text]
     first = text[0]
@@ -383,7 +383,7 @@ def plain_scalar(text: str) -> Any:
 
 
 def node_of(value: Any, source: Source, depth: int = 0) -> Node:
-    """A node without a position of its own, for values that come from Python or from ``--set``.
+    """A node without a position, for values from Python or ``--set``.
 
     Raises `StudyError` for data nested too deeply (or within itself).
     """
@@ -401,7 +401,7 @@ _IN_BRACKETS = ("low", "high")
 
 
 def locate(root: Node, path: Sequence[str | int]) -> tuple[Span | None, Node | None]:
-    """Span of the key at `path` (None for list items and the root) and its node; node None where nothing stands.
+    """Span of the key at `path` (None for list items and the root) and its node; node None if there is nothing.
 
     In a range in brackets, ``[0, 100]``, the steps `low` and `high` lead to its two values.
     """
@@ -420,7 +420,7 @@ def locate(root: Node, path: Sequence[str | int]) -> tuple[Span | None, Node | N
 
 
 def inner_offset(node: Node, offset: int) -> tuple[int, int] | None:
-    """Line and column (from 0) of character `offset` of a scalar's text; None where escapes or blocks hide it."""
+    """Line and column (from 0) of character `offset` of a scalar's text; None inside escapes or blocks."""
     span, lines, value = node.span, node.span.source.lines, node.scalar
     if node.style not in ("", "'", '"') or not isinstance(value, str) or span.line >= len(lines):
         return None

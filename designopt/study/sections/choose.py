@@ -1,4 +1,4 @@
-"""Rules that pick designs of the front: ``report.choose``, its types and its second pass."""
+"""Rules that select designs of the front: ``report.choose``, its types and its second pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from designopt.study.sections.context import Context
 from designopt.study.sections.goals import Goals
 from designopt.study.study import Choice
 
-#: Rules of a study: each one is a design in tables and plots.
+#: Maximum number of rules of a study: each one is a design in tables and plots.
 MOST_RULES = 100
 
 Method = Literal["knee", "utopia", "topsis", "nearest_to", "weighted_tchebycheff", "epsilon_constraint", "robust"]
@@ -37,21 +37,21 @@ class UtopiaSection(TypedDict, total=False):
 
 
 class TopsisSection(TypedDict, total=False):
-    """Nearest to the best and farthest from the worst."""
+    """The design nearest to the best and farthest from the worst values."""
 
     norm: Annotated[Literal["vector", "minmax"], Quantity("", "default vector")]
     weights: dict[str, _Weight]
 
 
 class TchebycheffSection(TypedDict, total=False):
-    """Smallest weighted deviation from a reference point in the worst objective."""
+    """The design with the smallest maximum weighted deviation from a reference point."""
 
     weights: dict[str, _Weight]
     reference: dict[str, Amount]
 
 
 class EpsilonSection(TypedDict):
-    """The best of one objective among designs that keep limits on others."""
+    """The best design in one objective within limits on the others."""
 
     of: str
     within: dict[str, Amount]
@@ -93,7 +93,7 @@ def _rule(value: Any, handler: Any) -> tuple[str, Mapping[str, Any]]:
     return method, handler({method: settings})[method]
 
 
-#: A rule that picks a design of the front: its name, or with its settings as in ``{topsis: {norm: vector}}``.
+#: A rule that selects a design of the front: its name, or with settings as in ``{topsis: {norm: vector}}``.
 Rule = Annotated[
     Literal["knee", "utopia", "topsis", "weighted_tchebycheff", "robust"]
     | Annotated[RuleSection, JsonKeywords(minProperties=1, maxProperties=1)],

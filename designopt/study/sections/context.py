@@ -1,4 +1,4 @@
-"""What the second pass shares: the findings so far, the reader of files, and how a plugin section is resolved."""
+"""Shared state of the second pass: findings, the reader of files, and the lookup of plugin sections."""
 
 from __future__ import annotations
 
@@ -40,13 +40,12 @@ from designopt.study.language.units import Amount, UnitError
 class Context:
     """State of one check.
 
-    The second pass finds None in the place of whatever the first one has found to be wrong. What is asked about it here
-    answers None as well, and says nothing.
+    Invalid parts of the first pass are None in the second pass; the methods return None for them, without a finding.
 
-    `folder` is that of the study file, if it has one; `typed` says whether the value at a path was typed by the user
-    on the command line or in Python, instead of standing in a file. `known` holds the plugins looked up so far (or why
-    there is none): a look-up is not cheap. `tables` are the files of which rows were taken. `former` are present names
-    by those that inputs and conditions of the model had before, which heads of tables may still have.
+    `folder` is that of the study file, if it has one; `typed` states whether the user gave the value at a path on the
+    command line or in Python, not in a file. `known` caches the plugins (or the error). `tables` are the files whose
+    rows were used. `former` maps former names of inputs and conditions, which heads of tables may still have, to
+    present ones.
     """
 
     read: Files
@@ -67,24 +66,24 @@ class Context:
         at: str | None = None,
         other: Path | None = None,
     ) -> None:
-        """Note a mistake."""
+        """Record a finding."""
         self.findings.append(Finding(path, message, key, part, at, other))
 
     @property
     def full(self) -> bool:
-        """Whether enough has been found: nearest names and the like cost time, and hostile files have many mistakes."""
+        """Whether there are enough findings: suggestions cost time, and hostile files have many mistakes."""
         return len(self.findings) >= MOST
 
     def sound(self, path: Path) -> bool:
-        """Whether no mistake has been found at `path` or below it."""
+        """Whether there is no mistake at `path` or below it."""
         return all(finding.path[: len(path)] != path for finding in self.findings)
 
     def unknown_key(self, path: Path) -> bool:
-        """Whether a key at `path` is unknown: it may have been meant for what seems to be missing there."""
+        """Whether a key at `path` is unknown: it may be a misspelling of a missing one."""
         return any(finding.path == path and finding.key for finding in self.findings)
 
     def plugin(self, kind: type[P], part: Part, path: Path) -> P | None:
-        """The plugin of that kind that the section at `path` names."""
+        """The plugin of that kind named by the section at `path`."""
         if isinstance(part.use, Plugin):
             if isinstance(part.use, kind):
                 return part.use
@@ -109,7 +108,7 @@ class Context:
         return names("objective")
 
     def use(self, kind: type[P], part: Part | None, path: Path) -> Use[P] | None:
-        """The plugin of the section at `path` with checked settings, its own `check()` included."""
+        """The plugin of the section at `path` with checked settings, including its own `check()`."""
         plugin = None if part is None else self.plugin(kind, part, path)
         return None if plugin is None or part is None else self.settings(plugin, part, path)
 
@@ -139,7 +138,7 @@ class Context:
         return None
 
     def in_file(self, error: StudyError, use: Use[Plugin], path: Path) -> None:
-        """Note the mistakes of a model file (`designopt.study.model_file`) at the setting that names it."""
+        """Record the mistakes of a model file (`designopt.study.model_file`) at the setting that names it."""
         named = {value.name: name for name, value in use.settings.items() if isinstance(value, InputFile)}
         for issue in error.issues:
             here = (*path, named[issue.file]) if issue.file in named else path
@@ -147,7 +146,7 @@ class Context:
             self.add(here, f"{place}: {issue.path + ': ' if issue.path else ''}{issue.message}")
 
     def checked(self, value: Any, item: Field | None, path: Path) -> Any:
-        """The value at `path` as the model takes it, any value where it declares none; None when it is wrong."""
+        """The value at `path` in the model's form, any value without a declaration; None if it is invalid."""
         if item is None:
             return value
         try:
@@ -159,11 +158,11 @@ class Context:
         return None if findings else checked
 
     def failed(self, plugin: Plugin, error: Exception, path: Path) -> None:
-        """Note that code of `plugin`, whose section is at `path`, failed: in one line with its place."""
+        """Record that code of `plugin`, whose section is at `path`, failed: in one line with its position."""
         self.add(path, f"{plugin.name}: {said(error)}", at="use")
 
     def formula(self, text: str | None, path: Path) -> Expression | None:
-        """The expression in the text at `path`, its constant parts finite numbers."""
+        """The expression in the text at `path`, with finite constant parts."""
         if text is None:
             return None
         try:
@@ -175,7 +174,7 @@ class Context:
         return expression
 
     def in_unit(self, amount: Amount | None, unit: str, path: Path) -> float | None:
-        """The number at `path` in `unit`, in which one without a unit of its own is; None when the units do not fit."""
+        """The number at `path` in `unit`, which is also the default; None for an incompatible unit."""
         if amount is None:
             return None
         if amount.unit is None or amount.unit == unit:
@@ -193,7 +192,7 @@ class Context:
     def bound(
         self, expression: Expression, of: Mapping[str, str | None], path: Path
     ) -> tuple[Expression, str | None] | None:
-        """The expression with units resolved (`of` gives that of each name); None when they do not fit."""
+        """The expression with units resolved (`of` gives that of each name); None if they are incompatible."""
         try:
             bound = expression.bound(of)
             bound[0].check_constants()
@@ -204,5 +203,5 @@ class Context:
 
 
 def unit_of(item: Field) -> str | None:
-    """The declared unit; None when nothing was declared."""
+    """The declared unit; None without a declaration."""
     return item.quantity.unit if item.quantity else None

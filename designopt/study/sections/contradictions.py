@@ -1,4 +1,4 @@
-"""Limits of different constraints on one expression that no value keeps together."""
+"""Contradictory limits of different constraints on one expression."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Placed = tuple[StudyConstraint, Path]
 
 #: Aggregations whose value towards the large end is never below that towards the small end.
 _ORDERED = ("worst", "nominal", "mean", "cvar", "mean_plus_deviation")
-#: An equality holds to within this share of its size.
+#: Relative tolerance of an equality.
 _EQUAL = 1e-6
 
 
 class _End(NamedTuple):
-    """One end of what a constraint admits: its value in the unit of the expression's first constraint, the position
-    and path of its number, and a clause about it."""
+    """One limit of a constraint: its value in the unit of the expression's first constraint, the position and path of
+    its number, and a clause for messages."""
 
     value: float
     position: int
@@ -32,8 +32,8 @@ class _End(NamedTuple):
 
 
 def contradictions(ctx: Context, placed: Sequence[Placed], scenarios: int) -> None:
-    """A finding where constraints on the same expression over the same aggregation ask for more than they admit: at
-    the later one of the two, with the position of the other."""
+    """Add a finding for contradictory constraints on the same expression with the same aggregation: at the later one,
+    with the position of the other."""
     alike: dict[tuple[str, str], list[Placed]] = defaultdict(list)
     for c, path in placed:
         if scenarios == 1 or c.over.plugin.name in _ORDERED:
@@ -52,7 +52,7 @@ def contradictions(ctx: Context, placed: Sequence[Placed], scenarios: int) -> No
 
 
 def _aggregation(c: StudyConstraint) -> str:
-    """The aggregation with its settings, those at their defaults too."""
+    """The aggregation with all settings, including defaults."""
     defaults = {name: item.default for name, item in c.over.plugin.settings.items()}
     return f"{c.over.plugin.name} {sorted({**defaults, **c.over.settings}.items())}"
 

@@ -1,4 +1,4 @@
-"""Second pass over designs that a solver is given, by a list or a table, and the space that follows from them."""
+"""Second pass over designs given to a solver, by a list or a table, and the space that follows from them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from designopt.study.sections.space import LARGEST_INTEGER
 from designopt.study.sections.when import offered, own_value
 from designopt.study.study import DesignVariable
 
-#: The stage that evaluates the designs of the section `baseline`, and the name of a single one without a name.
+#: The stage that evaluates the designs of the section `baseline`, and the default name of a single one.
 BASELINE = "baseline"
 
-#: Labels of designs that are chosen from a front; the others have blanks.
+#: Labels of the other designs chosen from a front contain spaces.
 CHOSEN = ("compromise", *get_args(Method))
 
-#: More designs than this come from a sampler.
+#: Maximum number of designs; larger ones come from a sampler.
 MOST_DESIGNS = 10_000
 
 Scalar = str | float | int | bool
@@ -42,12 +42,12 @@ class GivenDesigns:
     rows: tuple[Row, ...]
 
     def resolved(self, designs: Sequence[Mapping[str, Any]]) -> Use[SolverPlugin]:
-        """The solver with `designs` in the study's units, wherever they came from."""
+        """The solver with `designs` in the study's units, from any source."""
         return replace(self.use, settings={**self.use.settings, "designs": list(designs), "table": None})
 
 
 def given(ctx: Context, use: Use[SolverPlugin], path: Path) -> GivenDesigns:
-    """The designs of the solver at `path`, their names checked."""
+    """The designs of the solver at `path`, with checked names."""
     listed, table = use.settings["designs"], use.settings["table"]
     if listed and table is not None:
         ctx.add((*path, "table"), "give 'designs' or 'table', not both", key="")
@@ -65,7 +65,7 @@ def given(ctx: Context, use: Use[SolverPlugin], path: Path) -> GivenDesigns:
 
 
 def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool) -> GivenDesigns:
-    """The designs of the section `baseline`, as ones that the solver ``evaluate`` is given; one alone needs no name."""
+    """The designs of the section `baseline`, as designs for the solver ``evaluate``; a single one needs no name."""
     use = Use(find("solver", "evaluate"))
     found = []
     for position, section in enumerate(sections):
@@ -130,7 +130,7 @@ def _resolved(ctx: Context, row: Row, of: Mapping[str, DesignVariable]) -> dict[
 
 
 def _own(ctx: Context, value: Any, p: DesignVariable, path: Path) -> Any:
-    """The value of `p` that `value` means; None, and a finding, when it has no such value."""
+    """The value of `p` for `value`; None, with a finding, if there is none."""
     before = len(ctx.findings)
     own = _real(ctx, value, p, path) if p.kind == "real" else own_value(ctx, value, p, path)
     if own is None and len(ctx.findings) == before:
@@ -160,7 +160,7 @@ def _real(ctx: Context, value: Any, p: DesignVariable, path: Path) -> float | No
 def space_of(
     ctx: Context, found: Sequence[GivenDesigns], model: ModelPlugin
 ) -> tuple[list[DesignVariable], list[Use[SolverPlugin]]]:
-    """The parameters that designs of the model's own inputs make, in its units, and the solvers with these designs."""
+    """The parameters from designs of the model's own inputs, in its units, and the solvers with these designs."""
     inputs = model.inputs
     column: dict[str, list[Scalar]] = {}
     uses: list[Use[SolverPlugin]] = []
@@ -213,7 +213,7 @@ def _of_model(ctx: Context, row: Row, model: ModelPlugin, inputs: Mapping[str, F
 
 
 def _undeclared(ctx: Context, value: Any, model: ModelPlugin, path: Path) -> Any:
-    """A value for a model that declares no inputs: without a unit, which could not be converted."""
+    """A value for a model without declared inputs: a unit could not be converted."""
     if not isinstance(value, (str, int, float, bool)) or (isinstance(value, float) and value != value):
         ctx.add(path, f"expected a word or a number, not {shown(value)}")
         return None
@@ -229,7 +229,7 @@ def _undeclared(ctx: Context, value: Any, model: ModelPlugin, path: Path) -> Any
 
 
 def _parameter(name: str, values: Sequence[Scalar], item: Field | None) -> DesignVariable:
-    """The parameter that has these values: fixed, or a range or choice that just holds them."""
+    """The parameter with these values: fixed, or the smallest range or choice that contains them."""
     unit = (unit_of(item) if item else None) or ""
     distinct = list({(type(v), v): v for v in values}.values())
     words = any(isinstance(v, (str, bool)) for v in distinct)

@@ -20,11 +20,11 @@ from designopt.study.study import Objective, StudyConstraint
 
 @dataclass
 class Namespace:
-    """What a name in an expression may mean: an output of the model, a figure, an installed objective.
+    """The possible meanings of a name in an expression: an output of the model, a figure, an installed objective.
 
-    `units` holds the unit of every name resolved so far (None: a bare number); `open` is a model whose outputs are not
-    declared, so that any name may be one. `broken` are figures that exist but are wrong, said elsewhere; not `complete`
-    when there are others, of which not even the names are known.
+    `units` contains the unit of every name resolved so far (None: no unit); `open` is a model with undeclared outputs,
+    so that any name may be one. `broken` are invalid figures, reported elsewhere; `complete` is false if there are
+    others with unknown names.
     """
 
     model: ModelPlugin | None
@@ -39,7 +39,7 @@ class Namespace:
 def namespace(
     ctx: Context, sections: Mapping[str, Part | None] | None, model: ModelPlugin | None, known: Iterable[str]
 ) -> Namespace:
-    """The names of the model's outputs and of the study's `figures` (None: they are wrong); `known` are in `space`."""
+    """The names of the model's outputs and of the study's `figures` (None: invalid); `known` are in `space`."""
     complete = sections is not None
     space = Namespace(model, parameters=frozenset(known), open=model is None or not model.outputs, complete=complete)
     if model:
@@ -65,7 +65,7 @@ def namespace(
 def _fed(
     ctx: Context, plugin: ObjectivePlugin, model: ModelPlugin | None, path: Path, part: tuple[int, int] | None
 ) -> bool:
-    """Whether the model gives what the objective `plugin` needs."""
+    """Whether the model has the outputs that the objective `plugin` needs."""
     if model is None or (not model.outputs and not model.arrays):
         return True
     given = {**model.outputs, **model.arrays}
@@ -78,7 +78,7 @@ def _fed(
 
 
 def _resolved(ctx: Context, space: Namespace, expression: Expression, path: Path) -> bool:
-    """Whether every name means something; adds objective plugins that are used by their own name to the figures."""
+    """Whether every name is defined; adds objective plugins used by their own name to the figures."""
     good = True
     for name, at, length in expression.uses():
         part = (at, length)
@@ -160,7 +160,7 @@ def _expression(
 
 
 def _unit(ctx: Context, section: Mapping[str, Any], path: Path) -> str | None:
-    """The unit that is given; None when there is none, or none that is known."""
+    """The given unit; None for none or an unknown one."""
     unit: str | None = section.get("unit")
     try:
         units.check(unit or "")
@@ -177,7 +177,7 @@ def _over(ctx: Context, section: Mapping[str, Any], path: Path, scenarios: int) 
 
 
 def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[Objective]:
-    """The objectives that can be made of the valid sections."""
+    """The objectives from the valid sections."""
     made: list[Objective] = []
     seen: set[str] = set()
     for position, section in enumerate(sections):
@@ -212,7 +212,7 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
 
 
 def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[StudyConstraint]:
-    """The constraints that can be made of the valid sections."""
+    """The constraints from the valid sections."""
     made: list[Placed] = []
     seen: set[str] = set()
     for position, section in enumerate(sections):
@@ -260,7 +260,7 @@ def _limits_given(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:
 def _reachable(
     ctx: Context, space: Namespace, expression: Expression, limits: Mapping[str, float | None], path: Path
 ) -> None:
-    """A limit outside the range that the model declares for its output can never be met."""
+    """Reject a limit outside the declared range of its output, which can never be met."""
     item = space.model.outputs.get(str(expression)) if space.model else None
     if item is None or item.quantity is None:
         return

@@ -1,4 +1,4 @@
-"""What other sections may say of the objectives: their names, and values in their units."""
+"""References of other sections to the objectives: names, and values in their units."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from designopt.study.study import Objective
 
 @dataclass(frozen=True)
 class Goals:
-    """The objectives by name with their units; None for one that is wrong. `complete` when every name is known.
+    """The objectives by name with their units; None for an invalid one. `complete` if every name is known.
 
-    A study without objectives has none, which is complete.
+    A study without objectives is complete.
     """
 
     units: Mapping[str, str | None]
@@ -25,19 +25,19 @@ class Goals:
 
     @property
     def single(self) -> bool:
-        """Whether there is no front to speak of: fewer than two objectives."""
+        """Whether there is no front: fewer than two objectives."""
         return self.count == 1 or self.none
 
     @property
     def none(self) -> bool:
-        """Whether the study has no objectives, by intention."""
+        """Whether the study intentionally has no objectives."""
         return self.complete and not self.units
 
     @classmethod
     def of(cls, sections: Sequence[Any] | None, made: Sequence[Objective], *, given: bool = True) -> Goals:
-        """Those of the valid `sections` (None for a wrong one), of which the objectives `made` could be made.
+        """From the valid `sections` (None for an invalid one) and their objectives `made`.
 
-        `given` is False in a study that has no such section.
+        `given` is False in a study without such a section.
         """
         if not given:
             return cls({}, True, 0)
@@ -47,7 +47,7 @@ class Goals:
         return cls(units, bool(named) and None not in named, len(named))
 
     def known(self, ctx: Context, name: str, path: Path) -> bool:
-        """Whether `name`, a key at `path`, is an objective; a finding when it is not."""
+        """Whether `name`, a key at `path`, is an objective; a finding if not."""
         if name in self.units:
             return True
         if self.complete:

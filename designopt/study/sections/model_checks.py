@@ -1,4 +1,4 @@
-"""Second pass: what the model says about the space and the scenarios, by its `check_space` and `check_scenario`."""
+"""Second pass: the model's checks of space and scenarios, `check_space` and `check_scenario`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from designopt.study.sections.context import Context
 from designopt.study.sections.scenarios.files import SOURCES
 from designopt.study.study import DesignVariable, Scenario
 
-#: Where a scenario is given: the path of its section, and the section.
+#: The path of a scenario's section, and the section.
 Place = tuple[Path, Mapping[str, Any]]
 
 
 def space(ctx: Context, model: Use[ModelPlugin], parameters: Sequence[DesignVariable]) -> None:
-    """Ask the model whether it can do with these parameters, once they are sound by themselves."""
+    """Call the model's check of these parameters, once they are valid by themselves."""
     if not model.plugin.has_check_space or not parameters or not ctx.sound(("space",)):
         return
     given = {p.name: p for p in parameters}
@@ -28,9 +28,9 @@ def space(ctx: Context, model: Use[ModelPlugin], parameters: Sequence[DesignVari
 
 
 def scenarios(ctx: Context, model: Use[ModelPlugin], made: Sequence[Scenario], given: Any, path: Path) -> None:
-    """Ask the model about each scenario `made` of the section `given` at `path`.
+    """Call the model's check of each scenario `made` from the section `given` at `path`.
 
-    Of a sample the first mistake is reported: it has one place in the file.
+    For a sample only the first mistake is reported: it has one position in the file.
     """
     if not model.plugin.has_check_scenario or given is None:
         return
@@ -50,7 +50,7 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], made: Sequence[Scenario], g
 
 
 def _said(ctx: Context, model: Use[ModelPlugin], check: Any, about: Any) -> Iterable[InvalidSetting]:
-    """The mistakes that the model finds, returned or raised; code of it that fails is one."""
+    """The mistakes that the model returns or raises; an exception in its code is one."""
     found: list[InvalidSetting] = []
     try:
         found.extend(check(about) or ())
@@ -62,7 +62,7 @@ def _said(ctx: Context, model: Use[ModelPlugin], check: Any, about: Any) -> Iter
 
 
 def _places(given: Any, path: Path) -> Callable[[str], Place]:
-    """Tells of a scenario's name where it is given."""
+    """Position of each scenario by name."""
     if isinstance(given, Mapping):
         return lambda name: (path, given)
     named: dict[str, Place] = {}

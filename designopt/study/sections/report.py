@@ -1,4 +1,4 @@
-"""Second pass over `report`: what the page shows and what is worked out for it."""
+"""Second pass over `report`: parts of the page, choice, validation, exports."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def plots(ctx: Context, section: Mapping[str, Any] | None) -> list[Use[ReportPlu
 
 
 def chosen(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> list[Choice]:
-    """The rules that pick designs of the front."""
+    """The rules that select designs of the front."""
     return choices(ctx, (section or {}).get("choose") or [], goals, ("report", "choose"))
 
 
 def validation(
     ctx: Context, section: Mapping[str, Any] | None, model: ModelPlugin | None, seed: int, goals: Goals
 ) -> Validation | None:
-    """The scenarios in which the chosen designs are evaluated, and the quantiles shown of them."""
+    """The scenarios for the evaluation of the chosen designs, and their quantiles."""
     given = (section or {}).get("validate")
     if given is None:
         return None
@@ -87,5 +87,5 @@ def exports(ctx: Context, section: Mapping[str, Any] | None) -> list[Use[ExportP
 
 
 def install_command(plugin: ExportPlugin) -> str:
-    """The command that installs what an exporter imports."""
+    """The command that installs the packages of an exporter."""
     return "pip install " + (f"'designopt[{plugin.extra}]'" if plugin.extra else " ".join(plugin.packages))

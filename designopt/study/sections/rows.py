@@ -1,4 +1,4 @@
-"""Rows of named values that a study gives as a list, or by a table: designs and scenarios."""
+"""Rows of named values in a list or a table: designs and scenarios."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from designopt.study.sections.context import Context
 
 @dataclass(frozen=True)
 class Row:
-    """Values by name as they were given. `path` leads to the row, or to the table that has it.
+    """Values by name as given. `path` leads to the row, or to its table.
 
-    In a table `cells` are the places of the values, `heads` those of the names of the columns, and `place` is that of
-    the line.
+    In a table `cells` are the positions of the values, `heads` those of the names of the columns, and `place` is that
+    of the line.
     """
 
     values: Mapping[str, Any]
@@ -30,8 +30,8 @@ class Row:
 
     @contextlib.contextmanager
     def findings(self, ctx: Context) -> Iterator[None]:
-        """What is found within is reported for the row; of a table with the place of the cell in front, or of the
-        head of the column where that is wrong (for all rows at once)."""
+        """Context in which findings belong to the row; for a table the position of the cell is prepended, or of the
+        column's head if that is invalid (once for all rows)."""
         before = len(ctx.findings)
         yield
         if self.place:
@@ -53,7 +53,7 @@ def of_list(given: Sequence[Mapping[str, Any]], path: Path) -> list[Row]:
 
 
 def of_table(ctx: Context, file: InputFile, path: Path) -> list[Row]:
-    """The rows of the table `file`, which the value at `path` names; none when it cannot be read."""
+    """The rows of the table `file` named by the value at `path`; none if it cannot be read."""
     try:
         table = read_table(file)
     except TableError as error:
@@ -67,7 +67,7 @@ def of_table(ctx: Context, file: InputFile, path: Path) -> list[Row]:
 
 
 def _with_present_names(table: DataTable, former: Mapping[str, str]) -> DataTable:
-    """`table` with present names in the place of `former` ones; a `FutureWarning` for each that it has."""
+    """`table` with present names in place of `former` ones; a `FutureWarning` for each."""
     heads = {column.name for column in table.columns}
     names = {name: former[name] for name in heads & former.keys() if former[name] not in heads}
     for column in (column for column in table.columns if column.name in names):

@@ -1,4 +1,4 @@
-"""The sections of a study file: their keys, types, units and ranges. What needs a plugin to be judged is in `check`."""
+"""The sections of a study file: their keys, types, units and ranges. `check` contains the checks that need a plugin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class DeviationSection(TypedDict):
     deviation: Annotated[Amount, Quantity("", "standard deviation; the distribution ends at three of them")]
 
 
-#: A tolerance: half the width of an even distribution, or a normal one.
+#: A tolerance: half the width of a uniform distribution, or a normal one.
 ToleranceEntry = Amount | DeviationSection
 
 
@@ -66,7 +66,7 @@ ParameterEntry = Annotated[ParameterSection, WrapValidator(_parameter), short_fo
 
 
 class ObjectiveSection(TypedDict, total=False):
-    """A figure to be made small or large."""
+    """A figure to be minimised or maximised."""
 
     name: Annotated[Label, Quantity("", "name in results; default: what is minimised, if that is one word")]
     minimize: Annotated[Formula, Quantity("", "expression to minimise")]
@@ -93,7 +93,7 @@ _FIGURE = ObjectiveSection.__annotations__.keys() | ConstraintSection.__annotati
 
 
 def _named(value: Any, handler: Any) -> Any:
-    """A figure without a name goes by its expression, if that can be a name."""
+    """The name of an unnamed figure: its expression, if that is a valid name."""
     texts: list[str] = []
     if isinstance(value, Mapping) and value.keys() <= _FIGURE - {"name"}:
         texts = [value[key] for key in ("minimize", "maximize", "of") if isinstance(value.get(key), str)]
@@ -111,7 +111,7 @@ ConstraintEntry = Annotated[ConstraintSection, WrapValidator(_named)]
 
 
 class HypervolumeSection(TypedDict, total=False):
-    """End of a search whose front hardly grows any more."""
+    """End of a search whose hypervolume hardly grows."""
 
     reference: Required[
         Annotated[
@@ -134,7 +134,7 @@ class BudgetSection(TypedDict, total=False):
 
 
 class StartFromSection(TypedDict, total=False):
-    """Designs of an earlier stage, or of another study's store, to begin with."""
+    """Starting designs from an earlier stage, or from another study's store."""
 
     stage: Annotated[Label, Quantity("", "the earlier stage")]
     store: Annotated[str, Quantity("", "the store of another run, instead of stage; a folder below that of the file")]
@@ -155,7 +155,7 @@ class StageSection(TypedDict, total=False):
 
 
 class RetriesSection(TypedDict, total=False):
-    """How often an evaluation is tried again, by what it ended in."""
+    """Number of retries of an evaluation, by failure class."""
 
     crashed: Annotated[int, Quantity("", "after the worker process died; default 1", ge=0, le=100)]
     lost_worker: Annotated[int, Quantity("", "after the machine was lost; default 2", ge=0, le=100)]
@@ -167,7 +167,7 @@ _Meaning = Literal["infeasible", "stop"]
 
 
 class FailureSection(TypedDict, total=False):
-    """What a failed evaluation means, by what it ended in, and when a study that mostly fails is ended."""
+    """Meaning of a failed evaluation, by failure class, and the share of failures that ends a study."""
 
     diverged: Annotated[_Meaning, Quantity("", "the model has no solution; default infeasible")]
     nonfinite: Annotated[_Meaning, Quantity("", "an output is not finite; default infeasible")]
@@ -185,7 +185,7 @@ class FailureSection(TypedDict, total=False):
 
 
 class ClusterSection(TypedDict, total=False):
-    """Workers that a batch system starts."""
+    """Workers started by a batch system."""
 
     use: Required[Annotated[Literal["slurm", "pbs"], Quantity("", "the batch system")]]
     jobs: Required[Annotated[int, Quantity("", "maximum number of jobs", ge=1, le=10_000)]]
@@ -199,7 +199,7 @@ class ClusterSection(TypedDict, total=False):
 
 
 class ExecutionSection(TypedDict, total=False):
-    """When, where and how often."""
+    """Workers, limits, retries and stored arrays."""
 
     executor: Annotated[
         Literal["auto", "serial", "dask"], Quantity("", "in this process (serial), on workers (dask); default auto")
@@ -226,7 +226,7 @@ class ExecutionSection(TypedDict, total=False):
 
 
 class ValidateSection(TypedDict, total=False):
-    """Scenarios in which the chosen designs are tried out."""
+    """Scenarios for the validation of the chosen designs."""
 
     scenarios: Required[
         Annotated[ScenarioEntry | list[ScenarioEntry], Quantity("", "scenarios, as in the section scenarios")]
@@ -238,7 +238,7 @@ class ValidateSection(TypedDict, total=False):
 
 
 class TolerancesSection(TypedDict, total=False):
-    """What is evaluated around the chosen designs, within the tolerances of the parameters."""
+    """Evaluations around the chosen designs, within the tolerances of the parameters."""
 
     of: Annotated[dict[str, ToleranceEntry], Quantity("", "tolerances by parameter, where space does not state them")]
     neighbours: Annotated[
@@ -250,7 +250,7 @@ class TolerancesSection(TypedDict, total=False):
 
 
 class ReportSection(TypedDict, total=False):
-    """What the report shows, and what is worked out for it."""
+    """Contents of the report, and evaluations for it."""
 
     plots: Annotated[list[NamedPart], Quantity("", "parts of the page, in order; default: the general ones")]
     choose: Annotated[list[Rule], Quantity("", "rules that pick designs of the front; default: utopia, the compromise")]
@@ -270,9 +270,9 @@ class MissingSection(TypedDict):
 
 @dataclass(frozen=True)
 class TopLevelKey:
-    """One top-level key: the type of its value, or of each member when it is a list or a mapping.
+    """One top-level key: the type of its value, or of each member if it is a list or a mapping.
 
-    `alone` says that a single mapping may stand for a list.
+    `alone`: a single mapping may replace a list.
     """
 
     of: Any
@@ -319,8 +319,8 @@ def section_type(name: str) -> Checked:
 def schema(plugins: Sequence[Plugin] | None = None) -> dict[str, Any]:
     """JSON Schema of a study file, for editors, with the settings of `plugins`.
 
-    None stands for all known plugins; those that cannot be imported are left out. A section that names any other plugin
-    may have any settings.
+    None means all known plugins; those that cannot be imported are omitted. A section that names another plugin may
+    have any settings.
     """
     if plugins is None:
         plugins = _importable({section.kind for section in SECTIONS.values() if section.kind})
@@ -363,7 +363,7 @@ def _importable(kinds: Iterable[Kind]) -> list[Plugin]:
 
 
 def _plugin_section(kind: Kind, plugins: Sequence[Plugin], definitions: dict[str, Any]) -> dict[str, Any]:
-    """One of the plugins that are described, or another one with any settings."""
+    """One of the described plugins, or another one with any settings."""
     members: list[dict[str, Any]] = []
     described = [p for p in plugins if p.kind == kind]
     for plugin in described:

@@ -1,4 +1,4 @@
-"""Second pass over `space` and `relations`: what the model and the rules of numbers say about them."""
+"""Second pass over `space` and `relations`: checks against the model and of numbers."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _GIVEN_BY: dict[str, tuple[str, ...]] = {
 }
 
 
-#: Columns of a table of designs, with some to spare.
+#: Maximum number of parameters: the columns of a table of designs, with a margin.
 MOST_PARAMETERS = 1000
-#: Values of a choice.
+#: Maximum number of values of a choice.
 MOST_VALUES = 10_000
-#: Beyond it doubles, as which designs travel, do not hold every whole number.
+#: Largest integer for which doubles, the form of designs, represent all integers.
 LARGEST_INTEGER = 2**53
 
 
 def with_meant(sections: Mapping[str, Any], model: ModelPlugin | None) -> dict[str, Any]:
-    """The `sections`, and None for each input of the model that an unknown name may have been meant to be."""
+    """The `sections`, and None for each input of the model that an unknown name probably meant."""
     inputs = (model.inputs if model else None) or {}
     unknown = [name for name in sections if name not in inputs][:MOST]
     free = [name for name in inputs if name not in sections]
@@ -48,7 +48,7 @@ def with_meant(sections: Mapping[str, Any], model: ModelPlugin | None) -> dict[s
 def parameters(
     ctx: Context, sections: Mapping[str, Any], known: Mapping[str, Any], model: ModelPlugin | None
 ) -> list[DesignVariable]:
-    """The parameters that can be made of the `sections` (None for a wrong one); `known` is what `with_meant` gives."""
+    """The parameters from the `sections` (None for an invalid one); `known` is the result of `with_meant`."""
     inputs = model.inputs if model else None
     made = []
     if len(sections) > MOST_PARAMETERS:
@@ -83,7 +83,7 @@ def parameters(
 
 
 def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: ModelPlugin, path: Path) -> None:
-    """A unit that cannot be converted is a mistake: the model would take kN/m for its own unit."""
+    """Reject a unit that cannot be converted: the model would take kN/m for its own unit."""
     what = f"does not declare '{name}'" if model.inputs is None else f"does not declare a unit for '{name}'"
     found = [(*path, *place) for place, value in _numbers(section) if _has_unit(value)]
     if section.get("unit"):
@@ -96,14 +96,14 @@ def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: ModelPl
 
 
 def is_given_a_unit(section: Mapping[str, Any]) -> bool:
-    """Whether a checked section of `space` says in which unit its numbers are; words have none."""
+    """Whether a checked section of `space` gives the unit of its numbers; words have none."""
     values = [value for _, value in _numbers(section)]
     words = all(isinstance(value, (str, bool)) for value in values if value is not None)
     return "unit" in section or words or any(map(_has_unit, values))
 
 
 def _numbers(section: Mapping[str, Any]) -> list[tuple[Path, Any]]:
-    """What a section gives, each value with its place there."""
+    """The values of a section with their positions."""
     single: list[tuple[Path, Any]] = [((key,), section.get(key)) for key in ("low", "high", "value")]
     return [*single, *((("values", i), value) for i, value in enumerate(section.get("values") or ()))]
 
@@ -139,7 +139,7 @@ def _parameter(
 
 
 def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
-    """The kind as given, or as the keys tell it; checks that these keys and no others are there."""
+    """The kind as given, or inferred from the keys; checks that exactly its keys are present."""
     implied: Kind = "choice" if "values" in section else "fixed" if "value" in section else "real"
     kind: Kind | None = section.get("type", implied)
     if kind is None:
@@ -209,7 +209,7 @@ def _ranged(
 def _bound(
     ctx: Context, key: str, amount: Amount | None, made: DesignVariable, quantity: Quantity | None, path: Path
 ) -> float | None:
-    """The end `key` of the range in the study's unit; None when it cannot be one."""
+    """The end `key` of the range in the study's unit; None if invalid."""
     here: Path = (*path, key)
     value = ctx.in_unit(amount, made.unit, here)
     if value is None:
@@ -231,7 +231,7 @@ def _bound(
 def _listed(
     ctx: Context, made: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
 ) -> DesignVariable | None:
-    """A choice or a fixed parameter. Values are checked against the model's annotation where there is one."""
+    """A choice or a fixed parameter. Values are checked against the model's annotation, if any."""
     single = made.kind == "fixed"
     given = [section["value"]] if single else section["values"]
     if given is None or ctx.unknown_key(path):
@@ -289,7 +289,7 @@ def relations(
     known: Mapping[str, Any],
     model: ModelPlugin | None,
 ) -> list[Expression]:
-    """Relations between parameters, with units resolved. `known` are all names in `space`, the invalid ones too."""
+    """Relations between parameters, with units resolved. `known` are all names in `space`, including invalid ones."""
     of = {p.name: p for p in made}
     inputs = (model.inputs if model else None) or {}
     declared = {name for name, item in inputs.items() if unit_of(item) is not None}

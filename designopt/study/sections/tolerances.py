@@ -1,4 +1,4 @@
-"""Second pass over `tolerance` of parameters and ``report.tolerances``: how far designs may be off."""
+"""Second pass over `tolerance` of parameters and ``report.tolerances``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from designopt.study.sections.context import Context
 from designopt.study.sections.scenarios.spread import admitted
 from designopt.study.study import DesignVariable, Tolerance, Tolerances
 
-#: What is assumed of parameters when a study states no tolerance: a share of the value.
+#: Default tolerance of parameters in a study without tolerances: a share of the value.
 ASSUMED = 0.01
 
 
@@ -24,8 +24,8 @@ def tolerances(
     report: Mapping[str, Any] | None,
     model: ModelPlugin | None,
 ) -> Tolerances | None:
-    """Those that sections of `space` and the report state; assumed ones when there are none; None without a parameter
-    that varies continuously."""
+    """The tolerances in sections of `space` and the report; default ones if there are none; None without a continuous
+    parameter."""
     section = (report or {}).get("tolerances") or {}
     path: Path = ("report", "tolerances")
     given: dict[str, tuple[Any, Path]] = {}
@@ -53,7 +53,7 @@ def tolerances(
 
 
 def _tolerance(ctx: Context, value: Any, p: DesignVariable, item: Field | None, path: Path) -> Tolerance | None:
-    """What stands at `path`, in the study's unit."""
+    """The tolerance at `path`, in the study's unit."""
     normal = isinstance(value, Mapping)
     amount: Amount | None = value.get("deviation") if normal else value
     if amount is None:
@@ -74,14 +74,14 @@ def _tolerance(ctx: Context, value: Any, p: DesignVariable, item: Field | None, 
 
 
 def _assumed(p: DesignVariable, item: Field | None) -> Tolerance:
-    """A share of the value, or of the largest one where the range holds 0."""
+    """A share of the value, or of the largest one if the range contains 0."""
     relative = p.low > 0.0 or p.high < 0.0
     size = ASSUMED * (1.0 if relative else max(abs(p.low), abs(p.high)))
     return Tolerance(p.name, size, relative, False, *_limits(p, item))
 
 
 def _limits(p: DesignVariable, item: Field | None) -> tuple[float | None, float | None]:
-    """What the model admits, in the study's unit, its ends included."""
+    """The range admitted by the model, in the study's unit, ends included."""
     ends = [(end - p.offset) / p.factor for end in admitted(item)]
     low, high = sorted(ends)
     return (None if low == float("-inf") else low), (None if high == float("inf") else high)

@@ -13,7 +13,7 @@ from designopt.study.language.units import UnitError
 from designopt.study.sections.context import Context
 from designopt.study.study import DesignVariable
 
-#: Values that a condition lists.
+#: Maximum number of values in a condition.
 MOST_ADMITTED = 100
 
 Admitted = tuple[str | float | int | bool, ...]
@@ -22,7 +22,7 @@ Admitted = tuple[str | float | int | bool, ...]
 def conditional(
     ctx: Context, sections: Mapping[str, Any], made: Sequence[DesignVariable], model: ModelPlugin | None
 ) -> list[DesignVariable]:
-    """The parameters `made` with their conditions; `sections` are those of all parameters, None for a wrong one."""
+    """The parameters `made` with their conditions; `sections` are those of all parameters, None for an invalid one."""
     of = {p.name: p for p in made}
     inputs = (model.inputs if model else None) or {}
     found: dict[str, dict[str, Admitted]] = {}
@@ -47,7 +47,7 @@ def conditional(
 def _admitted(
     ctx: Context, value: Any, controller: DesignVariable | None, name: str, sections: Mapping[str, Any], path: Path
 ) -> Admitted:
-    """The values of the parameter `name` under which another one is active, as it has them itself."""
+    """The values of the parameter `name` under which another one is active, in its own form."""
     if name not in sections:
         ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, sections)}", key="")
     if controller is None:
@@ -80,7 +80,7 @@ def _admitted(
 
 
 def own_value(ctx: Context, item: Any, controller: DesignVariable, path: Path) -> Any:
-    """The value of `controller` that `item` means; None when it has no such value."""
+    """The value of `controller` for `item`; None if there is none."""
     number: Any = item
     numeric = controller.kind == "int" or any(_is_number(v) for v in controller.values)
     if isinstance(item, str) and numeric and item not in controller.values:
@@ -100,7 +100,7 @@ def own_value(ctx: Context, item: Any, controller: DesignVariable, path: Path) -
 
 
 def offered(item: Any, controller: DesignVariable) -> str:
-    """What could have been meant."""
+    """The admissible alternatives."""
     if controller.kind == "int":
         return f"; it is an integer from {controller.low:g} to {controller.high:g}"
     if controller.kind == "fixed":
@@ -110,7 +110,7 @@ def offered(item: Any, controller: DesignVariable) -> str:
 
 
 def _refuse_circles(ctx: Context, found: Mapping[str, Mapping[str, Admitted]]) -> None:
-    """A parameter whose condition leads back to it could never be decided; said once for each circle."""
+    """Reject circular conditions; one finding for each circle."""
     done: set[str] = set()
     for start in found:
         trail: list[str] = []

@@ -1,17 +1,18 @@
-"""Values of a study file checked by type annotations, which pydantic walks.
+"""Checks of the values of a study file by type annotations, with pydantic.
 
-What a plugin or a section of the file declares (``Annotated[float, Quantity("N/m", ge=0)]``, dataclasses, TypedDicts)
-is rewritten once into annotations of pydantic (`values.adapted`): leaves become validators of ours, for numbers have
-units and files are read. Pydantic walks lists, mappings and records, keeps the path of each error, and makes the JSON
-Schema from the same annotations; only leaves state theirs, and `words.JsonKeywords` adds to one.
+The declarations of a plugin or a section of the file (``Annotated[float, Quantity("N/m", ge=0)]``, dataclasses,
+TypedDicts) are converted once to annotations of pydantic (`values.adapted`): leaves become validators of this package,
+because numbers have units and files are read. Pydantic traverses lists, mappings and records, keeps the path of each
+error, and makes the JSON Schema from the same annotations; leaves define their own, and `words.JsonKeywords` adds to
+one.
 
-Errors of ours travel through pydantic as a `Finding`, a sentence with a place; those of pydantic become one
-(`refusals.findings`). Four things are not left to pydantic, each for one finding per mistake:
+Errors of this package pass through pydantic as a `Finding`, a sentence with a position; those of pydantic are converted
+(`refusals.findings`). Four checks replace pydantic's, to get one finding per mistake:
 
-- unknown and missing keys (`values.table`): the nearest known key is offered, and a key that is missing because it was
-  misspelt is not said to be missing as well;
-- unions (`values._union`): the sentence names all that was expected, or what is wrong in the member that was meant;
-- tuples of a fixed length: how many values are needed;
-- what is sound beside a mistake (`values.check`): a second walk puts None in the place of what is wrong, so that later
-  checks find other mistakes of the same file.
+- unknown and missing keys (`values.table`): the message suggests the nearest key, and a misspelt key is not also
+  reported as missing;
+- unions (`values._union`): the message lists the expected types, or the error in the intended member;
+- tuples of a fixed length: the required number of values;
+- valid parts beside a mistake (`values.check`): a second traversal replaces invalid parts by None, so that later checks
+  find other mistakes of the same file.
 """

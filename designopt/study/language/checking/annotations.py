@@ -1,4 +1,4 @@
-"""What type annotations say: in words for tables and messages, and whether they admit a number."""
+"""Properties of type annotations: words for tables and messages, and number types."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from designopt.plugin import InputFile
 
 
 def type_name(hint: Any) -> str:
-    """The name of a type that no study can give."""
+    """The name of a type that no study can contain."""
     return getattr(hint, "__name__", None) or str(hint).replace("typing.", "")
 
 
@@ -48,7 +48,7 @@ _NAMES: dict[Any, str] = {
 
 
 def plain_types(annotation: Any) -> set[Any]:
-    """The types that an annotation admits, without what it says about them: ``InputFile | None`` has two."""
+    """The types that an annotation admits, without their metadata: ``InputFile | None`` has two."""
     origin, args = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (Annotated, typing.Required, typing.NotRequired):
         return plain_types(args[0])
@@ -58,6 +58,6 @@ def plain_types(annotation: Any) -> set[Any]:
 
 
 def number_type(annotation: Any) -> type | None:
-    """float or int for an annotation that admits a number, None for one that does not."""
+    """float or int for an annotation that admits a number, None for others."""
     found = plain_types(annotation)
     return float if found & {float, Any, object} else int if int in found else None

@@ -1,4 +1,4 @@
-"""A plugin section before its plugin is known: ``{use: name, settings}``."""
+"""A plugin section before the lookup of its plugin: ``{use: name, settings}``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from designopt.study.language.checking.words import LABEL
 
 @dataclass(frozen=True)
 class Part:
-    """A plugin section before its plugin is known: ``{use: name, settings}``. `bare` when only the name was given."""
+    """A plugin section before the lookup of its plugin: ``{use: name, settings}``. `bare` if only the name was
+    given."""
 
     use: str | Plugin
     settings: Mapping[str, Any]
@@ -45,7 +46,7 @@ def _named(value: Any) -> Part:
 
 
 def as_part(value: Any) -> Part | None:
-    """The section that a decorated function, class or instance of such a class stands for; None for anything else."""
+    """The section for a decorated function, class or instance of such a class; None for anything else."""
     plugin = getattr(value, "__designopt__", None)
     if not isinstance(plugin, Plugin):
         return None

@@ -1,4 +1,4 @@
-"""Mistakes in values: our own, which pydantic carries, and pydantic's, as findings in our own sentences."""
+"""Mistakes in values: those of this package, which pydantic carries, and pydantic's, as findings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, ValidationError
 
 from designopt.study.language.findings import Finding
 
-#: What was expected where pydantic found something of another kind.
+#: Expected kind by pydantic's error type.
 _EXPECTED = {
     "bool_type": "true or false",
     "dict_type": "a mapping",
@@ -21,19 +21,19 @@ _EXPECTED = {
 }
 
 _COMMA = re.compile(r"\s*[-+]?\d+,\d")
-#: The hint where a comma stands in a number.
+#: Hint for a comma in a number.
 POINT = "; write a decimal point, not a comma"
 
 
 def wrong_kind(expected: str, value: Any, hint: str = "") -> PydanticCustomError:
-    """``expected a number, not the word 'x'``; unions join what their members expected in one sentence."""
+    """``expected a number, not the word 'x'``; unions list the expectations of their members in one sentence."""
     comma = POINT if "a number" in expected and isinstance(value, str) and _COMMA.match(value) else ""
     finding = Finding((), f"expected {expected}, not {shown(value)}{hint}{comma}")
     return PydanticCustomError("kind", "{expected}", {"finding": finding, "expected": expected})
 
 
 def refused(message: str, **where: Any) -> PydanticCustomError:
-    """The right kind of value, but not an acceptable one; `where` as in `Finding`."""
+    """A value of the right kind that is not acceptable; `where` as in `Finding`."""
     return PydanticCustomError("value", "{finding}", {"finding": Finding((), message, **where)})
 
 
@@ -44,7 +44,7 @@ def several(findings: Sequence[Finding]) -> ValidationError:
 
 
 def findings(error: ValidationError) -> Iterator[Finding]:
-    """What is wrong, with paths in the user's data."""
+    """The mistakes, with paths in the user's data."""
     for item in error.errors(include_url=False):
         known = item.get("ctx", {}).get("finding")
         if known is None:
@@ -54,7 +54,7 @@ def findings(error: ValidationError) -> Iterator[Finding]:
 
 
 def expected(error: ValidationError) -> str | None:
-    """What kind of value was expected instead of this one; None for one of the right kind with wrong contents."""
+    """The expected kind of value; None for a value of the right kind with invalid contents."""
     item, *more = error.errors(include_url=False, include_input=False)
     if more or item["loc"]:
         return None
@@ -62,7 +62,7 @@ def expected(error: ValidationError) -> str | None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a number; true and false are none."""
+    """Whether `value` is a number; true and false are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

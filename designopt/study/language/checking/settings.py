@@ -1,6 +1,6 @@
-"""A plugin's settings: their check, their table for ``designopt show``, their JSON Schema.
+"""A plugin's settings: check, table for ``designopt show``, JSON Schema.
 
-All three come from the annotations the plugin was declared with.
+All three come from the annotations of the plugin.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from designopt.study.language.checking.values import (
 from designopt.study.language.files import NO_FILES
 from designopt.study.language.findings import Finding
 
-#: Settings of solvers that say how many designs there are: the budget's evaluations, where a study does not give them.
+#: Settings of solvers for the number of designs: by default the budget's evaluations.
 COUNTS = ("samples", "evaluations")
 
 
 def settings_type(plugin: Plugin) -> Checked:
-    """The check for the settings of `plugin`; raises `PluginError` for a setting that no study file can give."""
+    """The check for the settings of `plugin`. Raises `PluginError` for a setting that no study file can contain."""
     return fields_type(plugin.name, plugin.settings)
 
 
-#: The checks made so far by the identity of what they are for, which is kept with them, and by the names that matter:
-#: making one takes milliseconds.
+#: Cached checks by the identity of their object, which is kept alive, and by the relevant names: creating one takes
+#: milliseconds.
 _made: dict[tuple[int, frozenset[str] | None], tuple[Any, Checked]] = {}
 
 
 def once(what: Any, make: Callable[[], Checked], names: frozenset[str] | None = None) -> Checked:
-    """The check that `make` gives, made once for the object `what` and these `names`."""
+    """The check from `make`, created once for the object `what` and these `names`."""
     known = _made.get((id(what), names))
     if known is None:
         if len(_made) >= 1024:
@@ -58,7 +58,8 @@ def field_type(field: Field) -> Checked:
 
 
 def fields_type(name: str, fields: Mapping[str, Field], only: Collection[str] | None = None) -> Checked:
-    """The check for a mapping with the keys `fields`, which nobody changes any more, or with those `only` of them."""
+    """The check for a mapping with the keys `fields`, which must not change any more, or with those in `only`. Raises
+    `PluginError` for a type that no study file can contain."""
     names = None if only is None else frozenset(only)
 
     def make() -> Checked:
@@ -72,9 +73,9 @@ def fields_type(name: str, fields: Mapping[str, Field], only: Collection[str] | 
 
 
 def validate(plugin: P, data: Mapping[str, Any], read: Reader = NO_FILES) -> tuple[Use[P] | None, list[Finding]]:
-    """`plugin` with the settings `data`, defaults filled in; or None and what is wrong (paths within `data`).
+    """`plugin` with the settings `data` and its defaults; or None and the mistakes (paths within `data`).
 
-    Defaults are written out so that a study means the same whether it repeats a default or not.
+    Defaults are included so that a study has the same meaning with and without explicit defaults.
     """
     try:
         against = settings_type(plugin)
@@ -87,9 +88,9 @@ def validate(plugin: P, data: Mapping[str, Any], read: Reader = NO_FILES) -> tup
 
 
 def _without_added(plugin: P, settings: dict[str, Any]) -> Use[P]:
-    """The plugin as it was before it got the settings that are its `later_settings`, where these are at their defaults.
+    """The plugin without its `later_settings` that are at their defaults.
 
-    So a study that does not use them has the keys that it had before.
+    A study that does not use them thus keeps its earlier keys.
     """
     left_out = {
         name for name in plugin.later_settings if name in settings and settings[name] == plugin.settings[name].default
@@ -103,10 +104,10 @@ def _without_added(plugin: P, settings: dict[str, Any]) -> Use[P]:
 def _complete(
     plugin: Plugin, against: Checked, data: Mapping[str, Any], values: Mapping[str, Any], read: Reader
 ) -> dict[str, Any]:
-    """All settings in declared order; defaults take the form that they would have if the study repeated them."""
+    """All settings in declared order; defaults have the form that they would have in a study."""
     defaults = {n: copy.deepcopy(f.default) for n, f in plugin.settings.items() if n not in values}
     shaped, findings = check(against, {**defaults, **data}, read)
-    # A default that a study could not give, None for a file say, stays as it is.
+    # A default that a study could not contain, such as None for a file, is unchanged.
     odd = {finding.path[0] for finding in findings if finding.path}
     known = {**defaults, **{n: v for n, v in shaped.items() if n not in odd}, **values}
     return {name: known[name] for name in plugin.settings}
@@ -126,9 +127,9 @@ class SettingRow:
 
 
 def rows(fields: Mapping[str, Field], prefix: str = "") -> list[SettingRow]:
-    """One row for each field, in the order of declaration: settings, but also a model's inputs, conditions and outputs.
+    """One row for each field, in the order of declaration: settings, inputs, conditions or outputs.
 
-    A setting that is a mapping is followed by its members, ``crossover.probability`` and so on.
+    The members of a setting that is a mapping follow it, ``crossover.probability`` and so on.
     """
     table: list[SettingRow] = []
     for field in fields.values():
@@ -157,7 +158,7 @@ def _default(value: Any) -> str:
 
 
 def _sampled(quantity: Quantity | None) -> str:
-    """The range over which a sample varies a condition that it does not name, as a study file would say it."""
+    """The default range of a condition in a sample, in study-file form."""
     if quantity is None or quantity.sampled is None:
         return ""
     low, high = quantity.sampled
@@ -176,7 +177,7 @@ def json_schema(plugin: Plugin) -> dict[str, Any]:
 
 
 def describe(plugin: Plugin) -> str:
-    """All that a user needs to know of `plugin` to write its section, as text: ``designopt show NAME``."""
+    """The description of `plugin` for the author of its section, as text: ``designopt show NAME``."""
     parts = [f"{plugin.name} ({plugin.kind}, version {plugin.version})", plugin.description]
     parts.append(_table("settings", rows(plugin.settings)) or "settings: none")
     if isinstance(plugin, ModelPlugin):
@@ -195,13 +196,13 @@ def describe(plugin: Plugin) -> str:
 
 
 def _named(fields: Mapping[str, Field] | None) -> list[SettingRow]:
-    """Rows of design inputs or scenario conditions: one that may be left out has a default only if it is declared."""
+    """Rows of design inputs or scenario conditions: an optional one has a default only if it is declared."""
     undeclared = {name for name, field in (fields or {}).items() if not field.required and field.default is None}
     return [replace(row, default="") if row.name in undeclared else row for row in rows(fields or {})]
 
 
 def _table(title: str, lines: list[SettingRow]) -> str:
-    """Rows in columns under a title; columns that are empty in all rows are left out."""
+    """Rows in columns under a title; columns that are empty in all rows are omitted."""
     if not lines:
         return ""
     heads = ("name", "type", "unit", "default", "range", "sampled", "meaning")

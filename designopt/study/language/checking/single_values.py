@@ -1,4 +1,4 @@
-"""Checks of single values: numbers with their units and ranges, words, flags, files."""
+"""Checks of single values: numbers with units and ranges, words, flags, files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from designopt.study.language.findings import nearest
 
 
 def plain(validate: Callable[..., Any], schema: dict[str, Any]) -> Any:
-    """A type for pydantic: `validate` gives the value or raises, `schema` is its JSON Schema."""
+    """A pydantic type: `validate` returns the value or raises, `schema` is its JSON Schema."""
     return Annotated[Any, PlainValidator(validate), WithJsonSchema(schema)]
 
 
@@ -45,7 +45,8 @@ def _integer(quantity: Quantity | None) -> Any:
 
 
 def amount_in(value: Any, quantity: Quantity | None, expected: str = "a number") -> float:
-    """The number `value` in the declared unit; a text may carry a unit of its own (``12 kN/m``)."""
+    """The number `value` in the declared unit; a text may contain a unit (``12 kN/m``). Raises pydantic errors for
+    others."""
     unit = quantity.unit if quantity else ""
     amount = to_amount(value, expected + (f" in '{unit}'" if unit else ""))
     if amount.unit is None or amount.unit == unit:
@@ -62,7 +63,7 @@ def amount_in(value: Any, quantity: Quantity | None, expected: str = "a number")
 
 
 def to_amount(value: Any, expected: str = "a number") -> units.Amount:
-    """A finite number with the unit it was given in."""
+    """A finite number with its given unit. Raises pydantic errors for others."""
     if not is_number(value) and not isinstance(value, str):
         raise wrong_kind(expected, value)
     if isinstance(value, str):
@@ -83,7 +84,7 @@ def to_amount(value: Any, expected: str = "a number") -> units.Amount:
 
 
 def in_range(value: float, quantity: Quantity | None) -> float:
-    """`value` when the declared range admits it."""
+    """`value`, if the declared range admits it; otherwise raises a pydantic error."""
     message = out_of_range(value, quantity)
     if message:
         raise refused(message)
@@ -100,7 +101,7 @@ _ENDS: tuple[tuple[str, Callable[[float, float], bool], str, str, str], ...] = (
 
 
 def out_of_range(value: float, quantity: Quantity | None) -> str:
-    """Why `value`, in the declared unit, is outside the declared range; empty when it is not."""
+    """The reason why `value`, in the declared unit, is outside the declared range; "" if it is not."""
     unit = f" {quantity.unit}" if quantity and quantity.unit else ""
     for end, holds, words, *_ in _ENDS:
         bound = getattr(quantity, end, None)
@@ -153,7 +154,7 @@ def word_of(choices: tuple[Any, ...]) -> Any:
     return plain(validate, {"enum": list(choices)})
 
 
-#: The check of each type, given what is said about its numbers.
+#: The check of each type, from the metadata of its numbers.
 LEAVES: dict[Any, Callable[[Quantity | None], Any]] = {
     float: _number,
     int: _integer,

@@ -1,7 +1,7 @@
-"""Checks of values by their type annotation: what a study file may give for ``Annotated[float, Quantity("N/m")]``.
+"""Checks of values by type annotation: the admissible values in a study file for ``Annotated[float, Quantity("N/m")]``.
 
-Annotations are rewritten for pydantic, which walks the data and makes the JSON Schema; the sentences are ours, and
-the places in them are places in the user's data, never pydantic's own tags.
+Annotations are converted for pydantic, which traverses the data and makes the JSON Schema; messages are from this
+package, and positions refer to the user's data, never to pydantic's tags.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from designopt.study.language.checking.refusals import POINT, expected, findings
 from designopt.study.language.checking.single_values import LEAVES, word_of
 from designopt.study.language.findings import MOST, Finding, nearest_or_all
 
-#: Gives a file named in a study, or raises `ValueError` with the reason for the user.
+#: Returns a file named in a study, or raises `ValueError` with the reason.
 Reader = Callable[[str], InputFile]
 
-#: A type that data can be checked against.
+#: A type for the check of data.
 Checked: TypeAlias = TypeAdapter[Any]
 
 
 def checker(annotation: Any) -> Checked:
-    """The check for values of type `annotation`; raises `PluginError` for a type that no study can give."""
+    """The check for values of type `annotation`. Raises `PluginError` for a type that no study can contain."""
     return TypeAdapter(adapted(annotation))
 
 
-#: The same for types that are asked for again and again.
+#: A cached version for frequent types.
 known_checker = functools.lru_cache(maxsize=64)(checker)
 
 
 def check(against: Checked, data: Any, read: Reader) -> tuple[Any, list[Finding]]:
-    """The checked value and what is wrong with `data`; whatever is wrong in the value is None.
+    """The checked value and the mistakes in `data`; invalid parts of the value are None.
 
-    So is a key that is missing, and one that an unknown key was most likely meant to be: of both it has been said that
-    they are wrong, and what looks at the value later on finds them given, but not known.
+    So are missing keys, and keys that an unknown key probably meant: their mistakes are reported, and later checks
+    treat them as given but unknown.
     """
     try:
         return against.validate_python(data, context={"read": read}), []
@@ -58,7 +58,7 @@ def check(against: Checked, data: Any, read: Reader) -> tuple[Any, list[Finding]
 
 
 def _none_if_wrong(value: Any, handler: Any, info: Any) -> Any:
-    """A member of a list or mapping; what is sound of the whole is wanted when something of it is wrong."""
+    """A member of a list or mapping; the valid rest is needed if a part is invalid."""
     try:
         return handler(value)
     except ValidationError:
@@ -75,7 +75,8 @@ _KEY = Annotated[str, BeforeValidator(str)]
 
 
 def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
-    """`hint` rewritten for pydantic; `quantity` is what an enclosing ``Annotated`` said about the numbers in it."""
+    """`hint` converted for pydantic; `quantity` comes from an enclosing ``Annotated``. Raises `PluginError` for an
+    unsupported type."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         own = next((m for m in args[1:] if isinstance(m, Quantity)), None)
@@ -113,7 +114,7 @@ def _union(members: tuple[Any, ...], quantity: Quantity | None) -> Any:
         if value is None and type(None) in members:
             return None
         kinds: dict[str, None] = {}
-        meant = None  # the member that the value was meant for: the right kind, wrong in its content
+        meant = None  # the intended member: the right kind with invalid contents
         for adapter in adapters:
             try:
                 return adapter.validate_python(value, context={**info.context, "lenient": False})
@@ -143,7 +144,7 @@ def _tuple_of(args: tuple[Any, ...], quantity: Quantity | None) -> Any:
 
 
 def _record(hint: Any) -> Any:
-    """A TypedDict or a dataclass, whose instance is made from the checked values."""
+    """A TypedDict or a dataclass, created from the checked values."""
     if typing.is_typeddict(hint):
         return table(hint.__name__, members_of(hint))
 
@@ -162,7 +163,7 @@ def members_of(hint: Any) -> dict[str, Field]:
 
 
 def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, Any]], Any] | None = None) -> Any:
-    """A mapping with these keys and no others; the result holds what was given, through `build` if there is one."""
+    """A mapping with these keys and no others; the result contains the given ones, through `build` if available."""
     fields = {key: _table_field(entry) for key, entry in entries.items()}
     required = [key for key, entry in entries.items() if entry.required]
     record: Any = typing_extensions.TypedDict(name, fields, total=False)  # type: ignore[misc]
@@ -194,7 +195,7 @@ def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, An
 
 
 def _hint(key: str, value: Mapping[Any, Any], entries: Mapping[str, Field]) -> str:
-    """What an unknown key may be: in braces what follows a comma is the next key, ``{high: 0,05 m}``."""
+    """Hint for an unknown key: inside braces a comma starts the next key, ``{high: 0,05 m}``."""
     return POINT if key[:1].isdigit() and value.get(key, key) is None else nearest_or_all(key, entries)
 
 

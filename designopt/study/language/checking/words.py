@@ -1,4 +1,4 @@
-"""The smallest pieces of a study file: names, texts of expressions, values of any simple type."""
+"""Elementary values of a study file: names, texts of expressions, values of any simple type."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class JsonKeywords:
 
 
 def short_forms(*types: str) -> JsonKeywords:
-    """In the JSON Schema of a mapping: a pair in brackets, or a value of one of the `types`, may stand for it.
+    """JSON Schema keywords for a mapping with a short form: a pair in brackets, or a value of one of the `types`.
 
-    No ``anyOf``: keywords speak of values of their type alone, and editors mark the key that is wrong.
+    No ``anyOf``: keywords apply to values of their type alone, and editors mark the invalid key.
     """
     pair: dict[str, Any] = {"items": {"type": ["number", "string"]}, "minItems": 2, "maxItems": 2}
     return JsonKeywords(**pair, type=["object", "array", *types])
 
 
 def spelt_out(value: Any) -> Any:
-    """A range in brackets, ``[low, high]``, as the mapping that it stands for; anything else as it is."""
+    """The mapping for a range in brackets, ``[low, high]``; other values unchanged."""
     if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
         return value
     if len(value) != 2:
@@ -80,23 +80,23 @@ def _something(value: Any) -> Any:
     return value
 
 
-#: A name for people and folders: letters, digits and ``_ . + -``.
+#: A name of a person or folder: letters, digits and ``_ . + -``.
 Label = Annotated[
     str,
     _matching(LABEL, "is not a name: use letters, digits and _ . + -, at most 80"),
     WithJsonSchema({"type": "string", "pattern": "^\\w[\\w.+-]*$"}),
 ]
-#: One word without spaces, quotes or anything else that a shell reads.
+#: One word without spaces, quotes or other shell characters.
 Word = Annotated[
     str,
     _matching(_WORD, "is not one word: use letters, digits and _ . : @ / + , = -"),
     WithJsonSchema({"type": "string", "pattern": _WORD.pattern}),
 ]
-#: The text of an expression or relation; it is parsed later, with its place at hand.
+#: The text of an expression or relation, parsed later with its position.
 Formula = Annotated[str, PlainValidator(_formula), WithJsonSchema({"type": "string"})]
 #: A word, number or truth value.
 Scalar = Annotated[
     str | float | int | bool, PlainValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean"]})
 ]
-#: Any value but nothing.
+#: Any value except null.
 Something = Annotated[Any, PlainValidator(_something), WithJsonSchema({})]

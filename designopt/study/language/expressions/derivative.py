@@ -1,4 +1,4 @@
-"""Derivatives of expressions by the names in them: forward differentiation of the parsed tree."""
+"""Derivatives of expressions with respect to the names in them: forward differentiation of the parsed tree."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from designopt.study.language.expressions.expression import Expression
 from designopt.study.language.expressions.grammar import Term
 
 Values = NDArray[np.float64]
-#: A term's derivative by each name that it depends on.
+#: A term's derivatives by name.
 Slopes = dict[str, Any]
 
 
 def derivatives(expression: Expression, values: Mapping[str, Any]) -> dict[str, Values]:
-    """The partial derivative of `expression` by each of its names, for `values` (numbers or arrays by name).
+    """The partial derivatives of `expression` with respect to each of its names, at `values` (numbers or arrays by
+    name).
 
-    Elementwise, like `Expression.evaluate`; NaN or infinite where there is none. At a kink that of one side is given:
-    0 for ``abs`` at zero, that of the first of equals for ``min`` and ``max``.
+    Elementwise, like `Expression.evaluate`; NaN or infinite if undefined. At a kink, the derivative of one side: 0 for
+    ``abs`` at zero, that of the first of equals for ``min`` and ``max``. Raises `ValueError` for a relation and for
+    unresolved units.
     """
     if expression.is_relation:
         raise ValueError(f"'{expression}' is a relation and has no derivative")
@@ -81,7 +83,7 @@ def _times(slopes: Slopes, factor: Any) -> Slopes:
 
 
 def _where(condition: Any, slopes: Slopes) -> Slopes:
-    """The slopes where `condition` holds, else 0 (not NaN: the other branch has nothing to say)."""
+    """The derivatives where `condition` holds, else 0 (not NaN, because the other branch is not used)."""
     return {name: np.where(condition, slope, 0.0) for name, slope in slopes.items()}
 
 

@@ -1,7 +1,7 @@
 """Short expressions of a study file: ``1 - rho``, ``abs(peak_error)``, ``damping <= 0.1 [s] * stiffness``.
 
-They are parsed by `grammar`. Values are numbers or NumPy arrays of any common shape; units are resolved
-once, by `Expression.bind`, so that evaluating is plain arithmetic.
+The module `grammar` parses them. Values are numbers or NumPy arrays of any common shape; `Expression.bind` resolves
+units once, so that the evaluation is plain arithmetic.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RANK = {"+": 2, "-": 2, "*": 3, "/": 3, "neg": 4, "**": 5}
 class Expression:
     """A parsed expression or relation. `str()` gives its canonical text, which parses to an equal expression.
 
-    `source` is what its author wrote, before conversions were inserted; it has no part in what the expression is.
+    `source` is the original text, before conversions were inserted; it does not affect equality.
     """
 
     root: Term
@@ -40,21 +40,21 @@ class Expression:
 
     @classmethod
     def parse(cls, text: str, source: str | None = None) -> Expression:
-        """The expression in `text`; raises `ExpressionError` with the place of the mistake."""
+        """Parse the expression in `text`. Raises `ExpressionError` with the position of the mistake."""
         return cls(parse(text), " ".join((text if source is None else source).split()))
 
     @property
     def text(self) -> str:
-        """What a reader is shown: as written in the study file, units included."""
+        """The text for readers: as written in the study file, units included."""
         return self.source or self._text
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """The names that it uses."""
+        """The names in the expression."""
         return frozenset(name for name, _, _ in self.uses())
 
     def uses(self) -> list[tuple[str, int, int]]:
-        """Every use of a name with its offset and length in the text it was parsed from."""
+        """Every occurrence of a name with its offset and length in the parsed text."""
         found: list[tuple[str, int, int]] = []
         _collect(self.root, found)
         return found
@@ -84,9 +84,9 @@ class Expression:
         return Expression, (self.root, self.source)
 
     def evaluate(self, values: Mapping[str, Any]) -> Any:
-        """Its value for `values` (numbers or arrays by name), elementwise; NaN or infinite where there is none.
+        """The value for `values` (numbers or arrays by name), elementwise; NaN or infinite if undefined.
 
-        A relation gives True where it holds. Raises `KeyError` for a name that `values` lacks, and `ValueError` for an
+        A relation gives True where it holds. Raises `KeyError` for a name missing in `values`, and `ValueError` for an
         expression with units that `bind` has not resolved.
         """
         with np.errstate(all="ignore"):
@@ -95,9 +95,10 @@ class Expression:
             return _evaluate(self.root, values)
 
     def relation_violation(self, values: Mapping[str, Any]) -> Any:
-        """How far a relation is broken: ``left - right`` for ``<=`` and ``<``; at most 0 where it holds.
+        """Violation of a relation: ``left - right`` for ``<=`` and ``<``; at most 0 where it holds. Raises `ValueError`
+        for other expressions.
 
-        Strict comparisons are treated as their closed forms: on floating-point numbers the difference has no meaning.
+        Strict comparisons are treated as closed ones: for floating-point numbers the difference has no meaning.
         """
         if not self.is_relation:
             raise ValueError(f"'{self}' is not a relation")
@@ -107,15 +108,15 @@ class Expression:
     def bind(self, of: Mapping[str, str | None]) -> tuple[Expression, str]:
         """The expression with all conversions written out, and the unit of its value.
 
-        `of` gives the unit of each name (None: a bare number, which takes the unit of what it meets). Sums,
-        comparisons, min and max need one dimension and are computed in the unit of their first member that has one.
-        Raises `ExpressionError` at the part whose unit does not fit.
+        `of` gives the unit of each name (None: a number without a unit, which takes the unit of the other operand).
+        Sums, comparisons, min and max need one dimension and are computed in the unit of their first member with a
+        unit. Raises `ExpressionError` at the part with an incompatible unit.
         """
         bound, unit = self.bound(of)
         return bound, unit or ""
 
     def bound(self, of: Mapping[str, str | None]) -> tuple[Expression, str | None]:
-        """`bind`, but with the unit None for an expression of bare numbers only."""
+        """`bind`, but with the unit None for an expression of numbers without units. Raises `ExpressionError`."""
         try:
             term, unit = _bind(self.root, of)
         except units.UnitError as error:  # a product whose unit cannot be written, m^18 say
@@ -123,17 +124,17 @@ class Expression:
         return Expression(term, self.source), unit
 
     def check_constants(self) -> None:
-        """Raises `ExpressionError` at the first part that is a constant, but no finite number: ``1/0``, ``log(0)``."""
+        """Raise `ExpressionError` at the first constant part that is not a finite number: ``1/0``, ``log(0)``."""
         _constant(self.root)
 
     def renamed(self, names: Mapping[str, str]) -> Expression:
-        """The same expression of other names: of `names` the keys become the values."""
+        """The same expression with other names: the keys of `names` become the values."""
         if self.names.isdisjoint(names):
             return self
         return Expression(_renamed(self.root, names), renamed_text(self.source, names))
 
     def in_unit(self, unit: str, target: str) -> Expression:
-        """A bound expression with values in `unit`, converted to `target`; raises `units.UnitError`."""
+        """A bound expression with values in `unit`, converted to `target`. Raises `units.UnitError`."""
         return Expression(_scaled(self.root, unit, target), self.source)
 
 
@@ -178,7 +179,7 @@ def _render(term: Term) -> str:
 
 
 def _wrapped(term: Term, rank: int) -> str:
-    """The term's text, in parentheses when it binds less tightly than `rank`."""
+    """The term's text, in parentheses if it binds less tightly than `rank`."""
     text = _render(term)
     return f"({text})" if _RANK.get(term.kind, 9) < rank else text
 
@@ -199,7 +200,7 @@ def _evaluate(term: Term, values: Mapping[str, Any]) -> Any:
 
 
 def _constant(term: Term) -> Any:
-    """The value of a term without names, units left aside; None for one with names."""
+    """The value of a term without names, ignoring units; None for one with names."""
     if term.kind == "number":
         value: Any = term.value
     else:
@@ -227,7 +228,7 @@ def _evaluate_violation(term: Term, values: Mapping[str, Any]) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- units
 
-# A unit of None marks a bare number: it takes the unit of what it is added to or compared with.
+# A unit of None marks a number without a unit: it takes the unit of the other operand of a sum or comparison.
 
 
 def _bind(term: Term, of: Mapping[str, str | None]) -> tuple[Term, str | None]:

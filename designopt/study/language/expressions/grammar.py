@@ -1,6 +1,6 @@
-"""The grammar of the short expressions in a study file, and what a text becomes by it: a tree of terms.
+"""The grammar of the short expressions in a study file, and its parser: from text to a tree of terms.
 
-A small grammar of its own, so that a study file can never name code:
+The grammar is closed, so that a study file can never call code:
 
     relation   = sum [("<=" | "<" | ">=" | ">" | "==") sum]
     sum        = product {("+" | "-") product}
@@ -25,7 +25,7 @@ import numpy as np
 from designopt.plugin import closest
 from designopt.study.language import units
 
-#: Limits that keep a hostile text from costing time or stack.
+#: Limits that protect against texts that cost time or stack.
 MAX_LENGTH = 2000
 MAX_DEPTH = 60
 
@@ -46,7 +46,7 @@ RELATIONS = ("<=", "<", ">=", ">", "==")
 
 
 class ExpressionError(ValueError):
-    """What is wrong with an expression, and where: `offset` and `length` in characters of its text."""
+    """A mistake in an expression: `offset` and `length` in characters of its text."""
 
     def __init__(self, message: str, offset: int = 0, length: int = 1) -> None:
         super().__init__(message)
@@ -57,7 +57,8 @@ class ExpressionError(ValueError):
 
 @dataclass(frozen=True)
 class Term:
-    """A node: `kind` is number, name, neg, call, a binary operator or a relation; `at` and `length` are its place."""
+    """A node: `kind` is number, name, neg, call, a binary operator or a relation; `at` and `length` are its
+    position."""
 
     kind: str
     parts: tuple[Term, ...] = ()
@@ -69,7 +70,7 @@ class Term:
 
 
 def parse(text: str) -> Term:
-    """The tree of the expression or relation in `text`; raises `ExpressionError` with the place of the mistake."""
+    """The tree of the expression or relation in `text`. Raises `ExpressionError` with the position of the mistake."""
     return _Parser(text).whole()
 
 
@@ -162,7 +163,7 @@ class _Parser:
         return self.binary(self.take(), base, self.deeper(self.signed))
 
     def deeper(self, rule: Callable[[], Term]) -> Term:
-        """What `rule` reads, one level further in."""
+        """The result of `rule`, one nesting level deeper. Raises `ExpressionError` beyond the limit."""
         self.level += 1
         if self.level > MAX_DEPTH:
             raise self.fail(f"an expression may be nested at most {MAX_DEPTH} deep", self.token)
@@ -244,7 +245,7 @@ def _tokens(text: str) -> list[_Token]:
     in_unit = False
     while position < len(text):
         match = _TOKEN.match(text, position)
-        if match is None:  # only spaces are left
+        if match is None:  # only spaces remain
             break
         kind = str(match.lastgroup)
         value = match[kind]

@@ -1,4 +1,4 @@
-"""Workers of a batch system: ``execution.cluster``, the type of its memory and its second pass."""
+"""Workers of a batch system: ``execution.cluster``, its type for memory and its second pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from designopt.study.language.findings import Path
 from designopt.study.sections.context import Context
 from designopt.study.study import Cluster
 
-#: Bytes of the units of memory. Pint takes bytes for plain numbers and would accept radians here.
+#: Bytes of the units of memory. Pint treats bytes as plain numbers and would accept radians here.
 BYTES: dict[str, int] = {
     "B": 1,
     **{prefix + "B": 1000**power for power, prefix in enumerate(("k", "M", "G", "T"), 1)},
@@ -22,7 +22,7 @@ BYTES: dict[str, int] = {
 }
 _AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]+)")
 
-#: A worker with numpy, scipy and a model does not start in less.
+#: Minimum memory for a worker with numpy, scipy and a model.
 _MIN_BYTES = 100_000_000
 
 

@@ -17,7 +17,7 @@ _SHARES = ("stop_if_share_above", "after")
 def execution(
     ctx: Context, section: Mapping[str, Any] | None, model: ModelPlugin | None, *, analysis: bool = False
 ) -> Execution:
-    """How the study is run; an `analysis` has no objectives, hence no front whose arrays could be kept."""
+    """The execution settings; an `analysis` has no objectives, hence no front for arrays."""
     given = {key: value for key, value in (section or {}).items() if value is not None}
     path: Path = ("execution",)
     if "timeout" in given and given.get("executor") == "serial":

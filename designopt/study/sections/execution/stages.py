@@ -1,4 +1,4 @@
-"""Second pass over `stages`, or `solver` and `budget`: solvers, where they end and what they begin with."""
+"""Second pass over `stages`, or `solver` and `budget`: solvers, budgets and starting designs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from designopt.study.study import Budget, HypervolumeGain, Stage
 
 @dataclass(frozen=True)
 class Placed:
-    """A stage and where its solver and budget stand in the file."""
+    """A stage with the positions of its solver and budget in the file."""
 
     stage: Stage
     path: Path
@@ -31,24 +31,24 @@ class Placed:
 
 @dataclass(frozen=True)
 class Placements:
-    """The sound stages, and the solvers of all stages: None for one that is not known."""
+    """The valid stages, and the solvers of all stages: None for an unknown one."""
 
     placed: list[Placed]
     solvers: list[SolverPlugin | None]
 
     @property
     def need_objectives(self) -> bool:
-        """Whether the solvers need objectives; a study without solvers is taken to."""
+        """Whether the solvers need objectives; also true without solvers."""
         return not self.solvers or any(plugin.needs_objectives for plugin in self.solvers if plugin is not None)
 
     @property
     def need_parameters(self) -> bool:
-        """Whether the solvers need parameters; a study without solvers is taken to."""
+        """Whether the solvers need parameters; also true without solvers."""
         return not self.solvers or any(plugin.needs_parameters for plugin in self.solvers if plugin is not None)
 
 
 def stages(ctx: Context, given: Mapping[str, Any], goals: Goals) -> Placements:
-    """The stages, or the single one that `solver` and `budget` at the top make; `given` are the sections that exist."""
+    """The stages, or the single one from `solver` and `budget` at the top level; `given` are the existing sections."""
     sections = given.get("stages")
     if "stages" in given:
         for key in ("solver", "budget"):
@@ -90,14 +90,14 @@ def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
 def _search(
     ctx: Context, section: Mapping[str, Any], goals: Goals, path: Path
 ) -> tuple[SolverPlugin | None, Use[SolverPlugin] | None, Budget]:
-    """The solver of the section at `path`, also with its settings if they are sound, and its budget."""
+    """The solver of the section at `path`, with its settings if valid, and its budget."""
     part = section["solver"]
     plugin = None if part is None else ctx.plugin(SolverPlugin, part, (*path, "solver"))
     budget = _budget(ctx, section.get("budget"), goals, (*path, "budget"))
     use = None
     if plugin is not None and part is not None:
         given = section.get("budget", {})
-        unknown = given is None or given.get("evaluations", 0) is None  # wrong, as is said elsewhere
+        unknown = given is None or given.get("evaluations", 0) is None  # reported elsewhere
         use = ctx.settings(plugin, _counted(plugin, part, 1 if unknown else budget.evaluations), (*path, "solver"))
         if use is not None and "population" not in part.settings:
             use = _for_budget(use, budget)
@@ -107,7 +107,7 @@ def _search(
 
 
 def _counted(plugin: SolverPlugin, part: Part, evaluations: int | None) -> Part:
-    """The section with as many designs as the budget has `evaluations`, where it has to say how many and does not."""
+    """The section with its required number of designs set to the budget's `evaluations` by default."""
     counts = [name for name in COUNTS if name in plugin.settings and plugin.settings[name].required]
     if evaluations is None or not counts:
         return part
@@ -115,7 +115,7 @@ def _counted(plugin: SolverPlugin, part: Part, evaluations: int | None) -> Part:
 
 
 def _for_budget(use: Use[SolverPlugin], budget: Budget) -> Use[SolverPlugin]:
-    """The solver with a population that fits the budget, which the study does not give."""
+    """The solver with a population that fits the budget, unless the study gives one."""
     default = use.plugin.settings["population"].default if "population" in use.plugin.settings else None
     if not isinstance(default, int) or budget.evaluations is None:
         return use
@@ -129,7 +129,7 @@ def _budget(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path:
 
 
 def _gain(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: Path) -> HypervolumeGain | None:
-    """The end by growth of the hypervolume, its reference in the objectives' units."""
+    """The end by growth of the hypervolume, with its reference in the objectives' units."""
     if section is None:
         return None
     if goals.single:
@@ -157,7 +157,7 @@ def _gain(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: P
 
 
 def _budget_needed(ctx: Context, plugin: SolverPlugin, section: Mapping[str, Any], path: Path) -> None:
-    """A search that never ends by itself needs a limit that is reached whatever it finds."""
+    """A search that never ends by itself needs a limit that is reached in any case."""
     given = section.get("budget", {})
     if not plugin.needs_budget or given is None or "evaluations" in given or "wall" in given:
         return
@@ -172,7 +172,7 @@ def _budget_needed(ctx: Context, plugin: SolverPlugin, section: Mapping[str, Any
 
 
 def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> None:
-    """What solvers have to say about `problem`: their `check(problem)`, and the least budget that makes sense."""
+    """The solvers' findings about `problem`: their `check(problem)`, and the minimum budget."""
     for item in placed:
         solver = item.stage.solver
         path: Path = (*item.path, "solver")
@@ -195,7 +195,7 @@ def against_problem(ctx: Context, placed: Sequence[Placed], problem: Any) -> Non
 
 
 def _minimum_budget(solver: Use[SolverPlugin], problem: Any) -> int:
-    """The designs below which the solver cannot work on `problem`; raises what its `check` raises."""
+    """The minimum number of designs of the solver for `problem`. Raises the exceptions of its `check`."""
     built = solver.build()
     if solver.plugin.has_check:
         built.check(problem)

@@ -15,7 +15,7 @@ from designopt.study.study import StartFrom
 def start_from(
     ctx: Context, section: Mapping[str, Any] | None, names: Sequence[str | None], position: int
 ) -> StartFrom | None:
-    """What the stage at `position` begins with; `names` are those of all stages, None for one that is wrong."""
+    """The starting designs of the stage at `position`; `names` are those of all stages, None for an invalid one."""
     if section is None:
         return None
     path: Path = ("stages", position, "start_from")
@@ -53,7 +53,7 @@ def _check_stage(ctx: Context, stage: str | None, names: Sequence[str | None], p
 
 
 def _store(ctx: Context, name: str, path: Path) -> str | None:
-    """The absolute path of the store `name`; None (and a finding) when there is none to be read."""
+    """The absolute path of the store `name`; None, with a finding, if it cannot be read."""
     base = ctx.folder
     if not name or not name.isprintable() or "\\" in name:
         ctx.add(path, f"{name[:80]!r} is not the name of a folder")

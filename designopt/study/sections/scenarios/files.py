@@ -50,14 +50,14 @@ SOURCES = ("files", "table")
 
 @dataclass(frozen=True)
 class _Made:
-    """A scenario and the row or place that it was made of."""
+    """A scenario and its row or position."""
 
     scenario: Scenario
     row: Row
 
 
 def trials(ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, path: Path, most: int) -> list[_Made]:
-    """The scenarios of the section at `path`, which says ``use: files`` or ``use: table``; at most `most`."""
+    """The scenarios of the section at `path` with ``use: files`` or ``use: table``; at most `most`."""
     given, found = check(known_checker(FilesSection if section["use"] == "files" else TableSection), section, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in found)
     if found or model is None:
@@ -101,7 +101,7 @@ def _of_files(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: 
 
 
 def _condition(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path) -> str | None:
-    """The condition that takes the file."""
+    """The condition that receives the file."""
     possible = [name for name, field in (model.conditions or {}).items() if takes_file(field)]
     word: str | None = given.get("as")
     if word is None and model.conditions is not None and len(possible) == 1:
@@ -117,7 +117,7 @@ def _condition(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path:
 
 
 def _labels(names: list[str]) -> list[str]:
-    """A name for the scenario of each file: that of the file without its suffix, with the folders if need be."""
+    """A name for the scenario of each file: that of the file without its suffix, with folders if necessary."""
     stems = [PurePosixPath(name.rpartition(":")[2]).stem for name in names]
     if len(set(stems)) < len(stems):
         stems = [str(PurePosixPath(name.rpartition(":")[2]).with_suffix("")).replace("/", "_") for name in names]
@@ -169,7 +169,7 @@ def _of_table(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: 
 def _common(
     ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path, others: Collection[str]
 ) -> dict[str, Any] | None:
-    """The conditions that all scenarios share; None when they are wrong. Those of `others` come from elsewhere."""
+    """The conditions common to all scenarios; None if they are invalid. Those of `others` come from elsewhere."""
     values = dict(given.get("with") or {})
     if model.conditions is None:
         refuse_units(ctx, values, (*path, "with"))

@@ -20,7 +20,7 @@ from designopt.study.sections.scenarios import sample
 from designopt.study.sections.scenarios.undeclared import refuse_units
 from designopt.study.study import Scenario
 
-#: More scenarios than this are refused: each one is an evaluation of every design.
+#: Maximum number of scenarios: each one is an evaluation of every design.
 MOST_SCENARIOS = 10_000
 
 
@@ -37,7 +37,7 @@ def _entry(value: Any, _: Any) -> Mapping[str, Any]:
 
 
 _OneEntry = Annotated[ScenarioSection, JsonKeywords(additionalProperties=True, **{"not": {"required": ["use"]}})]
-#: A scenario, or with ``use`` a sample of scenarios or those of files; all are checked when the model is known.
+#: A scenario, or with ``use`` a sample of scenarios or those of files; all are checked once the model is known.
 ScenarioEntry = Annotated[
     _OneEntry | sample.SampleEntry | trials.FilesSection | trials.TableSection, WrapValidator(_entry)
 ]
@@ -45,7 +45,7 @@ ScenarioEntry = Annotated[
 
 @dataclass
 class _Made:
-    """The scenarios so far, and the conditions that they may have with their check (None: the model declares none)."""
+    """The scenarios so far, and the admissible conditions with their check (None: the model declares none)."""
 
     against: Checked | None
     conditions: Mapping[str, Field] | None = None
@@ -53,13 +53,13 @@ class _Made:
     names: set[str] = field(default_factory=set)
 
     def meant_as_name(self, key: str) -> bool:
-        """Whether an unknown key was most likely meant to be 'name'."""
+        """Whether an unknown key is probably a misspelt 'name'."""
         if self.conditions is None or key in self.conditions:
             return False
         return closest(key, ["name", *self.conditions]) == "name"
 
     def add(self, ctx: Context, scenario: Scenario, path: Path, at: str | None = None) -> bool:
-        """Take one more; False (and a finding) when its name is taken."""
+        """Add a scenario; False, with a finding, if its name exists."""
         if scenario.name in self.names:
             ctx.add(path, f"there is another scenario named '{scenario.name}'", at=at)
             return False
@@ -71,10 +71,10 @@ class _Made:
 def scenarios(
     ctx: Context, given: Sequence[Any] | Mapping[str, Any] | None, model: ModelPlugin | None, seed: int, path: Path
 ) -> list[Scenario]:
-    """The scenarios of the section at `path`; a single one named 'nominal' when there is no such section.
+    """The scenarios of the section at `path`; a single one named 'nominal' without such a section.
 
-    `given` is a list of scenarios and samples (None for one that is wrong), or one sample. `seed` is that of samples
-    which give none.
+    `given` is a list of scenarios and samples (None for an invalid one), or one sample. `seed` is the default for
+    samples.
     """
     conditions = model.conditions if model else None
     required = [n for n, item in (conditions or {}).items() if item.required]

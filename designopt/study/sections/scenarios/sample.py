@@ -23,7 +23,7 @@ from designopt.study.sections.scenarios.spread import ConditionSpread, SpreadSec
 from designopt.study.sections.scenarios.undeclared import refuse_units
 from designopt.study.study import Scenario
 
-#: Conditions that one sample may vary.
+#: Maximum number of varied conditions of a sample.
 MOST_VARIED = 100
 
 Numbers = NDArray[np.float64]
@@ -36,7 +36,7 @@ def _spread(value: Any, handler: Any) -> Any:
     return handler(value)
 
 
-#: How a condition varies, or the short form ``[low, high]``.
+#: The distribution of a condition, or the short form ``[low, high]``.
 SpreadEntry = Annotated[SpreadSection, WrapValidator(_spread), short_forms()]
 SampleSection = TypedDict(
     "SampleSection",
@@ -51,14 +51,14 @@ SampleSection = TypedDict(
     total=False,
 )
 
-#: The same in the JSON Schema, where it has the settings of its sampler too.
+#: The same in the JSON Schema, with the settings of its sampler.
 SampleEntry = Annotated[SampleSection, JsonKeywords(additionalProperties=True)]
 
 
 def sampled(
     ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path, most: int
 ) -> list[Scenario]:
-    """The scenarios of the sample at `path`, at most `most`; none when something about it is wrong."""
+    """The scenarios of the sample at `path`, at most `most`; none if it is invalid."""
     before = len(ctx.findings)
     given, use = _checked(ctx, section, path, most)
     if given is None:
@@ -80,10 +80,10 @@ def sampled(
 
 
 def generator(seed: int, section: str | int, name: str) -> np.random.Generator:
-    """The random numbers of the sample `name` in a `section`: the same whatever else the study holds.
+    """The random numbers of the sample `name` in a `section`, independent of the rest of the study.
 
-    ``SeedSequence(seed, spawn_key=(a, b))`` with a and b the first four bytes, as big-endian whole numbers, of the
-    BLAKE2b digests of the two names. Solvers have keys of one number, so that none of them meets a sample.
+    ``SeedSequence(seed, spawn_key=(a, b))`` with a and b the first four bytes, as big-endian integers, of the BLAKE2b
+    digests of the two names. Solvers have keys of one number, so that their streams are distinct from those of samples.
     """
     key = tuple(int.from_bytes(hashlib.blake2b(str(n).encode(), digest_size=4).digest()) for n in (section, name))
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
@@ -92,7 +92,7 @@ def generator(seed: int, section: str | int, name: str) -> np.random.Generator:
 def _checked(
     ctx: Context, section: Mapping[str, Any], path: Path, most: int
 ) -> tuple[dict[str, Any] | None, Use[SolverPlugin] | None]:
-    """The valid keys of the sample itself, and its sampler with the settings that are given among them."""
+    """The valid keys of the sample itself, and its sampler with the settings among them."""
     word = section["use"]
     declared_part = as_part(word)
     if declared_part is not None:
@@ -133,7 +133,7 @@ def _checked(
 
 
 def _renamed(finding: Finding) -> Finding:
-    """What a sampler says of `samples` is said of `count`."""
+    """A message of a sampler about `samples`, rewritten for `count`."""
     if finding.path[:1] != ("samples",):
         return finding
     return replace(finding, path=("count", *finding.path[1:]))
@@ -142,7 +142,7 @@ def _renamed(finding: Finding) -> Finding:
 def _spreads(
     ctx: Context, given: Mapping[str, Any], model: ModelPlugin | None, path: Path
 ) -> dict[str, ConditionSpread | None]:
-    """How each varied condition varies; None for one that is wrong."""
+    """The distribution of each varied condition; None for an invalid one."""
     if model is None:
         return {}
     conditions = model.conditions
@@ -180,7 +180,7 @@ def _common(
     model: ModelPlugin | None,
     path: Path,
 ) -> dict[str, Any]:
-    """The conditions that all scenarios of the sample share; what neither they nor `varied` give is missing."""
+    """The conditions common to all scenarios of the sample; those neither here nor in `varied` are missing."""
     vary, values = given.get("vary", {}) or {}, dict(given.get("with", {}) or {})
     for name in [n for n in values if n in vary]:
         ctx.add((*path, "with", name), f"'{name}' is also in 'vary'; remove one of them", key="")
@@ -194,7 +194,7 @@ def _common(
     for finding in wrong:
         if finding.path or finding.key is not None:
             ctx.findings.append(finding.below((*path, "with")))
-        elif whole and all(name in model.conditions for name in vary):  # something is missing
+        elif whole and all(name in model.conditions for name in vary):  # a condition is missing
             ctx.findings.append(finding.below(path))
     return checked or {}
 

@@ -1,4 +1,4 @@
-"""How one condition varies in a sample: over a range, among values, or normally distributed."""
+"""Distribution of one condition in a sample: over a range, among values, or normal."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from designopt.study.sections.scenarios.undeclared import UNIT, refuse_unit
 
 Numbers = NDArray[np.float64]
 
-#: Values among which one sample chooses.
+#: Maximum number of values of a sampled condition.
 MOST_VALUES = 10_000
 _LARGEST = float(np.finfo(float).max)
 
 
-#: A number, alone or with its unit.
+#: A number with an optional unit.
 Number = Annotated[Something, JsonKeywords(type=["number", "string"])]
 
 
 class SpreadSection(TypedDict, total=False):
-    """How a condition varies; `low`, `high`, `mean` and `values` are checked when the model is known."""
+    """The distribution of a condition; `low`, `high`, `mean` and `values` are checked once the model is known."""
 
     low: Number
     high: Number
@@ -50,12 +50,12 @@ class ConditionSpread(Protocol):
 
     @abstractmethod
     def values(self, u: Numbers) -> list[Any]:
-        """One value for each of the numbers `u` (n,) in [0, 1], the larger the larger."""
+        """One value for each of the numbers `u` (n,) in [0, 1], increasing in `u`."""
 
 
 @dataclass(frozen=True)
 class Real:
-    """Evenly between two bounds, on a log scale evenly in the logarithm."""
+    """Uniform between two bounds, on a log scale uniform in the logarithm."""
 
     low: float
     high: float
@@ -67,13 +67,13 @@ class Real:
             with np.errstate(over="ignore"):
                 inside = np.exp(math.log(self.low) * (1.0 - u) + math.log(self.high) * u)
         else:
-            inside = self.low * (1.0 - u) + self.high * u  # their difference may be too large for a double
+            inside = self.low * (1.0 - u) + self.high * u  # their difference may overflow a double
         return [float(x) for x in np.clip(inside, self.low, self.high) + 0.0]
 
 
 @dataclass(frozen=True)
 class Whole:
-    """Every whole number between two bounds alike; `as_float` for a condition that is a real number."""
+    """Uniform over the integers between two bounds; `as_float` for a condition that is a real number."""
 
     low: int
     high: int
@@ -88,7 +88,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Each of some values alike."""
+    """Uniform over some values."""
 
     members: tuple[Any, ...]
 
@@ -100,7 +100,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class Normal:
-    """Normally distributed within bounds: the truncated distribution, by its inverse."""
+    """Normal, truncated at bounds, by the inverse of the distribution function."""
 
     mean: float
     deviation: float
@@ -108,7 +108,7 @@ class Normal:
     high: float = math.inf
 
     def values(self, u: Numbers) -> list[Any]:
-        """See `ConditionSpread`. A `u` of exactly 0, as in a sequence not scrambled, counts as half a stratum."""
+        """See `ConditionSpread`. A `u` of exactly 0, as in an unscrambled sequence, is replaced by half a stratum."""
         floor, ceiling = (scipy.special.ndtr((bound - self.mean) / self.deviation) for bound in (self.low, self.high))
         inside = np.where(u > 0.0, np.minimum(u, 1.0 - 2.0**-53), 0.5 / max(len(u), 1))
         with np.errstate(over="ignore"):
@@ -117,7 +117,7 @@ class Normal:
 
 
 def declared(conditions: Mapping[str, Field]) -> dict[str, ConditionSpread]:
-    """The conditions for which the model says over what range a sample varies them."""
+    """The conditions with a declared range for samples."""
     made: dict[str, ConditionSpread] = {}
     for name, item in conditions.items():
         if item.quantity is not None and item.quantity.sampled is not None:
@@ -128,7 +128,7 @@ def declared(conditions: Mapping[str, Field]) -> dict[str, ConditionSpread]:
 
 
 def spread(ctx: Context, section: Mapping[str, Any] | None, item: Field | None, path: Path) -> ConditionSpread | None:
-    """What the section at `path` says of the condition `item` (None: the model declares no conditions)."""
+    """The distribution in the section at `path` for the condition `item` (None: the model declares no conditions)."""
     if section is None:
         return None
     wanted = ("values",) if "values" in section else ("mean", "deviation") if _is_normal(section) else ("low", "high")
@@ -158,7 +158,7 @@ def _is_normal(section: Mapping[str, Any]) -> bool:
 
 
 def _number(ctx: Context, value: Any, item: Field | None, path: Path) -> float | None:
-    """The number in the model's unit; None when it is wrong, or not given."""
+    """The number in the model's unit; None if invalid or missing."""
     if value is None:
         return None
     if item is not None:
@@ -238,7 +238,7 @@ def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: 
 
 
 def admitted(item: Field | None) -> tuple[float, float]:
-    """The range that the model admits, its ends included."""
+    """The range admitted by the model, ends included."""
     q = item.quantity if item is not None else None
     if q is None:
         return -math.inf, math.inf
@@ -248,7 +248,7 @@ def admitted(item: Field | None) -> tuple[float, float]:
 
 
 def _difference(ctx: Context, amount: Amount | None, item: Field | None, path: Path) -> float | None:
-    """A difference of values in the model's unit: of a temperature without its zero."""
+    """A difference of values in the model's unit: for a temperature without the offset."""
     if amount is None:
         return None
     if amount.unit is None:

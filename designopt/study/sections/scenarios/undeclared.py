@@ -1,4 +1,4 @@
-"""Conditions of a model that declares none: plain numbers and words, for no unit of them can be converted."""
+"""Conditions of a model that declares none: plain numbers and words, because units could not be converted."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ UNIT = (
 
 
 def refuse_units(ctx: Context, values: Mapping[str, Any], path: Path) -> None:
-    """A finding for each of the conditions `values` at `path` that is a number with a unit: the model would be given
-    the text."""
+    """Add a finding for each condition in `values` at `path` that is a number with a unit: the model would receive the
+    text."""
     for name, value in values.items():
         refuse_unit(ctx, value, (*path, name))
 
 
 def refuse_unit(ctx: Context, value: Any, path: Path) -> None:
-    """A finding when the value at `path`, or one in its list, is a number with a unit."""
+    """Add a finding if the value at `path`, or one in its list, is a number with a unit."""
     if isinstance(value, (list, tuple)):
         for position, item in enumerate(value):
             refuse_unit(ctx, item, (*path, position))
