@@ -1,4 +1,4 @@
-"""Animations on the page: buttons, the time slider, and how many frames of a motion are shown."""
+"""Animations on the page: buttons, time slider, and number of frames."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Milliseconds for which a frame is shown at the speed of `play_buttons`.
+#: Duration of a frame at the speed of `play_buttons` (ms).
 SHOWN = 50
 
 
 def shown_frames(count: int, most: int) -> NDArray[np.intp]:
-    """At most `most` of the `count` instants of a motion, evenly spread, both ends among them."""
+    """At most `most` of the `count` instants of a motion, evenly spread, including both ends."""
     return np.unique(np.linspace(0, count - 1, min(most, count)).round().astype(np.intp))
 
 
@@ -23,13 +23,13 @@ def time_labels(time: NDArray[np.float64]) -> list[str]:
 
 
 def play(duration: int, *, redraw: bool = True) -> dict[str, Any]:
-    """How Plotly animates: each frame for `duration` ms, with a new drawing where the axes need it (`redraw`)."""
+    """Animation settings for Plotly: each frame for `duration` ms, redrawn if the axes need it (`redraw`)."""
     frame = {"duration": duration, "redraw": redraw}
     return {"frame": frame, "transition": {"duration": 0}, "fromcurrent": True, "mode": "immediate"}
 
 
 def play_buttons(shown: int = SHOWN, *, slow: int = 0, redraw: bool = True, below: int = 34) -> dict[str, Any]:
-    """Buttons to play (each frame for `shown` ms), to play slower where `slow` (ms) is given, and to pause."""
+    """Buttons to play (each frame for `shown` ms), to play slower if `slow` (ms) is given, and to pause."""
     slower = [("slow", "▶ Slow", [None, play(slow, redraw=redraw)])] if slow else []
     buttons = [
         {"name": name, "label": label, "method": "animate", "args": args}
@@ -46,7 +46,7 @@ def play_buttons(shown: int = SHOWN, *, slow: int = 0, redraw: bool = True, belo
 def time_slider(
     labels: Sequence[str], prefix: str = "time ", *, redraw: bool = True, below: int = 24
 ) -> dict[str, Any]:
-    """A slider with a step for each frame; the frames are called "0", "1", ..."""
+    """A slider with a step for each frame; the frames are named "0", "1", ..."""
     steps = [
         {"label": label, "method": "animate", "args": [[str(i)], play(0, redraw=redraw) | {"fromcurrent": False}]}
         for i, label in enumerate(labels)

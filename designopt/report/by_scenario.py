@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
 
 def values(item: Objective | StudyConstraint, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> Matrix:
-    """What `item` is in each scenario (n, s), in its unit and its own sign; NaN where it is not known."""
+    """The values (n, s) of `item` in each scenario, in its unit and with its own sign; NaN if not available."""
     with np.errstate(all="ignore"):
         found = np.broadcast_to(np.asarray(item.expression.evaluate(figures), dtype=float), shape)
     return np.where(np.isfinite(found), found, np.nan)
 
 
 def holding(problem: Problem, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> dict[str, Mask]:
-    """By constraint, whether its limits hold in each scenario (n, s); an unknown value does not hold."""
+    """By constraint, a mask (n, s) of the scenarios in which its limits are met; an unavailable value does not meet
+    them."""
     found = {}
     for c in problem.constraints:
         v = values(c, figures, shape)

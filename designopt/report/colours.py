@@ -1,4 +1,4 @@
-"""Colours and the skeleton of figures, distinct for colour-blind readers too: Okabe & Ito (2008) for categories."""
+"""Colours and layout of figures, suitable for colour-blind readers: Okabe & Ito (2008) for categories."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ THEMED: Mapping[str, tuple[str, str]] = {
     "@veil": ("rgba(255,255,255,0.82)", "rgba(22,27,34,0.82)"),
 }
 
-#: Colours of categories, in the order of use; readable on light and on dark ground.
+#: Colours of categories, in the order of use; readable on light and dark background.
 CATEGORIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#a6761d")
 
-#: Colour scale of ordered values: even in lightness, so that it also reads in grey and for colour-blind readers.
+#: Colour scale of ordered values: uniform in lightness, so that it also works in grey and for colour-blind readers.
 ORDERED = "Viridis"
-#: The same for lines: every colour of it stands out from the ground of its theme.
+#: The same for lines: each colour contrasts with the background of its theme.
 ORDERED_LINES = ((0.0, "@low"), (0.5, "@middle"), (1.0, "@high"))
 
 
-#: About so many ticks are on a log axis.
+#: Approximate number of ticks on a log axis.
 _LOG_TICKS = 5
 
-#: Positive values whose largest is so many times the smallest are drawn on a log axis.
+#: Ratio of the largest to the smallest positive value from which a log axis is used.
 DECADES = 1e3
 
 
@@ -50,14 +50,15 @@ def category(i: int) -> str:
 def axis(title: str, **more: Any) -> dict[str, Any]:
     """A Plotly axis with `title`; further Plotly attributes by keyword.
 
-    Plotly labels 1 to 9 of every decade of a log axis where it puts many ticks, and their labels overlap: it puts few.
+    With many ticks, Plotly labels 1 to 9 of every decade of a log axis, and the labels overlap: here it has few ticks.
     """
     few = {"nticks": _LOG_TICKS} if more.get("type") == "log" else {}
     return {"title": {"text": title}, "automargin": True, **few, **more}
 
 
 def over_decades(values: ArrayLike) -> bool:
-    """Whether `values`, errors say, are positive and range over decades; what is not finite does not count."""
+    """Whether `values` (errors, for example) are positive and range over decades; values that are not finite are
+    ignored."""
     known = np.asarray(values, dtype=float)
     known = known[np.isfinite(known)]
     return bool(known.size and known.min() > 0.0 and known.max() >= DECADES * known.min())
@@ -69,7 +70,7 @@ def scale_for(values: ArrayLike) -> dict[str, Any]:
 
 
 def layout(**more: Any) -> dict[str, Any]:
-    """A Plotly layout with the margins and the legend that figures share."""
+    """A Plotly layout with the common margins and legend."""
     base: dict[str, Any] = {
         "margin": {"l": 64, "r": 24, "t": 60, "b": 56},
         "hovermode": "closest",
@@ -79,7 +80,7 @@ def layout(**more: Any) -> dict[str, Any]:
 
 
 def bare_layout(**more: Any) -> dict[str, Any]:
-    """The same without a legend and the room for it."""
+    """The same without a legend."""
     return layout(**{"showlegend": False, "margin": {"l": 64, "r": 24, "t": 36, "b": 56}, **more})
 
 

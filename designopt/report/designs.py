@@ -1,4 +1,4 @@
-"""What report parts that draw motions share: which designs they draw, and figures with a selector for them."""
+"""Common functions of report parts that draw motions: drawn designs, and figures with a selector for them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from designopt.store.result import Result
 Arrays = Mapping[str, NDArray[Any]]
 Plot = dict[str, Any]
 
-#: At most so many designs are offered by a selector.
+#: Maximum number of designs in a selector.
 OFFERED = 16
-#: Poses that a stick figure shows.
+#: Number of poses of a stick figure.
 POSES = 9
 
 
 def called(result: Result, row: int) -> str:
-    """A design by the name that the study gives it, or by the values of its free parameters."""
+    """The label of a design: its name in the study, or the values of its free parameters."""
     for name, given in result.named.items():
         if given == row:
             return name
@@ -32,7 +32,7 @@ def called(result: Result, row: int) -> str:
 def kept(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
     """The arrays of designs that have all of `names` in every scenario, by design and scenario.
 
-    A design goes by the name that the study gives it, or by its values.
+    The label of a design is its name in the study, or its values.
     """
     found: dict[tuple[str, str], Arrays] = {}
     scenarios = result.problem.scenarios
@@ -55,7 +55,7 @@ def kept(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
 
 
 def missing(title: str, *names: str) -> Section:
-    """A section that says which arrays are missing and how to get them."""
+    """A section that names the missing arrays and explains how to store them."""
     wanted = ", ".join(f"{n}: all" for n in names)
     return Section(
         title,
@@ -68,7 +68,7 @@ def missing(title: str, *names: str) -> Section:
 def selectable(
     title: str, motions: Mapping[tuple[str, str], Arrays], plot: Callable[[Arrays], Plot], **more: Any
 ) -> Figure:
-    """The figure that `plot` makes of arrays, with selectors of design and scenario where there are several."""
+    """The figure of `plot` for arrays, with selectors of design and scenario if there are several."""
     designs, scenarios = (list(dict.fromkeys(key[i] for key in motions)) for i in (0, 1))
     choices = [Selector(label, tuple(names)) for label, names in (("Design", designs), ("Scenario", scenarios))]
     several = [len(choice.options) > 1 for choice in choices]
@@ -92,9 +92,10 @@ def motion_section(
     *drawn: tuple[str, Callable[[Arrays], Plot], Mapping[str, Any]],
     **more: Any,
 ) -> Section | None:
-    """A section with figures of the `arrays` of designs, `drawn` by titles, plots and what `selectable` takes besides.
+    """A section with figures of the `arrays` of designs, `drawn` by titles, plots and further arguments of
+    `selectable`.
 
-    None without designs; where no arrays are kept it says how to get them.
+    None without designs; without stored arrays it explains how to store them.
     """
     motions = kept(result, *arrays)
     if not motions:
@@ -104,11 +105,11 @@ def motion_section(
 
 
 def poses(count: int) -> NDArray[np.intp]:
-    """Samples, of so many, at which a stick figure is drawn."""
+    """Indices of the samples, out of `count`, at which a stick figure is drawn."""
     return np.linspace(0, count - 1, POSES).round().astype(np.intp)
 
 
 def line(x: Any, y: Any, name: str = "", **more: Any) -> dict[str, Any]:
-    """A Plotly line; one without a `name` stays out of the legend."""
+    """A Plotly line; without a `name` it is not in the legend."""
     legend = {"name": name} if name else {"showlegend": False, "hoverinfo": "skip"}
     return {"type": "scatter", "mode": "lines", "x": np.round(x, 5), "y": np.round(y, 5), **legend, **more}

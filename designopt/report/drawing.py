@@ -1,4 +1,4 @@
-"""The drawing of a motion: bodies as lines, wires coloured by a number, forces as arrows, in the plane or in space."""
+"""Drawing of a motion: bodies as lines, wires coloured by a number, forces as arrows, in 2D or 3D."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from designopt.former import former_names
 from designopt.report.animation import play_buttons, shown_frames, time_labels, time_slider
 from designopt.report.colours import axis, category, layout
 
-#: Frames of an animation at most, and bytes of its coordinates: a larger one shows fewer frames.
+#: Maximum number of frames of an animation, and maximum bytes of its coordinates: a larger one has fewer frames.
 FRAMES, BYTES = 200, 900_000
-#: Steps of the colour scale of wires.
+#: Number of steps of the colour scale of wires.
 COLOURS = 8
-#: The longest arrow, as a share of the drawing's size.
+#: Length of the longest arrow, relative to the drawing.
 LONGEST = 0.25
-#: A motion is planar where its extent along one axis is at most this share of the largest.
+#: Ratio of the smallest to the largest extent up to which a motion is planar.
 FLAT = 1e-6
 #: Viridis at the middle of each of the `COLOURS` steps.
 _SCALE = ("#46136e", "#443a83", "#31688e", "#26828e", "#1f9e89", "#35b779", "#90d743", "#dde318")
@@ -28,11 +28,11 @@ _SCALE = ("#46136e", "#443a83", "#31688e", "#26828e", "#1f9e89", "#35b779", "#90
 
 @dataclass(frozen=True)
 class DrawnMotion:
-    """What is drawn over `time` (n,) in s; places in m, in the plane (axes x, y) or in space (x, y, z).
+    """The content of a drawing over `time` (n,) in s; positions in m, in 2D (axes x, y) or 3D (x, y, z).
 
-    `lines` by name (n, vertices, 2 or 3): each a set of lines with NaN between them; several sets lie over each other.
-    `wires` (n, wires, vertices, axes) are coloured by `values` (n, wires) from `lowest` to `highest`, called `meaning`.
-    `forces` by name (n, arrows, 2, axes): the point of application and the force in N.
+    `lines` by name (n, vertices, 2 or 3): each a set of lines separated by NaN; several sets are superposed. `wires`
+    (n, wires, vertices, axes) are coloured by `values` (n, wires) from `lowest` to `highest`, named `meaning`. `forces`
+    by name (n, arrows, 2, axes): the point of application (m) and the force (N).
     """
 
     time: Array
@@ -50,7 +50,7 @@ def draw(motion: DrawnMotion) -> dict[str, Any]:
     low, high = _box(motion)
     names = "xyz"[: len(low)]
     if len(flat := np.flatnonzero(high - low <= FLAT * (high - low).max())) == 1 and len(low) == 3:
-        kept = [k for k in range(3) if k != flat[0]]  # seen from the side a plane would be a line
+        kept = [k for k in range(3) if k != flat[0]]  # seen edge-on a plane would be a line
         motion, low, high = _projected(motion, kept), low[kept], high[kept]
         names = "".join(names[k] for k in kept)
     spatial = len(low) == 3
@@ -89,7 +89,7 @@ def _projected(motion: DrawnMotion, kept: list[int]) -> DrawnMotion:
 
 
 def _box(motion: DrawnMotion) -> tuple[Array, Array]:
-    """The corners of the box around all places that are known; a unit box where none is."""
+    """The corners of the bounding box of all finite positions; a unit box without any."""
     parts = [*motion.lines.values(), *([motion.wires] if motion.wires is not None else [])]
     flat = np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts])
     flat = flat[np.isfinite(flat).all(axis=1)]
@@ -99,7 +99,7 @@ def _box(motion: DrawnMotion) -> tuple[Array, Array]:
 
 
 def _arrow_scale(motion: DrawnMotion, size: float) -> float:
-    """Metres of an arrow for a newton."""
+    """Length of an arrow per force (m/N)."""
     longest = max((_longest(force) for force in motion.forces.values()), default=0.0)
     return LONGEST * size / longest if longest > 0.0 else 0.0
 
@@ -133,13 +133,13 @@ def _colour_steps(motion: DrawnMotion, i: int) -> NDArray[np.intp]:
 
 
 def _joined(wires: Array) -> Array:
-    """Wires (k, vertices, axes) one after the other with NaN between them."""
+    """Wires (k, vertices, axes) in sequence, separated by NaN."""
     gap = np.full((len(wires), 1, wires.shape[-1]), np.nan)
     return np.concatenate([wires, gap], axis=1).reshape(-1, wires.shape[-1])
 
 
 def _places(points: Array) -> dict[str, list[float | None]]:
-    """Coordinates in m, rounded to a tenth of a millimetre; None for what is not known."""
+    """Coordinates in m, rounded to a tenth of a millimetre; None for missing ones."""
     return {
         name: [None if v != v else round(v, 4) for v in column.tolist()]
         for name, column in zip("xyz", points.T, strict=False)
@@ -147,7 +147,7 @@ def _places(points: Array) -> dict[str, list[float | None]]:
 
 
 def _looks(motion: DrawnMotion) -> list[dict[str, Any]]:
-    """How each trace looks, in the order of `_frame`."""
+    """Appearance of each trace, in the order of `_frame`."""
     looks: list[dict[str, Any]] = []
     for k, name in enumerate(motion.lines):
         colour = "@ink" if k == 0 else category(k)
@@ -166,7 +166,7 @@ def _looks(motion: DrawnMotion) -> list[dict[str, Any]]:
 
 
 def _heads(colour: str, force: Array) -> dict[str, Any]:
-    """Markers at the tips of arrows: point, tip and gap of each follow each other."""
+    """Markers at the tips of arrows, whose coordinates are point, tip and gap in turn."""
     count, spatial = force.shape[1], force.shape[-1] == 3
     head = {} if spatial else {"symbol": "arrow", "angleref": "previous"}
     return {"size": [0, 5 if spatial else 12, 0] * count, "color": colour, "opacity": 1.0, **head}

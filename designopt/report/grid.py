@@ -1,4 +1,4 @@
-"""Finding the regular grids of parameter values that a study's stages have scanned."""
+"""Detection of regular grids of parameter values in a study's stages."""
 
 from __future__ import annotations
 
@@ -13,34 +13,35 @@ from designopt.arrays import Matrix
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
-#: A stage is a grid when it has at least this share of the nodes (relations may have cut some off).
+#: A stage is a grid if it has at least this share of the nodes (relations may remove some).
 FILLED = 0.5
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Nodes over two parameters: `x` (p,), `y` (q,), and `rows` (q, p) of the outcomes, -1 where there is none."""
+    """Nodes over two parameters: `x` (p,), `y` (q,), and `rows` (q, p) of the outcomes, -1 without one."""
 
     x: Matrix
     y: Matrix
     rows: NDArray[np.intp]
 
     def take(self, values: Matrix) -> Matrix:
-        """`values` (n,) at the nodes, (q, p); NaN where there is none."""
+        """`values` (n,) at the nodes, (q, p); NaN without one."""
         return np.where(self.rows >= 0, values[self.rows], np.nan)
 
 
 def grid_over(result: Result, x: int, y: int) -> Grid | None:
-    """The grid over columns `x` and `y` of the space, from the stage that has the most nodes; None if there is none.
+    """The grid over columns `x` and `y` of the space, from the stage with the most nodes; None if there is none.
 
-    Further parameters must not vary within it. A grid has at least three values along one axis and two along the other.
-    Designs of other stages that lie on its nodes belong to it too.
+    Other parameters must not vary within it. A grid has at least three values along one axis and two along the other.
+    It includes designs of other stages on its nodes.
     """
     return _largest(result, (x, y))
 
 
 def scan_over(result: Result, x: int) -> Grid | None:
-    """The same along one column: at least three values of `x`, all else fixed; `Grid.y` is a single 0."""
+    """The same along one column: at least three values of `x`, all other parameters constant; `Grid.y` is a single
+    0."""
     return _largest(result, (x,))
 
 
@@ -54,7 +55,7 @@ def _largest(result: Result, columns: tuple[int, ...]) -> Grid | None:
 
 
 def _grid(X: Matrix, rows: NDArray[np.intp], columns: tuple[int, ...]) -> Grid | None:
-    """The grid over `columns` that the designs `rows` of one stage make, filled from all designs `X`."""
+    """The grid over `columns` made by the designs `rows` of one stage, completed from all designs `X`."""
     rest = [j for j in range(X.shape[1]) if j not in columns]
     if any(len(np.unique(X[rows, j])) > 1 for j in rest):
         return None

@@ -1,4 +1,4 @@
-"""Names with units, numbers and hover texts as a report shows them."""
+"""Names with units, numbers and hover texts of a report."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from designopt.store.result import Result
     from designopt.study.study import DesignVariable, Stage, StudyConstraint
 
-#: A wrapped name has room for so many letters in a line, and so many lines.
+#: Maximum letters per line of a wrapped name, and maximum lines.
 MIN_WIDTH, LINES = 9, 2
 
 
 def number(value: Any, digits: int = 4) -> str:
-    """`value` with `digits` significant digits, without an exponent where that stays readable; "–" for no number."""
+    """`value` with `digits` significant digits, without an exponent if readable; "–" for a missing value."""
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, (int, np.integer)):
@@ -58,7 +58,7 @@ def with_unit(name: str, unit: str) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` for a Plotly title, legend or hover: its markup and its templates have no effect."""
+    """`text` for a Plotly title, legend or hover, with markup and templates escaped."""
     return html.escape(text, quote=False).replace("%{", "% {")
 
 
@@ -78,13 +78,13 @@ def objective_labels(problem: Problem) -> list[str]:
 
 
 def objective_values(result: Result) -> Matrix:
-    """Objectives (n, m) as the study writes them (a maximised one has its own sign); NaN where there is none."""
+    """Objectives (n, m) in the study's form (maximised ones with their own sign); NaN without a value."""
     values = result.outcomes.objectives * np.array([o.sign for o in result.problem.objectives])
     return np.where(np.isfinite(values), values, np.nan)
 
 
 def chosen_once(result: Result) -> dict[str, int]:
-    """The chosen designs, each once, its labels joined."""
+    """The chosen designs, each once, with its labels joined."""
     labels: dict[int, list[str]] = {}
     for label, row in result.chosen().items():
         labels.setdefault(row, []).append(label)
@@ -92,14 +92,14 @@ def chosen_once(result: Result) -> dict[str, int]:
 
 
 def stage_label(stage: Stage, problem: Problem) -> str:
-    """The name of a stage, with the solver that its solver `auto` chose: ``auto (gp)``."""
+    """The name of a stage, with the choice of the solver `auto`: ``auto (gp)``."""
     if stage.solver.plugin.target is not Auto:
         return stage.name
     return f"{stage.name} ({stage.solver.build().choice(problem).name})"
 
 
 def design_names(result: Result) -> list[str]:
-    """What each design is called: as the study names it, else by its number."""
+    """The label of each design: its name in the study, else its number."""
     names = {row: name for name, row in reversed(result.named.items())}
     return [names.get(i, str(i)) for i in range(len(result.outcomes))]
 
@@ -107,7 +107,7 @@ def design_names(result: Result) -> list[str]:
 def values_in_words(
     result: Result, row: int, *, symbols: Mapping[str, str] | None = None, most: int = 0, digits: int = 4
 ) -> str:
-    """The free parameters of a design with their values, for a legend: those with `symbols` first, at most so many."""
+    """The free parameters of a design with their values, for a legend: at most `most`, those with `symbols` first."""
     space, known = result.problem.space, dict(symbols or {})
     values = space.values(result.outcomes.X[row].tolist())
     order = list(known)
@@ -123,20 +123,20 @@ def values_in_words(
 
 
 def design_values(result: Result, row: int) -> list[Any]:
-    """Values of the free parameters of a design, in their order; "–" for one that is inactive in it."""
+    """Values of the free parameters of a design, in their order; "–" for an inactive one."""
     design = result.problem.space.values(result.outcomes.X[row].tolist())
     return [design.get(p.name, "–") for p in result.problem.space.free]
 
 
 def recompute(result: Result, row: int) -> str:
-    """The command that shows a design and computes it again; files of plugins have to be given once more."""
+    """The command that shows a design and evaluates it again, with its plugin files."""
     files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files)
-    declared = plugin_options(result.path) or files  # a script that ran the study declares plugins too
+    declared = plugin_options(result.path) or files  # a script that ran the study also declares plugins
     return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{declared}"
 
 
 def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:
-    """Parameters, objectives and limits of designs, and other figures when there is one scenario, as (name, values)."""
+    """Parameters, objectives and limits of designs, and with one scenario other figures, as (name, values)."""
     problem, outcomes = result.problem, result.outcomes
     designs = [problem.space.values(outcomes.X[i].tolist()) for i in rows.values()]
     table: list[tuple[str, list[Any]]] = [
@@ -157,9 +157,9 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
 
 
 def figures_shown(result: Result) -> dict[str, tuple[str, Matrix]]:
-    """The figures by name, each with its unit and values (designs, scenarios): in the unit in which an objective or a
-    limit of the study states it, else in the model's. So a quantity has one unit on the whole page. Derivatives on
-    record are of that quantity, by the parameter in the unit of the study."""
+    """The figures by name, each with its unit and values (designs, scenarios): in the unit of an objective or a limit
+    of the study, else in the model's, so that a quantity has one unit on the whole page. Recorded derivatives are
+    converted likewise, with the parameter in the unit of the study."""
     problem, figures = result.problem, result.outcomes.figures
     scales = {name: (1.0, figure_unit(problem, name)) for name in figures} | stated_units(problem)
     for p in problem.space.free:
@@ -182,8 +182,8 @@ def figure_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
 
 
 def limit_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:
-    """What limits compare, of designs, as (name with the limit, values): the value nearest to the limit, and both ends
-    where it has two."""
+    """Limited values of designs, as (name with the limit, values): the value nearest to the limit, and both ends if it
+    has two."""
     problem, outcomes = result.problem, result.outcomes
     table: list[tuple[str, list[Any]]] = []
     for c in stated_constraints(problem):
@@ -206,7 +206,7 @@ def _compared(c: StudyConstraint, low: float, high: float) -> Any:
 
 def hover(result: Result, *, figures: bool = True) -> str:
     """Plotly ``hovertemplate`` with a design's number, parameters, objectives and, with one scenario and `figures`, its
-    figures. Its values are those of `hover_columns`: the page adds them to traces that `Figure.designs` tells of."""
+    figures. Its values are those of `hover_columns`: the page adds them to traces listed in `Figure.designs`."""
     none = np.empty(0, dtype=np.intp)
     lines = []
     shown = 1 + len(result.problem.space.free) + len(result.problem.objectives)
@@ -218,13 +218,13 @@ def hover(result: Result, *, figures: bool = True) -> str:
 
 
 def hover_columns(result: Result, rows: NDArray[np.intp]) -> list[tuple[str, Any]]:
-    """What hovering over a point shows of the designs `rows`: names and values, numbers as arrays."""
+    """Hover data of the designs `rows`: names and values, numbers as arrays."""
     problem, outcomes = result.problem, result.outcomes
     columns: list[tuple[str, Any]] = [("design", np.asarray(rows, dtype=np.int32))]
     active = problem.space.active(outcomes.X[rows])
     for j, p in enumerate(problem.space.free):
         x: Any = outcomes.X[rows, j]
-        if p.kind == "choice" or p.when:  # by what it is, not what this batch has: the template must fit all
+        if p.kind == "choice" or p.when:  # by its type, not by the values of this batch: the template must fit all
             known = [plain(str(p.values[int(v)])) for v in x] if p.kind == "choice" else [number(v, 5) for v in x]
             x = [v if a else "–" for v, a in zip(known, active[:, j].tolist(), strict=True)]
         columns.append((parameter_label(p), x))
@@ -244,26 +244,26 @@ def wrapped(label: str, room: int) -> str:
         if lines[-1] and len(lines[-1]) + len(word.rstrip()) > room:
             lines.append("")
         lines[-1] += word
-    if len(lines) > LINES:  # the beginning and the end (the unit) tell most
+    if len(lines) > LINES:  # the beginning and the end (the unit) are most informative
         lines = [*lines[: LINES - 2], "".join(lines[LINES - 2 : -1]), lines[-1]]
     lines = [line.strip() for line in lines]
     return "<br>".join(plain(line if len(line) <= room + 4 else line[: room + 3] + "…") for line in lines)
 
 
 def titled(label: str, room: int) -> str:
-    """`label` as it is where it has room, else `wrapped`."""
+    """`label` unchanged if it fits, else `wrapped`."""
     return plain(label) if len(label) <= room else wrapped(label, room)
 
 
 def thinned(rows: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
-    """At most `limit` of `rows`, evenly spread over the order in which they were asked; always the same ones."""
+    """At most `limit` of `rows`, evenly spread in ask order, and reproducible."""
     if len(rows) <= limit:
         return rows
     return rows[np.unique(np.linspace(0, len(rows) - 1, limit).astype(np.intp))]
 
 
 def active_values(result: Result) -> NDArray[np.float64]:
-    """The designs (n, d) for drawing: NaN where a parameter is not active, so that nothing is drawn there."""
+    """The designs (n, d) for drawing: NaN for inactive parameters, which are not drawn."""
     X = result.outcomes.X
     space = result.problem.space
     return np.where(space.active(X), X, np.nan) if space.conditional else X

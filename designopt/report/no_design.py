@@ -1,4 +1,4 @@
-"""Why a study has no design to choose."""
+"""Reasons why a study has no design to choose."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections import Counter
 
 from designopt.store.result import Result
 
-#: Of the message of a program so many characters are shown in a line.
+#: Maximum length of a program's message in a line.
 LONGEST = 240
 
 
 def without_feasible(result: Result) -> str:
-    """Why there is nothing to choose from."""
+    """The reason why there is no feasible design."""
     outcomes = result.outcomes
     if not len(outcomes) and (ended := most_frequent_end(result)):
         return f"No program has produced a design yet, so there is no design to choose. {ended}"
@@ -24,7 +24,7 @@ def without_feasible(result: Result) -> str:
 
 
 def most_frequent_end(result: Result) -> str:
-    """How most programs without a result ended, and what was said first, in a line; "" where all have one."""
+    """The most frequent status of programs without a result, with its first message, in a line; "" if all have one."""
     failed = [record for record in result.programs() if not record.ok]
     if not failed:
         return ""

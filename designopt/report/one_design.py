@@ -1,6 +1,6 @@
-"""One design of a result as rows of texts: its values, what it gave, how its evaluations went, its arrays.
+"""One design of a result as rows of texts: values, results, evaluations, arrays.
 
-The first row of each table is its head. Numbers are the shortest texts that give the same numbers again.
+The first row of each table is its head. Numbers have their shortest exact representation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def labels(result: Result, row: int) -> list[str]:
-    """What the design is: chosen by a rule, given by name, on the front, infeasible or failed."""
+    """The labels of the design: chosen by a rule, named, on the front, infeasible or failed."""
     found = [label for label, chosen in {**result.chosen(), **result.named}.items() if chosen == row]
     if row in result.front():
         found.append("on the front")
@@ -44,7 +44,7 @@ def parameter_rows(result: Result, row: int) -> list[list[str]]:
 
 
 def rating_rows(result: Result, row: int) -> list[list[str]]:
-    """Objectives with their directions, then limits with the room that is left."""
+    """Objectives with their directions, then limits with their margins."""
     rows = [["objective or limit", "value", "unit", "", ""]]
     for j, o in enumerate(result.problem.objectives):
         value = o.sign * float(result.outcomes.objectives[row, j])
@@ -53,7 +53,7 @@ def rating_rows(result: Result, row: int) -> list[list[str]]:
 
 
 def _limit_row(result: Result, row: int, c: StudyConstraint) -> list[str]:
-    """A limit with the value that it is held to and the room that is left, or by how much it is passed."""
+    """A limit with its value and margin, or its violation."""
     one = {name: values[row : row + 1] for name, values in result.outcomes.figures.items()}
     low, high = (float(side[0]) for side in result.problem.limited(c, one, 1))
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -80,7 +80,7 @@ def _limit(c: StudyConstraint) -> str:
 
 
 def output_rows(result: Result, row: int) -> list[list[str]]:
-    """Every figure on record, scenario by scenario, with its unit."""
+    """Every recorded figure, scenario by scenario, with its unit."""
     scenarios = result.problem.scenarios
     rows = [["figure", *(s.name if len(scenarios) > 1 else "value" for s in scenarios), "unit"]]
     for name, (unit, values) in figures_shown(result).items():
@@ -90,7 +90,7 @@ def output_rows(result: Result, row: int) -> list[list[str]]:
 
 
 def evaluation_rows(result: Result, row: int) -> list[list[str]]:
-    """How the evaluation in each scenario ended, with its key."""
+    """The status of the evaluation in each scenario, with its key."""
     keys = [key.hex() for key in result.recorded_problem.keys(result.outcomes.X[row : row + 1])[0]]
     rows = [["evaluation", "status", "took", "key"]]
     for k, scenario in enumerate(result.problem.scenarios):
@@ -103,13 +103,13 @@ def evaluation_rows(result: Result, row: int) -> list[list[str]]:
 
 
 def asked(result: Result, row: int) -> str:
-    """The stage that asked for the design, and as which of its designs; "" when no stage did."""
+    """The stage that requested the design, and its index there; "" if no stage did."""
     stage = str(result.stage[row])
     return f"asked by stage {stage}, ask {int(np.argmax(result.asked(stage) == row))}" if stage else ""
 
 
 def messages(result: Result, row: int) -> list[str]:
-    """What evaluations said when they failed, and what they printed."""
+    """Messages of failed evaluations, and their printed output."""
     messages = []
     for k, scenario in enumerate(result.problem.scenarios):
         message = result.message(row, k).strip()
@@ -121,7 +121,7 @@ def messages(result: Result, row: int) -> list[str]:
 
 
 def array_rows(result: Result, row: int) -> tuple[list[list[str]], list[str]]:
-    """The kept arrays of a design, and what is said of those that cannot be read."""
+    """The stored arrays of a design, and messages about unreadable ones."""
     declared = result.problem.model.plugin.arrays
     rows, damaged = [["kept array", "scenario", "size", "axes", "unit"]], []
     for k, scenario in enumerate(result.problem.scenarios):
@@ -139,5 +139,5 @@ def array_rows(result: Result, row: int) -> tuple[list[list[str]], list[str]]:
 
 
 def _exact(value: Any) -> str:
-    """A value as it is: the shortest text that gives the same number again."""
+    """The shortest text that gives the same number again."""
     return repr(float(value)) if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""A figure of a section as Plotly's own, for notebooks."""
+"""A figure of a section as a Plotly figure, for notebooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Drawable(Protocol):
-    """What a `designopt.report.section.Figure` has that is drawn."""
+    """The drawable fields of `designopt.report.section.Figure`."""
 
     @property
     def title(self) -> str: ...
@@ -28,7 +28,7 @@ class Drawable(Protocol):
 
 
 def drawn(figure: Drawable, *, dark: bool = False) -> plotly.graph_objects.Figure:
-    """`figure` as the page shows it first: the first of its selections, in the colours of the light or `dark` theme."""
+    """`figure` as the page shows it first: its first selection, in the colours of the light or `dark` theme."""
     import plotly.graph_objects as go
 
     made = go.Figure(_coloured(_first(figure), int(dark)))
@@ -39,7 +39,7 @@ def drawn(figure: Drawable, *, dark: bool = False) -> plotly.graph_objects.Figur
 
 
 def _first(figure: Drawable) -> Any:
-    """The plot with what its selectors choose at the beginning, as the page shows it."""
+    """The plot with the initial selection, as on the page."""
     if not isinstance(figure.plot, Mapping):
         return figure.plot
     variant = figure.variants.get((0,) * len(figure.choices))

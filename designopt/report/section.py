@@ -1,4 +1,4 @@
-"""What a part of a report is made of: a section with words, facts, figures and tables. Plain immutable values."""
+"""Elements of a report part: a section with text, facts, figures and tables, as immutable values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Selector:
-    """A selector above a figure: `label`, and the options it offers; the first one is shown at the beginning."""
+    """A selector above a figure: `label` and options; the first one is initially shown."""
 
     label: str
     options: tuple[str, ...]
@@ -22,20 +22,19 @@ class Selector:
 class Figure:
     """One drawing.
 
-    `plot` is a Plotly figure: a mapping with ``data``, ``layout`` and optionally ``frames`` (NumPy arrays are welcome),
-    or a `plotly.graph_objects.Figure`. Colours may be names of `designopt.report.colours.THEMED` (``"@ink"``): they
-    follow the page from light to dark.
+    `plot` is a Plotly figure: a mapping with ``data``, ``layout`` and optionally ``frames`` (NumPy arrays are allowed),
+    or a `plotly.graph_objects.Figure`. Colours may be names of `designopt.report.colours.THEMED` (``"@ink"``), which
+    follow the light or dark theme of the page.
 
-    With `choices`, the page shows a selector for each; `variants` tells for each combination of option numbers what
-    changes in the plot: ``{"data": {"0,1": {...}}, "layout": {...}, "frames": [...]}``, where the keys of ``data`` are
-    trace numbers (several with commas, ``"*"`` for all) and mappings are merged in depth. A variant whose ``data`` is a
-    list is a plot of its own.
-    `height` is in CSS pixels; a figure is as wide as the page, or at least `width`: then the reader scrolls. With
-    `loop`, an animation that comes to its end starts again.
+    With `choices`, the page shows a selector for each; `variants` gives for each combination of option numbers the
+    changes of the plot: ``{"data": {"0,1": {...}}, "layout": {...}, "frames": [...]}``, where the keys of ``data`` are
+    trace numbers (several with commas, ``"*"`` for all) and mappings are merged recursively. A variant whose ``data``
+    is a list is a complete plot. `height` is in CSS pixels; a figure is as wide as the page, or at least `width`, with
+    scrolling. With `loop`, an animation restarts at its end.
 
     `designs` gives, by trace number, the design (row of the result) of each point. `brushed` belongs to a plot whose
     first trace is ``parcoords``: a table with a row for each line. The page shows those within the brushes below the
-    plot, and sets off their points in every figure, and their rows in every table, that say which designs they have.
+    plot, and highlights their points in every figure, and their rows in every table, with `designs`.
     """
 
     title: str
@@ -60,8 +59,8 @@ class Figure:
 class Table:
     """A table, with a download of all its rows as CSV in full precision.
 
-    The page shows the first `shown` rows. Rows whose number is in `marked` are set off from the others. `designs` are
-    the rows of the result that the rows of the table tell of.
+    The page shows the first `shown` rows. Rows whose number is in `marked` are highlighted. `designs` are the result
+    rows of the table rows.
     """
 
     title: str
@@ -75,11 +74,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """One part of the report, in the order in which it is shown.
+    """One part of the report, in display order.
 
-    `introduction` is plain text, paragraphs separated by an empty line; `facts` are (name, value) pairs shown large;
-    `findings` are sentences shown as a list; `notes` are shown small at the end; `details` are (summary, text) pairs,
-    folded away. All strings are plain text: the page escapes them.
+    `introduction` is plain text, paragraphs separated by an empty line; `facts` are (name, value) pairs in large type;
+    `findings` are sentences in a list; `notes` are in small type at the end; `details` are (summary, text) pairs,
+    folded. All strings are plain text: the page escapes them.
     """
 
     title: str

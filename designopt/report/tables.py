@@ -31,18 +31,18 @@ from designopt.store.errors import resume_command
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
-#: Of a study without objectives the terminal shows so many lines and figures.
+#: Maximum lines and figures on the terminal for a study without objectives.
 LINES, FIGURES = 20, 6
-#: So many classes of failures are named in a note.
+#: Maximum number of failure classes in a note.
 CLASSES = 4
 
 
 def summary_table(result: Result) -> str:
     """The chosen designs as aligned plain text, one line each: free parameters, then objectives; no final newline.
 
-    Above stands the recommended design where it is not the first choice, and a note for each chosen one that breaks
-    limits within its tolerances; below for notable outputs above 0, each bound and limit that most of the front has
-    reached, the bounds that less of it has reached, and those of the recommended design. Of a study without objectives
+    Above are the recommended design, if it is not the first choice, and a note for each chosen one that violates limits
+    within its tolerances. Below are notes on notable outputs above 0, on each bound and limit active for most of the
+    front, on the bounds active for less of it, and on those of the recommended design. For a study without objectives
     it is the `analysis_table`.
     """
     if not result.problem.objectives:
@@ -86,14 +86,14 @@ def summary_table(result: Result) -> str:
 
 
 def _lacking(result: Result, chosen: Mapping[str, int]) -> list[str]:
-    """Which of the chosen designs are scored without all scenarios."""
+    """Which of the chosen designs are scored with missing scenarios."""
     of = len(result.problem.scenarios)
     lacking = {label: int(result.missing[row]) for label, row in chosen.items() if result.missing[row]}
     return [f"note: {label} has no result in {n} of {of} scenarios" for label, n in lacking.items()]
 
 
 def _failed(result: Result) -> list[str]:
-    """The share of evaluations without a result, and the designs to compare with that have none."""
+    """The share of evaluations without a result, and the baselines without one."""
     failures = {key: n for key, n in result.failures().items() if key[0] != "invalid"}
     notes = []
     if failures:
@@ -119,14 +119,14 @@ def failure_class(status: str, reason: str) -> str:
 
 
 def first_said(result: Result, status: str, reason: str) -> str:
-    """``, the first: travel is nan``: what was said first of failures of this class; "" where nothing was."""
+    """``, the first: travel is nan``: the first message of failures of this class; "" without any."""
     rows, scenarios = ((result.status == status) & (result.reason == reason)).nonzero()
     lines = result.message(int(rows[0]), int(scenarios[0])).strip().splitlines() if len(rows) else []
     return f", the first: {lines[-1 if status == 'error' else 0]}" if lines else ""  # a traceback ends with its error
 
 
 def most_frequent_failure(result: Result) -> str:
-    """Class, reason, number and what was said first, in one line; "" when every evaluation gave a result."""
+    """Class, reason, number and first message, in one line; "" if every evaluation gave a result."""
     for (status, reason), n in result.failures().items():
         said = first_said(result, status, reason)
         return f"Most frequent failure: {failure_class(status, reason)}, {n} of {result.status.size}{said}"
@@ -134,7 +134,7 @@ def most_frequent_failure(result: Result) -> str:
 
 
 def _notable(result: Result) -> list[str]:
-    """Outputs that the model declares as notable, wherever they are above 0."""
+    """Outputs declared as notable, wherever they are above 0."""
     problem, notes = result.problem, []
     for name, output in problem.model.plugin.outputs.items():
         if output.quantity is None or not output.quantity.notable or name not in result.outcomes.figures:
@@ -152,9 +152,10 @@ def _notable(result: Result) -> list[str]:
 
 
 def analysis_table(result: Result) -> str:
-    """What the first designs gave in the first scenarios, one line each, as aligned plain text without a final newline.
+    """The results of the first designs in the first scenarios, one line each, as aligned plain text without a final
+    newline.
 
-    It ends with what is not shown, and a note for each notable output above 0.
+    It ends with the number of omitted lines, and a note for each notable output above 0.
     """
     if not len(result.outcomes):
         return without_feasible(result)
@@ -181,8 +182,8 @@ def analysis_table(result: Result) -> str:
 
 
 def broken_limits(result: Result) -> list[str]:
-    """Lines on the limits that stand in the way where no design keeps them all: how many designs break each and how
-    near the best comes, the worst first, then pairs that no design keeps together."""
+    """Lines on limits that no design meets together: number of violations of each and the best value, the worst first,
+    then pairs that no design meets together."""
     limits = broken.broken_limits(result)
     rest = len(limits) - LINES
     more = [f"and {count(rest)} further limits, in the report"] if rest > 0 else []
@@ -190,7 +191,7 @@ def broken_limits(result: Result) -> list[str]:
 
 
 def _aligned(lines: list[list[str]], words: int) -> list[str]:
-    """The lines in columns, of which the first `words` begin on the left and the others end on the right."""
+    """The lines in columns; the first `words` columns are left-aligned, the others right-aligned."""
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     return [
         "  ".join(
@@ -201,7 +202,7 @@ def _aligned(lines: list[list[str]], words: int) -> list[str]:
 
 
 def state(result: Result) -> str:
-    """How far the run has come, as aligned plain text: what was evaluated, what failed, how the last session ended."""
+    """The progress of the run, as aligned plain text: evaluations, failures, end of the last session."""
     counts = result.counts
     designs = f"{plural(counts['designs'], 'design')}, {count(counts['feasible'])} of them feasible"
     failed = [
@@ -231,13 +232,13 @@ def state(result: Result) -> str:
 
 
 def unfinished(result: Result) -> str:
-    """Why the run is not at its end, how far it came and the command that continues it; empty when it is done."""
+    """Why the run is incomplete, its progress and the command that continues it; "" if it is complete."""
     if result.ended == "done":
         return ""
     begun = set(result.stage.tolist())
     stages = [stage for stage in result.study.stages if stage.name in begun] or list(result.study.stages[:1])
     done = int((result.stage == stages[-1].name).sum()) if stages else 0
-    # What all stages asked for is known; it is what this stage asked for as long as there was no other.
+    # The total requests of all stages are those of this stage as long as there was no other.
     asked = result.counts["points"] if len(stages) == 1 else None
     planned = stages[-1].budget.evaluations or asked if stages else None
     far = f"{count(done)} of {plural(planned, 'design')}" if planned and planned > done else plural(done, "design")
@@ -249,5 +250,5 @@ def unfinished(result: Result) -> str:
     return f"{why} with: {resume_command(result.path)}"
 
 
-#: Why a session ended, as a clause.
+#: Reasons for the end of a session, as clauses.
 _WHY = {"failure policy": "ended by the failure policy", "error": "ended by an error"}

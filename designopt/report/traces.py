@@ -1,4 +1,4 @@
-"""Traces of Plotly figures, and figures of which a reader selects what is drawn."""
+"""Traces of Plotly figures, and figures with selectors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def trace(
     x: Any, y: Any, name: str = "", *, mode: str = "lines", colour: str = "", width: float = 0.0, dash: str = "",
     hover: str = "", **more: Any,
 ) -> Trace:  # fmt: skip
-    """A Plotly trace of points; without a `name` it stays out of the legend, without `hover` the pointer shows nothing.
+    """A Plotly trace of points; without a `name` it is not in the legend, without `hover` the pointer shows nothing.
 
-    `colour`, `width` and `dash` are those of its line; `hover` is the text of a ``hovertemplate``, which may say what
-    stands in its second box (``<extra>``).
+    `colour`, `width` and `dash` are those of its line; `hover` is the text of a ``hovertemplate``, with an optional
+    second box (``<extra>``).
     """
     line = {key: value for key, value in (("color", colour), ("width", width), ("dash", dash)) if value}
     return {
@@ -49,10 +49,10 @@ def selected(
     view: Callable[..., Trace] | None = None,
     **more: Any,
 ) -> Figure:
-    """A figure of the traces ``draw(*options)``, with a selector for each of the `choices` that has several options.
+    """A figure of the traces ``draw(*options)``, with a selector for each of the `choices` with several options.
 
-    `options` are the numbers of the selected ones, the first ones at the beginning. `view` of these is what changes in
-    the `layout`. What all options have in common is kept once.
+    `options` are the numbers of the selected ones, initially the first. `view` of these returns changes of the
+    `layout`. Common parts of all options are stored once.
     """
     labels = [label for label, names in choices.items() if len(names) > 1]
     every = list(itertools.product(*(range(len(names)) for names in choices.values())))
@@ -77,7 +77,7 @@ def selected(
 
 
 def _changing(plots: Sequence[Sequence[Trace]]) -> list[list[str]] | None:
-    """By trace, what differs between the plots; None where they have other traces."""
+    """By trace, the differences between the plots; None if they have other traces."""
     if len({len(plot) for plot in plots}) > 1:
         return None
     found = []
@@ -100,7 +100,7 @@ def scenario_names(result: Result) -> list[str]:
 
 
 def beside(count: int, gap: float) -> list[list[float]]:
-    """Domains of `count` axes beside each other, from the left, `gap` apart."""
+    """Domains of `count` axes side by side, from the left, `gap` apart."""
     size = (1.0 - gap * (count - 1)) / count
     return [[k * (size + gap), k * (size + gap) + size] for k in range(count)]
 
@@ -111,7 +111,7 @@ def above(count: int, gap: float) -> list[list[float]]:
 
 
 def stacked_axes(rows: Sequence[tuple[str, Trace]], *, gap: float = 0.06) -> tuple[list[str], dict[str, Trace]]:
-    """Axes one above the other, the first on top, over one x axis: what traces call them, and what the layout does.
+    """Axes one above the other, the first on top, over one x axis: their names in traces, and their layout.
 
     `rows` are titles with further attributes of the axes; the x axis belongs to the last one (``anchor``).
     """

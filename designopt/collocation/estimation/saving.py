@@ -1,4 +1,4 @@
-"""An estimate beside its solution, as plain arrays: nothing that runs code when it is read."""
+"""An estimate beside its solution, as plain arrays: reading them executes no code."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from designopt.collocation.solution.solution import Solution
 
 Arrays = dict[str, NDArray[Any]]
 
-#: What the names of all its arrays begin with.
+#: Common prefix of the names of its arrays.
 PREFIX = "estimate/"
 #: Tables of a fit by name of a variable.
 TABLES = ("measured", "fitted", "sigma", "residuals", "bands")
-#: What is kept as it is.
+#: Fields stored unchanged.
 PLAIN = (
     "level", "names", "chi_squared", "count", "degrees_of_freedom", "p_value", "dimension", "rank", "condition",
     "undetermined", "weakest", "doubts",
@@ -27,7 +27,7 @@ PLAIN = (
 
 
 def estimate_arrays(found: Estimate) -> Arrays:
-    """All of `found` but its solution, as arrays by name."""
+    """`found` without its solution, as arrays by name."""
     header = {name: getattr(found, name) for name in PLAIN}
     header["unknowns"] = {name: vars(interval) for name, interval in found.unknowns.items()}
     header["phases"] = {name: {t: list(getattr(fit, t)) for t in TABLES} for name, fit in found.fits.items()}
@@ -40,7 +40,7 @@ def estimate_arrays(found: Estimate) -> Arrays:
 
 
 def estimate_from(arrays: Mapping[str, NDArray[Any]], solution: Solution) -> Estimate | None:
-    """What `estimate_arrays` gave, of a `solution`; None where there is none."""
+    """The inverse of `estimate_arrays`, for a `solution`; None without an estimate."""
     if f"{PREFIX}header" not in arrays:
         return None
     header = _decoded(json.loads(bytes(np.asarray(arrays[f"{PREFIX}header"], np.uint8)).decode()))
@@ -55,7 +55,7 @@ def estimate_from(arrays: Mapping[str, NDArray[Any]], solution: Solution) -> Est
 
 
 def _coded(value: Any) -> Any:
-    """`value` with numbers that JSON does not have as text."""
+    """`value` with numbers that JSON lacks converted to text."""
     if isinstance(value, float) and not math.isfinite(value):
         return {"float": repr(value)}
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Stores that have one common objective: their best values, and how soon each came to them."""
+"""Comparison of stores with one common objective: best values and convergence."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import trace
 from designopt.study.study import Objective
 
-#: Best values that differ by less than this, relative, are the same.
+#: Relative difference below which best values are equal.
 SAME = 1e-6
 
 
 def best_values(entries: Sequence[ComparedStore], objective: Objective) -> Section:
-    """The best value of each store, its distance to the best of all, and the history of the best over the designs."""
+    """The best value of each store, its distance from the best of all, and the history of the best over the designs."""
     histories = [_history(entry) for entry in entries]
     best = np.array([history[-1] if len(history) else np.inf for history in histories])
     least = float(best.min())
@@ -47,7 +47,7 @@ def best_values(entries: Sequence[ComparedStore], objective: Objective) -> Secti
 
 
 def _history(entry: ComparedStore) -> Matrix:
-    """The best feasible value after each design asked for."""
+    """The best feasible value after each requested design."""
     values = np.where(entry.result.outcomes.feasible, entry.objectives[:, 0], np.inf)
     return np.asarray(np.minimum.accumulate(values))
 

@@ -1,4 +1,4 @@
-"""What the parts of a comparison know of one store."""
+"""One store of a comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from designopt.store.result import Result
 
 @dataclass(frozen=True)
 class ComparedStore:
-    """One store: its `label`, and `objectives` (n, m) in the common units, to be minimised, infinite without one."""
+    """One store: its `label`, and `objectives` (n, m) in the common units, minimised, infinite without a value."""
 
     label: str
     result: Result
@@ -22,7 +22,7 @@ class ComparedStore:
 
     @property
     def front(self) -> NDArray[np.intp]:
-        """Designs that no other one of this store dominates in the common objectives."""
+        """Indices of the designs that are nondominated within this store in the common objectives."""
         rows = np.flatnonzero(self.result.outcomes.feasible)
         if not len(rows):
             return rows

@@ -1,4 +1,4 @@
-"""What differs between two studies, in clauses."""
+"""Differences between two studies, in clauses."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from designopt.store.views.table import stated_constraints
 from designopt.study.former import by_key_name
 from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 
-#: Of more differences of one kind only so many are listed.
+#: Maximum number of listed differences of one kind.
 MOST = 40
 
 
 def differences(a: StudyDefinition, b: StudyDefinition) -> list[str]:
-    """Clauses on what `b` has different from `a`: model, space, scenarios, objectives, limits, stages, seed."""
+    """Clauses about the differences of `b` from `a`: model, space, scenarios, objectives, limits, stages, seed."""
     found = [*_use("model", a.model, b.model), *_space(a, b), *_scenarios(a, b), *_scored(a, b), *_stages(a, b)]
     if a.seed != b.seed:
         found.append(f"seed {b.seed} instead of {a.seed}")
@@ -29,7 +29,7 @@ def differences(a: StudyDefinition, b: StudyDefinition) -> list[str]:
 
 
 def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
-    """Plugin, version and settings; a setting left at its default counts as written out."""
+    """Plugin, version and settings; an omitted setting equals its default."""
     if a.plugin.name != b.plugin.name:
         yield f"{what} {b.plugin.name} instead of {a.plugin.name}"
         return
@@ -43,7 +43,7 @@ def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
 
 
 def _as_text(value: Any) -> str:
-    """A setting; a file with the beginning of its digest, for the name may be the same."""
+    """A setting; a file with the beginning of its digest, because the name may be the same."""
     return f"{value.name} ({value.digest[:8]})" if isinstance(value, InputFile) else value_text(value)
 
 

@@ -1,4 +1,4 @@
-"""Two or more stores side by side on one page: fronts, hypervolume, chosen designs, convergence, and what differs."""
+"""Comparison of two or more stores on one page: fronts, hypervolume, chosen designs, convergence, and differences."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from designopt.study.language import units
 if TYPE_CHECKING:
     from designopt.study.study import Objective
 
-#: So many designs of each front are drawn, and with more objectives than `PAIRED` the first ones only.
+#: Maximum number of drawn designs per front, and of drawn objectives.
 DRAWN, PAIRED = 2000, 4
-#: The hypervolume is computed at so many places along each run, for at most so many objectives.
+#: Number of points of the hypervolume history per run, and maximum number of objectives.
 PLACES, OBJECTIVES = 40, 5
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
 
@@ -53,11 +53,11 @@ def write_comparison(results: Sequence[Result], path: Path | str) -> Path:
 
 
 def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
-    """A page that puts the stores of `results` side by side; `plotly` as in `designopt.report.page.page`.
+    """A page that compares the stores of `results`; `plotly` as in `designopt.report.page.page`.
 
-    Compared are the objectives that all have by name (former ones count) and direction, in the unit of the first.
-    Raises `ValueError` for fewer than two stores, for stores without a common objective, and for objectives of
-    different kind, with a sentence.
+    It compares the objectives common to all by name (former ones count) and direction, in the unit of the first. Raises
+    `ValueError`, with a sentence, for fewer than two stores, for stores without a common objective, and for objectives
+    of different dimension.
     """
     if len(results) < 2:
         raise ValueError("a comparison needs at least two stores")
@@ -81,7 +81,7 @@ def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
 
 
 def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objective, ...], list[str]]:
-    """The stores with what they have in common, its objectives (of the first store), and what was left out."""
+    """The stores with their common objectives (of the first store), and the others."""
     known = [by_key_name(r.problem.objectives, r.study) for r in results]
     names = [n for n in known[0] if all(n in k for k in known)]
     labels = _labels(results)
@@ -116,7 +116,7 @@ def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objec
 
 
 def _labels(results: Sequence[Result]) -> list[str]:
-    """Names of the stores; where two are equal with so much of the path that they differ."""
+    """Names of the stores; equal ones are extended by the distinguishing part of the path."""
     paths = [r.path.resolve() for r in results]
     names = [p.name.removesuffix(".study") for p in paths]
     if len(set(names)) < len(names):
@@ -180,13 +180,13 @@ def _overview(entries: list[ComparedStore], notes: list[str]) -> Section:
 
 
 def _elapsed(result: Result) -> str:
-    """Time on the clock over all sessions that have ended."""
+    """Elapsed time of all completed sessions (s)."""
     spans = [s["ended"] - s["started"] for s in result.sessions if s.get("started") and s.get("ended")]
     return duration(float(sum(spans))) if spans else "–"
 
 
 def _differences(entries: list[ComparedStore]) -> Section:
-    """What differs between the problems, in words: each store against the first."""
+    """Differences between the problems, in words: each store against the first."""
     findings = []
     for e in entries[1:]:
         found = differences(entries[0].result.study, e.result.study)
@@ -198,8 +198,8 @@ def _differences(entries: list[ComparedStore]) -> Section:
 def _reference(
     entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]
 ) -> Matrix:
-    """One reference point for all: that of the first study if all agree on it, or a tenth of all fronts' range beyond
-    their worst."""
+    """One reference point for all: that of the first study if all agree, else the worst values of all fronts plus a
+    tenth of the range."""
     given = [_given_reference(e.result) for e in entries]
     names = list(by_key_name(objectives, entries[0].result.study))
     if given[0] and all(g == given[0] for g in given) and set(names) <= set(given[0]):
@@ -210,7 +210,7 @@ def _reference(
 
 
 def _given_reference(result: Result) -> dict[str, float]:
-    """The reference point that the study gives, by what keys call the objectives."""
+    """The reference point of the study, by the objectives' names in keys."""
     given = result.given_reference
     known = by_key_name(result.problem.objectives, result.study)
     return {name: given[o.name] for name, o in known.items() if o.name in given}
@@ -318,13 +318,13 @@ def _planes(entries: list[ComparedStore], objectives: tuple[Objective, ...], fro
 
 
 def _scale(entries: list[ComparedStore], reference: Matrix, fronts: list[NDArray[np.intp]]) -> float:
-    """What all hypervolumes are divided by: that of all fronts together."""
+    """Normalisation of hypervolumes: that of all fronts together."""
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     return decision.hypervolume(F, reference) or 1.0
 
 
 def _convergence(entries: list[ComparedStore], reference: Matrix, scale: float, m: int) -> Figure:
-    """Hypervolume with the common reference over the designs asked for."""
+    """Hypervolume with the common reference over the requested designs."""
     data = []
     for i, e in enumerate(entries):
         n = len(e.objectives)

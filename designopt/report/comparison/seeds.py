@@ -1,6 +1,6 @@
-"""Stores of one study with different seeds: the fronts that their runs attain, and whether groups of them differ.
+"""Comparison of stores of one study with different seeds: attained fronts, and tests between groups.
 
-A stochastic search is judged by several runs. The empirical attainment function gives for each point the share of the
+A stochastic search is assessed by several runs. The empirical attainment function gives for each point the share of the
 runs that attain it (Grunert da Fonseca, Fonseca & Hall 2001, EMO, LNCS 1993, 213-225). Groups are compared by the ranks
 of one number for each run (Knowles, Thiele & Zitzler 2006, TIK report 214): Kruskal & Wallis (1952) for all groups,
 Mann & Whitney (1947) for pairs, with the correction of Holm (1979).
@@ -26,15 +26,15 @@ from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import trace
 from designopt.study.study import Objective
 
-#: Differences with a smaller probability are called so.
+#: Significance level of differences.
 LEVEL = 0.05
-#: Shares of the runs (%) whose attainment surfaces are drawn: best, median and worst.
+#: Shares of the runs (%) of the drawn attainment surfaces: best, median and worst.
 _SURFACES = ((0.0, "attained by one run at least", "dot"), (50.0, "by half", "solid"), (100.0, "by all", "dash"))
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What stores are ranked by: its name, one of `values` (n,) for each, and whether a larger one is better."""
+    """The ranking criterion of stores: its name, `values` (n,), and whether larger is better."""
 
     name: str
     values: Matrix
@@ -43,7 +43,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class _Group:
-    """Stores that differ by their seeds alone, with the `scores` (r,) of their runs."""
+    """Stores that differ only by their seeds, with the `scores` (r,) of their runs."""
 
     label: str
     entries: tuple[ComparedStore, ...]
@@ -51,7 +51,7 @@ class _Group:
 
 
 def repeated(entries: Sequence[ComparedStore], objectives: Sequence[Objective], scores: Scores) -> Section | None:
-    """What runs with several seeds attain, and a rank test of groups; None when no study was run with two seeds.
+    """Attainment of runs with several seeds, and a rank test of groups; None if no study was run with two seeds.
 
     A seed counts once in a group.
     """
@@ -79,7 +79,7 @@ def repeated(entries: Sequence[ComparedStore], objectives: Sequence[Objective], 
 
 
 def _groups(entries: Sequence[ComparedStore], scores: Matrix) -> tuple[list[_Group], list[str]]:
-    """Stores by study, in their order, and what is left out."""
+    """Stores by study, in their order, and the remaining ones."""
     together: list[list[int]] = []
     notes = []
     for i, entry in enumerate(entries):
@@ -122,7 +122,7 @@ def _spread(groups: list[_Group], what: str) -> Table:
 
 
 def _tests(groups: list[_Group], scores: Scores) -> tuple[list[str], Table]:
-    """Findings, and every pair with its probability without and with Holm's correction."""
+    """Findings, and every pair with its p-value without and with Holm's correction."""
     findings = []
     what = scores.name.partition(" [")[0]
     if len(groups) > 2:
@@ -152,9 +152,9 @@ def _said(p: float) -> str:
 
 
 def mann_whitney(a: Matrix, b: Matrix) -> tuple[float, float]:
-    """Two-sided probability of ranks as unequal as those of `a` (n,) and `b` (m,); share of pairs that `a` wins.
+    """Two-sided p-value of the rank test of `a` (n,) and `b` (m,); share of pairs that `a` wins.
 
-    Exact without ties up to eight values on either side (SciPy's rule), else by the normal distribution. A tie counts
+    Exact without ties up to eight values on either side (SciPy's rule), else by the normal approximation. A tie counts
     half.
     """
     found = scipy.stats.mannwhitneyu(a, b, alternative="two-sided")
@@ -162,13 +162,13 @@ def mann_whitney(a: Matrix, b: Matrix) -> tuple[float, float]:
 
 
 def kruskal(samples: Sequence[Matrix]) -> float:
-    """Probability of ranks as unequal as those of `samples`; 1 when all values are the same."""
+    """The p-value of the rank test of `samples`; 1 if all values are equal."""
     together = np.concatenate(samples)
     return 1.0 if np.ptp(together) == 0.0 else float(scipy.stats.kruskal(*samples).pvalue)
 
 
 def holm(p: Matrix) -> Matrix:
-    """Probabilities (n,) of several tests corrected so that one of them is below a level by chance no more often."""
+    """p-values (n,) of several tests with Holm's correction of the family-wise error rate."""
     order = np.argsort(p, kind="stable")
     rising = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     corrected = np.empty(len(p))
@@ -177,10 +177,10 @@ def holm(p: Matrix) -> Matrix:
 
 
 def attainment(fronts: Sequence[Matrix], share: float) -> Matrix:
-    """Nondominated points (k, m) that at least `share` percent of the runs attain, one run at least; sorted.
+    """Nondominated points (k, m) attained by at least `share` percent of the runs, at least one run; sorted.
 
-    `fronts` has a matrix (n, m) of objectives to be minimised for each run, m being 2 or 3. Runs without a point attain
-    nothing: the result has no rows where too few of the others are left.
+    `fronts` has a matrix (n, m) of minimised objectives for each run, m being 2 or 3. Runs without a point attain
+    nothing: the result is empty if too few other runs remain.
     """
     needed = max(1, math.ceil(share / 100.0 * len(fronts) - 1e-9))
     there = [f for f in fronts if len(f)]

@@ -1,4 +1,4 @@
-"""Figures and tables as data of the page: JSON that a script element may hold, CSV in a link."""
+"""Figures and tables as data of the page: JSON for a script element, CSV for a link."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from designopt.report.section import Figure, Table
 
 
 def figure_data(figure: Figure, name: str) -> dict[str, Any]:
-    """What the page's script draws."""
+    """The data for the page's script."""
     data = {
         "plot": as_plain(figure.plot),
         "variants": {",".join(str(k) for k in key): as_plain(v) for key, v in figure.variants.items()},
@@ -45,7 +45,7 @@ def _brushed(table: Table) -> dict[str, Any]:
 
 
 def csv_link(table: Table) -> str:
-    """All rows as a data address: RFC 4180, numbers in their shortest exact form, an empty cell for no number."""
+    """All rows as a data URL: RFC 4180, numbers in their shortest exact form, an empty cell for a missing number."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(table.columns)
@@ -55,7 +55,7 @@ def csv_link(table: Table) -> str:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a cell of a table is a number; true and false are none."""
+    """Whether a cell of a table is a number; true and false are not."""
     return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
@@ -77,7 +77,7 @@ def as_plain(value: Any) -> Any:
 
 
 def _array(a: np.ndarray[Any, Any]) -> Any:
-    """Plotly's typed array; single precision where a plot cannot show the difference (seven digits)."""
+    """Plotly's typed array; single precision if a plot cannot show the difference (seven digits)."""
     if a.dtype.kind not in "fiu" or a.ndim not in (1, 2) or not a.size:
         return as_plain(a.tolist())
     kind = "i4" if a.dtype.kind in "iu" else "f8"
@@ -92,6 +92,6 @@ def _array(a: np.ndarray[Any, Any]) -> Any:
 
 
 def script_json(data: Any) -> str:
-    """JSON that may stand inside a script element: no ``<``, so nothing in it can end the element."""
+    """JSON for a script element: without ``<``, so that nothing in it can end the element."""
     text = json.dumps(data, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

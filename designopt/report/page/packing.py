@@ -1,4 +1,4 @@
-"""The data of a page in one compressed text: JSON of its figures, and their arrays as bytes in the order of weight."""
+"""The data of a page as one compressed text: JSON of its figures, and their arrays as byte-shuffled blocks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import numpy as np
 
 
 class Packing:
-    """Collects what the figures of a page draw.
+    """Collects the data of the figures of a page.
 
-    Arrays stand in the JSON by the place of their first byte in a common block, where the first bytes of all numbers of
-    an array are followed by the second ones, and so on: neighbouring numbers are alike in these, and compress well.
+    The JSON refers to arrays by the offset of their first byte in a common block. There the first bytes of all numbers
+    of an array precede the second ones, and so on: neighbouring numbers agree in these, and compress well.
     """
 
     def __init__(self) -> None:
@@ -24,13 +24,13 @@ class Packing:
         self._block = bytearray()
 
     def add(self, data: Any) -> int:
-        """Take plain `data`, as `designopt.report.page.data.as_plain` gives it, and return its number."""
+        """Add plain `data` from `designopt.report.page.data.as_plain`, and return its number."""
         text = json.dumps(self._without_arrays(data), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         self._texts.append(text)
         return len(self._texts) - 1
 
     def text(self) -> str:
-        """All of it: the length of the JSON, the JSON of each entry in a line of its own, the block of arrays."""
+        """All of it: the length of the JSON, the JSON of each entry on its own line, the block of arrays."""
         lines = "\n".join(self._texts).encode()
         return packed(struct.pack("<I", len(lines)) + lines + bytes(self._block))
 
@@ -46,5 +46,5 @@ class Packing:
 
 
 def packed(data: bytes) -> str:
-    """`data` compressed, as base85 text in which a comma takes the place of "<", which may not stand in a page."""
+    """`data` compressed, as base85 text with a comma in place of "<", which a page must not contain."""
     return base64.b85encode(zlib.compress(data, 9)).decode().replace("<", ",")

@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs no network: the template escapes texts, figures are data, plotly.js packed."""
+"""The report as one HTML file without network access: escaped texts, figures as data, compressed plotly.js."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 Part = Callable[..., Section | None]
 
-#: Parts that begin and end every report.
+#: Parts at the beginning and the end of every report.
 FIRST: Mapping[str, Part] = {
     "overview": overview.overview,
     "analysis": analysis.analysis,
@@ -61,7 +61,7 @@ LAST: Mapping[str, Part] = {
     "failures": failures.failures,
     "record": record.record,
 }
-#: What stands between them when the study names no plots.
+#: Parts between them if the study names no plots.
 GENERIC: Mapping[str, Part] = {
     "front": front.front,
     "decision": decision.decision,
@@ -76,8 +76,7 @@ GENERIC: Mapping[str, Part] = {
     "surrogate": surrogate.surrogate,
 }
 
-# Nothing may be loaded from anywhere, but the plotting library where a server has it; the browser holds to it even if a
-# plot asked for more.
+# No external resources, except the plotting library from a server; the browser enforces it for all plots.
 _POLICY = (
     "default-src 'none'; script-src {scripts}'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; "
     "img-src data: blob:; worker-src blob:"
@@ -87,18 +86,18 @@ _POLICY = (
 def write_report(result: Result, path: Path | str, refresh: float | None = None) -> Path:
     """Write the report of `result` to `path` (HTML, self-contained) and return the path.
 
-    The parts are those of the study's ``report: {plots: [...]}``, or else the generic ones; overview and best designs
-    come before, scenarios, validation, limits, failures and the record after them unless they are named. A part that
-    raises is replaced by a section that says so. With `refresh` the page of a run that is still going reloads itself
-    after so many seconds. The file is replaced as a whole, never left half written. Raises `OSError` when it cannot be.
+    The parts are those of the study's ``report: {plots: [...]}``, by default the generic ones; overview and best
+    designs precede them, scenarios, validation, limits, failures and the record follow unless named. If a part raises,
+    a section with the error replaces it. With `refresh` (s) the page of an active run reloads itself. The file is
+    replaced as a whole, never partly written. Raises `OSError` if it cannot be written.
     """
     return write_page(render(result, list(sections(result)), refresh), path)
 
 
 def write_page(text: str, path: Path | str) -> Path:
-    """Replace the file `path` by `text` as a whole."""
+    """Replace the file `path` by `text` as a whole. Raises `OSError`."""
     target = Path(path)
-    temporary = target.with_name(f"{target.name}.{os.getpid()}.part")  # a run and a look at it may both write it
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.part")  # a run and a viewer may both write it
     with replacing(target, temporary) as stream:
         stream.write(text.encode())
     return target
@@ -110,8 +109,7 @@ def part_names(result: Result) -> list[str]:
 
 
 def sections(result: Result, only: Collection[str] | None = None) -> Iterable[Section]:
-    """The sections of the report of `result`, in order, of the parts named `only` when given; parts that have nothing
-    to say are left out."""
+    """The sections of the report of `result`, in order, of the parts named `only` if given; empty parts are omitted."""
     for name, part in _parts(result):
         section = _made(name, part, result) if only is None or name in only else None
         if section is not None:
@@ -128,7 +126,7 @@ def _parts(result: Result) -> list[tuple[str, Part]]:
 
 
 def _made(name: str, part: Part, result: Result) -> Section | None:
-    """The section that a part makes, or one that says why it cannot."""
+    """The section of a part, or one with its error."""
     try:
         return part(result)
     except Exception as error:
@@ -140,7 +138,7 @@ def _made(name: str, part: Part, result: Result) -> Section | None:
 
 
 def _implied(result: Result) -> Mapping[str, Part]:
-    """Parts that a study asks for without naming them: one with rules of choice wants to know what they pick."""
+    """Parts implied by the study: one with rules of choice needs `decision`."""
     return {"decision": decision.decision} if result.study.choose else {}
 
 
@@ -184,9 +182,9 @@ def page(
     designs: Mapping[str, Any] | None = None,
     plotly: str | None = None,
 ) -> str:
-    """A page of `parts`; `banners` are sentences at its top, `designs` what hovering shows.
+    """A page of `parts`; `banners` are sentences at its top, `designs` the hover data.
 
-    It is self-contained, or, where a server has plotly.js at the address `plotly`, loads only that.
+    It is self-contained, or loads only plotly.js from the address `plotly` of a server.
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -199,7 +197,7 @@ def page(
         "number": number,
         "csv": csv_link,
         "kept": lambda figure, name: packing.add(figure_data(figure, name)),
-        "json": lambda data: Markup(script_json(data)),  # it holds no "<"
+        "json": lambda data: Markup(script_json(data)),  # it contains no "<"
         "paragraphs": lambda text: [p for p in re.split(r"\n\s*\n", text) if p.strip()],
     }
     environment.tests |= {"numeric": is_number, "all_numbers": lambda cells: all(is_number(cell) for cell in cells)}
@@ -232,7 +230,7 @@ _OF_MAPS = (
 
 @functools.cache
 def _packed_library() -> tuple[str, str]:
-    """The head of plotly.js, with its licence, and it without what draws maps, compressed: 1.6 MB of text, not 4.8."""
+    """The head of plotly.js, with its licence, and its compressed rest without maps: 1.6 MB of text, not 4.8."""
     from plotly.offline import get_plotlyjs
 
     library = get_plotlyjs()
@@ -243,7 +241,7 @@ def _packed_library() -> tuple[str, str]:
 
 
 def _designs(result: Result, parts: list[Section]) -> dict[str, Any]:
-    """Values of all designs that a figure tells of, once for the page."""
+    """Values of all designs in figures, once for the page."""
     drawn = [np.asarray(rows) for part in parts for figure in part.figures for rows in figure.designs.values()]
     if not drawn:
         return {}
@@ -253,5 +251,5 @@ def _designs(result: Result, parts: list[Section]) -> dict[str, Any]:
 
 
 def _anchors(titles: list[str]) -> list[str]:
-    """An identifier for each title, made of its letters; the place is added so that no two are equal."""
+    """An identifier for each title, made of its letters; a number makes equal ones unique."""
     return [f"{re.sub('[^a-z0-9]+', '-', t.lower()).strip('-')}-{i}" for i, t in enumerate(titles, start=1)]

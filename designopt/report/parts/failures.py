@@ -1,4 +1,4 @@
-"""Report part `failures`: evaluations without a result, invalid designs, and where in the space they lie."""
+"""Report part `failures`: evaluations without a result, invalid designs, and their positions in the space."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from designopt.report.parts.designs.map import scale_of
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
 
-#: At most this many designs of each class are drawn.
+#: Maximum number of drawn designs of each class.
 DRAWN = 1500
-#: Fewer designs without a result do not make a crowd; at most so many parameters in which they do are listed.
+#: Minimum number of designs without a result for a cluster; maximum number of listed parameters.
 CROWD, MAX_LISTED = 5, 3
 
 
 @report("failures", version=1)
 def failures(result: Result) -> Section | None:
-    """Evaluations without a result and invalid designs, by class and reason, and where in the space they lie."""
+    """Evaluations without a result and invalid designs, by class and reason, and their positions in the space."""
     outcomes = result.outcomes
     if not len(outcomes):
         return None
@@ -56,7 +56,7 @@ def failures(result: Result) -> Section | None:
 
 
 def invalid_designs(result: Result) -> NDArray[np.bool_]:
-    """Designs (n,) that were not evaluated: they break a relation, or the model refuses their values."""
+    """Mask (n,) of designs that were not evaluated: they violate a relation, or the model rejects their values."""
     return np.asarray((result.status == "invalid").any(axis=1))
 
 
@@ -97,7 +97,7 @@ def _by_reason(result: Result, failed: NDArray[np.bool_]) -> Table:
 
 
 def _counts(result: Result, places: Iterable[Sequence[int]]) -> dict[tuple[str, str], tuple[int, str]]:
-    """How many of the evaluations at `places` (design, scenario) have each class and reason, with the first message."""
+    """Number of evaluations at `places` (design, scenario) by class and reason, with the first message."""
     counts: dict[tuple[str, str], tuple[int, str]] = {}
     for i, s in places:
         key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
@@ -107,7 +107,7 @@ def _counts(result: Result, places: Iterable[Sequence[int]]) -> dict[tuple[str, 
 
 
 def _invalid(result: Result, invalid: NDArray[np.bool_]) -> Table:
-    """How many designs break each relation, and how many the model refuses; a design may break several."""
+    """Number of designs that violate each relation, and that the model rejects; a design may violate several."""
     space, X = result.problem.space, result.outcomes.X
     some = np.asarray(invalid.any(axis=1))
     rows: list[tuple[str, int, str]] = []
@@ -131,7 +131,7 @@ def _last_line(message: str) -> str:
 
 
 def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
-    """Failed, invalid and computed designs over the two parameters in which they differ most."""
+    """Failed, invalid and evaluated designs over the two parameters in which they differ most."""
     free, X = result.problem.space.free, result.outcomes.X
     if not free:
         return None
@@ -140,7 +140,7 @@ def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
     groups: list[tuple[str, NDArray[np.intp], dict[str, Any]]] = [
         ("ok", np.flatnonzero(~failed), {"color": "@dim", "size": 5, "opacity": 0.6})
     ]
-    # Shapes as well as colours tell the classes apart.
+    # Shapes as well as colours distinguish the classes.
     symbols = ("x", "cross", "diamond", "triangle-up", "square", "star-triangle-down", "circle")
     for k, status in enumerate(STATUSES[1:]):
         rows = np.flatnonzero((result.status == status).any(axis=1))
@@ -176,7 +176,7 @@ def _where(result: Result, lost: NDArray[np.bool_]) -> Figure | None:
 
 
 def _clusters(result: Result, lost: NDArray[np.bool_]) -> list[str]:
-    """Where designs without a result crowd, in words: parameters of which nine tenths of them share a small part."""
+    """Clusters of designs without a result, in words: parameters of which nine tenths of them occupy a small part."""
     bad = np.asarray(lost.any(axis=1))
     space, X = result.problem.space, result.outcomes.X
     if bad.sum() < CROWD or bad.all():
@@ -190,7 +190,7 @@ def _clusters(result: Result, lost: NDArray[np.bool_]) -> list[str]:
                 if here >= 0.9 and all_here <= 0.6:
                     found.append((all_here, f"{_percent(here)} of them have {p.name} {value}"))
             continue
-        # The shorter of the ranges that hold nine tenths: from an end, or from the middle.
+        # The shorter of the ranges with nine tenths: from an end, or from the middle.
         cuts = [np.quantile(x[bad], q, method="nearest") for q in ((0.0, 0.9), (0.1, 1.0), (0.05, 0.95))]
         shares = [float(np.mean((x >= low) & (x <= high))) for low, high in cuts]
         k = int(np.argmin(shares))

@@ -1,4 +1,4 @@
-"""Report part `record`: what was recorded, by which sessions and versions."""
+"""Report part `record`: records, sessions and versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from designopt.store.result import Result
 
 @report("record", version=1)
 def record(result: Result) -> Section:
-    """What was recorded, by which model settings, sessions and versions, and the study file."""
+    """Number of records, model settings, sessions and versions, and the study file."""
     study, problem = result.study, result.problem
     settings = tuple((name, value_text(value)) for name, value in problem.model.settings.items())
     return Section(
@@ -37,7 +37,7 @@ def record(result: Result) -> Section:
 
 
 def _sessions(result: Result) -> tuple[Table, ...]:
-    """The processes that worked on the store, and the versions of the packages they used."""
+    """The processes that worked on the store, and their package versions."""
     sessions = result.sessions
     if not sessions:
         return ()

@@ -1,4 +1,4 @@
-"""Report part `best`: the chosen designs side by side."""
+"""Report part `best`: comparison of the chosen designs."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt.store.views.choices import ROBUST
 
-#: With more parameters than this a design is not put into words.
+#: Maximum number of parameters for a description in words.
 MAX_LISTED = 8
 
 
 @report("best", version=1)
 def best(result: Result) -> Section | None:
-    """The chosen designs (best of each objective, compromise) side by side with all they gave."""
+    """Comparison of the chosen designs (best of each objective, compromise) with all their results."""
     if not result.problem.objectives:
         return None
     chosen = chosen_once(result)
@@ -60,7 +60,8 @@ def best(result: Result) -> Section | None:
 
 
 def _compared(result: Result, name: str, row: int) -> str:
-    """Whether a design of the baseline is on the front, and how many feasible designs are better in every objective."""
+    """Whether a design of the baseline is on the front, and the number of feasible designs that are better in every
+    objective."""
     outcomes = result.outcomes
     F = outcomes.objectives
     if not outcomes.feasible[row]:
@@ -71,7 +72,7 @@ def _compared(result: Result, name: str, row: int) -> str:
 
 
 def describe(result: Result, row: int) -> str:
-    """A design in words: its parameters, and the objectives they give."""
+    """A design in words: its parameters and objectives."""
     problem = result.problem
     values = problem.space.values(result.outcomes.X[row].tolist())
     free = [f"{p.name} {_quantity(values[p.name], p.unit)}" for p in problem.space.free if p.name in values]

@@ -1,4 +1,4 @@
-"""Limits that stand in the way where no design keeps them all: how many designs break each, how near the best comes."""
+"""Limits that no design meets together: number of violations of each, and the best value."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from designopt.store.views import activity
 from designopt.store.views.activity import LimitActivity
 from designopt.store.views.table import stated_constraints
 
-#: So many pairs of limits are named, of so many limits with the most designs that break them.
+#: Maximum number of named pairs, and of limits (the most violated) for pairs.
 PAIRS, PAIRED = 3, 50
 
 _SIGNS = {"min": "≥", "max": "≤", "equals": "="}
 
 
 class BrokenLimit(NamedTuple):
-    """A limit in words, with its unit, and how all designs do with it."""
+    """A limit in words, with its unit, and its values for all designs."""
 
     text: str
     unit: str
@@ -30,23 +30,23 @@ class BrokenLimit(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The share of the designs with a result that break it."""
+        """The share of the designs with a result that violate it."""
         return float(self.of.broken.sum() / max(int(self.of.known.sum()), 1))
 
     @property
     def distance(self) -> float:
-        """How far beyond it the best design is, relative to the limit's size; negative within it."""
+        """Smallest violation, relative to the limit's size; negative within the limit."""
         return float(-self.of.margin[self.of.best] / (abs(self.of.limit) or 1.0))
 
     @property
     def best(self) -> str:
-        """The value that keeps it best, with its unit."""
+        """The value nearest to meeting it, with its unit."""
         return f"{number(float(self.of.values[self.of.best]))} {self.unit}".rstrip()
 
 
 def broken_limits(result: Result) -> list[BrokenLimit]:
-    """The limits that a design with a result breaks, the one that most break first; of equals the one that the best
-    design is farther beyond. Empty where a design keeps all limits."""
+    """The limits violated by designs with a result, most violated first, then by `distance`. Empty if a design meets
+    all limits."""
     if result.outcomes.feasible.any():
         return []
     found = [
@@ -59,7 +59,7 @@ def broken_limits(result: Result) -> list[BrokenLimit]:
 
 
 def conflicts(limits: list[BrokenLimit]) -> list[str]:
-    """Sentences about pairs of limits of which each is kept by some designs, but both by none."""
+    """Sentences about pairs of limits that some designs meet separately, but none together."""
     apart = (
         f"No evaluated design satisfies both {a.text} and {b.text}."
         for a, b in combinations([one for one in limits if one.share < 1.0][:PAIRED], 2)
@@ -69,8 +69,8 @@ def conflicts(limits: list[BrokenLimit]) -> list[str]:
 
 
 def findings(result: Result) -> list[str]:
-    """Why no design keeps all limits, in sentences: limits that all break, pairs that none keeps together, else the
-    limit that most break."""
+    """Why no design meets all limits, in sentences: limits that all violate, pairs that none meets together, else the
+    most violated limit."""
     limits = broken_limits(result)
     found = [
         f"Every design violates {one.text}: the best has {one.best} (design {one.of.best})."
@@ -86,7 +86,7 @@ def findings(result: Result) -> list[str]:
 
 
 def table(result: Result) -> Table | None:
-    """The broken limits for the page; None where a design keeps all limits."""
+    """The violated limits for the page; None if a design meets all limits."""
     rows = tuple(
         (one.text, int(one.of.broken.sum()), f"{one.share:.1%}".replace("%", " %"), one.best, one.of.best)
         for one in broken_limits(result)

@@ -1,4 +1,4 @@
-"""Report part `decision`: which design of the front each rule picks, and how much that hangs on weights."""
+"""Report part `decision`: the selection of each rule from the front, and its sensitivity to weights."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.intp]
 
-#: Rules that are shown when the study names none.
+#: Default rules.
 DEFAULT = (Choice("knee"), Choice("utopia"), Choice("topsis", norm="vector"), Choice("topsis", norm="minmax"))
-#: Weights are tried on at most so many designs of the front, and so many designs are drawn.
+#: Maximum number of designs for the weight study, and of drawn designs.
 WEIGHED, DRAWN = 2000, 12
 
 _MEANING = {
@@ -54,7 +54,7 @@ _MEANING = {
 
 @report("decision", version=1)
 def decision(result: Result) -> Section | None:
-    """The hypervolume, what each rule of choice picks of the front, and how much that depends on weights."""
+    """The hypervolume, the design that each rule selects from the front, and the sensitivity to weights."""
     m = len(result.problem.objectives)
     front = np.asarray(result.front(), dtype=np.intp)
     if m < 2 or len(front) < 2:
@@ -78,7 +78,7 @@ def decision(result: Result) -> Section | None:
 
 
 def _picked(result: Result, F: Matrix, front: Rows) -> tuple[dict[str, int | None], list[str]]:
-    """The place on the front that each rule picks, and what is to be said of it."""
+    """The index on the front selected by each rule, and its notes."""
     objectives = result.problem.objectives
     names, signs = [o.name for o in objectives], [o.sign for o in objectives]
     picked: dict[str, int | None] = {}
@@ -113,7 +113,7 @@ def _picked(result: Result, F: Matrix, front: Rows) -> tuple[dict[str, int | Non
 
 
 def _robust(result: Result) -> list[str]:
-    """What the rule by tolerances picks, which may lie behind the front."""
+    """The selection of the rule by tolerances, which may be dominated."""
     row = result.most_robust()
     if row is None:
         return ["robust: no design has neighbours yet."]
@@ -121,7 +121,7 @@ def _robust(result: Result) -> list[str]:
 
 
 def _volume(result: Result, F: Matrix) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """The hypervolume as a fact, and the note that says what it is measured from."""
+    """The hypervolume as a fact, and the note on its reference point."""
     reference = result.reference() if F.shape[1] <= OBJECTIVES else None
     if reference is None:
         return (), ()
@@ -145,7 +145,7 @@ def _table(result: Result, front: Rows, picked: dict[str, int | None]) -> Table:
 def _weights(
     result: Result, F: Matrix, front: Rows, picked: dict[str, int | None]
 ) -> tuple[tuple[Figure, ...], tuple[Table, ...]]:
-    """For how many weights of the objectives each design is the choice."""
+    """The share of weights of the objectives for which each design is chosen."""
     kept = thinned(np.arange(len(front)), WEIGHED)
     methods: dict[str, tuple[Literal["utopia", "topsis"], str]] = {
         "utopia l2": ("utopia", "l2"),

@@ -1,4 +1,4 @@
-"""Report part `limits`: bounds that the front has reached and limits that decide it, in words."""
+"""Report part `limits`: active bounds and limits of the front, in words."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from designopt.store.views.activity import Attained
     from designopt.study.study import DesignVariable, StudyConstraint
 
-#: Shares of the front below this are not worth a sentence.
+#: Minimum share of the front for a sentence.
 MIN_SHARE = 0.05
-#: A recommended design lies at a bound when it is this share of the range away, or less.
+#: Relative distance from a bound within which a recommended design is at the bound.
 AT_BOUND = 0.001
-#: From this share of the front on it stands beside the best designs too.
+#: Share of the front from which a warning also appears beside the best designs.
 WARNED = 0.5
 
 
 @report("limits", version=1)
 def limits(result: Result) -> Section | None:
-    """Bounds that the front has reached, and limits that decide it, in words and numbers."""
+    """Active bounds and limits of the front, in words and numbers."""
     front = np.asarray(result.front(), dtype=np.intp)
     if not len(front):  # nor is there one without objectives
         return _broken(result)
@@ -62,7 +62,7 @@ def limits(result: Result) -> Section | None:
 
 
 def _broken(result: Result) -> Section | None:
-    """Why no design keeps all limits; None where one does, or none has a result."""
+    """Why no design meets all limits; None if one does, or none has a result."""
     table = broken.table(result)
     if table is None:
         return None
@@ -74,7 +74,7 @@ def _broken(result: Result) -> Section | None:
 
 
 def warnings(result: Result) -> list[str]:
-    """Clauses about the bounds and limits that most of the front has reached; whoever reads its values must know."""
+    """Clauses about bounds and limits active for most of the front, which readers of its values need."""
     front = np.asarray(result.front(), dtype=np.intp)
     if not len(front):
         return []
@@ -89,7 +89,7 @@ def sentence(clause: str) -> str:
 def attained_bounds(
     result: Result, front: NDArray[np.intp], least: float = MIN_SHARE, *, choices: bool = True
 ) -> list[str]:
-    """Clauses about free parameters whose bound is reached by a share of at least `least` of the front's designs."""
+    """Clauses about free parameters at a bound in a share of at least `least` of the front's designs."""
     clauses = {p.name: list[str]() for p in result.problem.space.free}
     for p, attained in _attained(result, front):
         where = "the designs of the front that have it" if p.when else "the front"
@@ -106,7 +106,7 @@ def attained_bounds(
 
 
 def fewer_bounds(result: Result) -> list[str]:
-    """One clause about all bounds that a smaller share of the front than `WARNED` has reached; none without any."""
+    """One clause about all bounds reached by a smaller share of the front than `WARNED`; none without any."""
     front = np.asarray(result.front(), dtype=np.intp)
     found = _attained(result, front) if len(front) else []
     reached = [
@@ -118,8 +118,8 @@ def fewer_bounds(result: Result) -> list[str]:
 
 
 def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
-    """Clauses about the bounds at which the recommended design lies, with what the study says of them; of those that a
-    smaller share of the front than `below` has reached."""
+    """Clauses about the bounds at which the recommended design lies, with the study's explanation; only bounds reached
+    by a smaller share of the front than `below`."""
     found = result.recommended()
     if found is None:
         return []
@@ -135,7 +135,7 @@ def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
 def _attained(
     result: Result, rows: NDArray[np.intp], near: float = NEAR, *, swept: bool = False
 ) -> list[tuple[DesignVariable, Attained]]:
-    """The bounds that designs have reached; only if `swept` of parameters that a sweep sets too."""
+    """The active bounds of designs; those of parameters set by a sweep only if `swept`."""
     free, left_out = {p.name: p for p in result.problem.space.free}, set[str]() if swept else _swept(result)
     return [(free[a.parameter], a) for a in result.attained_bounds(rows, near) if a.parameter not in left_out]
 
@@ -145,30 +145,30 @@ def _bound(p: DesignVariable, side: str) -> str:
 
 
 def _why(p: DesignVariable) -> str:
-    """What the study says of where the range ends, as the end of a clause."""
+    """The study's explanation of the range, as the end of a clause."""
     return f": {p.why}" if p.why else ""
 
 
 def _swept(result: Result) -> set[str]:
-    """Parameters whose values the study sets, as every solver sweeps them: a bound among these is no finding."""
+    """Parameters whose values the study sets, as in a sweep by every solver: a bound among these is not a finding."""
     sweeps = [set(stage.solver.settings.get("sweep") or ()) for stage in result.study.stages]
     return set.intersection(*sweeps) if sweeps else set()
 
 
 def active_limits(result: Result, front: NDArray[np.intp], least: float = MIN_SHARE) -> list[str]:
-    """Clauses about limits that a share of at least `least` of the front's designs touches."""
+    """Clauses about limits active for a share of at least `least` of the front's designs."""
     shares = [(text, float(np.mean(limit.active[front]))) for text, limit in _one_sided(result)]
     return [f"{text}) is active in {_share(share)} of the front" for text, share in shares if share >= least]
 
 
 def inactive_limits(result: Result, front: NDArray[np.intp]) -> list[str]:
-    """Limits that no design of the front touches, each with how near the nearest comes."""
+    """Limits inactive for the whole front, each with its smallest margin."""
     clauses = []
     for text, limit in _one_sided(result):
         margin = limit.margin[front]
         if not limit.active[front].any() and np.isfinite(margin).all():
             nearest = float(limit.values[front][int(np.argmin(margin))])
-            if nearest != limit.limit:  # whole numbers meet a limit by what they are
+            if nearest != limit.limit:  # integers meet a limit by their nature
                 clauses.append(f"{text}; the front reaches {number(nearest)})")
     return clauses
 

@@ -1,4 +1,4 @@
-"""Report part `overview`: the question in words, what was spent, and what is to be known of the answer first."""
+"""Report part `overview`: question, answer in short and effort."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from designopt.report.parts.failures import invalid_designs
 from designopt.report.section import Section
 from designopt.store.result import Result
 
-#: More parameters than this are not named in the question.
+#: Maximum number of parameters named in the question.
 MAX_LISTED = 8
-#: Of a longer list in a setting the first elements are shown.
+#: Maximum number of shown elements of a list in a setting.
 LISTED = 30
 
 
 @report("overview", version=1)
 def overview(result: Result) -> Section:
-    """The question in words, the answer in short with its front, and what was spent on it."""
+    """The question in words, a short answer with its front, and the effort."""
     study, problem = result.study, result.problem
     done = result.outcomes
     evaluated = int(np.sum(~done.invalid))
@@ -72,7 +72,7 @@ def overview(result: Result) -> Section:
 
 
 def _incomplete(result: Result) -> tuple[tuple[str, str], ...]:
-    """How many designs are scored without some of their scenarios, where the study allows that."""
+    """Number of designs scored with missing scenarios, if the study allows that."""
     if not result.problem.missing:
         return ()
     some = int(np.sum((result.missing > 0) & ~result.outcomes.failed))
@@ -87,12 +87,12 @@ def _nothing(result: Result) -> str:
 
 
 def computing_time(result: Result) -> float:
-    """Seconds that evaluations and programs took, added over the workers."""
+    """Total time of evaluations and programs over the workers (s)."""
     return float(np.nansum(result.wall)) + sum(program.wall for program in result.programs())
 
 
 def duration(seconds: float) -> str:
-    """A time span in the unit that suits it."""
+    """A time span in a suitable unit."""
     for unit, size in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 2 * size:
             return f"{number(seconds / size, 3)} {unit}"

@@ -19,16 +19,16 @@ from designopt.store.views.table import stated_constraints
 if TYPE_CHECKING:
     from designopt.study.study import DesignVariable, Stage, StudyConstraint
 
-#: Of a longer list in a setting the first elements are shown.
+#: Maximum number of shown elements of a list in a setting.
 LISTED = 30
 
 
 @report("problem", version=1)
 def problem(result: Result) -> Section:
-    """What was varied, what was wanted, under which conditions, and which solvers looked for it."""
+    """Parameters, objectives, conditions and solvers of the study."""
     study, done = result.study, result.outcomes
     repeated = result.counts["points"] - len(done)
-    # A running batch is asked for before it is done; only then are there fewer designs without any being repeated.
+    # A running batch is requested before it is complete; only then are there fewer designs without repetitions.
     saved = (
         f"{count(repeated)} of {count(result.counts['points'])} designs were proposed again and not recomputed."
         if repeated > 0 and result.ended == "done"
@@ -61,7 +61,7 @@ def problem(result: Result) -> Section:
 
 
 def _parameters(result: Result) -> tuple[Table, ...]:
-    """The space, where there is one."""
+    """The space, if any."""
     space = result.problem.space
     if not space.parameters:
         return ()
@@ -75,7 +75,7 @@ def _parameters(result: Result) -> tuple[Table, ...]:
 
 
 def _aims(result: Result) -> tuple[Table, ...]:
-    """Objectives and limits, where there are any."""
+    """Objectives and limits, if any."""
     problem = result.problem
     rows = [(o.name, f"{o.direction} {o.expression.text}", o.unit, _use(o.over)) for o in problem.objectives]
     rows += [(c.name, limit_text(c), c.unit, _use(c.over)) for c in stated_constraints(problem)]

@@ -1,4 +1,4 @@
-"""Report part `ranking`: every design of a study that compares a few, in the order of each objective."""
+"""Report part `ranking`: all designs of a small study in the order of each objective."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import beside
 from designopt.store.result import Result
 
-#: More designs are no comparison any more: the front and the map show them.
+#: Maximum number of designs: more are shown by the front and the map.
 MOST = 60
-#: Height of a bar, and of what is around the bars, in pixels.
+#: Height of a bar, and of the area around the bars, in pixels.
 BAR, AROUND = 24, 110
-#: Letters of a design's name that have room beside its bars.
+#: Maximum letters of a design's name beside its bars.
 LETTERS = 56
 
 Rows = NDArray[np.intp]
@@ -28,8 +28,8 @@ Rows = NDArray[np.intp]
 
 @report("ranking", version=1)
 def ranking(result: Result) -> Section | None:
-    """Designs of a small study against each other: which has the least and the most of each objective, and all of them
-    in the order of the first one. Nothing for studies of more than `MOST` designs."""
+    """Comparison of the designs of a small study: the smallest and the largest value of each objective, and all in the
+    order of the first one. Empty for more than `MOST` designs."""
     values = objective_values(result)
     rows = np.flatnonzero(np.isfinite(values).all(axis=1))
     if not values.shape[1] or not 1 < len(rows) <= MOST:
@@ -58,7 +58,7 @@ def ranking(result: Result) -> Section | None:
 
 
 def _bars(result: Result, values: NDArray[np.float64], rows: Rows, names: list[str]) -> Figure:
-    """Bars of every objective side by side, a line for each design; points where an objective ranges over decades."""
+    """Bars of every objective side by side, a line for each design; points if an objective ranges over decades."""
     m = values.shape[1]
     short = [plain(name if len(name) <= LETTERS else name[: LETTERS - 1] + "…") for name in names]
     data: list[dict[str, Any]] = []

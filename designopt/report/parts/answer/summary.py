@@ -1,4 +1,4 @@
-"""The answer in short, which stands first on the page: the chosen designs, how robust they are, and the front."""
+"""The short answer at the top of the page: chosen designs, their robustness, and the front."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from designopt.report.parts.answer.best import describe
 from designopt.report.section import Figure, Table
 from designopt.store.result import Result
 
-#: So many designs of the front are drawn, and so high is the figure.
+#: Maximum number of drawn designs of the front, and height of the figure.
 DRAWN, HEIGHT = 300, 340
-#: Letters that the title of an axis has room for.
+#: Maximum letters of an axis title.
 ROOM = 34
 
 
 def recommended(result: Result) -> str:
-    """The recommended design in a clause, with how many of its neighbours keep the limits, and before which one it
-    stands for that; "" where no feasible design is on record."""
+    """The recommended design in a clause, with the number of neighbours that meet the limits, and the less robust first
+    choice; "" without a feasible design."""
     found, near = result.recommended(), result.tolerated()
     if found is None:
         return ""
@@ -33,7 +33,7 @@ def recommended(result: Result) -> str:
 
 
 def _instead(result: Result) -> str:
-    """A clause about the first choice, where a more robust design is recommended; else ""."""
+    """A clause about the first choice, if a more robust design is recommended; else ""."""
     found, first, near = result.recommended(), result.first_choice(), result.tolerated()
     if found is None or first is None or near is None or found[1] == first[1]:
         return ""
@@ -41,7 +41,7 @@ def _instead(result: Result) -> str:
 
 
 def table(result: Result) -> Table | None:
-    """The chosen designs with their objectives, and how many neighbours keep the limits."""
+    """The chosen designs with their objectives, and the number of neighbours that meet the limits."""
     chosen, near = chosen_once(result), result.tolerated()
     if not chosen:
         return None

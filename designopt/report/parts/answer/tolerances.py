@@ -1,4 +1,4 @@
-"""Report part `tolerances`: what becomes of the designs when their parameters are off."""
+"""Report part `tolerances`: designs with deviations of their parameters."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from designopt.study.study import Tolerance
 
 @report("tolerances", version=1)
 def tolerances(result: Result) -> Section | None:
-    """Designs and their neighbours within the tolerances: how many keep the limits, the worst and the spread of each
-    objective, and which parameter matters."""
+    """Designs and their neighbours within the tolerances: share that meets the limits, worst value and spread of each
+    objective, and the most important parameter."""
     done = result.tolerated()
     study = (result.original or result).study
     if done is None or study.tolerances is None:
@@ -46,7 +46,7 @@ def tolerances(result: Result) -> Section | None:
 
 
 def fragile(result: Result) -> list[str]:
-    """A clause for each chosen design of which too few neighbours keep the limits."""
+    """A clause for each chosen design with too few neighbours within the limits."""
     return [
         f"{label} {_lost(violated, without)} of {of} neighbours within its tolerances{_because(name)}"
         for label, violated, without, of, name in _fragile(result)
@@ -54,7 +54,7 @@ def fragile(result: Result) -> list[str]:
 
 
 def fragile_in_short(result: Result) -> list[str]:
-    """All of `fragile` in one clause; none where there is none."""
+    """All of `fragile` in one clause; none without any."""
     found = _fragile(result)
     if len(found) < 2:
         return fragile(result)
@@ -74,7 +74,7 @@ def fragile_in_short(result: Result) -> list[str]:
 
 
 def untried(result: Result) -> list[str]:
-    """A clause where a run that is done had too few designs to try the chosen ones with neighbours; else none."""
+    """A clause if a completed run had too few designs for an evaluation of neighbours; else none."""
     tolerances, chosen = (result.original or result).study.tolerances, set(result.chosen().values())
     if tolerances is None or not tolerances.assumed or tolerances.neighbours is not None or result.ended != "done":
         return []
@@ -91,14 +91,14 @@ def _because(name: str) -> str:
 
 
 def _lost(violated: int, without: int) -> str:
-    """What became of the neighbours that are not feasible; " of 16" follows."""
+    """Status of the infeasible neighbours; " of 16" follows."""
     both = [f"violates limits in {violated}"] * (violated > 0) + [f"has no result in {without}"] * (without > 0)
     return " and ".join(both)
 
 
 def _fragile(result: Result) -> list[tuple[str, int, int, int, str]]:
-    """The chosen designs of which too few neighbours keep the limits, but for the baseline: label, how many violate
-    limits, how many have no result, of how many, and the parameter that matters most."""
+    """The chosen designs, except the baseline, with too few neighbours within the limits: label, number that violate
+    limits, number without a result, their total, and the most important parameter."""
     done = result.tolerated()
     if done is None:
         return []
@@ -126,7 +126,7 @@ def _unit(result: Result, tolerance: Tolerance) -> str:
 
 
 def _table(result: Result, done: Tolerated, order: list[int], named: dict[int, str]) -> Table:
-    """How the neighbours do, design by design: the chosen ones, then others of the front."""
+    """Results of the neighbours, design by design: the chosen ones, then others of the front."""
     signs = np.array([o.sign for o in result.problem.objectives])
     values, worst, spread = objective_values(result), done.worst(signs), done.spread
     labels = objective_labels(result.problem)
@@ -144,7 +144,7 @@ def _table(result: Result, done: Tolerated, order: list[int], named: dict[int, s
 
 
 def _effects(result: Result, done: Tolerated, named: dict[int, str]) -> Table:
-    """Which parameter explains how much, for the chosen designs."""
+    """Variance explained by each parameter, for the chosen designs."""
     labels = [*(o.name for o in result.problem.objectives), *(["limits"] if result.problem.constraints else [])]
     rows = []
     for place, label in named.items():

@@ -1,4 +1,4 @@
-"""Report part `validation`: how the chosen designs do in scenarios not used in the search."""
+"""Report part `validation`: the chosen designs in scenarios not used in the search."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected, trace
 from designopt.store.result import Result
 
-#: At most so many scenarios of a design are drawn; quantiles are of all.
+#: Maximum number of drawn scenarios per design; quantiles use all.
 DRAWN = 2000
 
 
 @report("validation", version=1)
 def validation(result: Result) -> Section | None:
-    """The chosen designs in the validation scenarios: quantiles, how often the limits hold, and the worst scenario."""
+    """The chosen designs in the validation scenarios: quantiles, share within the limits, and the worst scenario."""
     study = result.study
     if study.validate is None:
         return None
@@ -63,7 +63,7 @@ def _findings(result: Result, done: Any, levels: tuple[float, ...], failed: Mask
         parts = []
         for j, o in enumerate(problem.objectives):
             q = done.quantiles[i, j]
-            # The bad end: the largest quantile of what is made small, the smallest of what is made large.
+            # The unfavourable end: the largest quantile of a minimised objective, the smallest of a maximised one.
             k = int(np.argmax(levels)) if o.sign > 0 else int(np.argmin(levels))
             share = levels[k] if o.sign > 0 else 1.0 - levels[k]
             if np.isfinite(q[k]):
@@ -87,12 +87,12 @@ def _capital(label: str) -> str:
 
 
 def _percent(share: float) -> str:
-    """Three digits, and never a whole that is not one."""
+    """Three digits, and 100 only if exact."""
     return "more than 99.9 %" if 0.9995 <= share < 1.0 else f"{number(100.0 * share, 3)} %"
 
 
 def wilson(share: float, n: int) -> tuple[float, float]:
-    """The 95 % interval of a share that was seen in `n` random tries (Wilson, J. Am. Stat. Assoc. 22, 1927, 209)."""
+    """The 95 % interval of a share observed in `n` random trials (Wilson, J. Am. Stat. Assoc. 22, 1927, 209)."""
     if n == 0:
         return np.nan, np.nan
     square = 1.959963984540054**2 / n
@@ -102,7 +102,7 @@ def wilson(share: float, n: int) -> tuple[float, float]:
 
 
 def _boxes(result: Result, done: Any) -> Figure:
-    """One box for each design; the selector picks the objective."""
+    """One box for each design; the selector sets the objective."""
     labels = [plain(t if len(t) <= 40 else t[:39] + "…") for t in done.labels]
     labels_of = objective_labels(result.problem)
     known = objective_values(result)[np.asarray(done.rows)]
@@ -155,7 +155,7 @@ def _quantiles(result: Result, done: Any, levels: tuple[float, ...]) -> Table:
 
 
 def _with_conditions(scenario: Any) -> str:
-    """A scenario with its values: the name of a sampled one says nothing."""
+    """A scenario with its values: the name of a sampled one is not informative."""
     values = ", ".join(
         f"{name} {number(v)}" for name, v in scenario.values.items() if isinstance(v, (int, float, str, bool))
     )

@@ -1,4 +1,4 @@
-"""Report part `analysis`: what given designs, or the model as it is, gave in every scenario."""
+"""Report part `analysis`: results of given designs, or of the model with fixed parameters, in every scenario."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from designopt.report.section import Section, Table
 from designopt.solvers.given import given_names
 from designopt.store.result import Result
 
-#: Rows of the table that the page shows; the CSV file has all.
+#: Maximum rows of the table on the page; the CSV file has all.
 SHOWN = 40
 
 
 @report("analysis", version=1)
 def analysis(result: Result) -> Section | None:
-    """The figures of every design in every scenario, and their spread: in studies without objectives, and of designs
-    that the study names."""
+    """The figures of every design in every scenario, and their spread: for studies without objectives, and for named
+    designs."""
     problem, outcomes = result.problem, result.outcomes
     stage = result.study.baseline
     own = set() if stage is None else set(given_names(stage.solver))  # the chosen designs show these

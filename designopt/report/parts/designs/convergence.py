@@ -1,4 +1,4 @@
-"""Report part `convergence`: how the best designs came about over the evaluations."""
+"""Report part `convergence`: history of the best designs over the evaluations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from designopt.report.section import Figure, Section
 from designopt.report.traces import above, trace
 from designopt.store.result import Result
 
-#: The hypervolume is computed for at most so many objectives.
+#: Maximum number of objectives for the hypervolume.
 OBJECTIVES = 5
 
 
@@ -43,9 +43,9 @@ def convergence(result: Result) -> Section | None:
 
 
 def hypervolume_history(result: Result) -> tuple[Matrix, NDArray[np.int64], Matrix] | None:
-    """Reference point (m,), numbers of designs (k,), and the hypervolume after them as a share of the final one (k,).
+    """Reference point (m,), numbers of designs (k,), and the hypervolume at these as a share of the final one (k,).
 
-    The reference is fixed, see `Result.reference`. None where nothing dominates it.
+    The reference is fixed, see `Result.reference`. None if no design dominates it.
     """
     reference = result.reference()
     places, volume = result.hypervolume_history()
@@ -81,7 +81,7 @@ def _volume(result: Result, places: NDArray[np.intp], volume: Matrix) -> Figure:
 
 
 def _best(result: Result) -> Figure:
-    """Best feasible value of each objective so far, as steps, one above the other."""
+    """Best feasible value of each objective so far, as steps, one plot above the other."""
     outcomes, objectives = result.outcomes, result.problem.objectives
     m = len(objectives)
     domains = above(m, 0.06)
@@ -127,7 +127,7 @@ def _best(result: Result) -> Figure:
 
 
 def _ticks(values: Matrix) -> dict[str, Any]:
-    """A few ticks; for a value that never changed that value only, for Plotly would zoom into its rounding errors."""
+    """A few ticks; for a constant value that value only, because Plotly would zoom into its rounding errors."""
     if not len(values) or float(np.ptp(values)) > 1e-9 * float(np.abs(values).max()):
         return scale_for(values) or {"nticks": 5}
     value = float(values[-1])
@@ -136,7 +136,7 @@ def _ticks(values: Matrix) -> dict[str, Any]:
 
 
 def _stages(result: Result) -> dict[str, Any]:
-    """Dashed lines where a stage begins, with its name."""
+    """Dashed lines at the start of each stage, with its name."""
     names = result.stage
     if not len(names):
         return {}

@@ -1,4 +1,4 @@
-"""Report part `front`: the Pareto front among all designs that were evaluated."""
+"""Report part `front`: the Pareto front among all evaluated designs."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ from designopt.store.views.choices import ROBUST
 
 Rows = NDArray[np.intp]
 
-#: At most this many dominated designs are drawn, and as many front designs; the CSV has every design of the front.
+#: Maximum number of drawn dominated designs, and of front designs; the CSV has every design of the front.
 DRAWN = 3000
-#: And fewer where every pair of several objectives is drawn: so many points of one kind in all of them together.
+#: The same in total over all plots if every pair of several objectives is drawn.
 POINTS = 7000
-#: A baseline farther from the front than so many of its ranges is not drawn at first: the front would be a dot.
+#: Distance of a baseline from the front, in its ranges, beyond which it is not drawn at first.
 FAR = 1.5
-#: Designs in the table of the front.
+#: Maximum number of designs in the table of the front.
 LISTED = 5000
 #: Left, top, right, bottom in pixels.
 Box = tuple[float, float, float, float]
 #: Ranges of both axes of a plot, its width and height in pixels.
 Frame = tuple[tuple[float, float], tuple[float, float], float, float]
 
-#: About the width of the plots, of a letter and the height of a line, in pixels.
+#: Approximate width of the plots, width of a letter and height of a line, in pixels.
 PLOT_WIDTH, LETTER, LINE = 820.0, 7.0, 18.0
-#: Where labels may stand, from their points; the first one that is free is taken.
+#: Positions of labels relative to their points; the first free one is used.
 OFFSETS = tuple((side * ax, ay) for ax in (36, 90) for side in (1, -1) for ay in (-30, -58, -86, -114, 30, 58, 86, 114))
-#: With more objectives than this, the first ones only are drawn against each other.
+#: Maximum number of objectives in the plots of pairs.
 PAIRED = 5
 
 
 @report("front", version=1)
 def front(result: Result) -> Section | None:
-    """The Pareto front: two objectives against each other, every pair of more, three of them in space too."""
+    """The Pareto front: two objectives in one plot, all pairs of more, three also in 3D."""
     problem = result.problem
     if len(problem.objectives) < 2:
         return None
@@ -104,9 +104,9 @@ def front(result: Result) -> Section | None:
 
 
 def view(values: NDArray[np.float64], every: NDArray[np.float64], minimised: bool) -> list[float] | None:
-    """Axis range that shows the front (`values`) and something of `every` design on its worse side.
+    """Axis range that shows the front (`values`) and part of `every` design on its worse side.
 
-    None (all designs) when the front has no extent.
+    None (all designs) if the front has no extent.
     """
     low, high = float(values.min()), float(values.max())
     span = high - low
@@ -132,7 +132,7 @@ def _ranges(result: Result, drawn: dict[str, Rows]) -> list[list[float] | None]:
 
 
 def far_baselines(result: Result) -> list[str]:
-    """Names of baselines so far from the front in some objective that a figure of both would show little of it."""
+    """Names of baselines so far from the front in some objective that a common figure would compress it."""
     front = result.front()
     places = _on_axes(objective_values(result), np.asarray(front, dtype=np.intp))
     low, high = places[front].min(axis=0), places[front].max(axis=0)
@@ -142,7 +142,7 @@ def far_baselines(result: Result) -> list[str]:
 
 
 def _on_axes(values: Matrix, rows: Rows) -> Matrix:
-    """`values` (n, m) as places on their axes: the logarithm where those of `rows` range over decades."""
+    """`values` (n, m) in axis coordinates: the logarithm if those of `rows` range over decades."""
     logs = [over_decades(column) for column in values[rows].T]
     with np.errstate(all="ignore"):
         return np.where(logs, np.log10(values), values)
@@ -160,7 +160,7 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     """Every pair of the objectives as a lower triangle of plots; one plot for two objectives."""
     problem = result.problem
     m = min(len(problem.objectives), PAIRED)
-    # Two lines of what a plot has room for; the direction is kept where there is some.
+    # Two lines of what fits; the direction is kept if there is room.
     room = {2: 70, 3: 34, 4: 24}.get(m, 18)
     values = objective_values(result)
     labels = [titled(t, room) for t in objective_labels(problem)]
@@ -191,7 +191,7 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
         for name, rows in drawn.items():
             if not len(rows):
                 continue
-            # Steps, not straight lines: they bound what the front dominates, whichever way the objectives go.
+            # Steps, not straight lines: they bound the region that the front dominates, for any directions.
             line_up = m == 2 and name == "Pareto front"
             designs[len(data)] = rows
             steps: Trace = {"line": {"color": "@accent", "width": 1, "shape": "hv"}} if line_up else {}
@@ -222,7 +222,7 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
 
 
 BEST, BASELINE, BY_RULE, COMPROMISE = "best of an objective", "baseline", "selected by a rule", "compromise"
-#: How designs are set off, by what the legend calls them.
+#: Markers of designs, by their names in the legend.
 _CHOSEN: Mapping[str, Trace] = {
     BASELINE: {"symbol": "diamond", "size": 13, "color": "@good", "line": {"color": "@surface", "width": 1}},
     COMPROMISE: {"symbol": "star", "size": 17, "color": "@mark", "line": {"color": "@surface", "width": 1}},
@@ -233,7 +233,7 @@ _CHOSEN: Mapping[str, Trace] = {
 
 
 def _kind(label: str, plain: bool, own: bool) -> str:
-    """What the legend calls a chosen design."""
+    """The name of a chosen design in the legend."""
     if label in (COMPROMISE, ROBUST):
         return label
     return BASELINE if own else BEST if plain else BY_RULE
@@ -248,7 +248,7 @@ def _annotation(label: str, x: float, y: float, suffix: str, star: bool) -> dict
 
 
 def _spread(annotations: list[dict[str, Any]], frames: Mapping[str, Frame]) -> list[dict[str, Any]]:
-    """Labels of one design become one label; each stands where it covers no other one and stays in its plot.
+    """Labels of one design are joined; each is placed inside its plot without covering others.
 
     `frames` gives the range of both axes, and width and height in pixels, of the plot of each horizontal axis.
     """
@@ -281,7 +281,7 @@ def _extent(given: list[float] | None, values: NDArray[np.float64]) -> tuple[flo
 
 
 def _box(x: float, y: float, offset: tuple[int, int], text: str) -> Box:
-    """Where a label with this offset from its point (x, y) stands: left, top, right, bottom in pixels."""
+    """The box of a label with this offset from its point (x, y): left, top, right, bottom in pixels."""
     lines = text.split("<br>")
     width, height = LETTER * max(map(len, lines)) + 6.0, LINE * len(lines)
     left = x + offset[0] if offset[0] > 0 else x + offset[0] - width
@@ -294,7 +294,7 @@ def _area(box: Box) -> float:
 
 
 def _overlap(a: Box, b: Box) -> float:
-    """The area that two boxes share."""
+    """The common area of two boxes."""
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     return max(width, 0.0) * max(height, 0.0)
@@ -336,7 +336,7 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
     )
 
 
-# Far enough away for the titles of the axes to be seen whole.
+# Distant enough to show the titles of the axes completely.
 _CUBE = {
     "aspectmode": "cube",
     "camera": {"eye": {"x": 1.55, "y": 1.55, "z": 0.95}, "center": {"x": 0.0, "y": 0.0, "z": -0.15}},

@@ -1,4 +1,4 @@
-"""Report part `importance`: which parameters matter, from all designs on record."""
+"""Report part `importance`: importance of parameters, from all recorded designs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from designopt.store.result import Result
 
 @report("importance", version=1)
 def importance(result: Result) -> Section | None:
-    """How much of the spread of each objective the parameters explain, one by one."""
+    """The share of the variation of each objective that each parameter explains."""
     shares = result.importance()
     problem = result.problem
     free = problem.space.free

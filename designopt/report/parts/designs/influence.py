@@ -1,4 +1,4 @@
-"""Report part `influence`: which parameters matter, from the sensitivity stages of a study."""
+"""Report part `influence`: importance of parameters, from the sensitivity stages of a study."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from designopt.solvers.sensitivity import Indices, Influence
     from designopt.study.study import Stage
 
-#: A total index below this is called no influence.
+#: Total index below which a parameter has no influence.
 NEGLIGIBLE = 0.01
-#: So many parameters are named in a sentence.
+#: Maximum number of parameters named in a sentence.
 NAMED = 3
-#: So many outputs have a sentence of their own; the table has all.
+#: Maximum number of outputs with a sentence; the table has all.
 SAID = 6
 
 
 @report("influence", version=1)
 def influence(result: Result) -> Section | None:
-    """Sensitivity indices with confidence intervals, for every stage that was asked for them."""
+    """Sensitivity indices with confidence intervals, for every sensitivity stage."""
     findings: list[str] = []
     figures: list[Figure] = []
     tables: list[Table] = []
@@ -41,7 +41,7 @@ def influence(result: Result) -> Section | None:
     words: list[str] = []
     try:
         found = list(_analysed(result))
-    except ImportError as error:  # the store came from a machine that has it
+    except ImportError as error:  # the store comes from a machine with SALib
         package = str(error.name or error).partition(".")[0]
         how = f"The indices need {package}; install it with: pip install 'designopt[sensitivity]', then make the report"
         return Section("Influence of the parameters", introduction=f"{how} again. The evaluations are kept.")
@@ -84,7 +84,7 @@ _MORRIS = (
 
 
 def in_ask_order(result: Result, stage: str) -> tuple[Outcomes, NDArray[np.intp]]:
-    """Outcomes of everything that `stage` asked for, with repeats, and their rows; designs not done count as failed."""
+    """Outcomes of all requests of `stage`, with repeats, and their rows; incomplete designs count as failed."""
     rows = np.asarray(result.asked(stage), dtype=np.intp)
     taken = result.outcomes.take(np.maximum(rows, 0)) if len(result.outcomes) else result.outcomes
     if not len(taken):
@@ -93,7 +93,7 @@ def in_ask_order(result: Result, stage: str) -> tuple[Outcomes, NDArray[np.intp]
 
 
 def _analysed(result: Result) -> Iterator[tuple[Stage, Indices, NDArray[np.intp]]]:
-    """Sensitivity stages that have begun, their indices and the rows that they asked for."""
+    """Sensitivity stages that have begun, their indices and requested rows."""
     for stage in result.study.stages:
         if not stage.solver.plugin.has_indices:
             continue
@@ -103,7 +103,7 @@ def _analysed(result: Result) -> Iterator[tuple[Stage, Indices, NDArray[np.intp]
 
 
 def _main(indices: Indices) -> str:
-    """The measure by which parameters are ordered."""
+    """The measure for the order of parameters."""
     return "total" if indices.method == "sobol" else "mu_star"
 
 
@@ -149,7 +149,7 @@ def _figures(indices: Indices, title: str) -> list[Figure]:
 
 
 def _outputs(known: list[Influence]) -> dict[str, list[str]]:
-    """What a reader selects."""
+    """The options of the selector."""
     return {"Output": [i.output for i in known]}
 
 
@@ -200,7 +200,7 @@ def _short(name: str) -> str:
 
 
 def _scatter(indices: Indices, known: list[Influence], title: str) -> Figure:
-    """Morris' own diagram: spread over mean size."""
+    """Morris' diagram: standard deviation over mean effect."""
     labels = [plain(_short(n)) for n in indices.parameters]
     drawn = [
         trace(i.measures["mu_star"], i.measures["sigma"], mode="markers+text", text=labels, textposition="top center",
@@ -239,7 +239,7 @@ def _pairs(indices: Indices, known: list[Influence], title: str) -> Figure:
 
 
 def _cells(z: Matrix) -> dict[str, Any]:
-    """Colours from 0, for what is below is noise; the numbers where there is room for them."""
+    """Colours from 0, because negative values are noise; numbers if there is room."""
     top = max(float(np.nanmax(z)), 1e-3)
     shown = {"z": z, "zmin": 0.0, "zmax": top}
     if len(z) > 9:

@@ -35,23 +35,23 @@ if TYPE_CHECKING:
 
 Rows = NDArray[np.intp]
 
-#: At most this many designs are drawn where they do not lie on a grid.
+#: Maximum number of drawn designs outside a grid.
 DRAWN = 3000
-#: Values of all figures in all scenarios together; but not fewer designs than `MIN_DESIGNS`.
+#: Maximum number of values of all figures in all scenarios together; at least `MIN_DESIGNS` designs.
 VALUES, MIN_DESIGNS = 150_000, 300
-#: A grid with fewer nodes is drawn only when it holds a third of all designs.
+#: A grid with fewer nodes is drawn only if it contains a third of all designs.
 NODES = 100
-#: Points in the plots of all pairs together.
+#: Maximum number of points in the plots of all pairs together.
 POINTS = 7000
-#: What is marked by a cross, and the number of Plotly's symbol for it.
+#: Label of the crosses, and the number of Plotly's symbol.
 BREAKS, CROSS = "violates a limit", 4
-#: Pairs of at most this many parameters are drawn.
+#: Maximum number of parameters in pairs.
 PAIRED = 5
 
 
 @report("map", version=1)
 def map_figures(result: Result) -> Section | None:
-    """Every figure over the space: a heat map on a grid, coloured points otherwise, by pairs of parameters."""
+    """Every figure over the space: a heat map on a grid, else coloured points, by pairs of parameters."""
     free = result.problem.space.free
     rows = np.flatnonzero(~result.outcomes.failed)
     if not free:
@@ -85,13 +85,13 @@ def map_figures(result: Result) -> Section | None:
 
 
 def _sparse(grid: Grid, designs: int) -> bool:
-    """Whether a few nodes (of a screening, say) would stand for many designs that lie elsewhere."""
+    """Whether a few nodes (of a screening, for example) would represent many designs elsewhere."""
     nodes = int(np.sum(grid.rows >= 0))
     return nodes < NODES and 3 * nodes < designs
 
 
 def _layers(result: Result) -> tuple[list[str], list[list[Matrix]]]:
-    """What can be mapped: objectives (the same for every scenario), then figures by scenario: names and values (n,)."""
+    """Quantities to map: objectives (the same for every scenario), then figures by scenario: names and values (n,)."""
     scenarios = len(result.problem.scenarios)
     names, values = [], []
     objectives = objective_values(result)
@@ -112,7 +112,7 @@ def _choices(result: Result, names: list[str]) -> tuple[Selector, ...]:
 
 
 def scale_of(p: DesignVariable) -> dict[str, Any]:
-    """Axis type and ticks that suit a parameter."""
+    """Axis type and ticks for a parameter."""
     if p.kind == "choice":
         return {
             "tickvals": list(range(len(p.values))),
@@ -127,13 +127,13 @@ def scale_of(p: DesignVariable) -> dict[str, Any]:
 
 
 def _few_ticks(p: DesignVariable, d: int) -> dict[str, Any]:
-    """The same for the small plots of several pairs: a log axis is marked at powers of ten only."""
+    """The same for the small plots of several pairs: ticks of a log axis only at powers of ten."""
     scale = scale_of(p)
     return {**scale, "dtick": 1} if d > 2 and scale == {"type": "log"} else scale
 
 
 def _nice_ticks(low: float, high: float) -> list[float]:
-    """About six round values over less than one and a half decades, where a log axis would show one or two."""
+    """About six round values over less than one and a half decades, where a log axis would have one or two."""
     step = 10 ** np.floor(np.log10((high - low) / 4))
     step *= next((f for f in (1, 2, 5) if (high - low) / (step * f) <= 7), 10)
     return [float(v) for v in np.arange(np.ceil(low / step), np.floor(high / step) + 1) * step if v > 0]
@@ -205,8 +205,8 @@ def edges(nodes: Matrix, p: DesignVariable | None = None) -> Matrix:
 def _overlay(
     result: Result, pair: tuple[int, int], suffix: str, *, legend: bool = True
 ) -> list[tuple[dict[str, Any], Rows]]:
-    """The front and the compromise as marks over a map, open so that the colour below them shows, and a legend entry
-    for designs that break a limit: traces and their designs."""
+    """Open markers of the front and the compromise over a map, and a legend entry for designs that violate a limit:
+    traces and their designs."""
     front = thinned(np.asarray(result.front(), dtype=np.intp), 400)
     several = len(result.problem.objectives) > 1
     compromise = result.compromise() if several else None
@@ -242,12 +242,12 @@ def _overlay(
 
 
 def _breaks(result: Result) -> NDArray[np.bool_]:
-    """The computed designs (n,) that break a limit."""
+    """Mask (n,) of the evaluated designs that violate a limit."""
     return np.asarray(~result.outcomes.feasible & ~result.outcomes.failed)
 
 
 def _crosses(result: Result, rows: Rows, x: Any, y: Any) -> dict[str, Any]:
-    """A mark for designs that break a limit, with its entry in the legend; without designs the entry alone."""
+    """Crosses for designs that violate a limit, with a legend entry; without designs the entry alone."""
     return {
         "type": "scatter",
         "mode": "markers",
@@ -261,7 +261,7 @@ def _crosses(result: Result, rows: Rows, x: Any, y: Any) -> dict[str, Any]:
 
 
 def _points(result: Result, rows: Rows, d: int) -> Figure:
-    """Designs over every pair of the first `d` parameters (over the figure itself when there is one), coloured."""
+    """Designs over every pair of the first `d` parameters (over the figure itself for a single one), coloured."""
     free = result.problem.space.free
     names, values = _layers(result)
     several = len(result.problem.scenarios) > 1

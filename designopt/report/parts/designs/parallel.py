@@ -27,11 +27,11 @@ from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
 from designopt.study.study import DesignVariable
 
-#: At most this many designs are drawn, those of the front first.
+#: Maximum number of drawn designs, those of the front first.
 DRAWN = 2000
-#: So many letters have room above all axes of a page of 1000 pixels together; an axis has at least so many pixels.
+#: Letters that fit above all axes of a page of 1000 pixels together, and minimum width of an axis in pixels.
 LETTERS, AXIS = 100, 72
-#: Ticks of an axis that Plotly does not mark by itself.
+#: Ticks of an axis that Plotly does not set itself.
 TICKS = 5
 
 
@@ -61,7 +61,7 @@ def parallel(result: Result) -> Section | None:
         brush = {"constraintrange": [0.5, 1.0]} if len(kept) > 1 else {}
         dimensions.append({"label": "on the front", "values": on_front.astype(float), **yes_no, **brush})
     for k, dimension in enumerate(dimensions):
-        dimension["name"] = str(k)  # the reader may move axes, and two labels may be cut to the same
+        dimension["name"] = str(k)  # the reader may move axes, and two labels may be cut to the same text
     trace = {
         "type": "parcoords",
         "dimensions": dimensions,
@@ -102,7 +102,7 @@ def parallel(result: Result) -> Section | None:
 
 
 def _parameter(p: DesignVariable, x: Vector) -> dict[str, Any]:
-    """Values and ticks of a parameter; where it is inactive, NaN in `x`, lines pass below its range."""
+    """Values and ticks of a parameter; if it is inactive, NaN in `x`, lines pass below its range."""
     axis: dict[str, Any]
     if p.kind == "choice":
         low, high = 0.0, len(p.values) - 1.0
@@ -133,13 +133,13 @@ def _objective(x: Vector) -> dict[str, Any]:
 
 
 def _exponents(x: Vector, low: float, high: float) -> dict[str, Any]:
-    """An axis with the exponents of `x` to the base of ten, marked with the values from `low` to `high`."""
+    """An axis with the base-10 exponents of `x`, with ticks for the values from `low` to `high`."""
     ticks = np.linspace(low, high, TICKS)
     return {"values": np.log10(x), "tickvals": ticks, "ticktext": [f"{10**t:.3g}" for t in ticks]}
 
 
 def _table(result: Result, rows: NDArray[np.intp]) -> Table:
-    """The designs that are drawn; the page shows those within the brushes."""
+    """The drawn designs; the page shows those within the brushes."""
     values = objective_values(result)
     head = ("design", *(parameter_label(p) for p in result.problem.space.free), *objective_labels(result.problem))
     lines = tuple((i, *design_values(result, i), *(float(v) for v in values[i])) for i in rows.tolist())

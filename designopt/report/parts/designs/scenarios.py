@@ -1,4 +1,4 @@
-"""Report part `scenarios`: the chosen designs in each scenario, and which one is the worst."""
+"""Report part `scenarios`: the chosen designs in each scenario, and the worst scenario."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from designopt.store.views.table import stated_constraints
 
 @report("scenarios", version=1)
 def scenarios(result: Result) -> Section | None:
-    """The chosen designs in each scenario: objectives, limits and figures there, and the worst scenario of each."""
+    """The chosen designs in each scenario: objectives, limits and figures, and the worst scenario of each."""
     problem = result.problem
     names = [s.name for s in problem.scenarios]
     chosen = chosen_once(result)
@@ -58,7 +58,7 @@ def scenarios(result: Result) -> Section | None:
 
 
 def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Matrix], holding: dict[str, Mask]) -> list[str]:
-    """The worst scenario, where all chosen designs agree on it or else of each; limits that a scenario breaks."""
+    """The worst scenario, common to all chosen designs or for each; limits violated in a scenario."""
     names = [s.name for s in result.problem.scenarios]
     found = []
     for v, o in zip(layers.values(), result.problem.objectives, strict=True):
@@ -84,7 +84,7 @@ def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Matrix],
 
 
 def _heat_map(names: list[str], designs: list[str], layers: dict[str, Matrix]) -> Figure:
-    """Designs over scenarios, coloured by the value that the selector picks."""
+    """Designs over scenarios, coloured by the selected value."""
     layers = {k: v for k, v in layers.items() if np.isfinite(v).any()}
     short = [plain(n if len(n) <= 24 else n[:23] + "…") for n in names]
     lines = [plain(d if len(d) <= 40 else d[:39] + "…") for d in designs]

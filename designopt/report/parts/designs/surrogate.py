@@ -1,4 +1,4 @@
-"""Report part `surrogate`: what the Gaussian processes of the solver gp learned, and what a next design would gain."""
+"""Report part `surrogate`: the Gaussian processes of the solver gp, and the expected gain of a next design."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.model import Observations, Process, Processes, Surrogate
 from designopt.store.result import Result
 
-#: Fitting the processes takes seconds above so many designs; a search with them has seldom more.
+#: Number of designs from which fitting takes seconds; a search with the processes rarely has more.
 DESIGNS = 500
-#: Places along a slice, and designs among which the next one is looked for.
+#: Points along a slice, and candidates for the next design.
 ALONG, CANDIDATES = 41, 2048
-#: Subplots beside each other.
+#: Subplots per row.
 COLUMNS = 3
-#: A process whose errors are above this share of the values' spread does not predict much.
+#: Error relative to the values' spread above which a process predicts poorly.
 POOR = 0.5
-#: How the lower end, the upper end and the mean are drawn: along a real parameter, and at the values of another.
+#: Style of the lower end, the upper end and the mean: along a real parameter, and at the values of another.
 _SAYS_VALUE = {"hovertemplate": "%{y:.5~g}<extra></extra>"}
 _BETWEEN = (
     {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"},
@@ -43,7 +43,7 @@ _CENTRE = {"mode": "markers", "marker": {"color": "@mark", "size": 8}, **_SAYS_V
 
 @report("surrogate", version=1)
 def surrogate(result: Result) -> Section | None:
-    """Slices of the processes through the design that is suggested, their accuracy, and the expected gain."""
+    """Slices of the processes through the suggested design, their accuracy, and the expected gain."""
     problem = result.problem
     searches = [search for stage in result.study.stages if (search := _gp(stage.solver, problem)) is not None]
     if not searches or not problem.objectives:
@@ -74,7 +74,7 @@ def surrogate(result: Result) -> Section | None:
 
 
 def _gp(use: Use[SolverPlugin], problem: Problem) -> Mapping[str, Any] | None:
-    """The settings of the solver gp, where a stage names it or its solver `auto` chose it; None for other solvers."""
+    """The settings of the solver gp, named by a stage or chosen by the solver `auto`; None for other solvers."""
     if use.plugin.target is Auto:
         chosen = use.build().choice(problem)
         return chosen.use.settings if chosen.name == "gp" else None
@@ -90,7 +90,7 @@ def _centre(result: Result, processes: Processes) -> tuple[Matrix, str]:
 
 
 def _gain(coordinates: Coordinates, processes: Processes) -> str:
-    """What the best of many designs would gain."""
+    """Expected gain of the best of many candidates."""
     X = candidates(coordinates, processes.front, CANDIDATES, np.random.default_rng(0), None)
     if not len(X):
         return "No design remains that satisfies the relations."
@@ -111,7 +111,7 @@ def _outputs(result: Result, processes: Processes) -> list[tuple[str, str, Proce
 
 
 def _accuracy(result: Result, processes: Processes) -> tuple[Table, list[str]]:
-    """How well each design is predicted from all others; names of outputs that are predicted poorly."""
+    """Leave-one-out prediction error of each output; names of poorly predicted ones."""
     rows, poor = [], []
     for name, _, process in _outputs(result, processes):
         mean, sd = process.leave_one_out()
@@ -194,7 +194,7 @@ def _band(
 
 
 def _along(coordinates: Coordinates, centre: Matrix, j: int) -> tuple[Matrix, Matrix, dict[str, Any]]:
-    """Designs along parameter `j`, their places on the axis, and what the axis needs."""
+    """Designs along parameter `j`, their axis coordinates, and the axis settings."""
     p = coordinates.space.free[j]
     if p.kind == "choice":
         values = np.arange(len(p.values), dtype=float)

@@ -1,4 +1,4 @@
-"""Report part `estimation`: what measurements say of the parameters that programs fitted to them."""
+"""Report part `estimation`: estimates of parameters that programs fitted to measurements."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from designopt.store.result import Result
 if TYPE_CHECKING:
     from designopt.collocation import Estimate, Fit, PhaseSolution
 
-#: A chance of chi squared below this, or above one minus this, is reported.
+#: p-value of chi squared below which, or above one minus which, it is reported.
 RARE = 0.01
-#: Standard deviations between the limits of a band or an error bar and its middle.
+#: Half-width of a band or an error bar in standard deviations.
 BAND = 2.0
-#: Correlations of this size are reported.
+#: Magnitude from which correlations are reported.
 CORRELATED = 0.95
 
 
@@ -43,7 +43,8 @@ class _Fitted(NamedTuple):
 
 @report("estimation", version=1)
 def estimation(result: Result) -> Section | None:
-    """Intervals of the unknowns, the fit over the measurements with its band, residuals, and what is not determined."""
+    """Confidence intervals of the unknowns, the fit with its band and the measurements, residuals, and undetermined
+    combinations."""
     some = [_Fitted(p, e) for p in drawn(result) if p.record.ok and (e := p.record.estimate) is not None]
     if not some:
         return None
@@ -70,8 +71,8 @@ def estimation(result: Result) -> Section | None:
 
 
 def undetermined(result: Result) -> list[str]:
-    """A clause where the measurements do not determine all unknowns of the best program, which whoever reads its values
-    must know."""
+    """A clause if the measurements do not determine all unknowns of the best program, which readers of its values
+    need."""
     best = next((result.programs()[i] for i, rank in best_of_each(result).items() if rank == 0), None)
     if best is None or not best.figures.get("fit(rank)", 0.0) < best.figures.get("fit(dimension)", 0.0):
         return []

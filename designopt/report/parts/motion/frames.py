@@ -1,4 +1,4 @@
-"""Report part `frames`: a status or a figure of every frame on the time axis."""
+"""Report part `frames`: a status or a number of every frame over time."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from designopt.report.labels import number
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 
-#: So many arrays are drawn of a study that does not say which.
+#: Maximum number of drawn arrays by default.
 MOST = 12
 
 
 @report("frames", version=1)
 @dataclass(kw_only=True)
 class Frames:
-    """What became of every frame of a recording: its status, or numbers such as residuals, over time.
+    """The status of every frame of a recording, or numbers such as residuals, over time.
 
-    `status` names an array (time,) of whole numbers, 0 for a frame that can be used; its declared `categories` say what
-    the numbers mean. `of` names arrays (time,) or (time, item). A click on a point shows that frame in the drawings of
-    the part `scene`.
+    `status` names an array (time,) of integers, 0 for a usable frame; its declared `categories` name the values. `of`
+    names arrays (time,) or (time, item). A click on a point shows that frame in the drawings of the part `scene`.
     """
 
     title: Annotated[str, Quantity("", "heading of the section")] = "Frames"
@@ -35,7 +34,7 @@ class Frames:
     of: Annotated[list[str], Quantity("", "arrays (time,) or (time, item) to draw")] = field(default_factory=list)
 
     def __call__(self, result: Result) -> Section | None:
-        """The section; one that says which arrays are missing where none are kept."""
+        """The section; without stored arrays it names the missing ones."""
         names = [self.time, *([self.status] if self.status else []), *self.of]
         motions = kept(result, *names)
         if not motions:
@@ -70,7 +69,7 @@ class Frames:
         }
 
     def _tables(self, result: Result, motions: dict[tuple[str, str], Arrays]) -> tuple[Table, ...]:
-        """How many frames of each trial have which status, with the first of them."""
+        """Number of frames of each trial by status, with the first of them."""
         if self.status is None:
             return ()
         rows = []
@@ -87,7 +86,7 @@ class Frames:
 
 
 def over_time(result: Result) -> Section | None:
-    """What the study keeps of the model's arrays over time, drawn where its page names no parts of its own."""
+    """Stored arrays over time, if the study names no parts of its own."""
     declared = result.problem.model.plugin.arrays
     if "time" not in declared or declared["time"].unit != "s" or "time" not in result.study.execution.arrays:
         return None
@@ -98,14 +97,14 @@ def over_time(result: Result) -> Section | None:
 
 
 def _is_curve(array: Array | None) -> bool:
-    """Whether it has numbers over time, for each of a few things at most."""
+    """Whether it contains numbers over time, for at most a few items."""
     if array is None or array.axes[:1] != ("time",) or len(array.axes) > 2 or array.categories:
         return False
     return array.dtype in ("", "float", "float32", "int")
 
 
 def _word(result: Result, array: str, value: Any) -> str:
-    """What a status means, where the model declares it."""
+    """The meaning of a status, if the model declares it."""
     declared = result.problem.model.plugin.arrays.get(array)
     categories = declared.categories if declared else ()
     whole = int(value)

@@ -1,4 +1,4 @@
-"""Report part `programs`: how the trajectory programs ended, how far they can be trusted, how the solver came there."""
+"""Report part `programs`: status of the trajectory programs, their accuracy, and the history of the solver."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from designopt.collocation.solution.solution import PhaseSolution, Solution
     from designopt.store.views.programs import ProgramRecord
 
-#: Messages that are shown at most.
+#: Maximum number of shown messages.
 MESSAGES = 50
-#: Objectives that differ by less than this, relative, are those of one optimum.
+#: Relative difference below which objectives belong to the same optimum.
 SAME = 1e-6
 
 
 @report("programs", version=1)
 def programs(result: Result) -> Section | None:
-    """Outcome, parameters and error of each program; mesh and error per interval; the history of the solver."""
+    """Status, parameters and error of each program; mesh and error per interval; history of the solver."""
     records = result.programs()
     if not records:
         return None
@@ -89,12 +89,12 @@ def _facts(records: Sequence[ProgramRecord], sign: float) -> tuple[tuple[str, st
 
 
 def _figure(record: ProgramRecord, name: str) -> float:
-    """A number about a program; NaN where there is none. It is there without its trajectories being read."""
+    """A recorded number of a program, available without reading its trajectories; NaN without one."""
     return record.figures.get(f"program({name})", math.nan)
 
 
 def _best(records: Sequence[ProgramRecord], sign: float) -> ProgramRecord | None:
-    """The program with the best objective, to be minimised with `sign`."""
+    """The program with the best objective, minimised with `sign`."""
     return min((r for r in records if r.ok), key=lambda r: sign * _figure(r, "objective"), default=None)
 
 
@@ -126,7 +126,7 @@ def _listed(records: Sequence[ProgramRecord]) -> list[tuple[int, ProgramRecord]]
 
 
 def _optima(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> tuple[Table, ...]:
-    """What a sweep found: of each of its points the best program."""
+    """The results of a sweep: the best program of each of its points."""
     if len(best) < 2:
         return ()
     some = [records[i] for i in sorted(best)]
@@ -183,7 +183,7 @@ def _parameters(shown: Sequence[Drawn]) -> tuple[Table, ...]:
 
 
 def _inherited(shown: Sequence[Drawn]) -> tuple[Table, ...]:
-    """How each optimum changes with the numbers that a study gives a deviation."""
+    """Standard deviations of each optimum due to the study's uncertain numbers."""
     rows: list[tuple[Any, ...]] = []
     released: list[str] = []
     for program in shown:

@@ -20,10 +20,10 @@ from designopt.store.result import Result
 class Scene:
     """A motion with a time slider: bodies as lines, wires coloured by an array, forces as arrows.
 
-    `lines` names arrays (time, vertex, axis) in m, NaN between lines; several lie over each other. `wires` names an
+    `lines` names arrays (time, vertex, axis) in m, with NaN between lines; several are superposed. `wires` names an
     array (time, wire, vertex, axis), `colour` one (time, wire) that colours it from `lowest` to `highest`, by default
-    over its range. `forces` names arrays (time, force, 2, axis): point of application in m and force in N. There are
-    two or three axes. A drawing of more than 200 frames or 1 MB shows fewer of its frames.
+    over its range. `forces` names arrays (time, force, 2, axis): point of application (m) and force (N). There are two
+    or three axes. A drawing of more than 200 frames or 1 MB has fewer frames.
     """
 
     title: Annotated[str, Quantity("", "heading of the section")] = "The motion"
@@ -41,7 +41,7 @@ class Scene:
     height: Annotated[int, Quantity("", "of the drawing, in pixels", ge=200, le=2000)] = 560
 
     def __call__(self, result: Result) -> Section | None:
-        """The section; one that says which arrays are missing where none are kept."""
+        """The section; without stored arrays it names the missing ones."""
         if not self.lines and self.wires is None:
             raise InvalidSetting("lines", "name an array of lines, or of wires")
         optional = [name for name in (self.wires, self.colour) if name is not None]

@@ -1,4 +1,4 @@
-"""The structure of a program as a figure: where its derivatives are not zero."""
+"""The sparsity of a program's derivatives as a figure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from designopt.collocation import Pattern, Sparsity
     from designopt.store.views.programs import ProgramRecord
 
-#: Names of blocks nearer to each other than this share of a side are not written.
+#: Distance, as a share of a side, below which names of blocks are omitted.
 APART = 0.04
-#: Names of blocks are cut to so many characters.
+#: Maximum length of names of blocks.
 LONGEST = 22
 _NOTE = (
     "Jacobian of the constraints (left) and Hessian of the Lagrangian (right) of the program on "
@@ -26,7 +26,7 @@ _NOTE = (
 
 
 def structure(records: Sequence[ProgramRecord]) -> tuple[Figure, ...]:
-    """The figure of the first program whose structure was kept; none where that was not."""
+    """The figure of the first program with stored sparsity; none without any."""
     found = next((s for record in records if (s := record.sparsity) is not None), None)
     return () if found is None else (Figure("Structure of the program", _plot(found), _NOTE, 420),)
 
@@ -62,7 +62,7 @@ def _map(name: str, pattern: Pattern, suffix: str) -> dict[str, Any]:
 
 
 def _ticks(blocks: Sequence[tuple[str, int]], size: int) -> dict[str, Any]:
-    """The names of blocks at their beginnings, but not where they would lie over each other."""
+    """The names of blocks at their beginnings, without overlaps."""
     shown: list[tuple[str, int]] = []
     for name, first in blocks:
         if not shown or first - shown[-1][1] >= APART * size:

@@ -1,4 +1,4 @@
-"""Report part `trajectories`: the motions that programs found, with their limits, and what holds them."""
+"""Report part `trajectories`: the motions found by programs, with their active limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from designopt.collocation.solution.solution import PhaseSolution, Solution
     from designopt.store.views.programs import ProgramRecord
 
-#: Programs beyond so many are not drawn.
+#: Maximum number of drawn programs.
 DRAWN = 12
 #: Points of a curve.
 SAMPLES = 401
@@ -75,7 +75,7 @@ _COSTATES = (
 
 @dataclass(frozen=True)
 class Drawn:
-    """A program that is drawn: its number among all, from 1, its record and its solution."""
+    """A drawn program: its number among all, from 1, its record and its solution."""
 
     number: int
     record: ProgramRecord
@@ -83,12 +83,12 @@ class Drawn:
 
     @property
     def words(self) -> str:
-        """For a selector."""
+        """Text for a selector."""
         return program_words(self.record, self.number)
 
 
 def drawn(result: Result) -> list[Drawn]:
-    """The programs that are drawn: of each point of a sweep the best, then the others, failed ones last.
+    """The drawn programs: the best of each point of a sweep, then the others, failed ones last.
 
     All have the phases of the first, which is the best of all.
     """
@@ -106,7 +106,7 @@ def drawn(result: Result) -> list[Drawn]:
 
 
 def best_of_each(result: Result) -> dict[int, int]:
-    """Of all programs with the same values fixed, the place in `result.programs()` of the best, with its rank."""
+    """By index in `result.programs()`, the rank of the best of all programs with the same fixed values."""
     if not result.programs():
         return {}
     sign = result.problem.objectives[0].sign
@@ -125,12 +125,12 @@ def program_choice(shown: Sequence[Drawn]) -> tuple[Selector, ...]:
 
 
 def fixed(record: ProgramRecord) -> dict[str, Any]:
-    """The parameters that a program fixed at a value: those that it did not release."""
+    """The parameters that a program fixed at a value: those not released."""
     return {name: value for name, value in record.start.items() if f"optimum({name})" not in record.figures}
 
 
 def program_words(record: ProgramRecord, n: int) -> str:
-    """A program in words: its number, what it was fixed at, how it ended."""
+    """A program in words: its number, fixed values, and status."""
     at = ", ".join(f"{name} {number(value)}" for name, value in fixed(record).items())
     value = f", {number(record.figures['program(objective)'])}" if record.ok else ""
     return f"{n}{f': {at}' if at else ''} ({record.status}{value})"
@@ -171,7 +171,7 @@ def line(x: Vector, y: Vector, colour: str, **more: Any) -> dict[str, Any]:
 
 
 def _limits(times: Vector, low: float, high: float, values: Vector) -> list[dict[str, Any]]:
-    """Dashed lines at limits that are not far from the values."""
+    """Dashed lines at limits near the values."""
     span = float(np.ptp(values)) or abs(float(values[0])) or 1.0
     near = [
         limit
@@ -215,7 +215,7 @@ def _costates(phase: PhaseSolution) -> dict[str, Any]:
 
 
 def _activity(shown: Sequence[Drawn]) -> tuple[Table, ...]:
-    """The share of the time that each limited variable and path constraint spends on its limits."""
+    """The share of the time that each limited variable and path constraint spends at its limits."""
     rows = []
     for program in shown:
         for name, phase, low, high in activity(program.solution):
@@ -230,7 +230,7 @@ def _activity(shown: Sequence[Drawn]) -> tuple[Table, ...]:
 
 
 def activity(solution: Solution) -> list[tuple[str, str, float, float]]:
-    """(variable, phase, share of time at the lower, at the upper limit) of all that reaches one."""
+    """(variable, phase, share of time at the lower, at the upper limit) for each active one."""
     return [
         (name, phase_name, at_low, at_high)
         for phase_name, phase in solution.phases.items()
