@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from designopt.counts import plural
 from designopt.exports.errors import ExportError
-from designopt.plugin import PluginError, as_model, refuse_while_loading
+from designopt.plugin import PluginError, PluginFailed, as_model, refuse_while_loading
 from designopt.plugin.plain import VALUE
 from designopt.problem import Problem
 from designopt.store.errors import RunError
@@ -47,6 +47,8 @@ def _briefly(function: Callable[P, R]) -> Callable[P, R]:
     def called(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
+        except PluginFailed as error:  # its cause shows the plugin's own lines
+            raise error.with_traceback(None) from error.__cause__
         except (StudyError, RunError, PluginError, ExportError) as error:
             raise error.with_traceback(None) from None
 

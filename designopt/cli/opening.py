@@ -109,8 +109,10 @@ def open_result(store: str, plugin_files: tuple[str, ...] = (), data: Mapping[st
 
 
 def without_plugin(store: str | Path, reason: object) -> str:
-    """An aggregation, say, of a file of the user's: nothing can be scored without it."""
+    """An aggregation, say, of a file of the user's: nothing can be scored without it, or if it fails."""
     from designopt.store.errors import plugin_options
 
+    if isinstance(reason, plugin.PluginFailed):
+        return f"{store}: {reason}\nAll evaluations are stored: correct the plugin, then give the command again."
     file = plugin_options(Path(store)) or " --plugin FILE"
     return f"{store}: {reason}; install it, or pass the file that declares it:{file}"

@@ -104,7 +104,9 @@ def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]
     if not changes:
         return result
     try:
-        return result.with_changes(changes)
+        changed = result.with_changes(changes)
+        _ = changed.outcomes  # scored here, where a failing aggregation can be reported
+        return changed
     except StudyError as error:
         again = plugin_options(result.path, {Path(file).name for file in plugin_files})
         hint = f"{result.path}: the run used{again}, which is needed here too\n" if again else ""
@@ -157,9 +159,9 @@ def write_exports(
         name = form if isinstance(form, str) else form.plugin.name
         try:
             files = export(result, page.parent, [form], prefix=prefix)
-        except (ExportError, StoreError, OSError) as error:
+        except (ExportError, plugin.PluginFailed, StoreError, OSError) as error:
             text, code = str(error), STORE
-            if isinstance(error, ExportError):
+            if isinstance(error, (ExportError, plugin.PluginFailed)):
                 text, code = f"error: {error}", WRONG_INPUT
             elif isinstance(error, OSError):
                 text = f"{page.parent}: the {name} export cannot be written ({error.strerror or error})"

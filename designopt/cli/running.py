@@ -199,7 +199,7 @@ def _budget(text: str) -> tuple[str, int | timedelta]:
 def _finish(result: Result) -> int:
     """The short table, the report, the exports and the next commands, after a run."""
     from designopt.report import summary_table
-    from designopt.report.no_design import most_frequent_end
+    from designopt.report.no_design import most_frequent_end, without_number
     from designopt.report.tables import broken_limits, most_frequent_failure
     from designopt.store.errors import resume_command
 
@@ -219,7 +219,7 @@ def _finish(result: Result) -> int:
         nothing = "No feasible design was found" if result.problem.objectives else "No design has a feasible result"
         click.echo(f"\n{nothing}: see failures and limits in the report.", err=True)
         limits = broken_limits(result) if result.problem.objectives else []  # the table of an analysis has them
-        for line in (*limits, most_frequent_failure(result), most_frequent_end(result)):
+        for line in (without_number(result), *limits, most_frequent_failure(result), most_frequent_end(result)):
             if line:
                 click.echo(line, err=True)
         return NOTHING_FEASIBLE

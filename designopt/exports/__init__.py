@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from designopt.exports.errors import ExportError
 from designopt.plugin import ExportPlugin, PluginError, Use, find
+from designopt.plugin.calling import calling, shown, wrong_return
+from designopt.store.errors import StoreError
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -30,7 +32,7 @@ def export(
     these names.
 
     Files are replaced as a whole. Raises `ExportError` for an unknown format, a library that is not installed, or
-    arrays when none are kept; `OSError` when a file cannot be written.
+    arrays when none are kept; `OSError` when a file cannot be written; `PluginFailed` if the code of a format fails.
     """
     uses: list[Use[ExportPlugin]] = []
     for form in formats:
@@ -43,4 +45,12 @@ def export(
                 f"export format '{use.plugin.name}' needs '{required[0]}': name it in the study, report: export"
             )
         uses += [] if use in uses else [use]
-    return [file for use in uses for file in use.build()(result, Path(folder), prefix)]
+    return [file for use in uses for file in _written(use, result, Path(folder), prefix)]
+
+
+def _written(use: Use[ExportPlugin], result: Result, folder: Path, prefix: str) -> list[Path]:
+    with calling(use.plugin, ExportError, StoreError, OSError):
+        files = use.build()(result, folder, prefix)
+    if not isinstance(files, (list, tuple)) or not all(isinstance(file, (str, Path)) for file in files):
+        raise wrong_return(use.plugin, f"must return a list with the paths of its files, not {shown(files)}")
+    return [Path(file) for file in files]

@@ -40,6 +40,7 @@ from designopt.plugin.values import (
     InvalidDesign,
     InvalidSetting,
     PluginError,
+    PluginFailed,
     Quantity,
 )
 
@@ -61,6 +62,7 @@ __all__ = [
     "ObjectivePlugin",
     "Plugin",
     "PluginError",
+    "PluginFailed",
     "Quantity",
     "ReportPlugin",
     "SolverPlugin",

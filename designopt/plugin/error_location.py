@@ -30,18 +30,21 @@ def own_frames(error: BaseException) -> list[tuple[FrameType, int]]:
     return [(frame, line) for frame, line in _frames(error.__traceback__) if is_own(frame.f_code.co_filename)]
 
 
-def place(error: BaseException) -> str:
-    """The user's last line in the traceback of `error`, as ``drive.py:33``; "" if there is none."""
-    frames = own_frames(error)
+def place(error: BaseException, source: Path | None = None) -> str:
+    """The user's last line in the traceback of `error`, as ``drive.py:33``, else the last line of the file `source`; ""
+    if there is none."""
+    frames = own_frames(error) or [
+        (frame, line) for frame, line in _frames(error.__traceback__) if frame.f_code.co_filename == str(source)
+    ]
     if not frames:
         return ""
     frame, line = frames[-1]
     return f"{_shown(frame.f_code.co_filename)}:{line}"
 
 
-def said(error: BaseException) -> str:
-    """An unexpected error in one line, with its position in the user's file."""
-    where = place(error)
+def said(error: BaseException, source: Path | None = None) -> str:
+    """An unexpected error in one line, with its `place`."""
+    where = place(error, source)
     text = " ".join(str(error).split())
     return f"{where + ': ' if where else ''}{type(error).__name__}{': ' + text if text else ''}"
 

@@ -115,6 +115,10 @@ class PluginError(Exception):
     """A plugin is missing, ambiguous, broken or incorrectly declared; the message is one line for the user."""
 
 
+class PluginFailed(PluginError):
+    """The code of a plugin raised an exception, or returned something else than it should."""
+
+
 class UnknownPlugin(PluginError):
     """No plugin has the name; the first argument says so, the second lists the existing names."""
 

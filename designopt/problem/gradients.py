@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from designopt.arrays import Matrix
-from designopt.problem.scoring import each_scenario
+from designopt.plugin.calling import calling
+from designopt.problem.scoring import each_scenario, numbers
 from designopt.problem.statement import Statement
 from designopt.study.language.expressions.derivative import derivatives
 from designopt.study.language.expressions.expression import Expression
@@ -65,9 +66,10 @@ def _aggregated_slopes(
     if plugin.weights is None:
         return np.full_like(slopes[:, 0], np.nan)
     with np.errstate(all="ignore"):
-        weights = np.asarray(
-            plugin.weights(sign * each_scenario(problem, item.expression, figures), **item.over.settings)
-        )
+        values = sign * each_scenario(problem, item.expression, figures)
+        with calling(plugin):
+            returned = plugin.weights(values, **item.over.settings)
+        weights = numbers(plugin, returned, values.shape, "a weight for each value")
         parts: Matrix = np.where(weights[:, :, None] == 0.0, 0.0, weights[:, :, None] * slopes)
     return np.asarray(parts.sum(axis=1))
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from designopt.arrays import Mask, Matrix
+from designopt.plugin import AggregationPlugin, Use
+from designopt.plugin.calling import calling, shown, wrong_return
 from designopt.problem.limit import unequal
 from designopt.problem.outcomes import Outcomes
 from designopt.problem.statement import Statement
@@ -75,7 +78,29 @@ def aggregate(
         return _known(problem, item, raw, sign, gaps)
     if len(problem.scenarios) == 1 and item.over.plugin.name in ("worst", "nominal", "mean"):
         return np.array(raw[:, 0])
-    return sign * np.asarray(item.over.build()(sign * raw), dtype=float)
+    return sign * _over(item.over, sign * raw)
+
+
+def _over(use: Use[AggregationPlugin], values: Matrix) -> Matrix:
+    """`values` (n, scenarios) aggregated (n,). Raises `PluginFailed` if the aggregation raises or returns something
+    else."""
+    if not len(values):
+        return np.empty(0)
+    with calling(use.plugin):
+        returned = use.build()(values)
+    return numbers(use.plugin, returned, values.shape[:1], "one number for each design")
+
+
+def numbers(plugin: AggregationPlugin, returned: Any, shape: tuple[int, ...], what: str) -> Matrix:
+    """What an aggregation `returned` as an array of `shape`. Raises `PluginFailed` if it is something else."""
+    try:
+        found = np.asarray(returned, dtype=float)
+    except (TypeError, ValueError):
+        found = None
+    if found is not None and found.shape == shape:
+        return found
+    given = shown(returned) if found is None or not found.ndim else f"an array of shape {found.shape}"
+    raise wrong_return(plugin, f"must return {what}, here an array of shape {shape}, not {given}")
 
 
 def _known(problem: Statement, item: Objective | StudyConstraint, raw: Matrix, sign: float, gaps: Mask) -> Matrix:
@@ -89,7 +114,7 @@ def _known(problem: Statement, item: Objective | StudyConstraint, raw: Matrix, s
             continue
         rows = np.flatnonzero(pattern_of.reshape(-1) == k)
         known = raw[np.ix_(rows, ~pattern)]
-        values[rows] = sign * np.asarray(item.over.build()(sign * known), dtype=float)
+        values[rows] = sign * _over(item.over, sign * known)
     return values
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections import Counter
 
+import numpy as np
+
+from designopt.counts import plural
+from designopt.problem.scoring import aggregate
 from designopt.store.result import Result
+from designopt.study.study import Objective, StudyConstraint
 
 #: Maximum length of a program's message in a line.
 LONGEST = 240
@@ -18,9 +23,29 @@ def without_feasible(result: Result) -> str:
         return f"No program has produced a design yet, so there is no design to choose. {ended}"
     if not len(outcomes):
         return "Nothing has been evaluated yet, so there is no design to choose."
+    if outcomes.failed.all() and (said := without_number(result)):
+        return f"{said}, so there is no design to choose."
     if outcomes.failed.all():
         return "No evaluation gave a result, so there is no design to choose; the failures say why."
     return "No design satisfies all limits, so there is no design to choose."
+
+
+def without_number(result: Result) -> str:
+    """How many designs have a result in all scenarios but an objective or a constraint that is not a number, in a
+    clause; "" without any."""
+    lost = np.flatnonzero(result.outcomes.failed & (result.status == "ok").all(axis=1))
+    if not len(lost):
+        return ""
+    problem, figures = result.problem, result.outcomes.figures
+    items: tuple[Objective | StudyConstraint, ...] = (*problem.objectives, *problem.constraints)
+    for item in items:
+        values = aggregate(problem, item, figures, len(result.outcomes.X), 1.0)[lost]
+        wrong = int((~np.isfinite(values)).sum())
+        if wrong:
+            of = f"{wrong} of {plural(len(result.outcomes.X), 'design')}"
+            over = f" over '{item.over.plugin.name}'" if len(problem.scenarios) > 1 else ""
+            return f"'{item.name}'{over} is not a finite number for {of}, although their evaluations gave results"
+    return ""
 
 
 def most_frequent_end(result: Result) -> str:

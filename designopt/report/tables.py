@@ -19,7 +19,7 @@ from designopt.report.labels import (
     objective_values,
     with_unit,
 )
-from designopt.report.no_design import without_feasible
+from designopt.report.no_design import without_feasible, without_number
 from designopt.report.parts.answer import broken, summary
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.tolerances import fragile_in_short, untried
@@ -95,7 +95,7 @@ def _lacking(result: Result, chosen: Mapping[str, int]) -> list[str]:
 def _failed(result: Result) -> list[str]:
     """The share of evaluations without a result, and the baselines without one."""
     failures = {key: n for key, n in result.failures().items() if key[0] != "invalid"}
-    notes = []
+    notes = [f"note: {said}"] if (said := without_number(result)) else []
     if failures:
         lost, of = sum(failures.values()), result.counts["evaluations"]
         how = ", ".join(f"{failure_class(*key)} {count(n)}" for key, n in list(failures.items())[:CLASSES])

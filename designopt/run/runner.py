@@ -17,7 +17,8 @@ import numpy as np
 
 from designopt.arrays import Integers
 from designopt.interrupts import Kept
-from designopt.plugin import Plugin, load_file, refuse_while_loading
+from designopt.plugin import Plugin, PluginError, PluginFailed, load_file, refuse_while_loading
+from designopt.plugin.calling import calling
 from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import start_from
 from designopt.run.evaluations.dispatch import Dispatcher
@@ -142,6 +143,9 @@ def _called(given: Path) -> Iterator[None]:
         error.resume = error.resume.replace(str(absolute), str(given))
         if given.absolute() == absolute:
             error.path = given
+        raise
+    except PluginFailed as error:
+        error.args = tuple(str(text).replace(str(absolute), str(given)) for text in error.args)
         raise
 
 
@@ -298,6 +302,9 @@ def _ending(store: Store, dispatcher: Dispatcher) -> Iterator[None]:
     except FailurePolicyStop:
         reason = "failure policy"
         raise
+    except PluginFailed as error:
+        way_out = f"All evaluations are stored; correct the plugin, then continue with: {resume_command(store.path)}"
+        raise PluginFailed(f"{error}\n{way_out}") from error.__cause__
     except OSError as error:
         raise explain(error, store.path) from error
     finally:
@@ -330,7 +337,8 @@ def _run_stages(study: StudyDefinition, dispatcher: Dispatcher, taken: Mapping[s
                 start = _evaluated(run, taken[stage.name])
             else:
                 start = _start(dispatcher.ledger, stage, asked)
-            reason = stage.solver.build().solve(dispatcher.ledger.problem, run, rng, start)
+            with calling(stage.solver.plugin, RunError, PluginError, StageEnded, Waiting, OSError):
+                reason = stage.solver.build().solve(dispatcher.ledger.problem, run, rng, start)
             _note_end(dispatcher, stage, reason)
         except StageEnded:
             dispatcher.check()

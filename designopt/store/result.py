@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from designopt import decision
 from designopt.arrays import Matrix
-from designopt.plugin import PluginError, Use, find
+from designopt.plugin import PluginError, PluginFailed, Use, find
 from designopt.problem import Outcomes, Problem
 from designopt.solvers.given import given_names
 from designopt.store.disk.arrays import read_arrays
@@ -468,7 +468,10 @@ class Result:
         try:
             yield
         except PluginError as error:
-            text = f"{self.path}: cannot be scored here: {error}; install it, or declare it before opening the store"
+            way_out = "install it, or declare it before opening the store"
+            if isinstance(error, PluginFailed):
+                way_out = "correct it, then open the store again: all evaluations are stored"
+            text = f"{self.path}: cannot be scored here: {error}; {way_out}"
             raise StoreError(text, self.path) from error
 
     @cached_property

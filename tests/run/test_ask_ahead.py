@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from run_cases import Recorder, dump, make_study, rewrite, use
 
+from designopt.plugin import PluginFailed
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted
 from designopt.store.result import Result
@@ -248,7 +249,7 @@ def test_what_a_solver_may_ask_for(tmp_path, ask, message):
     if message is None:
         assert run_study(study, tmp_path / "s").counts["points"] == 0
         return
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(PluginFailed, match=message):
         run_study(study, tmp_path / "s")
 
 

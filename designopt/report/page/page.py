@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import math
 import os
 import re
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designopt.plugin.calling import shown
+from designopt.plugin.error_location import said
 from designopt.report.colours import CATEGORIES, THEMED
 from designopt.report.labels import hover_columns, number
 from designopt.report.page.data import as_plain, csv_link, figure_data, is_number, script_json
@@ -38,6 +41,8 @@ from designopt.store.safe_files import replacing
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
+
+logger = logging.getLogger(__name__)
 
 Part = Callable[..., Section | None]
 
@@ -128,11 +133,15 @@ def _parts(result: Result) -> list[tuple[str, Part]]:
 def _made(name: str, part: Part, result: Result) -> Section | None:
     """The section of a part, or one with its error."""
     try:
-        return part(result)
+        section = part(result)
+        if section is not None and not isinstance(section, Section):
+            raise TypeError(f"it must return a Section or None, not {shown(section)}")
+        return section
     except Exception as error:
+        logger.warning("warning: the part '%s' of the report failed: %s", name, said(error))
         return Section(
             title=name,
-            introduction=f"This part of the report failed: {type(error).__name__}: {error}",
+            introduction=f"This part of the report failed: {said(error)}",
             notes=("The other parts and the store are not affected.",),
         )
 

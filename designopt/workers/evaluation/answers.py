@@ -1,25 +1,16 @@
-"""What a model returned, compared with what it declares."""
+"""What a model or an objective returned, compared with what it declares."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from designopt.plugin import ModelPlugin, closest
+from designopt.plugin import ObjectivePlugin, closest
+from designopt.plugin.calling import code_of, shown
 
 
 class WrongAnswer(Exception):
     """A model returned something else than it declares; the text begins with the place of its code."""
-
-
-def code_of(plugin: ModelPlugin) -> str:
-    """``road.py:12: model 'road'``: where the code of a model begins that evaluates, and its name."""
-    function = getattr(plugin.target, "evaluate", plugin.target)
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    where = f"{Path(code.co_filename).name}:{code.co_firstlineno}: " if code is not None else ""
-    return f"{where}model '{plugin.name}'"
 
 
 def parts(answer: Any, model: str) -> tuple[Any, Mapping[str, Any]]:
@@ -52,11 +43,19 @@ def numbers(returned: Any, declared: Mapping[str, bool], asked: Sequence[str], m
     return outputs
 
 
+def figure(returned: Any, objective: ObjectivePlugin) -> float:
+    """The number that an objective returned. Raises `WrongAnswer` for anything else."""
+    try:
+        return float(returned)
+    except (TypeError, ValueError):
+        raise WrongAnswer(f"{code_of(objective)} returned no number, but {shown(returned)}") from None
+
+
 def _number(name: object, value: Any, model: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise WrongAnswer(f"{model} returned no number as '{name}', but {_short(value)}") from None
+        raise WrongAnswer(f"{model} returned no number as '{name}', but {shown(value)}") from None
 
 
 def _listed(names: Mapping[Any, Any] | Sequence[str]) -> str:
@@ -64,8 +63,4 @@ def _listed(names: Mapping[Any, Any] | Sequence[str]) -> str:
 
 
 def _returned(answer: Any) -> str:
-    return f"it returned {_short(answer)}"
-
-
-def _short(value: Any) -> str:
-    return f"{value!r:.60}" if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
+    return f"it returned {shown(answer)}"

@@ -25,6 +25,7 @@ from designopt.plugin import (
     Use,
     find,
 )
+from designopt.plugin.calling import code_of
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed, figure_unit
 from designopt.space import Space
 from designopt.study.study import Scenario, StudyDefinition
@@ -124,7 +125,7 @@ class Evaluator:
             prepared=PreparedScenarios(built.prepare_scenario, scenarios) if model.plugin.takes_prepared else None,
             asked=asked,
             cheap=None if cheap is None else cls.build(cheap, figures, space, scenarios, asked=asked),
-            code=answers.code_of(model.plugin),
+            code=code_of(model.plugin),
         )
 
     @classmethod
@@ -223,7 +224,8 @@ class Evaluator:
         wrong = [name for name, value in outputs.items() if self.outputs.get(name, True) and not math.isfinite(value)]
         if not wrong:
             for name, plugin, figure in self.figures:
-                outputs[name] = value = float(figure(*(_needed(need, outputs, have) for need in plugin.needs)))
+                returned = figure(*(_needed(need, outputs, have) for need in plugin.needs))
+                outputs[name] = value = answers.figure(returned, plugin)
                 if not math.isfinite(value):
                     wrong.append(name)
         missing = [name for name in arrays if name not in have]

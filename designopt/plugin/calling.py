@@ -1,0 +1,53 @@
+"""Calls of plugins: an exception or a wrong return value becomes a `PluginFailed` that names the plugin's line."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from designopt.plugin.error_location import said
+from designopt.plugin.kinds import Plugin
+from designopt.plugin.values import PluginFailed
+
+_KINDS = {"report": "report part", "export": "export format"}
+
+
+def titled(plugin: Plugin) -> str:
+    """``aggregation 'cvar'``."""
+    return f"{_KINDS.get(plugin.kind, plugin.kind)} '{plugin.name}'"
+
+
+def code_of(plugin: Plugin) -> str:
+    """``road.py:12: model 'road'``: the first line of the plugin's code that computes, and its name."""
+    function = getattr(plugin.target, "evaluate", plugin.target)
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    where = f"{Path(code.co_filename).name}:{code.co_firstlineno}: " if code is not None else ""
+    return f"{where}{titled(plugin)}"
+
+
+def shown(value: Any) -> str:
+    """A value that a plugin returned, in a few words."""
+    value = float(value) if isinstance(value, float) else value  # not np.float64(...)
+    return f"{value!r:.60}" if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
+
+
+@contextlib.contextmanager
+def calling(plugin: Plugin, *passed: type[BaseException]) -> Iterator[None]:
+    """Exceptions of the plugin's code become `PluginFailed`, except `passed`; those of designopt's own plugins stay as
+    they are, since they are defects of designopt."""
+    try:
+        yield
+    except (PluginFailed, *passed):  # type: ignore[misc]
+        raise
+    except Exception as error:
+        if plugin.target.__module__.startswith("designopt."):
+            raise
+        raise PluginFailed(f"the {titled(plugin)} failed: {said(error, plugin.source)}") from error
+
+
+def wrong_return(plugin: Plugin, text: str) -> PluginFailed:
+    """The exception for a return value that is not what the plugin should return; `text` says how."""
+    return PluginFailed(f"{code_of(plugin)} {text}")
