@@ -11,6 +11,7 @@ from designopt.collocation.solve.guess.initial_point import default_trajectory, 
 from designopt.collocation.statement.given import Box, ProblemError, ends
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.transcription.functions.per_point import PerPoint
 from designopt.dynamics.system import Variable
 
 #: Number of points of the guess, and its relative accuracy.
@@ -63,7 +64,7 @@ def _simulated(
 ) -> dict[str, Vector]:
     """The states (n,) at the fractions of `trajectory`, from the `first` ones, with its controls."""
     system = phase.system
-    rates = explicit_rates(system)
+    rates = PerPoint(explicit_rates(system), 1)
     duration = trajectory.tf - trajectory.t0
     p = [parameters[v.name] for v in system.parameters]
     data = data_at(phase, trajectory.fractions, trajectory.t0, trajectory.tf)
@@ -74,8 +75,8 @@ def _simulated(
     def rhs(fraction: float, x: Vector) -> Vector:
         q = [float(np.interp(fraction, trajectory.fractions, column)) for column in data.T]
         t = trajectory.t0 + fraction * duration
-        found = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
-        return np.asarray(found, float).ravel() * duration
+        (found,) = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
+        return np.asarray(found[0] * duration)
 
     begin = np.array(list(first.values()))
     states = integrate(rhs, 0.0, begin, trajectory.fractions, TOLERANCE, FARTHEST * (1.0 + np.abs(begin)), MOST_STEPS)
