@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from designopt.arrays import Matrix
 from designopt.lazy import casadi as ca
@@ -33,7 +34,7 @@ class PerPoint:
                 buffer.set_res(k, memoryview(result.ravel().data))
         self._lock = threading.Lock()
 
-    def __call__(self, *given: Matrix) -> list[Matrix]:
+    def __call__(self, *given: ArrayLike) -> list[Matrix]:
         """The results (count, rows) at arguments (count, rows), or (rows,) for all points."""
         with self._lock:
             for argument, values in zip(self._arguments, given, strict=True):
