@@ -1,7 +1,7 @@
-"""The model ``four_bar_knee_branch``: a damper's damping in, the motions of period T over its stiffness out.
+"""The model ``four_bar_knee_branch``: motions of period T over the damper's stiffness, for one damping.
 
-What a grid of walks shows with steps of hundreds of N/m, this follows: the motion of period T at the highest stiffness
-is continued downwards until it loses its stability, and the place is enclosed by root finding.
+The motion of period T at the highest stiffness is continued downwards until it loses its stability, and root finding
+encloses the critical stiffness. A grid of walks resolves it only to its step of some hundreds of N/m.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CONTACTS = (None, *BODIES)
 
 
 class BranchOutputs(TypedDict):
-    """Figures of the stable motions of period T from the highest stiffness down."""
+    """Outputs for the stable motions of period T, from the highest stiffness down."""
 
     critical_stiffness: Annotated[
         float, Q("N/m", "stiffness at which the motion loses its stability; lowest_stiffness if it does not")
@@ -66,11 +66,12 @@ ARRAYS = {
 
 @model("four_bar_knee_branch", version=2, arrays=ARRAYS)
 class FourBarKneeBranch(FourBarKnee):
-    """Motions of period T of the four-bar knee over the damper's stiffness, and where they lose their stability.
+    """Motions of period T of the four-bar knee over the damper's stiffness, and the stiffness at which they lose their
+    stability.
 
-    One design is a damping; its stiffness runs from `highest_stiffness` downwards. Settings of the leg and the gait are
-    those of ``four_bar_knee``. The critical stiffness is that of the motion followed: walks from a given initial state
-    may leave it sooner, where another motion attracts them.
+    A design is a damping; the stiffness runs from `highest_stiffness` downwards. Settings of the leg and the gait are
+    those of ``four_bar_knee``. The critical stiffness is that of the followed motion: walks from a given initial state
+    may leave it at a higher stiffness, if another motion attracts them.
     """
 
     highest_stiffness: Annotated[float, Q("N/m", "where the branch begins; the walk must settle there", gt=0)] = 30e3
@@ -80,7 +81,7 @@ class FourBarKneeBranch(FourBarKnee):
     rho_margin: Annotated[float, Q("", "loss of rho that the robust interval allows", gt=0, lt=1)] = 0.01
 
     def check(self) -> None:
-        """As the knee's, and the range of stiffness."""
+        """Check the settings of the knee and the range of stiffness."""
         super().check()
         if self.lowest_stiffness >= self.highest_stiffness:
             raise InvalidSetting(
@@ -91,10 +92,10 @@ class FourBarKneeBranch(FourBarKnee):
     def evaluate(  # type: ignore[override]
         self, design: DampingDesign, scenario: KneeConditions, arrays: Set[str]
     ) -> tuple[BranchOutputs, dict[str, Vector]]:
-        """Figures of the branch of one damping under one set of conditions.
+        """Outputs of the branch for one damping under one set of conditions.
 
-        Raises `InvalidDesign` as the knee does and `Diverged` where a walk ends or, with the reason ``no_motion``, does
-        not come to a stable motion of period T at the highest stiffness.
+        Raises `InvalidDesign` as the knee does, and `Diverged` if a walk ends or, with the reason ``no_motion``, does
+        not converge to a stable motion of period T at the highest stiffness.
         """
         from designopt_knee.periodic.continuation import follow
         from designopt_knee.periodic.strides import Strides
@@ -154,9 +155,10 @@ class FourBarKneeBranch(FourBarKnee):
 
 
 def interval(values: Vector, figures: Vector, margin: float) -> tuple[float, float]:
-    """The interval around the largest of `figures` (n,) in which none is smaller than it by more than `margin`.
+    """The interval around the maximum of `figures` (n,) in which none is smaller than the maximum by more than
+    `margin`.
 
-    `values` (n,) fall; ends between two of them are interpolated linearly.
+    `values` (n,) decrease; the ends are interpolated linearly between two of them.
     """
     best = int(np.argmax(figures))
     least = figures[best] - margin

@@ -50,11 +50,11 @@ FOLD_MARGIN = 1e-4
 
 @lru_cache(maxsize=8)
 def knee_system(harmonics: int, smoothing: Smoothing = "tanh", shank_mass_terms: ShankMassTerms = "full") -> System:
-    """The leg as a `System` driven by a gait of so many `harmonics`.
+    """The leg as a `System` driven by a gait with the given number of `harmonics`.
 
     Parameters are `parameters.EQUATION_PARAMETERS`, data are `gait.Gait.data`; neither is compiled in. `smoothing` is
-    the step of contact and stop, (1 + tanh s)/2 or 1/2 + atan(s)/pi. With ``as_printed`` the shank's mass enters as in
-    the paper's appendix A, where the shank hangs from a fixed point (only M44 and N41 hold it).
+    the step function of contact and stop, (1 + tanh s)/2 or 1/2 + atan(s)/pi. With ``as_printed`` the shank's mass
+    enters as in the paper's appendix A, where the shank hangs from a fixed point (only M44 and N41 contain it).
     """
     x = ca.SX.sym("x", len(STATES))
     p = ca.SX.sym("p", len(EQUATION_PARAMETERS))
@@ -91,7 +91,7 @@ def knee_system(harmonics: int, smoothing: Smoothing = "tanh", shank_mass_terms:
 def _leg(
     x: Any, g: Mapping[str, Any], q: Any, t: Any, harmonics: int, smoothing: Smoothing, shank_mass_terms: ShankMassTerms
 ) -> dict[str, Any]:
-    """Rates and figures. Vectors are in the frame of the thigh unless their name says ground."""
+    """Rates and outputs. Vectors are in the frame of the thigh unless their name contains ground."""
     step = _step(smoothing)
     eta, beta1, eta_rate, beta1_rate = ca.vertsplit(x)
     (x_h, x_h1, x_h2), (y_h, y_h1, y_h2), (thigh, omega, alpha), (ankle0, _, _) = _gait(q, t, harmonics)

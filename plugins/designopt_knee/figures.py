@@ -1,8 +1,8 @@
-"""What is read off a simulated response: correlation, peaks, period, spectrum, ground contact.
+"""Outputs computed from a simulated response: correlation, peaks, period, spectrum, ground contact.
 
 Signals are sampled `samples` times per cycle from the start, the end point included: cycle k is ``[k*samples,
-(k+1)*samples)``. The analysis window is the last few whole cycles without the end point (with it, the correlation moves
-by up to 3e-4).
+(k+1)*samples)``. The analysis window is the last few whole cycles without the end point (with it, the correlation
+changes by up to 3e-4).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def whole_cycles(signal: Vector, samples: int) -> Vector:
 
 
 def correlation(a: Vector, b: Vector) -> float:
-    """rho = Cov(a, b) / sqrt(D(a) D(b)) (24); NaN when either has no variance.
+    """rho = Cov(a, b) / sqrt(D(a) D(b)) (24); NaN if either has no variance.
 
-    rho is 1 for any positive affine relation: it does not see a wrong amplitude.
+    rho is 1 for any positive affine relation, so it is insensitive to a wrong amplitude.
     """
     a, b = a - a.mean(), b - b.mean()
     spread = np.sqrt((a @ a) * (b @ b))
@@ -36,7 +36,7 @@ def correlation(a: Vector, b: Vector) -> float:
 
 
 def repeat_errors(cycles: Vector, window: int) -> Vector:
-    """Root mean square differences (deg) of the last `window` cycles to those 1, 2, ... 4 earlier, if there."""
+    """Root mean square differences (deg) between the last `window` cycles and those 1, ... 4 earlier, if available."""
     last = cycles[-window:]
     shifts = range(1, min(LONGEST_PERIOD, len(cycles) - window) + 1)
     return np.array([np.sqrt(np.mean((last - cycles[-window - n : -n]) ** 2)) for n in shifts])
@@ -92,7 +92,7 @@ def subharmonic(frequency: Vector, amplitude: Vector) -> float:
 def line(cycles: Vector, fraction: int) -> float:
     """Amplitude (deg) at ``1/fraction`` per cycle, over the largest multiple of `fraction` trailing cycles.
 
-    0 when fewer cycles than `fraction` are there.
+    0 with fewer cycles than `fraction`.
     """
     count = len(cycles) // fraction * fraction
     if count == 0:

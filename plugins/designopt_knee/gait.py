@@ -79,8 +79,8 @@ def read_gait(
 ) -> Gait:
     """Gait from the text of a CSV file: samples of one cycle (`CYCLE_COLUMNS`) or Fourier coefficients.
 
-    `period` (s) and `belt_speed` (m/s) replace what the file says in a comment ``# period_s=... belt_speed_m_s=...``.
-    Raises `InvalidSetting` naming what cannot be used. What is merely suspicious is kept in `Gait.warnings`.
+    `period` (s) and `belt_speed` (m/s) replace the values of a comment ``# period_s=... belt_speed_m_s=...`` in the
+    file. Raises `InvalidSetting`, which names the wrong value. Suspicious values are listed in `Gait.warnings`.
     """
     rows, header = _rows(text)
     period = _positive("period", period if period is not None else header.get("period_s"))

@@ -1,11 +1,11 @@
 """Geometry of the leg: closure of the four-bar knee, positions of the joints, length of the damper.
 
-Written once for NumPy arrays and for CasADi symbols: what the equations of motion use takes the module `m` that
-provides ``sin``, ``cos`` and ``sqrt``. A parameter mapping `g` goes by the word names of `designopt_knee.parameters`.
+Written once for NumPy arrays and for CasADi symbols: functions that the equations of motion use take the module `m`,
+which provides ``sin``, ``cos`` and ``sqrt``. A parameter mapping `g` has the names of `designopt_knee.parameters`.
 
 Lü et al. (2020), Chinese Journal of Theoretical and Applied Mechanics 52(4), 1157-1173, called "the paper"; numbers in
-brackets are its equations. Angles of links are measured from the vertical, lower end forward is positive:
-``u(a) = (sin a, -cos a)``; the foot from the horizontal, toe up is positive.
+brackets are its equations. Angles of links are measured from the vertical, lower end forward is positive: ``u(a) = (sin
+a, -cos a)``; the foot from the horizontal, toe up is positive.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def points(g: Mapping[str, Any], hip: Point, thigh: Any, shank: Any, ad: Any, bc
 
 
 def instant_centre(g: Mapping[str, Any], eta: Any) -> tuple[Any, Any]:
-    """Place (m) seen from A, thigh upright, about which the shank turns relative to it: AD and BC meet there (3)."""
+    """Instant centre (m) of the shank relative to the thigh, seen from A with the thigh upright: the intersection of AD
+    and BC (3).
+    """
     c, d = closure(g, eta)
     b = along((0.0, 0.0), -g["ab_length"], down(g["upper_body_angle"]))
     rear = (c[0] - b[0], c[1] - b[1])
@@ -117,7 +119,7 @@ def instant_centre(g: Mapping[str, Any], eta: Any) -> tuple[Any, Any]:
 
 
 def eta_of_flexion(g: Mapping[str, Any], flexion: Any) -> Any:
-    """The angles eta (rad, falling) at which the knee is bent by `flexion` (rad, (n,), from 0 on)."""
+    """The angles eta (rad, decreasing) for knee flexions `flexion` (rad, (n,), starting at 0)."""
     eta = np.arange(0.0, -np.pi, -0.002)
     eta = eta[np.cumprod(np.abs(fold(g, eta)) < 1.0).astype(bool)]
     knee = -np.unwrap(relative_angles(g, eta)[1])

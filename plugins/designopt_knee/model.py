@@ -1,6 +1,6 @@
-"""The model ``four_bar_knee``: a damper's stiffness and damping in, the walk of the prosthetic leg out.
+"""The model ``four_bar_knee``: the walk of the prosthetic leg for a damper's stiffness and damping.
 
-Importing this module is light; what is heavy is imported by `FourBarKnee.prepare`, once per worker process.
+Importing this module is fast; `FourBarKnee.prepare` imports the heavy libraries, once per worker process.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LARGEST_GAIT = 2**21
 
 
 class KneeOutputs(TypedDict):
-    """Figures of one response; with several starts those of the start with the lowest rho."""
+    """Outputs of one response; with several initial states those of the response with the lowest rho."""
 
     rho: Annotated[float, Q("", "correlation of simulated and recorded knee angle over the analysis window")]
     rho_best: Annotated[float, Q("", "rho of the best start (rho itself is of the worst)")]
@@ -116,7 +116,7 @@ ARRAYS = {
 class Response:
     """The end of a walk: times (n,), states (n, 4) and outputs of the equations by name (n,), over whole cycles.
 
-    On a motion that repeats they are those of its cycle again and again. `walk` is where they come from.
+    For a periodic motion the cycle is repeated. `walk` is the walk that they come from.
     """
 
     t: Vector
@@ -126,7 +126,7 @@ class Response:
 
     @property
     def periodic(self) -> bool:
-        """Whether the walk has come to a stable motion of period T."""
+        """Whether the walk has converged to a stable motion of period T."""
         return self.walk.arrived
 
 
@@ -135,10 +135,11 @@ class FourBarKnee:
     """Walk of a prosthetic leg with a four-bar knee and a spring-damper, driven by recorded motion of hip and thigh.
 
     Equations: Lü et al. (2020), Chinese Journal of Theoretical and Applied Mechanics 52(4), 1157-1173, with the
-    corrected mass of the shank. Geometry and masses that the paper's text does not give are substitutes
-    (``substitute_v1``, ``substitute_v2``): results are of the same class and pattern, not the paper's numbers. Forces
-    of the ground are no predictions: the hip is driven, nothing makes the leg carry the body. A response may depend on
-    its initial state (attractors coexist near the critical stiffness), so figures are discontinuous in the design.
+    corrected mass of the shank. Geometry and masses that are missing in the paper's text are substitutes
+    (``substitute_v1``, ``substitute_v2``): results reproduce the class and pattern of the paper's results, not its
+    numbers. Ground forces are not predictions: the hip is driven, so the leg need not carry the body. A response may
+    depend on its initial state (attractors coexist near the critical stiffness), so outputs are discontinuous in the
+    design.
     """
 
     gait: Annotated[
@@ -191,7 +192,7 @@ class FourBarKnee:
     _known: dict[int, Any] = field(init=False, repr=False, compare=False)
 
     def check(self) -> None:
-        """Raise `InvalidSetting` for what cannot be used; warn about what is suspicious. Nothing is integrated."""
+        """Raise `InvalidSetting` for unusable settings; warn about suspicious ones. Nothing is integrated."""
         for name in ("analysis_cycles", "spectrum_cycles"):
             if getattr(self, name) > self.cycles:
                 raise InvalidSetting(name, f"{getattr(self, name)} is more than the {self.cycles} cycles simulated")
@@ -211,12 +212,12 @@ class FourBarKnee:
             warnings.warn(text, stacklevel=2)
 
     def prepare(self) -> None:
-        """Read the gait, state the equations, compile them when a compiler exists."""
+        """Read the gait, state the equations, and compile them if there is a C compiler."""
         self._gait, self._walks, self._known = self._gait_of({}), {}, {}
         self._integrators = self._integrators_for(self._gait.harmonics)
 
     def _integrators_for(self, harmonics: int) -> Any:
-        """Integrators of the equations with a gait of so many harmonics, made once."""
+        """Integrators of the equations for a gait with this number of harmonics, created once."""
         from designopt_knee.equations import knee_system
         from designopt_knee.periodic.strides import Integrators
 
@@ -233,10 +234,11 @@ class FourBarKnee:
     def evaluate(
         self, design: KneeDesign, scenario: KneeConditions, arrays: Set[str]
     ) -> tuple[KneeOutputs, dict[str, Vector]]:
-        """Figures of one damper under one set of conditions, and the wanted `arrays`.
+        """Outputs of one damper under one set of conditions, and the requested `arrays`.
 
-        Raises `InvalidDesign` for values that are out of range or make no knee, `Diverged` where the response ends
-        (reasons ``linkage_limit``, ``step_limit``, ``nonfinite``) or says nothing (``no_contact``, ``degenerate``).
+        Raises `InvalidDesign` for values that are out of range or make no knee, and `Diverged` if the response ends
+        early (reasons ``linkage_limit``, ``step_limit``, ``nonfinite``) or has no meaning (``no_contact``,
+        ``degenerate``).
         """
         if WALK & scenario.keys():
             return self._walking(scenario).evaluate(design, leg_conditions(scenario), arrays)
@@ -252,7 +254,7 @@ class FourBarKnee:
         return outputs, self._arrays(response, g, arrays)
 
     def check_scenario(self, scenario: KneeConditions) -> None:
-        """Raise `InvalidSetting` naming the condition for a walk that cannot be used."""
+        """Raise `InvalidSetting`, which names the condition, for an unusable walk."""
         if WALK & scenario.keys():
             try:
                 self._gait_of(scenario)
@@ -261,7 +263,9 @@ class FourBarKnee:
                 raise InvalidSetting(name or "gait_file", str(error)) from None
 
     def _walking(self, scenario: KneeConditions) -> Self:
-        """This model on the walk that `scenario` is about, kept for the next designs; the oldest of many is dropped."""
+        """This model with the recorded walk of `scenario`, cached for the next designs; the oldest entry of a full
+        cache is dropped.
+        """
         file = scenario.get("gait_file")
         key = (file and file.digest, scenario.get("gait_period"), scenario.get("gait_speed"))
         if key not in self._walks:
@@ -322,7 +326,7 @@ class FourBarKnee:
         return Response(t, x, dict(zip(names, y.T, strict=True)), done)
 
     def _recorded(self, cycles: int) -> Vector:
-        """Recorded knee angle (deg) at the samples of so many cycles, end point included."""
+        """Recorded knee angle (deg) at the samples of this number of cycles, end point included."""
         phase = np.arange(cycles * self.samples_per_cycle + 1) / self.samples_per_cycle
         return np.degrees(self._gait.series("knee", phase))
 
@@ -402,7 +406,7 @@ class FourBarKnee:
         return figures.section_n(np.degrees(response.x[:: self.samples_per_cycle]) * scale, self.analysis_cycles)
 
     def _arrays(self, response: Response, g: Mapping[str, float], wanted: Set[str]) -> dict[str, Vector]:
-        """The `wanted` arrays (see `ARRAYS`)."""
+        """The requested arrays (see `ARRAYS`)."""
         last = slice(-1 - self.analysis_cycles * self.samples_per_cycle, None)
         knee = np.degrees(response.y["knee"])
         trailing = self._trailing(knee, response)
@@ -460,10 +464,10 @@ def _repeating(n: int, leaving: bool) -> float:
 
 
 def initial_states(count: int) -> Iterator[Vector]:
-    """Initial states (eta, beta1, rates 0): the customary one first, then an even spread around it.
+    """Initial states (eta, beta1, rates 0): the usual one first, then an even spread around it.
 
-    The others follow the additive sequence of the plastic number (Roberts 2018) over eta -0.45 to -0.02 rad and beta1
-    0 to 0.5 rad.
+    The others follow the additive sequence of the plastic number (Roberts 2018) over eta from -0.45 to -0.02 rad and
+    beta1 from 0 to 0.5 rad.
     """
     yield np.array([-0.15, 0.25, 0.0, 0.0])
     plastic = 1.324717957244746

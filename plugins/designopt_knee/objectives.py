@@ -1,4 +1,4 @@
-"""Objectives that a knee study may ask for beside the model's own figures."""
+"""Objectives of knee studies beyond the outputs of the model."""
 
 from __future__ import annotations
 

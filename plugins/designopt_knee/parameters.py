@@ -66,7 +66,7 @@ class KneeParameters(TypedDict, total=False):
 
 
 class KneeConditions(KneeParameters, total=False):
-    """What a scenario may hold: the walk it is about, and every parameter of the leg."""
+    """Conditions of a scenario: the recorded walk, and any parameter of the leg."""
 
     gait_file: Annotated[InputFile, Q("", "recorded walk of this scenario, as the setting gait")]
     gait_period: Annotated[float, Q("s", "gait period; replaces that of the walk's file", gt=0)]
@@ -78,7 +78,7 @@ WALK = frozenset({"gait_file", "gait_period", "gait_speed"})
 
 
 class DampingDesign(KneeParameters, total=False):
-    """What a design may hold beside the damper's stiffness: its damping, a change of length, parameters of the leg."""
+    """Values of a design besides the damper's stiffness: its damping, a change of length, parameters of the leg."""
 
     damping_ratio: Annotated[float, Q("s", "damper's damping over its stiffness, c/k", ge=0)]
     damping: Annotated[float, Q("N s/m", "damper's damping c (instead of damping_ratio)", ge=0)]
@@ -93,7 +93,7 @@ class DampingDesign(KneeParameters, total=False):
 
 
 class KneeDesign(DampingDesign, total=False):
-    """What a design may hold: the damper, a change of length, and every parameter of the leg."""
+    """Values of a design: the damper, a change of length, and any parameter of the leg."""
 
     stiffness: Annotated[float, Q("N/m", "damper's stiffness k", gt=0)]
 

@@ -1,7 +1,9 @@
-"""The knee's one freedom: where the links are for an angle eta, how fast they move with it, and what they weigh on it.
+"""The single degree of freedom of the knee: positions of the links as functions of an angle eta, their rates, and the
+projected inertia and loads.
 
-Symbols of CasADi in the frame of the thigh, hip at the origin. Rates are derivatives by eta in closed form: they follow
-from the closed loop A-B-C-D by two cross products each, so an evaluation needs no derivative of an inverse function.
+Symbols of CasADi in the frame of the thigh, hip at the origin. Rates are derivatives with respect to eta in closed
+form: each follows from the closed loop A-B-C-D by two cross products, so an evaluation needs no derivative of an
+inverse function.
 """
 
 from __future__ import annotations
@@ -39,11 +41,12 @@ def total(*motions: Motion) -> Motion:
 
 
 class KneeMotion:
-    """Places (m) and angles (rad) of the links over eta for parameters `g` (see `designopt_knee.parameters`).
+    """Positions (m) and angles (rad) of the links as functions of eta for parameters `g` (see
+    `designopt_knee.parameters`).
 
-    `a`, `b` are places at rest, `bc` the vector from B to C, `lower` and `axis` the directions from C to D and of the
-    shank, `f` the place of F seen from D. `ad` (from A), `d`, `ankle` and the angle `shank` are motions; `ad1`, `ad2`
-    are the rates of AD's angle. `damper` is its length.
+    `a`, `b` are fixed positions, `bc` the vector from B to C, `lower` and `axis` the directions from C to D and of the
+    shank, `f` the position of F relative to D. `ad` (from A), `d`, `ankle` and the angle `shank` are motions; `ad1`,
+    `ad2` are the rates of AD's angle. `damper` is its length.
     """
 
     def __init__(self, g: Mapping[str, Any], eta: Any) -> None:

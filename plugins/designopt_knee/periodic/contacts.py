@@ -1,4 +1,4 @@
-"""Which contact of foot or stop begins or ceases where a motion of period T ends."""
+"""The contact of foot or stop that begins or ends where a branch of motions of period T ends."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def contact_at_end(last: Strides, state: Vector, beyond: Strides) -> ContactChan
 
 
 def contact_change(before: Stride, after: Stride, names: Sequence[str]) -> ContactChange | None:
-    """The shortest touch or gap of a contact that only one of two cycles has; None when there is none.
+    """The shortest contact or gap that only one of two cycles has; None if there is none.
 
-    `names` are those of the outputs of the cycles.
+    `names` are the names of the cycles' outputs.
     """
     found = []
     for body in BODIES:

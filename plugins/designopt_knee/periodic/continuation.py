@@ -1,4 +1,6 @@
-"""Motions of period T followed over one number of the design, down to the place where they lose their stability."""
+"""Continuation of motions of period T over one value of the design, down to the value at which they lose their
+stability.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,10 @@ _CYCLES, _TRIALS = 12, 4
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """Stable motions of period T at falling `values` (n,), and where their stability is `lost`.
+    """Stable motions of period T at decreasing `values` (n,), and the value at which their stability is `lost`.
 
-    `lost` is None while the last value is stable; `kind` says how it was lost, `known_to` within which distance the
-    place is known, `contact` which contact changes there, if one does.
+    `lost` is None if the last value is stable. `kind` is the kind of bifurcation, `known_to` the width of the
+    enclosure, `contact` the contact that changes there, if any.
     """
 
     values: Vector
@@ -108,7 +110,7 @@ def _enclose(
 def _next(
     at: Callable[[float], Strides], values: list[float], motions: list[PeriodicMotion], value: float
 ) -> PeriodicMotion | None:
-    """The motion at `value` next to the last of `motions`, a stable one if possible; None when there is none near."""
+    """The motion at `value` nearest to the last of `motions`, a stable one if possible; None if none is near."""
     last = motions[-1].state
     guesses = [last]
     if len(values) > 1:

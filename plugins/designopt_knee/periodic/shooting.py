@@ -31,9 +31,9 @@ _ITERATIONS = 6
 
 @dataclass(frozen=True, eq=False)
 class PeriodicMotion:
-    """A motion of period T: its `stride`, and the multipliers of Floquet by falling size (complex, (4,)).
+    """A motion of period T: its `stride`, and its Floquet multipliers in descending order of magnitude (complex, (4,)).
 
-    `correction` (deg) is how far Newton would still move the state.
+    `correction` (deg) is the size of Newton's next step of the state.
     """
 
     stride: Stride
@@ -47,32 +47,32 @@ class PeriodicMotion:
 
     @property
     def modulus(self) -> float:
-        """The largest magnitude of a multiplier: below 1 the motion is stable."""
+        """The largest magnitude of a multiplier: the motion is stable below 1."""
         return float(np.abs(self.multipliers[0]))
 
     @property
     def flip_margin(self) -> float:
-        """How far the smallest real multiplier lies above -1, at most 1; below 0 the period has doubled."""
+        """Distance of the smallest real multiplier above -1, at most 1; below 0 the period has doubled."""
         return 1.0 + min(0.0, self.smallest_real)
 
     @property
     def smallest_real(self) -> float:
-        """The smallest of the real multipliers; 0 when there is none."""
+        """The smallest real multiplier; 0 if there is none."""
         real = self.multipliers[np.abs(self.multipliers.imag) <= 1e-9 * self.modulus].real
         return float(real.min(initial=0.0))
 
     @property
     def stable(self) -> bool:
-        """Whether walks that begin near it go to it."""
+        """Whether nearby walks converge to it."""
         return self.modulus < 1.0
 
 
 def shoot(
     strides: Strides, guess: Vector, found: float = FOUND, iterations: int = _ITERATIONS
 ) -> PeriodicMotion | None:
-    """The motion of period T next to the state `guess` (4,); None when Newton's method finds none.
+    """The motion of period T near the state `guess` (4,); None if Newton's method finds none.
 
-    The last cycle computed serves as the motion once its state would move by less than `found` deg; multipliers are
+    The last computed cycle is the motion once Newton's step of its state is below `found` deg; the multipliers are
     those of a cycle that begins within `_ALIKE` of it.
     """
     state, fine = guess, False

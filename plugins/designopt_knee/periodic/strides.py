@@ -32,7 +32,7 @@ DERIVATIVE_TOLERANCES = (0.1, 1.0 / 300.0)
 class Stride:
     """One gait cycle: states `x` (samples + 1, 4) and outputs `y` (samples + 1, 6), both ends included.
 
-    `monodromy` (4, 4) is the derivative of the last state by the first where it was asked for.
+    `monodromy` (4, 4) is the derivative of the last state with respect to the first, if requested.
     """
 
     x: Vector
@@ -41,14 +41,15 @@ class Stride:
 
     @property
     def gap(self) -> Vector:
-        """What is missing to a motion that repeats: last state less first."""
+        """Residual of periodicity: last state minus first."""
         return np.asarray(self.x[-1] - self.x[0])
 
 
 def angles(difference: Vector) -> Vector:
     """The angles (deg) of differences of states (..., 4).
 
-    What tells states apart: at heel strike, where cycles begin, the ground turns rates within microseconds.
+    Angles distinguish states better than rates: at heel strike, where cycles begin, the ground changes rates within
+    microseconds.
     """
     return np.degrees(difference[..., :2])
 
@@ -59,9 +60,9 @@ def distance(difference: Vector) -> float:
 
 
 class Integrators:
-    """Integrators of the knee's equations: for plain cycles, and for those whose derivative is wanted.
+    """Integrators of the knee's equations: for cycles without and with the derivative.
 
-    `tolerances` are the relative and the absolute one, the latter of angles.
+    `tolerances` are the relative and the absolute tolerance, the latter of angles.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class Strides:
         return [v.name for v in self._integrators.system.outputs]
 
     def sampled(self, samples: int) -> Strides:
-        """The cycles of the same leg with so many `samples`."""
+        """The cycles of the same leg with this number of `samples`."""
         return Strides(self._integrators, self._p, self._q, self._period, samples)
 
     def __call__(self, state: Vector) -> Stride:

@@ -1,4 +1,4 @@
-"""A walk from an initial state: cycle by cycle, until it has come to a motion that repeats or all cycles are done."""
+"""A walk from an initial state, cycle by cycle, until it converges to a periodic motion or all cycles are simulated."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _SAME, _LEAVING = 1.0, 0.1
 
 @dataclass
 class WalkCycles:
-    """Cycles simulated one after the other, and the motion of period T next to which they came.
+    """Cycles simulated one after the other, and the nearest motion of period T.
 
-    `arrived`: the walk ends on `motion`, which is stable. Without it, `motion` is one that the walk passed or crosses,
-    mostly an unstable one.
+    `arrived`: the walk ends on `motion`, which is stable. Otherwise the walk passes or crosses `motion`, mostly an
+    unstable one.
     """
 
     strides: list[Stride] = field(default_factory=list)
@@ -39,11 +39,11 @@ class WalkCycles:
 
     @property
     def leaving(self) -> bool:
-        """Whether the last cycle is still one on the way from an unstable motion."""
+        """Whether the last cycle is still on the way from an unstable motion."""
         return _leaves(self.sections[-1], distance(self.sections[-1] - self.sections[-2]), self.motion)
 
     def trailing(self, cycles: int) -> tuple[Vector, Vector]:
-        """States and outputs of the last `cycles`, end point included; on a motion that repeats, it again and again."""
+        """States and outputs of the last `cycles`, end point included; a periodic motion is repeated."""
         last = [self.motion.stride] * cycles if self.arrived and self.motion else self.strides[-cycles:]
         x = np.concatenate([*(stride.x[:-1] for stride in last), last[-1].x[-1:]])
         y = np.concatenate([*(stride.y[:-1] for stride in last), last[-1].y[-1:]])
@@ -51,10 +51,10 @@ class WalkCycles:
 
 
 def walk(strides: Strides, start: Vector, cycles: int) -> WalkCycles:
-    """The walk that begins with the state `start` (4,): at most so many `cycles`; raises `Diverged`.
+    """The walk that begins with the state `start` (4,), of at most this number of `cycles`; raises `Diverged`.
 
-    As soon as it is about to repeat, the motion that it goes to is found by Newton's method. What the walk leaves again
-    is not taken for one: an unstable motion is passed.
+    As soon as the walk is about to repeat, Newton's method finds the motion to which it converges. A motion that the
+    walk leaves again is unstable and does not end it.
     """
     done, states = WalkCycles(), [start]
     tried = np.inf
@@ -83,9 +83,9 @@ def walk(strides: Strides, start: Vector, cycles: int) -> WalkCycles:
 
 
 def walk_through(strides: Strides, start: Vector, cycles: int, after_settling: int | None) -> WalkCycles:
-    """All `cycles` simulated, or so many `after_settling` (two successive cycles of the knee angle have repeated).
+    """All `cycles` simulated, or `after_settling` cycles after two successive cycles of the knee angle have repeated.
 
-    The cycles after that must repeat as well, or the walk goes on. The motion is found afterwards.
+    The cycles after that must repeat as well, or the walk continues. The motion is found afterwards.
     """
     done = WalkCycles()
     state = start
@@ -102,7 +102,7 @@ def walk_through(strides: Strides, start: Vector, cycles: int, after_settling: i
 
 
 def beside(strides: Strides, done: WalkCycles) -> PeriodicMotion | None:
-    """The motion of period T that a walk of another period crosses, where eta at phase 0 goes back and forth least."""
+    """The motion of period T that a walk of another period crosses, where eta at phase 0 alternates least."""
     moves = np.diff(done.sections[1:, 0])  # the first cycle is not looked at: it comes from anywhere
     crossing = np.flatnonzero(moves[1:] * moves[:-1] < 0.0)
     if not len(crossing):
@@ -121,10 +121,10 @@ def _about_to_repeat(before: Vector, last: Vector, cycle: int) -> bool:
 
 
 def _leaves(state: Vector, moved: float, motion: PeriodicMotion | None) -> bool:
-    """Whether a walk in `state` that moved by so many deg in its last cycle is on its way from an unstable `motion`.
+    """Whether a walk in `state` whose last cycle moved it by `moved` deg is leaving an unstable `motion`.
 
-    At a distance from it, the walk moves by about the distance times how far the multiplier is from 1. One that moves
-    much less has come to another motion that lies close by.
+    At a distance from the motion, a cycle moves the walk by about this distance times the difference of the multiplier
+    from 1. A walk that moves much less has converged to another motion nearby.
     """
     if motion is None or motion.stable:
         return False

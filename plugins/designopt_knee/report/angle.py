@@ -1,7 +1,7 @@
-"""Report part `knee_angle`, and what the report parts for studies of the four-bar knee share.
+"""Report part `knee_angle`, and functions that the report parts for studies of the four-bar knee share.
 
-The parts go by the names of the model's outputs and arrays and of the study's parameters ``stiffness`` and
-``damping_ratio``; where something is missing they say what, and how to get it.
+The parts use the names of the model's outputs and arrays and of the study's parameters ``stiffness`` and
+``damping_ratio``; if one is missing, they name it and say how to record it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NAMED = 4
 
 
 def reservations(result: Result) -> tuple[str, ...]:
-    """What every reader of these figures must know about where the numbers come from."""
+    """Notes on the origin of the numbers, for every reader of these outputs."""
     parameters = result.problem.model.settings.get("parameter_set", "substitute_v1")
     return (
         *_scuffing(result),
@@ -68,7 +68,7 @@ def _scuffing(result: Result) -> tuple[str, ...]:
 
 
 def design_words(result: Result, row: int) -> str:
-    """The parameters that vary, in words for a legend: stiffness and damping ratio first, by their symbols."""
+    """The varying parameters as a legend: stiffness and damping ratio first, by their symbols."""
     return values_in_words(result, row, symbols={"stiffness": "k", "damping_ratio": "c/k", "damping": "c"}, most=NAMED)
 
 
@@ -82,7 +82,7 @@ def scan(result: Result) -> Grid | None:
 
 
 def ratio_names(result: Result, grid: Grid) -> tuple[str, ...]:
-    """The damping ratios of a scan in words."""
+    """Labels of the damping ratios of a scan."""
     p = next((p for p in result.problem.space.parameters if p.name == "damping_ratio"), None)
     if p is None:
         return ("all",)
@@ -109,7 +109,7 @@ def no_scan(title: str) -> Section:
 
 
 def scan_choices(result: Result, grid: Grid) -> tuple[dict[str, list[str]], list[int]]:
-    """What a reader selects of a scan, the damping ratio and the scenario; and the rows of the grid on offer."""
+    """The selectors of a scan (damping ratio and scenario), and the rows of the grid for each choice."""
     ratios = ratio_names(result, grid)
     taken = thinned(np.arange(len(ratios)), RATIOS).tolist()
     return {"c/k": [ratios[q] for q in taken], "Scenario": scenario_names(result)}, taken
@@ -118,7 +118,7 @@ def scan_choices(result: Result, grid: Grid) -> tuple[dict[str, list[str]], list
 def scenario_table(
     result: Result, title: str, columns: Sequence[str], rows: Iterable[tuple[int, tuple[Any, ...]]]
 ) -> Table:
-    """A table whose `rows` tell of a scenario, by its number: its name comes first where there are several."""
+    """A table of `rows` (number of the scenario, cells); with several scenarios their names are the first column."""
     names = scenario_names(result)
     several = len(names) > 1
     named = tuple((names[s], *cells) if several else cells for s, cells in rows)

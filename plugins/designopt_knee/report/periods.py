@@ -202,10 +202,10 @@ def critical_stiffness(result: Result) -> Section | None:
 
 
 def critical_value(stiffness: Matrix, period: Matrix) -> tuple[float, float]:
-    """Critical stiffness and the next smaller scanned one; NaN where there is none.
+    """Critical stiffness and the next smaller scanned one; NaN if there is none.
 
-    `stiffness` (p,) rises; `period` (p,) is 1 where the response repeats every cycle; a design without a result (NaN)
-    counts as one that does not.
+    `stiffness` (p,) increases; `period` (p,) is 1 for a response that repeats every cycle; a design without a result
+    (NaN) counts as one that does not.
     """
     broken = np.flatnonzero(period != 1.0)
     first = int(broken[-1]) + 1 if len(broken) else 0

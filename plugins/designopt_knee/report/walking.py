@@ -81,7 +81,7 @@ def leg_walking(result: Result) -> Section | None:
 
 
 def _selections(labels: list[str]) -> list[list[str]]:
-    """What the selector offers: all side by side, then each alone."""
+    """Choices of the selector: all designs side by side, then each alone."""
     return [labels, *([label] for label in labels)] if len(labels) > 1 else [labels]
 
 
