@@ -31,10 +31,10 @@ class Body:
     The inertia is three principal moments or a symmetric (3, 3) tensor. Each of the three may be a CasADi expression
     (of a parameter, say) instead of numbers; only numbers are checked.
 
-    Raises `BodyError` for negative masses, numbers that are not finite, and inertias that no mass distribution has: one
-    that is not symmetric or not positive semidefinite, or a principal moment larger than the sum of the other two.
-    Published tensors break the last rule at times (the clavicle of the MoBL-ARMS model does, by 22 %); with
-    ``triangle="ignored"`` they are taken as they are: the mass matrix stays positive definite.
+    Raises `BodyError` for negative masses, numbers that are not finite, and inertias of no mass distribution: one that
+    is not symmetric or not positive semidefinite, or a principal moment larger than the sum of the other two. Some
+    published tensors break the last rule (the clavicle of the MoBL-ARMS model, by 22 %); with ``triangle="ignored"``
+    they are accepted: the mass matrix stays positive definite.
     """
 
     mass: Any

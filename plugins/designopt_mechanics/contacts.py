@@ -21,7 +21,7 @@ _RELEASE = 1e-2
 
 
 class ContactError(ValueError):
-    """A contact that cannot be; `field` says what of it."""
+    """An impossible contact; `field` names the wrong value."""
 
     def __init__(self, name: str, field: str, message: str) -> None:
         super().__init__(f"contact '{name}', {field}: {message}")
@@ -43,14 +43,15 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """`point` pushed off by `plane`, with friction.
+    """`point` in contact with `plane`, with friction.
 
-    Normal force k p(s) (1 + a ds/dt), not negative: s (m) is how deep the point is, p(s) = (s + sqrt(s^2 + e^2)) / 2,
-    k the `stiffness` (N/m), a the `dissipation` (s/m), e the `softness` (m) (Hunt and Crossley 1975, with exponent 1).
-    Friction is `friction` times the normal force, against the velocity v in the plane, times v / sqrt(v^2 + w^2): w is
-    the `slip_speed` (m/s) below which it sticks as a damper does. The plane's frame takes the opposite force.
+    Normal force k p(s) (1 + a ds/dt), not negative: s (m) is the penetration of the point, p(s) = (s + sqrt(s^2 + e^2))
+    / 2, k the `stiffness` (N/m), a the `dissipation` (s/m), e the `softness` (m) (Hunt and Crossley 1975, with exponent
+    1). Friction is `friction` times the normal force, against the velocity v in the plane, times v / sqrt(v^2 + w^2): w
+    is the `slip_speed` (m/s) below which the contact sticks like a damper. The plane's frame carries the opposite
+    force.
 
-    Numbers are checked; expressions are taken as they are. Raises `ContactError`.
+    Numbers are checked, expressions are not. Raises `ContactError`.
     """
 
     name: str

@@ -19,18 +19,18 @@ ROW_UNITS = ("N m", "N")
 
 @dataclass(frozen=True, eq=False)
 class MomentBalance:
-    """``sum over k of arms[:, i, k] * force[:, k] = moments[:, i]`` for n frames, m rows and k carriers of force.
+    """``sum over k of arms[:, i, k] * force[:, k] = moments[:, i]`` for n frames, m rows and k actuators.
 
-    `time` (n,) s, increasing. `rows` names the coordinates, `columns` the carriers (muscles, cables, drives). `arms`
+    `time` (n,) s, increasing. `rows` names the coordinates, `columns` the actuators (muscles, cables, drives). `arms`
     (n, m, k) is the generalised force of a unit force, R = -dl/dq: m in rows of rotations, 1 in rows of translations.
-    `moments` (n, m) is the net generalised force that the motion needs, in `row_units` ("N m" or "N"). `status` (n,)
-    tells of each frame whether it can be used: frames below 100 can, as in `designopt_recordings.frames`; all are 0
-    when not given.
+    `moments` (n, m) is the net generalised force that the motion needs, in `row_units` ("N m" or "N"). `status` (n,) is
+    the quality of each frame: frames below 100 are usable, as in `designopt_recordings.frames`; the default is 0 for
+    all.
 
-    Arms and moments are finite in the frames that can be used; the others may hold NaN. The arrays are kept read-only.
+    Arms and moments are finite in usable frames; the others may hold NaN. The arrays are kept read-only.
 
-    Raises `ValueError` for shapes that do not fit, names given twice, unknown units, time that does not increase and
-    numbers that are not finite, with the first place.
+    Raises `ValueError` for shapes that do not fit, repeated names, unknown units, time that does not increase and
+    numbers that are not finite, with the first position.
     """
 
     time: Vector

@@ -21,7 +21,7 @@ _EXACT, _NEAR = 1e-6, 1e-2
 
 
 class MotionError(ValueError):
-    """An axis that is none; `field` says where."""
+    """An invalid axis; `field` names the wrong value."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")

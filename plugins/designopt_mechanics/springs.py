@@ -19,7 +19,7 @@ SOFTNESS = 1e-4
 
 
 class SpringError(ValueError):
-    """A spring that cannot be; `field` says what of it."""
+    """An impossible spring; `field` names the wrong value."""
 
     def __init__(self, name: str, field: str, message: str) -> None:
         super().__init__(f"spring '{name}', {field}: {message}")
@@ -31,8 +31,8 @@ class SpringError(ValueError):
 class Spring:
     """Tension k (l - l0) + d dl/dt along `wire`: `stiffness` k (N/m), `rest` length l0 (m), `damping` d (N s/m).
 
-    With `pulls_only` it is slack below its rest length, smoothly (`pulling`), and has no damping. Numbers are checked;
-    expressions are taken as they are. Raises `SpringError`.
+    With `pulls_only` it is slack below its rest length, smoothly (`pulling`), and has no damping. Numbers are checked,
+    expressions are not. Raises `SpringError`.
     """
 
     wire: Wire

@@ -39,9 +39,9 @@ class Rotor:
 
 
 class TreeState:
-    """A `tree` with coordinates `z`, and if given their rates `dz` and accelerations `ddz`: CasADi SX columns (m, 1).
+    """A `tree` with coordinates `z`, and optionally their rates `dz` and accelerations `ddz`: CasADi SX columns (m, 1).
 
-    `z` are symbols; rates and accelerations may be expressions. What is asked for comes as expressions of them. Places,
+    `z` are symbols; rates and accelerations may be expressions. All results are expressions of them. Positions,
     velocities and forces are in the axes of the ground.
     """
 

@@ -1,4 +1,4 @@
-"""A tree of frames: data that knows nothing of muscles, rods or closed chains, which are written with it."""
+"""A tree of frames: data without muscles, rods or closed chains, which are built on it."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Coordinate:
 class Frame:
     """A frame: fixed to its `parent` at `place` (3) m with the axes `turn` (3, 3), then moved by `motions` in order.
 
-    The columns of `turn` are the axes in those of the parent. A frame without motions is welded. `body` is what the
-    frame carries; a frame without one has no mass. `place` may be a CasADi expression.
+    The columns of `turn` are the axes in those of the parent. A frame without motions is welded. `body` is the body
+    that the frame carries; a frame without one has no mass. `place` may be a CasADi expression.
     """
 
     name: str

@@ -27,8 +27,8 @@ class TreeRows:
 
     Coordinates `z`, rates `dz` and accelerations `ddz` are (n, m) in the order of the tree's coordinates. `loaded`
     names the frames that loads act on; `loads` are then a mapping from each of them to (n, 6): force (N) and moment (N
-    m) about the origin of the ground, in its axes. What `springs` and `contacts` do acts beside them. Each function is
-    compiled when it is first asked for (see `Rows`).
+    m) about the origin of the ground, in its axes. The forces of `springs` and `contacts` act in addition. Each
+    function is compiled at its first call (see `Rows`).
 
     Raises `ValueError` for arrays that do not fit.
     """
@@ -106,7 +106,7 @@ class TreeRows:
         loads: Mapping[str, ArrayLike] | None = None,
         status: ArrayLike = (),
     ) -> MomentBalance:
-        """What the wires must balance in every frame: a row for each coordinate, a column for each wire."""
+        """The moment balance of the wires in every frame: a row for each coordinate, a column for each wire."""
         given = np.asarray(status)
         return MomentBalance(
             time=np.asarray(time, dtype=np.float64),

@@ -30,7 +30,7 @@ from designopt_motion.arm_equations import ACTIVATIONS, EXCITATIONS, FIBRE_SPEED
 
 
 class Support(TypedDict, total=False):
-    """What is designed: the movement's pace, and a spring worn at the elbow."""
+    """Values of a design: the movement's duration, and a spring worn at the elbow."""
 
     duration: Annotated[float, Q("s", "of the movement", ge=0.2, le=1.0, default=0.6)]
     elbow_stiffness: Annotated[float, Q("N m/rad", "of the spring at the elbow", ge=0, le=50, default=0.0)]
@@ -40,7 +40,7 @@ class Support(TypedDict, total=False):
 
 
 class Reach(TypedDict, total=False):
-    """Places of the hand from the shoulder, x sideways and y forward."""
+    """Positions of the hand relative to the shoulder, x sideways and y forward."""
 
     start_x: Annotated[float, Q("m", "where the hand starts", default=0.0)]
     start_y: Annotated[float, Q("m", "where the hand starts", default=0.35)]
@@ -50,7 +50,7 @@ class Reach(TypedDict, total=False):
 
 
 class ReachOutputs(TypedDict):
-    """Of the optimal movement of one design."""
+    """Outputs of the optimal movement for one design."""
 
     effort: Annotated[float, Q("s", "integral of the sum of squared excitations")]
     work: Annotated[float, Q("J", "integral of the size of the muscles' power at the joints, rounded near zero")]
@@ -93,18 +93,18 @@ _SAMPLES = 121
 
 @model("reach_arm6", version=1, arrays=ARRAYS)
 class ReachArm:
-    """Reaching of a planar two-segment arm with three antagonist pairs of muscles at the least integral of squared
-    excitation.
+    """Reaching of a planar two-segment arm with three antagonist pairs of muscles that minimises the integral of
+    squared excitation.
 
-    Muscles on rigid tendons with constant moment arms pull at shoulder, elbow and both; force depends on length and
-    speed as in De Groote et al. (2016), activation follows excitation in 15 ms and falls in 60 ms. Segments and moment
-    arms of Selen et al. (2009), muscles of Holzbaur et al. (2005). The plane is horizontal, the muscles are relaxed at
-    the start.
+    Muscles on rigid tendons with constant moment arms act at the shoulder, the elbow and both. Force depends on length
+    and speed as in De Groote et al. (2016); activation follows excitation in 15 ms and decays in 60 ms. Segments and
+    moment arms of Selen et al. (2009), muscles of Holzbaur et al. (2005). The plane is horizontal; the muscles are
+    relaxed at the start.
 
-    Activation rises faster than it falls, so that pulses of excitation hold an activation at less effort than a steady
-    excitation does. Movements that ask for much excitation have therefore many local optima, with more and shorter
-    pulses on finer meshes; `starts` and `spread` tell how far they differ. A `sharpness` of 0.1, as published, makes
-    both rates nearly equal and the optimum smooth. One evaluation solves one trajectory problem.
+    Activation rises faster than it decays, so pulses of excitation maintain an activation at less effort than a steady
+    excitation. Movements that need much excitation therefore have many local optima, with more and shorter pulses on
+    finer meshes; `starts` and `spread` report how far these differ. A `sharpness` of 0.1, as published, makes both
+    rates nearly equal and the optimum smooth. One evaluation solves one trajectory problem.
     """
 
     scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "radau"
@@ -201,7 +201,7 @@ def _detour(hand: Vector) -> float:
 
 
 def _sampled(system: System, solution: Solution, load: float) -> tuple[dict[str, Vector], Vector, Vector]:
-    """All of `ARRAYS` at equal distances of time, lengths and speeds of the fibres."""
+    """All of `ARRAYS` at equal time steps, lengths and speeds of the fibres."""
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)
     values = motion.interpolate(time)

@@ -71,7 +71,7 @@ FIBRE_SPEEDS = tuple(f"{m.name}_speed" for m in MUSCLES)
 
 
 def joints(shoulder: Any, elbow: Any) -> tuple[Any, Any]:
-    """Places (2, 1) of the elbow and of the hand."""
+    """Positions (2, 1) of the elbow and the hand."""
 
     def along(angle: Any) -> Any:
         return ca.vertcat(ca.cos(angle), ca.sin(angle))
@@ -115,7 +115,9 @@ def tree(load: Any) -> Tree:
 
 
 def kinetic_energy(q: Any, w: Any, load: Any) -> Any:
-    """Of both segments and of a `load` (kg) in the hand (J), with angles `q` (2, symbols) and rates `w` (2)."""
+    """Kinetic energy (J) of both segments and a `load` (kg) in the hand, for angles `q` (2, symbols) and rates `w`
+    (2).
+    """
     return matrices.kinetic_energy(TreeState(tree(load), q, w))
 
 

@@ -22,7 +22,7 @@ from designopt_motion.biped_equations import ANGLES, GRAVITY, MASS, SPEEDS, TORQ
 
 
 class Step(TypedDict, total=False):
-    """What is designed."""
+    """Values of a design."""
 
     step_length: Annotated[float, Q("m", "from one foothold to the next", ge=0.1, le=0.9, default=0.5)]
     step_time: Annotated[float, Q("s", "from one impact to the next", ge=0.3, le=1.1, default=0.7)]
@@ -44,7 +44,7 @@ class Walk(TypedDict, total=False):
 
 
 class StepOutputs(TypedDict):
-    """Of the optimal step of one design."""
+    """Outputs of the optimal step for one design."""
 
     effort: Annotated[float, Q("N^2 m^2 s", "integral of the squared torques of all motors")]
     work: Annotated[float, Q("J", "integral of the size of the motors' power, rounded within a few watts of zero")]
@@ -83,13 +83,14 @@ _SAMPLES = 141
 
 @model("biped5", version=1, arrays=ARRAYS)
 class Biped:
-    """Walking step of a planar robot of shins, thighs and trunk with the least integral of squared torques.
+    """Walking step of a planar robot of shins, thighs and trunk that minimises the integral of squared torques.
 
     Kelly, SIAM Review 59 (2017) 849, section 6: single stance, an impact without slip or rebound that exchanges the
-    legs, and the same step again. The foot leaves the ground upwards and meets it downwards, knees do not bend
+    legs, and the same step again. The foot leaves the ground upwards and meets it downwards; knees do not bend
     backwards. Links as of the robot RABBIT (Westervelt, Grizzle, Koditschek 2003).
-    `min_ground_force` and `friction_needed` say whether the stance foot stays on the ground without slip.
-    One evaluation solves one trajectory problem.
+
+    `min_ground_force` and `friction_needed` show whether the stance foot stays on the ground without slip. One
+    evaluation solves one trajectory problem.
     """
 
     scheme: Annotated[Literal["hermite_simpson", "radau"], Q("", "of the transcription")] = "radau"

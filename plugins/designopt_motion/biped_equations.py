@@ -44,14 +44,14 @@ JOINTS = ("stance_foot", "stance_knee", "hip", "head", "swing_knee", "swing_foot
 
 @dataclass(frozen=True)
 class Places:
-    """Where the `joints` (6) and the `centres` of mass of the links (5) are, (2, 1) each."""
+    """Positions of the `joints` (6) and of the `centres` of mass of the links (5), (2, 1) each."""
 
     joints: Sequence[Any]
     centres: Sequence[Any]
 
 
 def places(q: Any) -> Places:
-    """Places of a biped with angles `q` (5)."""
+    """Positions for the angles `q` (5)."""
     up = [ca.vertcat(-ca.sin(q[i]), ca.cos(q[i])) for i in range(5)]
     foot = ca.SX.zeros(2)
     knee = foot + SHIN["length"] * up[0]
@@ -75,7 +75,9 @@ def speed_of(point: Any, q: Any, w: Any) -> Any:
 
 
 def tree() -> Tree:
-    """The walker as a tree: every link turns against the one before it by the difference of their absolute angles."""
+    """The walker as a tree: every link turns relative to the previous one by the difference of their absolute
+    angles.
+    """
     frames = []
     for name, link, parent, place, swings in (
         ("stance_shin", SHIN, "ground", 0.0, False),
@@ -93,12 +95,12 @@ def tree() -> Tree:
 
 
 def gravity(slope: Any) -> Any:
-    """(3, 1) m/s^2 on ground that falls by `slope` (rad)."""
+    """Gravity (3, 1) in m/s^2 on ground that descends at `slope` (rad)."""
     return GRAVITY * ca.vertcat(ca.sin(slope), -ca.cos(slope), 0.0)
 
 
 def kinetic_energy(q: Any, w: Any) -> Any:
-    """Of all links (J)."""
+    """Kinetic energy of all links (J)."""
     (energy,) = _kinetic_energy().call([q, w])
     return energy
 
@@ -110,30 +112,32 @@ def _kinetic_energy() -> Any:
 
 
 def potential_energy(q: Any, slope: Any, hip_stiffness: Any, knee_stiffness: Any) -> Any:
-    """Of all links on ground that falls by `slope` (rad), and of the springs; `q` are symbols."""
+    """Potential energy (J) of all links on ground that descends at `slope` (rad), and of the springs; `q` are
+    symbols.
+    """
     return matrices.potential_energy(TreeState(tree(), q), gravity(slope)) + spring_energy(
         q, hip_stiffness, knee_stiffness
     )
 
 
 def spring_energy(q: Any, hip_stiffness: Any, knee_stiffness: Any) -> Any:
-    """Of a spring between the thighs and of one in each knee (J)."""
+    """Energy (J) of a spring between the thighs and of one in each knee."""
     stance, swing = flexions(q)
     return 0.5 * hip_stiffness * (q[1] - q[3]) ** 2 + 0.5 * knee_stiffness * (stance**2 + swing**2)
 
 
 def flexions(q: Any) -> tuple[Any, Any]:
-    """Flexion of the stance knee and of the swing knee."""
+    """Flexion (rad) of the stance knee and of the swing knee."""
     return q[1] - q[0], q[3] - q[4]
 
 
 def joint_speeds(w: Any) -> list[Any]:
-    """The rates on which the `TORQUES` do work."""
+    """The rates that are conjugate to the `TORQUES`: their products are the power."""
     return [w[0], *(w[i] - w[i - 1] for i in range(1, 5))]
 
 
 def angular_momentum(q: Any, w: Any, links: Sequence[int], about: int) -> Any:
-    """Of some `links` about joint number `about`."""
+    """Angular momentum of the given `links` about joint number `about`."""
     where = places(q)
     total: Any = 0.0
     for i in links:
@@ -144,11 +148,12 @@ def angular_momentum(q: Any, w: Any, links: Sequence[int], about: int) -> Any:
 
 
 def impact(q: Any, w: Any, w_after: Any) -> Any:
-    """What is zero (5, 1) when the swing foot lands with `q`, `w` and the exchanged legs go on with `w_after`.
+    """Residuals (5, 1) of the impact: the swing foot lands with `q`, `w`, and the exchanged legs continue with
+    `w_after`.
 
-    The new stance foot sticks and the old one leaves without an impulse, so that the impulse at the new foot, and those
-    within joints, leave these angular momenta as they are: of the whole about the new foot, and of what hangs on a
-    joint about that joint (Kelly 2017, appendix F).
+    The new stance foot sticks and the old one leaves without an impulse. The impulses at the new foot and within joints
+    therefore conserve these angular momenta: of the whole body about the new foot, and of the part beyond a joint about
+    that joint (Kelly 2017, appendix F).
     """
     q_after = ca.vertcat(*(q[4 - i] for i in range(5)))
     # Of the exchanged biped: about foot, knee and hip of the new stance leg, and about the knee of the other one.
@@ -166,7 +171,7 @@ def impact(q: Any, w: Any, w_after: Any) -> Any:
 def system() -> System:
     """Single stance with torques at all joints; accelerations are unknowns.
 
-    Outputs: height and place of the swing foot (m), and the force of the ground on the stance foot (N).
+    Outputs: height and position of the swing foot (m), and the ground force on the stance foot (N).
     """
     q, w, a, u = (ca.SX.sym(n, 5) for n in ("q", "w", "a", "u"))
     slope = ca.SX.sym("slope")

@@ -1,4 +1,4 @@
-"""The model ``cart_pole``: a pole on a cart is swung up with the least effort; what is designed is the machine."""
+"""The model ``cart_pole``: swing-up of a pole on a cart with minimum effort; the design is the machine."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ GRAVITY = 9.81
 
 
 class Machine(TypedDict):
-    """What is designed."""
+    """Values of a design."""
 
     pole_length: Annotated[float, Q("m", "from the pivot to the pole's mass", gt=0)]
     duration: Annotated[float, Q("s", "of the swing-up", gt=0)]
 
 
 class Task(TypedDict, total=False):
-    """What the machine is and does."""
+    """The machine and its task."""
 
     cart_mass: Annotated[float, Q("kg", "of the cart", gt=0, default=1.0)]
     pole_mass: Annotated[float, Q("kg", "at the end of the pole", gt=0, default=0.3)]
@@ -47,7 +47,7 @@ class Task(TypedDict, total=False):
 
 
 class SwingUpOutputs(TypedDict):
-    """Of the optimal swing-up of one machine."""
+    """Outputs of the optimal swing-up of one machine."""
 
     effort: Annotated[float, Q("N^2 s", "integral of the squared force")]
     cost: Annotated[float, Q("N^2 s", "effort + time_weight duration")]
@@ -68,7 +68,7 @@ _SAMPLES = 201
 
 @model("cart_pole", version=1, arrays=ARRAYS)
 class CartPole:
-    """Swing-up of a pole on a cart from hanging to upright, rest to rest, with the least integral of squared force.
+    """Swing-up of a pole on a cart from hanging to upright, rest to rest, that minimises the integral of squared force.
 
     Kelly, SIAM Review 59 (2017) 849, section 6. One evaluation solves one trajectory problem.
     """

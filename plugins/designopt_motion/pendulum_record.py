@@ -1,4 +1,4 @@
-"""The model ``pendulum_record``: what the record of a swing says of a pendulum's length and of what slows it down."""
+"""The model ``pendulum_record``: a pendulum's length, friction and drag from the record of a swing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SAMPLES = 401
 
 
 class Pendulum(TypedDict):
-    """What is looked for."""
+    """The unknown parameters."""
 
     length: Annotated[float, Q("m", "of the simple pendulum of equal period", gt=0)]
     friction: Annotated[float, Q("1/s", "rate of the viscous friction", ge=0)]
@@ -43,7 +43,7 @@ class Swing(TypedDict, total=False):
 
 
 class RecordOutputs(TypedDict):
-    """Of the best swing of one pendulum."""
+    """Outputs of the best fit of one pendulum."""
 
     chi_squared: Annotated[float, Q("", "sum of the squared residuals over their standard deviations")]
     worst_residual: Annotated[float, Q("", "largest residual over its standard deviation")]
@@ -60,12 +60,12 @@ ARRAYS = {
 
 @model("pendulum_record", version=1, arrays=ARRAYS)
 class PendulumRecord:
-    """The swing of a pendulum that fits a record of its angle best: weighted least squares over where it begins.
+    """The swing of a pendulum that fits a record of its angle best: weighted least squares over the initial state.
 
     phi'' = -(g / length) sin phi - friction phi' - drag |phi'| phi', with |w| as sqrt(w^2 + 1e-6 /s^2). The record is a
-    CSV table with columns ``time [ms]`` and `column`, whose unit stands in brackets; a column ``sigma NAME`` has the
-    standard deviations unless `sigma` does. With the solver ``collocation`` the three parameters are fitted in one
-    program, and the report has their confidence intervals. One evaluation fits the beginning alone.
+    CSV table with columns ``time [ms]`` and `column`, with the unit in brackets; a column ``sigma NAME`` contains the
+    standard deviations unless `sigma` gives one. With the solver ``collocation`` the three parameters are fitted in one
+    program, and the report shows their confidence intervals. One evaluation fits the initial state alone.
     """
 
     file: InputFile
@@ -76,7 +76,7 @@ class PendulumRecord:
     intervals: Annotated[int, Q("", "of the mesh", ge=4)] = 80
 
     def check(self) -> None:
-        """Read the record. Raises `InvalidSetting` for one that cannot be read."""
+        """Read the record. Raises `InvalidSetting` if it cannot be read."""
         _ = self._measured
 
     @cached_property
@@ -111,7 +111,7 @@ class PendulumRecord:
     def evaluate(
         self, design: Pendulum, scenario: Swing, arrays: Set[str] = frozenset()
     ) -> tuple[RecordOutputs, dict[str, Vector]]:
-        """Fit the beginning of the swing of this pendulum."""
+        """Fit the initial state of the swing for this pendulum."""
         options = Options(intervals=self.intervals)
         found = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
         measured = self._measured

@@ -1,6 +1,6 @@
-"""The model ``quarter_car``: stiffness and damping of a suspension in, the ride over a bump out.
+"""The model ``quarter_car``: the ride over a bump for a suspension's stiffness and damping.
 
-One declaration is simulated, differentiated with respect to the suspension, and taken into a program.
+One declaration is simulated, differentiated with respect to the suspension, and transcribed into a program.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REACH = 5.0
 class QuarterCar:
     """Body and wheel of a car on a linear spring and damper over a smooth bump, from rest.
 
-    The bump is h exp(-((t - t_b)/w)^2). Any text on vehicle dynamics has the equations.
+    The bump is h exp(-((t - t_b)/w)^2). The equations are those of any text on vehicle dynamics.
     """
 
     stiffness = Parameter("N/m", "of the suspension's spring", gt=0)
@@ -72,11 +72,11 @@ class QuarterCar:
         }
 
     def breaks(self, v: Any) -> list[float]:
-        """A simulation that starts at rest may step over a bump that it has not met yet."""
+        """Times that the integrator must not step over: from rest, a large step could miss the bump."""
         return [v.bump_time + side * _REACH * v.bump_width for side in (-1.0, 0.0, 1.0)]
 
     def refusal(self, v: Any) -> tuple[str, str] | None:
-        """The ride must meet the bump."""
+        """The bump must lie within the ride."""
         if v.bump_time - _REACH * v.bump_width < v.duration:
             return None
         return "bump_time", f"the bump at {v.bump_time:g} s comes after the end at {v.duration:g} s"

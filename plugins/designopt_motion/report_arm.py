@@ -1,4 +1,4 @@
-"""Report part `arm_reach`: the way of an arm, the excitations and activations of its muscles, and torques."""
+"""Report part `arm_reach`: the path of an arm, the excitations and activations of its muscles, and torques."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLUMNS, _ROWS = 2, 3
 
 @report("arm_reach", version=1)
 def arm_reach(result: Result) -> Section | None:
-    """Movements of an arm: its way, excitation and activation of each muscle, torques at the joints."""
+    """Movements of an arm: its path, excitation and activation of each muscle, torques at the joints."""
     note = "Excitations are lines, activations dashed."
     return motion_section(
         result,

@@ -1,4 +1,4 @@
-"""Report part `walking_step`: the step of a walker as stick figures, its torques and what the ground has to bear."""
+"""Report part `walking_step`: the step of a walker as stick figures, its torques and the ground forces."""
 
 from __future__ import annotations
 

@@ -27,12 +27,12 @@ from designopt_mechanics.wires import lengths, moment_arms, pulls
 class AnatomyFrames:
     """n frames of w wires, m joint coordinates, k coordinates of virtual links and f frames of the tree.
 
-    `lengths` and `rates` (n, w) of the wires, m and m/s; `jacobian` (n, w, m + k), dl/dz; `tensions` (n, w) N;
-    `power` (n, w) W that the wires give. `moments` (n, m) are what the motion needs beside weight and loads, `forces`
-    (n, m) what the wires give, `resultants` (n, k) what they leave on the links. `places` (n, f, 3) m, `axes` (n, f, 3,
-    3), `velocities` (n, f, 3) m/s and `turning` (n, f, 3) rad/s of the frames; `joints` (n, f, 6) force and moment in
-    the joint of each, from the frame before it about the frame's origin, in the axes of the ground; `joints_own` in
-    those of the frame.
+    `lengths` and `rates` (n, w) of the wires, m and m/s; `jacobian` (n, w, m + k), dl/dz; `tensions` (n, w) N; `power`
+    (n, w) W delivered by the wires. `moments` (n, m) are the generalised forces that the motion needs less weight and
+    loads, `forces` (n, m) those of the wires, `resultants` (n, k) the remaining ones on the links. `places` (n, f, 3)
+    m, `axes` (n, f, 3, 3), `velocities` (n, f, 3) m/s and `turning` (n, f, 3) rad/s of the frames; `joints` (n, f, 6)
+    force and moment in the joint of each, exerted by the previous frame about the frame's origin, in the axes of the
+    ground; `joints_own` in those of the frame.
     """
 
     lengths: Vector
@@ -73,7 +73,7 @@ class AnatomyRows:
         loads: Mapping[str, ArrayLike] | None = None,
         pose_rate: ArrayLike | None = None,
     ) -> AnatomyFrames:
-        """All arrays under `tensions` (n, w) of all wires; links that are not said to move are at rest."""
+        """All arrays for `tensions` (n, w) of all wires; links without given motion are at rest."""
         a = self.anatomy
         m, k, w, f = len(a.joints), len(a.links), len(a.wires), len(a.tree.frames)
         joints = np.asarray(q, dtype=np.float64)
@@ -119,11 +119,12 @@ class AnatomyRows:
         *,
         elastic: Literal["free", "law"] = "free",
     ) -> MomentBalance:
-        """What tensions must balance when the links rest in `pose` (formulation P1).
+        """The moment balance of the tensions with the links fixed in `pose` (formulation P1).
 
-        Rows are the joints, and the coordinates of the links with nothing to carry; columns are all wires, tendons and
-        ligaments with a tension of their own, or with ``elastic="law"`` the muscles: springs pull by their law. A
-        frozen pose easily leaves no tensions that fit: sharing them tells which frames are infeasible and by how much.
+        Rows are the joints, and the coordinates of the links, which carry no load; columns are all wires, tendons and
+        ligaments with their own tension, or with ``elastic="law"`` the muscles: springs follow their law. In a fixed
+        pose there are often no admissible tensions: the sharing problem reports which frames are infeasible and by how
+        much.
         """
         a, m = self.anatomy, len(self.anatomy.joints)
         n = len(np.asarray(q, dtype=np.float64))

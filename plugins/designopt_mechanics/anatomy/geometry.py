@@ -1,4 +1,4 @@
-"""What a VRML file says: reference placements of bones and virtual links, and wires as points on them."""
+"""Geometry from a VRML file: reference placements of bones and virtual links, and wires as points on them."""
 
 from __future__ import annotations
 

@@ -41,11 +41,11 @@ class Shared:
 
 
 class Inverse:
-    """The least sum of (s / max)^2 of an anatomy's muscles, by IPOPT.
+    """Minimum of the sum of (s / max)^2 over an anatomy's muscles, by IPOPT.
 
-    The unknowns are the tensions s within tone and maximum and the pose of the links; tendons and ligaments follow
-    their laws. One object serves many frames; give the last answer as the start of the next. Frames `loaded` may carry
-    forces and moments from outside (see `TreeRows`).
+    The unknowns are the tensions s between tone and maximum and the pose of the links; tendons and ligaments follow
+    their laws. One object serves many frames; the last solution is the best start for the next. Frames `loaded` may
+    carry external forces and moments (see `TreeRows`).
     """
 
     def __init__(self, anatomy: Anatomy, loaded: Sequence[str] = ()) -> None:
@@ -96,7 +96,7 @@ class Inverse:
 
     @cached_property
     def _statement(self) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
-        """Unknowns, data, cost, what is zero, tensions, needed moments and forces in the joints."""
+        """Unknowns, data, cost, residuals, tensions, required moments and joint forces."""
         a, m = self.anatomy, len(self.anatomy.joints)
         z = ca.SX.sym("z", len(a.tree.names))
         dq, ddq, share = ca.SX.sym("dq", m), ca.SX.sym("ddq", m), ca.SX.sym("share", len(self._muscles))

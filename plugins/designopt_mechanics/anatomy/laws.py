@@ -18,7 +18,7 @@ class Muscle:
 
 @dataclass(frozen=True)
 class Elastic:
-    """A spring that only pulls: `stiffness` (N/m) and `slack` length (m); see `springs.pulling`."""
+    """A tension-only spring: `stiffness` (N/m) and `slack` length (m); see `springs.pulling`."""
 
     stiffness: float
     slack: float

@@ -35,7 +35,7 @@ PatternName = Literal["teres_minor", "obturator_internus", "pectoralis", "biceps
 
 
 class Pull(TypedDict, total=False):
-    """What is chosen."""
+    """Values of a design."""
 
     activation: Annotated[float, Q("", "of all muscles, between tone and their maximum force", ge=0, le=1, default=0.2)]
     angle: Annotated[

@@ -33,7 +33,7 @@ class Anchors(TypedDict, total=False):
 
 
 class Task(TypedDict, total=False):
-    """What the platform has to bear."""
+    """The loads on the platform."""
 
     force: Annotated[float, Q("N", "outer force along each axis, to both sides", ge=0, default=20.0)]
     moment: Annotated[float, Q("N m", "outer moment about each axis, to both sides", ge=0, default=1.0)]

@@ -1,4 +1,6 @@
-"""A planar robot with four cables and a spatial one with eight on a frame of anchors, and what the cables can hold."""
+"""A planar robot with four cables and a spatial one with eight on a frame of anchors, and their wrench-feasible
+loads.
+"""
 
 from __future__ import annotations
 

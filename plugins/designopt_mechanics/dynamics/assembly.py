@@ -80,10 +80,11 @@ class Assembly:
         loads: Mapping[str, ArrayLike] | None = None,
         order: Literal["serial", "balanced"] = "serial",
     ) -> Assembled:
-        """At coordinates `z` and rates `dz` (m) under generalised `forces` (m), `gravity` (3) and `loads`.
+        """Accelerations at coordinates `z` and rates `dz` (m) under generalised `forces` (m), `gravity` (3) and
+        `loads`.
 
-        `loads` are forces and moments (6) about the ground's origin, by body. Raises `ValueError` for what does not
-        fit.
+        `loads` are forces and moments (6) about the ground's origin, by body. Raises `ValueError` for arrays that do
+        not fit.
         """
         m = len(self.tree.names)
         at = [np.asarray(v, dtype=np.float64) for v in (z, dz, forces)]
@@ -184,7 +185,7 @@ class Assembly:
     def _join(
         self, joint: _Joint, parts: dict[str, _Part], of: dict[str, str], motion: Vector, effort: Vector, bias: Vector
     ) -> _Join:
-        """Join two parts; what is left are the bodies that other joints still hold."""
+        """Join two parts; the bodies of further joints remain."""
         c, p = joint.child, joint.parent
         child = parts[of[c]]
         parent = parts[of[p]] if p != GROUND else _Part({}, {})

@@ -22,10 +22,11 @@ NO_GRAVITY = (0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Efforts:
-    """What a motion needs: generalised `forces` (m, 1); in `joints` of each frame a force and a moment, (3, 1) each.
+    """Forces that a motion needs: generalised `forces` (m, 1); in `joints` of each frame a force and a moment, (3, 1)
+    each.
 
-    The force and moment are what the frame before exerts on the frame, about its origin and in the axes of the ground.
-    Whatever acts between frames and was not given among the loads is in them.
+    The force and moment are exerted by the previous frame on the frame, about its origin and in the axes of the ground.
+    They include all that acts between frames and is not among the loads.
     """
 
     forces: Any
@@ -54,7 +55,9 @@ def efforts(state: TreeState, gravity: Any = NO_GRAVITY, loads: Sequence[Load] =
 
 
 def _recursion(state: TreeState, gravity: Any, loads: Sequence[Load]) -> tuple[Any, list[tuple[Any, Any]]]:
-    """The generalised forces, and of each step the force and moment on what it carries, in the axes after it."""
+    """The generalised forces, and for each step the force and moment on the frames that it carries, in the axes
+    after it.
+    """
     if state.dz is None or state.ddz is None:
         raise ValueError("inverse dynamics needs a state with rates dz and accelerations ddz")
     variables = ca.vertcat(*(ca.vertcat(s.p, *([] if s.axis is None else [s.angle])) for s in state.steps))

@@ -27,7 +27,7 @@ _SAMPLES = 401
 
 
 class Links(TypedDict):
-    """What is designed: the elastic links and the gains of the drives."""
+    """Values of a design: the elastic links and the gains of the drives."""
 
     stiffness: Annotated[float, Q("N/m", "of every link along its length", gt=0)]
     link_damping: Annotated[float, Q("", "damping ratio of a link with the mass that it carries", ge=0)]
@@ -76,12 +76,13 @@ class ExoskeletonGait:
     Rods after Borisov (2015), whose paper prints no data; anthropometry of Dempster, Winter, Drillis and Contini, and a
     recorded gait are substitutes of the same model class. Gravity points along -y: upright rods have an azimuth of 90
     degrees in the sagittal plane and no elevation. The anchor is the ankle of the stance leg (5 rods) or its toe joint
-    (11, the sole on springs). Drives at the joints of the legs follow the recorded angles by computed torque that knows
-    the lengths at rest only.
+    (11, the sole on springs). Drives at the joints of the legs follow the recorded angles by computed torque, with a
+    model that has only the lengths at rest.
 
-    The same question as a program: gains and stiffness as parameters, deviations of the followed azimuths as controls,
-    whose squares are penalised, moments and compressions bounded, and an end that deviates from the recorded motion as
-    the beginning does. With `feed_forward` an evaluation solves this program at its design and simulates the result.
+    As an optimal-control problem, gains and stiffness are parameters and deviations of the followed azimuths are
+    controls; their squares are penalised, moments and compressions are bounded, and the end deviates from the recorded
+    motion as the start does. With `feed_forward` an evaluation solves this problem for its design and simulates the
+    result.
     """
 
     later_settings = ("max_compression", "feed_forward", "intervals")

@@ -1,4 +1,4 @@
-"""The exoskeleton as a system: rods, drives that know the rigid model, and what is measured of them."""
+"""The exoskeleton as a system: rods, drives with the rigid model, and the outputs."""
 
 from __future__ import annotations
 

@@ -34,13 +34,13 @@ class ClosureError(ValueError):
 class Closure:
     """`unknowns` y that make `equations` zero, for `coordinates` q within `ranges` (low, high).
 
-    `equations` takes a mapping from all names to expressions and gives as many expressions as there are unknowns.
-    `start` holds values of all unknowns near the solution at `at`, a place within the ranges (their middle when it is
-    not given): it chooses the assembly branch, which is followed through the ranges. `nodes` places per coordinate are
-    solved.
+    `equations` takes a mapping from all names to expressions and returns as many expressions as there are unknowns.
+    `start` contains values of all unknowns near the solution at `at`, a point within the ranges (by default their
+    middle): it selects the assembly branch, which is followed through the ranges. The closure is solved at `nodes`
+    points per coordinate.
 
-    Raises `ClosureError` where a loop does not close, a pose is singular (condition above 1e8) or the branch is lost;
-    `ValueError` for what does not fit.
+    Raises `ClosureError` if a loop does not close, a pose is singular (condition above 1e8) or the branch is lost;
+    `ValueError` for arguments that do not fit.
     """
 
     coordinates: tuple[str, ...]

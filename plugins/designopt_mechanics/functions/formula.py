@@ -28,7 +28,7 @@ _LONGEST, _DEEPEST = 1000, 60
 
 
 class FormulaError(ValueError):
-    """What is wrong with a formula, and where: `offset` in characters of its text."""
+    """A mistake in a formula; `offset` is its position in characters of the text."""
 
     def __init__(self, message: str, offset: int = 0) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Values of a YAML node in SI units, with findings that point at what is wrong."""
+"""Values of a YAML node in SI units, with findings that point at mistakes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class At:
     path: Path = ()
 
     def wrong(self, message: str, key: str | None = None, part: tuple[int, int] | None = None) -> Wrong:
-        """The exception for what is wrong here."""
+        """The exception for a mistake at this node."""
         return Wrong(Finding(self.path, message, key=key, part=part))
 
     def mapping(self, needed: tuple[str, ...] = (), possible: tuple[str, ...] | None = None) -> dict[str, At]:

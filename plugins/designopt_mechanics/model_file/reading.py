@@ -1,4 +1,4 @@
-"""A model file to a mechanism: a tree with what is attached to its frames, and gravity."""
+"""From a model file to a mechanism: a tree with the elements attached to its frames, and gravity."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_FRAMES = 500
 
 @dataclass(frozen=True, eq=False)
 class Mechanism:
-    """What a model file says."""
+    """Contents of a model file."""
 
     tree: Tree
     wires: tuple[Wire, ...]
@@ -155,7 +155,7 @@ def _through(name: str, at: At, points: At, frames: set[str]) -> Wire:
 
 
 def _point(parts: Mapping[str, At], frames: set[str]) -> Point:
-    """Where `on` and `at` say."""
+    """The point given by `on` and `at`."""
     frame = parts["on"].word()
     if frame not in frames:
         raise parts["on"].wrong(f"no frame '{frame}'{nearest_or_all(frame, frames)}")

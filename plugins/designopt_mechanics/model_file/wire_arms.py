@@ -32,7 +32,7 @@ _STRENGTH = 20.0
 
 
 class Attachment(TypedDict, total=False):
-    """How far the end of the wire is moved in the axes of its frame; what is left out is 0."""
+    """Displacement of the wire's end in the axes of its frame; missing components are 0."""
 
     shift_x: Annotated[float, Q("m", "of the last point of the wire")]
     shift_y: Annotated[float, Q("m", "of the last point of the wire")]

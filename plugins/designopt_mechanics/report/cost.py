@@ -42,7 +42,7 @@ def andrews_cost(result: Result) -> Section | None:
 
 
 def _groups(result: Result) -> Mapping[str, list[int]]:
-    """Rows of the results by what they are called in the legend."""
+    """Rows of the results by their label in the legend."""
     space, groups = result.problem.space, dict[str, list[int]]()
     for row, x in enumerate(result.outcomes.X):
         values = space.values(x.tolist())

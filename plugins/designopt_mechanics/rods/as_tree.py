@@ -35,7 +35,7 @@ def as_tree(tree: RodTree) -> Tree:
 def _turning(
     tree: RodTree, rod: str, phi: str, psi: str, constant: tuple[float, float], revolution: tuple[float, float]
 ) -> Frame:
-    """A frame without mass that turns as the rod points, with what inertia it has."""
+    """A massless frame that turns with the rod's direction, with the inertia of the rod."""
     down = (0.0, -1.0, 0.0)
     if tree.inertia == "coordinate":
         about_z, about_w = constant

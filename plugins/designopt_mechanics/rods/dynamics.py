@@ -24,7 +24,7 @@ _UPRIGHT, _SHORT = 1e-6, 1e-9
 
 @dataclass(frozen=True, eq=False)
 class RodDynamics:
-    """Generalised `forces` (..., 3 n) that a motion needs, and what it has of each rod (..., n, 3).
+    """Generalised `forces` (..., 3 n) that a motion needs, and vectors of each rod (..., n, 3).
 
     `ends` and `centres` are the accelerations of far ends and centres of mass, `loads` the forces at the near ends.
     """

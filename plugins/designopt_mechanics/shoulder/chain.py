@@ -1,10 +1,10 @@
-"""The chain of 14 revolute joints from thorax to humerus, and the rhythms that turn clavicle and scapula.
+"""The chain of 14 revolute joints from thorax to humerus, and the rhythms of clavicle and scapula.
 
 Right arm; x forward, y up, z to the right. Axes and offsets: Holzbaur, Murray and Delp, Ann. Biomed. Eng. 33 (2005)
-829, as carried in the MoBL-ARMS model (Saul et al. 2015), as are the segments. Rhythm: de Groot and Brand, Clin.
-Biomech. 16 (2001) 735, with the coefficients of the Dynamic Arm Simulator (Chadwick, Blana et al.). The chain is that
-of Ehsani, Rostami and Parnianpour (2016): joints 3, 4 and 8 to 10 turn back what the ones before them turned, so that
-every bone is oriented against the thorax and only the joints' centres are carried along.
+829, from the MoBL-ARMS model (Saul et al. 2015), as are the segments. Rhythm: de Groot and Brand, Clin. Biomech. 16
+(2001) 735, with the coefficients of the Dynamic Arm Simulator (Chadwick, Blana et al.). The chain is that of Ehsani,
+Rostami and Parnianpour (2016): joints 3, 4 and 8 to 10 reverse the rotations of those before them, so that every bone
+is oriented relative to the thorax and only the joint centres are carried along.
 """
 
 from __future__ import annotations

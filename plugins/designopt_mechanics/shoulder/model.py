@@ -1,4 +1,4 @@
-"""The model ``shoulder_rhythm``: a simplified rhythm in, what it does to torques and motion out."""
+"""The model ``shoulder_rhythm``: effect of a simplified rhythm on torques and motion."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Timing(TypedDict, total=False):
 
 
 class RhythmOutputs(TypedDict):
-    """What the rhythm of the computing model does, against the original one."""
+    """Differences between the rhythm of the computing model and the original one."""
 
     plane_difference: Annotated[float, Q("", "RMS difference of the torque of the plane by the reference's range")]
     elevation_difference: Annotated[float, Q("", "the same of the torque of elevation")]
@@ -162,7 +162,9 @@ _BONES = (
 
 
 def _wanted(time: Any, elevation: Any, travel: Any, duration: Any) -> tuple[Any, Any, Any]:
-    """Coordinates, rates and accelerations (n, 3) of the wanted motion: the plane on a quintic, the others fixed."""
+    """Coordinates, rates and accelerations (n, 3) of the reference motion: the plane of elevation by a quintic, the
+    others fixed.
+    """
     s = time / duration
     path = 10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5
     rate = (30.0 * s**2 - 60.0 * s**3 + 30.0 * s**4) / duration
