@@ -1,7 +1,7 @@
 """Robustness of the course loop with an inner loop of the yaw rate, broken at the difference command.
 
-There the open loop is L = F P_psi + k P_r: the course regulator F with what its output is multiplied by, the gain k of
-the yaw rate, and the sampled plants from the command to course and yaw rate.
+The open loop is L = F P_psi + k P_r: the course regulator F times the gain on its output, the gain k of the yaw rate,
+and the sampled plants from the command to course and yaw rate.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _LOWEST = 1e-4  # rad/s, where the grid of frequencies begins
 def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, gain: Vector) -> LoopMeasures:
     """Measures of n loops of plants `A` (n, s, s), `B` (n, s), `C` (n, s) from the difference command to the course.
 
-    `delay` (n,) in samples; `pid` are the course regulators, kp times what their output is multiplied by; `gain` (n,)
-    is that of the yaw rate (s). A loop whose gain is 0 has no inner loop.
+    `delay` (n,) in samples; `pid` are the course regulators, kp times the gain on their output; `gain` (n,) is that of
+    the yaw rate (s). A loop with gain 0 has no inner loop.
     """
     T = pid.sample_time
     rate = (C[:, None, :] @ A)[:, 0]  # of the course: C x' = C A x, as the command does not act on the course at once

@@ -61,9 +61,9 @@ class CompiledLoops:
 
 
 def compiled(loops: Loops, states: int) -> CompiledLoops | None:
-    """Machine code for loops with the structure of these and so many states of the vehicle.
+    """Machine code for loops with this structure and number of states of the vehicle.
 
-    None where it cannot be made, which is logged once.
+    None if it cannot be compiled, which is logged once.
     """
     return _compiled(like(loops, iter([0.0] * len(list(leaves(loops))))), states)
 

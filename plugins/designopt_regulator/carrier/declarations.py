@@ -1,4 +1,4 @@
-"""What goes into and comes out of the carrier's model: names, units, meanings and ranges."""
+"""Inputs and outputs of the carrier's model: names, units, meanings and ranges."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ Q = Quantity
 
 
 class CarrierDesign(TypedDict, total=False):
-    """Settings of the regulator that is tuned; of both: the course's, and the speed's under names that end in _v."""
+    """Settings of the tuned regulator. If both are tuned, these are the settings of the course, and names that end
+    in _v those of the speed.
+    """
 
     kp: ProportionalGain
     ti: IntegralTime
@@ -44,7 +46,7 @@ class CarrierDesign(TypedDict, total=False):
 
 
 class Conditions(TypedDict, total=False):
-    """A scenario: ground, speed, slope, and how this vehicle differs from the nominal one."""
+    """A scenario: ground, speed, slope, and deviations of this vehicle from the nominal one."""
 
     terrain: Required[Annotated[TerrainName, Q("", "class of the ground")]]
     speed: Required[Annotated[float, Q("m/s", "speed before the references step", gt=0)]]
@@ -70,7 +72,7 @@ class Conditions(TypedDict, total=False):
 
 
 class LoopOutputs(TypedDict, total=False):
-    """Figures of the speed loop where both loops are tuned."""
+    """Outputs of the speed loop if both loops are tuned."""
 
     speed_iae: Annotated[float, Q("s", "iae of the speed")]
     speed_itae: Annotated[float, Q("s^2", "itae of the speed")]
@@ -88,7 +90,9 @@ class LoopOutputs(TypedDict, total=False):
 
 
 class CarrierOutputs(LoopOutputs):
-    """Figures of one run. Errors are in shares of the reference's step, which comes at t1, the disturbance at t2."""
+    """Outputs of one run. Errors are shares of the reference's step; t1 is the time of the step, t2 that of the
+    disturbance.
+    """
 
     iae: Annotated[float, Q("s", "integral of the error's size")]
     ise: Annotated[float, Q("s", "integral of the squared error")]
@@ -137,7 +141,7 @@ ARRAYS = {
 
 @dataclass(frozen=True, kw_only=True)
 class FixedRegulator:
-    """A PID that is not tuned."""
+    """A PID with fixed settings."""
 
     kp: ProportionalGain
     ti: Annotated[float | None, Q("s", "integral time; none: no I", gt=0)] = None
@@ -149,7 +153,7 @@ class FixedRegulator:
 
 @dataclass(frozen=True, kw_only=True)
 class Disturbance:
-    """What acts on the vehicle from a time on, besides the scenario's grade."""
+    """Load on the vehicle from a given time on, besides the scenario's grade."""
 
     moment: Annotated[float, Q("N m", "about the vertical axis")] = 0.0
     at: Annotated[float, Q("s", "when it and the grade begin, and stay", gt=0)] = 15.0

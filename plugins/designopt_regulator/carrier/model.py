@@ -1,4 +1,4 @@
-"""The model ``tracked_carrier_10t``: settings of its regulators in, quality and robustness of its loops out."""
+"""The model ``tracked_carrier_10t``: performance and robustness of its loops for settings of its regulators."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _SPEED_MEASURES = ("ms", "mt", "stab_degree", "noise_gain")
 
 @dataclass(frozen=True)
 class _Scene:
-    """A scenario in numbers; `plant` by the names of `vehicle.plant`."""
+    """A scenario as numbers; `plant` has the names of `vehicle.plant`."""
 
     plant: Mapping[str, float]
     speed: float
@@ -92,7 +92,7 @@ _Settings = dict[Loop, dict[str, float]]
 
 @model("tracked_carrier_10t", version=2, arrays=ARRAYS)
 class TrackedCarrier:
-    """Heavy tracked vehicle whose speed and course are kept by sampled PID regulators, on a class of terrain.
+    """Heavy tracked vehicle on a class of terrain; sampled PID regulators control its speed and course.
 
     From trim, a step of the reference, then a disturbing moment and a slope. The loop measures are those of the sampled
     linear loop at the scenario's speed (of the speed loop: at the speed after the step). Mass, dimensions and terrains
@@ -127,7 +127,7 @@ class TrackedCarrier:
     soft_ground: Annotated[SoftGround | None, Q("", "soil under the terrain; firm ground if none")] = None
 
     def check(self) -> None:
-        """Raise `InvalidSetting` for settings that do not fit together."""
+        """Raise `InvalidSetting` for contradictory settings."""
         for name, loop, value in (
             ("course_kind", "course", self.course_kind), ("step", "course", self.step),
             ("speed_kind", "speed", self.speed_kind), ("speed_step", "speed", self.speed_step),
@@ -172,7 +172,7 @@ class TrackedCarrier:
                 warnings.warn(f"soft_ground: {what}", stacklevel=2)
 
     def check_space(self, parameters: Collection[str]) -> Iterator[InvalidSetting]:
-        """What the regulators that are tuned have against the names in a study's space; any values will do for that."""
+        """Objections of the tuned regulators to the names of a study's parameters, independent of their values."""
         try:
             self.settings_of(dict.fromkeys(parameters, 1.0))
         except InvalidDesign as error:
@@ -181,12 +181,12 @@ class TrackedCarrier:
             yield from unusual_ends(parameters.values())
 
     def check_scenario(self, scenario: RefinedConditions) -> Iterator[InvalidSetting]:
-        """Why the model refuses a scenario: a speed that the vehicle cannot hold, a delay between steps."""
+        """Why the model rejects a scenario: a speed that the vehicle cannot hold, a delay between steps."""
         if isinstance(scene := self.scene_in(scenario), InvalidDesign):
             yield _mistake(scene)
 
     def evaluate(self, design: RefinedDesign, scenario: RefinedConditions, arrays: Set[str]) -> Answer:
-        """Figures of one design in one scenario. Raises `InvalidDesign`, `Diverged`."""
+        """Outputs of one design in one scenario. Raises `InvalidDesign`, `Diverged`."""
         (answer,) = self.batch([design], [scenario], arrays)
         if isinstance(answer, Exception):
             raise answer
@@ -195,7 +195,7 @@ class TrackedCarrier:
     def batch(
         self, designs: Sequence[RefinedDesign], scenarios: Sequence[RefinedConditions], arrays: Set[str]
     ) -> list[Answer | Exception]:
-        """Figures of design i in scenario i, or why there are none."""
+        """Outputs of design i in scenario i, or the reason for their absence."""
         answers: list[Answer | Exception | None] = []
         scenes: dict[int, _Scene | InvalidDesign] = {}
         rows: list[tuple[_Scene, _Settings]] = []
@@ -220,11 +220,11 @@ class TrackedCarrier:
 
     @property
     def tuned(self) -> tuple[Loop, ...]:
-        """The loops whose regulators the design is of."""
+        """The loops whose regulators the design sets."""
         return ("course", "speed") if self.loop == "both" else (self.loop,)
 
     def scene_in(self, scenario: Mapping[str, Any]) -> _Scene | InvalidDesign:
-        """A scenario in numbers, or why the model refuses it."""
+        """A scenario as numbers, or the reason why the model rejects it."""
         try:
             numbers, delay_steps = self._vehicle(scenario)
             speed = scenario["speed"]
@@ -359,7 +359,7 @@ class TrackedCarrier:
         self, runs: SimulatedRuns, p: VehicleNumbers, regulators: Mapping[Loop, PID], inner: RateLoop, speed: Vector,
         target: Vector, delay: Vector,
     ) -> dict[str, Vector]:  # fmt: skip
-        """All outputs by name (n,), `rise` inf where there is none."""
+        """All outputs by name (n,); `rise` is inf for a response that does not reach its level."""
         found: dict[str, Vector] = {}
         first = self.tuned[0]
         for loop in self.tuned:
@@ -406,6 +406,6 @@ class TrackedCarrier:
 
 
 def _mistake(error: InvalidDesign) -> InvalidSetting:
-    """A refusal that begins with the name of a value."""
+    """An error that begins with the name of a value."""
     name, _, message = str(error).partition(": ")
     return InvalidSetting(name, message)

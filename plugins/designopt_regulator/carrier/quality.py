@@ -1,7 +1,7 @@
-"""Figures of transients and of their commands.
+"""Performance of transients and their commands.
 
 Integrals follow the trapezoidal rule over the integration steps. Set points, disturbances and commands change only
-between samples, so that no step straddles a jump: each step is integrated with the reference that holds in it.
+between samples, so no step contains a jump: each step is integrated with its own reference.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Times:
-    """When the references step and the disturbance comes (s), the samples and integration steps between.
+    """Times (s) of the reference step and the disturbance, the sample time (s) and its integration steps `substeps`.
 
     `band` is the share of the step within which a transient counts as settled.
     """
@@ -56,10 +56,10 @@ def quality(
     y: Vector, before: Vector, after: Vector, output: Vector, raw: Vector, trim: Vector, times: Times,
     *, angle: bool = False,
 ) -> Quality:  # fmt: skip
-    """Figures of n measurements `y` (n, steps + 1), and of the commands (n, samples) that are meant to move them.
+    """Performance of n measurements `y` (n, steps + 1) and of their commands (n, samples).
 
-    `before` and `after` (n,) are the references before and from the step on. Errors are in shares of the difference, or
-    as they are where there is none. `output` are the commands, `raw` those before clipping, `trim` (n,) that at rest.
+    `before` and `after` (n,) are the references before and after the step. Errors are shares of the difference, or
+    absolute if it is 0. `output` are the commands, `raw` those before clipping, `trim` (n,) those at rest.
     """
     T, h = times.sample_time, times.sample_time / times.substeps
     step, load = (round(at / T) * times.substeps for at in (times.step_at, times.load_at))
@@ -106,7 +106,7 @@ def trapezoids(values: Vector, h: float) -> Vector:
 
 
 def _crossed(error: Vector, level: float, h: float) -> Vector:
-    """When (s) an error first comes down to a level, between nodes by interpolation; inf where it does not."""
+    """Time (s) at which an error first falls to a level, interpolated between nodes; inf if it does not."""
     low = error <= level
     rows = np.arange(len(error))
     first = low.argmax(axis=1)
@@ -116,7 +116,7 @@ def _crossed(error: Vector, level: float, h: float) -> Vector:
 
 
 def _last(where: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The last place (n,) in each row that is True; -1 where there is none."""
+    """The last index (n,) in each row that is True; -1 if there is none."""
     reverse = where[:, ::-1]
     found = reverse.argmax(axis=1)
     return np.where(where.any(axis=1), where.shape[1] - 1 - found, -1)

@@ -1,6 +1,6 @@
-"""Refinements of the carrier that a scenario or a design may ask for: side slope, slip, stiction, noise, inner loops.
+"""Optional refinements of the carrier in a scenario or a design: side slope, slip, stiction, noise, inner loops.
 
-None of them is there unless it is asked for: without these words a study means what it meant before.
+All are off by default, so studies without them keep their results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends
 
 
 class RefinedDesign(CarrierDesign, total=False):
-    """Settings of the regulators, of an inner loop of the yaw rate, and of what is fed forward."""
+    """Settings of the regulators, of an inner loop of the yaw rate, and of the feed-forward."""
 
     rate_gain: Annotated[
         float, Q("s", "command for an error of the yaw rate; the heading regulator then commands a rate", gt=0)
@@ -51,7 +51,7 @@ class RefinedDesign(CarrierDesign, total=False):
 
 
 class RefinedConditions(Conditions, total=False):
-    """A scenario with what the ground, the vehicle and its sensors do besides."""
+    """A scenario with refinements of the ground, the vehicle and its sensors."""
 
     side_slope: Annotated[
         float, Q("", "sine of the slope across, from the start; positive: right side lower", ge=-0.3, le=0.3)
@@ -70,7 +70,7 @@ class RefinedConditions(Conditions, total=False):
 
 
 class RefinedOutputs(CarrierOutputs, total=False):
-    """Figures of one run, with that of noise."""
+    """Outputs of one run, including that of noise."""
 
     noise_command: NotRequired[
         Annotated[float, Q("", "with noise: root mean square of what it adds to the command of the tuned loop")]
@@ -78,7 +78,7 @@ class RefinedOutputs(CarrierOutputs, total=False):
 
 
 def refined(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> dict[str, float]:
-    """What a scenario's refinements change in the numbers of `vehicle.plant`, or add to them."""
+    """The values of `vehicle.plant` that a scenario's refinements change or add."""
     turning = 0.25 * numbers["turning"] * numbers["mass"] * GRAVITY * numbers["contact_length"]
     return {
         "stiction": scenario.get("yaw_stiction", 0.0) * turning,
@@ -88,11 +88,12 @@ def refined(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> dict[s
 
 
 def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> dict[str, float]:
-    """What a slope across changes.
+    """The values that a side slope changes.
 
-    Weight goes over to the lower track (moment W s h about the middle of the ground), its part along the slope turns
-    the nose down where the centre of mass is ahead of the tracks' middle, and the ground, which has to hold the vehicle
-    on the slope, resists turning less: by 1 - (s/mu)^2 (as for the side force of a bend, Wong 2008, chapter 6).
+    The slope shifts weight to the lower track (moment W s h about the middle of the ground). The component of weight
+    along the slope turns the nose down if the centre of mass is ahead of the tracks' middle. The ground also carries
+    this component, so its resistance to turning decreases by the factor 1 - (s/mu)^2 (as for the side force of a bend,
+    Wong 2008, chapter 6).
     """
     if "side_slope" not in scenario:
         if given := [name for name in ("mass_height", "mass_ahead") if name in scenario]:
@@ -113,9 +114,9 @@ def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> di
 
 
 def check_steps(p: VehicleNumbers, speeds: Vector, sample_time: float, substeps: int) -> None:
-    """Refuse conditions of one vehicle that the integration steps are too long for, or that tracks cannot hold.
+    """Reject conditions of one vehicle for which the integration steps are too long, or which the tracks cannot hold.
 
-    Motions that steps of the classical Runge-Kutta method are too long for grow, or oscillate between the clips.
+    With steps too long for the classical Runge-Kutta method motions grow, or oscillate between the limits.
     """
     step = sample_time / substeps
     for name, there, longest in (
@@ -152,14 +153,16 @@ def _longest_stiction_step(p: VehicleNumbers, speeds: Vector) -> float:
 
 
 def _longest_turning_step(p: VehicleNumbers, speeds: Vector) -> float:
-    """The longest step (s) with which the resistance to turning, strongest at low speed, is integrated so."""
+    """The longest step (s) with which the resistance to turning, strongest at low speed, is integrated without
+    growing oscillations.
+    """
     return float((_STABLE * p.yaw_inertia / yaw_damping(p, speeds.min(keepdims=True))).min())
 
 
 def noise(scenario: Mapping[str, Any], samples: int) -> Vector | None:
-    """White noise (2, samples) of the measured speed (m/s) and course (rad); None without it.
+    """White noise (2, samples) of the measured speed (m/s) and course (rad); None for a scenario without noise.
 
-    A draw is the same sequence in every design and however evaluations are divided.
+    A draw gives the same sequence for every design, independent of the division of evaluations.
     """
     names = ("speed_noise", "course_noise")
     if not any(name in scenario for name in names):
@@ -172,7 +175,7 @@ def noise(scenario: Mapping[str, Any], samples: int) -> Vector | None:
 
 
 def noises(given: Sequence[Vector | None]) -> Vector | None:
-    """The noise of all rows (n, 2, samples), 0 where a row has none; None where no row has any."""
+    """The noise of all rows (n, 2, samples), 0 in rows without noise; None if all are without."""
     some = next((values for values in given if values is not None), None)
     if some is None:
         return None
@@ -180,7 +183,7 @@ def noises(given: Sequence[Vector | None]) -> Vector | None:
 
 
 def noise_command(noisy: SimulatedRuns, quiet: SimulatedRuns, loop: Loop) -> Vector:
-    """Root mean square (n,) of what noise adds to the command of a loop."""
+    """Root mean square (n,) of a loop's command due to noise."""
     assert noisy.trace is not None
     assert quiet.trace is not None
     added = getattr(noisy.trace, f"{loop}_command")[:-1] - getattr(quiet.trace, f"{loop}_command")[:-1]
@@ -188,7 +191,7 @@ def noise_command(noisy: SimulatedRuns, quiet: SimulatedRuns, loop: Loop) -> Vec
 
 
 def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
-    """Gain and maximum rate of the inner loop of the yaw rate; gain 0 where a design has none."""
+    """Gain and maximum rate of the inner loop of the yaw rate; gain 0 for a design without one."""
     names = ("rate_gain", "max_rate")
     given = {name: design[name] for name in names if name in design}
     if len(given) == 1:
@@ -203,7 +206,7 @@ def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
 
 
 def feed_forward(design: Mapping[str, float]) -> dict[str, float]:
-    """Share of the grade's force that is fed forward; 0 where a design has none."""
+    """Share of the grade's force that is fed forward; 0 for a design without it."""
     share = design.get("grade_share", 0.0)
     if not 0.0 <= share <= 2.0:
         raise InvalidDesign(f"grade_share: {share:g} must be between 0 and 2")

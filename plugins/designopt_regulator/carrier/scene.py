@@ -1,4 +1,4 @@
-"""A scenario's vehicle on its ground in numbers, and whether it can hold its speeds there."""
+"""A scenario's vehicle on its ground as numbers, and whether it can hold its speeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COEFFICIENTS = ("rolling", "turning", "adhesion")
 
 
 def numbers_in(scenario: Mapping[str, Any], v: Vehicle, soft_ground: SoftGround | None) -> dict[str, float]:
-    """The numbers of `vehicle.plant` for the vehicle `v` in a scenario; raises `InvalidDesign` for what cannot be."""
+    """The values of `vehicle.plant` for the vehicle `v` in a scenario; raises `InvalidDesign` for impossible ones."""
     mass = scenario.get("mass_factor", 1.0)
     numbers = {
         "mass": v.mass * mass,
@@ -62,7 +62,7 @@ def on_tracks(v: Vehicle, mass: float) -> tuple[float, float, float]:
 
 
 def check_speeds(p: VehicleNumbers, before: tuple[float, float], after: tuple[float, float], terrain: str) -> None:
-    """Refuse pairs of speed (m/s) and grade that one vehicle cannot hold; raises `InvalidDesign`."""
+    """Raise `InvalidDesign` for pairs of speed (m/s) and grade that a vehicle cannot hold."""
     for speed, grade in (before, after):
         if not speed > 0.0:
             raise InvalidDesign(f"speed: {speed:g} m/s must be above 0, before and after the step")

@@ -1,9 +1,9 @@
-"""The closed loops of speed and course in time: many vehicles, each with regulators of its own, side by side.
+"""The closed loops of speed and course in time: many vehicles side by side, each with its own regulators.
 
 Classical Runge-Kutta of order 4 with a fixed step that divides the sample time. Commands are held over a sample and
-delayed by whole steps, so that they change only between steps. No number of a row depends on another row: results are
-the same bits however rows are put together. What is computed is stated in `step` and `vehicle`; it runs as machine
-code, or with numpy where there is no C compiler: the two differ in the last digits only.
+delayed by whole steps, so they change only between steps. Rows are independent: results are the same to the bit in any
+grouping of rows. The computation is stated in `step` and `vehicle`; it runs as machine code, or with NumPy without a C
+compiler: the two differ in the last digits only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Manoeuvre:
     """The manoeuvre of n vehicles: arrays (n,) and, common to all, times (s), whole numbers of samples.
 
     They drive straight in trim at `speed`. At `step_at` the references step to `target_speed` (m/s) and to the course
-    `turn` (rad); from `load_at` on there are the moment `moment` (N m) and the `grade`, the sine of the slope.
+    `turn` (rad); from `load_at` on the moment `moment` (N m) and the `grade`, the sine of the slope, act.
     """
 
     speed: Vector
@@ -67,7 +67,7 @@ class Schedule:
     ] = 0.5
 
     def factor(self, speed: Vector) -> Vector:
-        """What kp is multiplied with at a speed (m/s)."""
+        """Factor on kp at a speed (m/s)."""
         return np.asarray(self.reference_speed / np.maximum(speed, self.min_speed))
 
 
@@ -103,11 +103,11 @@ class Trace:
 
 @dataclass(frozen=True)
 class SimulatedRuns:
-    """What came of n runs. Rows with `failed` True diverged at `ended` (s): their figures mean nothing.
+    """Results of n runs. Rows with `failed` True diverged at `ended` (s): their outputs have no meaning.
 
-    `quality` is there for the loops that were watched, `energy` (n,) is what the tracks gave (J), `sharp` (n,) the
-    share of samples with a radius below half the distance of the tracks, where Nikitin's law is extrapolated, `final`
-    (5, n) are the last states.
+    `quality` contains the watched loops, `energy` (n,) is the work of the tracks (J), `sharp` (n,) the share of samples
+    with a radius below half the distance of the tracks, for which Nikitin's law is extrapolated, `final` (5, n) are the
+    last states.
     """
 
     quality: Mapping[Loop, Quality]
@@ -120,7 +120,7 @@ class SimulatedRuns:
 
 
 def whole_number(time: float, unit: float) -> int | None:
-    """How many times `unit` fits into `time`; None where it is no whole number."""
+    """The quotient of `time` and `unit`; None if it is not a whole number."""
     count = round(time / unit)
     return count if abs(count * unit - time) <= 1e-9 * max(unit, abs(time)) else None
 
@@ -141,8 +141,8 @@ def simulate(
 ) -> SimulatedRuns:
     """Run n vehicles through a manoeuvre; `delay_steps` (n,) is their delay in integration steps.
 
-    Both regulators have the same sample time, of which `substeps` integration steps are made. All arrays have n rows.
-    `watched` are the loops whose quality is wanted. Without `machine_code` numpy computes in any case.
+    Both regulators have the same sample time, divided into `substeps` integration steps. All arrays have n rows.
+    `watched` are the loops whose quality is computed. Without `machine_code` NumPy is used in any case.
     """
     n = len(plant)
     parts, order = [], []
@@ -175,7 +175,7 @@ def _rows(given: Any, rows: NDArray[np.intp], n: int) -> Any:
 
 
 class _Setup(NamedTuple):
-    """Runs of n rows as they begin; arrays (n,)."""
+    """Initial values of n runs; arrays (n,)."""
 
     loops: Loops
     start: State
@@ -196,7 +196,7 @@ class _Setup(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """What n runs did: at the steps (n, steps + 1), and the commands (n, samples)."""
+    """Record of n runs: signals at the steps (n, steps + 1), and the commands (n, samples)."""
 
     speed: Vector
     yaw_rate: Vector
@@ -251,7 +251,7 @@ def _setup(
 
 
 def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
-    """The runs as machine code does them."""
+    """The runs by machine code."""
     n, times, samples = len(rows.delay), rows.times, rows.samples
     nodes = samples * times.substeps + 1
     motion, commands, final = np.zeros((n, 4, nodes)), np.zeros((n, 4, samples)), np.zeros((n, len(rows.start)))
@@ -280,7 +280,7 @@ def _by_machine(rows: _Setup, code: CompiledLoops) -> _Record:
 
 
 def _by_numpy(rows: _Setup) -> _Record:
-    """The runs as numpy does them, all rows side by side."""
+    """The runs by NumPy, all rows side by side."""
     loops, motion, times, samples = rows.loops, rows.loops.motion, rows.times, rows.samples
     n, substeps, h = len(rows.delay), times.substeps, times.sample_time / times.substeps
     step_at, load_at = (round(at / times.sample_time) for at in (times.step_at, times.load_at))
@@ -315,7 +315,7 @@ def _by_numpy(rows: _Setup) -> _Record:
 
 
 def _assessed(rows: _Setup, record: _Record, watched: Collection[Loop], trace: bool) -> SimulatedRuns:
-    """Figures of the runs."""
+    """Performance of the runs."""
     times, arm = rows.times, rows.loops.motion.arm
     y = {"speed": record.speed, "course": record.course}
     speed, speed_raw, course, course_raw = record.commands

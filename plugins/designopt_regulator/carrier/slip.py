@@ -20,7 +20,7 @@ _STABLE = 2.5  # of step times decay rate; the classical Runge-Kutta method ends
 
 
 class SlippingMotion(NamedTuple):
-    """The equations of motion with tracks that slip, and the constants of one vehicle or of many in them."""
+    """The equations of motion with slipping tracks, and the constants of one vehicle or of many in them."""
 
     body: VehicleDynamics  # with the mass that does not rotate, and grips that are the maximum forces at any slip
     shears: Any  # L/K
@@ -71,7 +71,7 @@ class SlippingMotion(NamedTuple):
         return m.sign(slip) * (1.0 + m.expm1(-turns) / turns)
 
     def drive_power(self, m: Any, x: State) -> Any:
-        """Power (W) that the tracks give, what slip consumes included: ground force times speed of the track."""
+        """Power (W) of the tracks, slip losses included: ground force times speed of the track."""
         left, right = self.ground_forces(m, x)
         return left * x[5] + right * x[6]
 

@@ -65,7 +65,7 @@ def compaction(soil: Soil, weight: float, width: float, length: float) -> float:
 
 
 def traction(soil: Soil, weight: float, width: float, length: float, slip: float | None = None) -> float:
-    """Greatest traction of both tracks as a share of the weight; at a `slip`, or at any when none is given."""
+    """Maximum traction of both tracks as a share of the weight, at a `slip`, or over all slips by default."""
     max_coefficient = 2.0 * width * length * soil.cohesion / weight + float(np.tan(soil.friction_angle))
     if slip is None:
         return max_coefficient

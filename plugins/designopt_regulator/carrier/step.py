@@ -1,7 +1,7 @@
-"""What happens in one sample of the closed loops: the regulators' commands, then steps of integration.
+"""One sample of the closed loops: the regulators' commands, then integration steps.
 
-Stated once, for the module `m` that computes: with numpy the numbers are arrays (n,) of n vehicles side by side, with
-casadi they are symbols of which machine code is made (`compiled_step`).
+Stated once, for the module `m` that computes: with NumPy the numbers are arrays (n,) of n vehicles side by side, with
+CasADi they are symbols from which machine code is generated (`compiled_step`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Loops(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What the regulators see at a sample."""
+    """Measurements of the regulators at a sample."""
 
     speed: Any
     yaw_rate: Any
@@ -49,7 +49,7 @@ class References(NamedTuple):
 
 
 class Commands(NamedTuple):
-    """Commands of a sample, ±1, those before clipping, and the forces (N) commanded of the tracks."""
+    """Commands of a sample, ±1, those before clipping, and the commanded forces (N) of the tracks."""
 
     speed: Any
     speed_raw: Any
@@ -62,7 +62,7 @@ class Commands(NamedTuple):
 def sample(
     m: Any, loops: Loops, memory: tuple[Memory, Memory], seen: Measured, wanted: References
 ) -> tuple[Commands, tuple[Memory, Memory]]:
-    """Commands of this sample, and the memory of speed and course regulator after it."""
+    """Commands of this sample, and the states of speed and course regulator after it."""
     scale = 1.0
     if loops.schedule is not None:
         scale = loops.schedule.reference_speed / m.fmax(seen.speed, loops.schedule.min_speed)

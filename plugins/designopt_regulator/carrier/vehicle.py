@@ -54,7 +54,7 @@ class Vehicle:
 
 
 class Terrain(NamedTuple):
-    """Coefficients of a class of terrain, and the ranges over which they vary."""
+    """Coefficients of a class of terrain, and their ranges."""
 
     rolling: float
     turning: float
@@ -103,7 +103,7 @@ class VehicleNumbers:
 
     @property
     def adhesion_limits(self) -> tuple[Vector, Vector]:
-        """Greatest forces (N) that the ground takes from the left and the right track."""
+        """Maximum forces (N) that the ground can transmit to the left and the right track."""
         grip = self.adhesion * self.weight
         return (0.5 - self.shift) * grip, (0.5 + self.shift) * grip
 
@@ -118,7 +118,7 @@ _LEVEL_1 = dict.fromkeys(("shift", "side_moment", "stiction", "shear_modulus"), 
 
 
 def plant(*, mass: ArrayLike, rotating_mass_factor: ArrayLike, **numbers: ArrayLike) -> VehicleNumbers:
-    """The plant of these numbers, by its fields, broadcast to one length; without the last four it is that of level 1.
+    """The plant with these values, by its fields, broadcast to one length; without the last four it is that of level 1.
 
     `mass` (kg) and `rotating_mass_factor` give the weight and the inertial mass.
     """
@@ -143,14 +143,14 @@ def trim(p: VehicleNumbers, speed: Vector) -> Vector:
 
 
 def trim_difference(p: VehicleNumbers, speed: Vector) -> Vector:
-    """What the command of the right track is above that of the left one, halved, to drive straight at a `speed`."""
+    """Half the difference of the right and left track's commands for driving straight at a `speed`."""
     rolling = p.weight * p.rolling * np.tanh(speed / _ROLLING_SPEED)
     moment = p.side_moment - p.shift * p.track_distance * rolling
     return np.asarray(-moment / (p.track_distance * p.max_force))
 
 
 def missing_force(p: VehicleNumbers, speed: Vector, grade: Vector) -> Vector:
-    """Force (N) that is missing to hold a speed up a grade (the sine of the slope); negative where it is in reserve.
+    """Force (N) that is missing to hold a speed up a grade (the sine of the slope); negative for a reserve.
 
     The smallest of adhesion, maximum force and power decides.
     """
@@ -192,7 +192,7 @@ def yaw_damping(p: VehicleNumbers, speed: Vector) -> Vector:
 
 
 class VehicleDynamics(NamedTuple):
-    """The equations of motion with tracks that do not slip, and the constants of one vehicle or of many in them."""
+    """The equations of motion without slip of the tracks, and the constants of one vehicle or of many in them."""
 
     power: Any
     air_drag: Any
@@ -233,8 +233,8 @@ class VehicleDynamics(NamedTuple):
     def rates(self, m: Any, x: State, command: State, load: State) -> State:
         """Time derivatives of the states `x`.
 
-        `command` are the delayed forces asked of left and right (N), `load` the force (N) and the moment (N m) from
-        outside: of the slope, -W sin(slope), and M_z.
+        `command` are the delayed force commands of left and right (N), `load` the external force (N) and moment (N m):
+        of the slope, -W sin(slope), and M_z.
         """
         v, r, _, left, right = x
         force, moment = self.resistance(m, v, r)
@@ -258,11 +258,11 @@ class VehicleDynamics(NamedTuple):
         return force, moment
 
     def ground_forces(self, m: Any, x: State) -> tuple[Any, Any]:
-        """Forces (N) of the ground on the left and the right track: those of the drive, cut by adhesion."""
+        """Ground forces (N) on the left and the right track: the drive forces, limited by adhesion."""
         return clip(m, x[3], self.left_grip), clip(m, x[4], self.right_grip)
 
     def lagging(self, m: Any, force: Any, command: Any, speed: Any) -> Any:
-        """Rate (N/s) of a track's drive force towards the command, cut by the power at a speed of the track."""
+        """Rate (N/s) of a track's drive force towards the command, which the power limits at the track's speed."""
         return (clip(m, command, self.power / m.fmax(m.fabs(speed), _MIN_POWER_SPEED)) - force) * self.per_lag
 
     def drive_power(self, m: Any, x: State) -> Any:
@@ -276,5 +276,5 @@ State = tuple[Any, ...]
 
 
 def clip(m: Any, value: Any, limit: Any) -> Any:
-    """`value` brought between -`limit` and `limit`."""
+    """`value` clipped to ±`limit`."""
     return m.fmax(m.fmin(value, limit), -limit)

@@ -1,4 +1,4 @@
-"""Numbers in nested tuples: what a regulator or a loop is made of, and what it keeps from sample to sample."""
+"""Nested tuples of numbers: the parameters of a regulator or a loop, and its state between samples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def leaves(numbers: Any) -> Iterator[Any]:
-    """The numbers of nested tuples, in order; what is None has none."""
+    """The numbers of nested tuples, in order; None contributes nothing."""
     if isinstance(numbers, tuple):
         for part in numbers:
             yield from leaves(part)
@@ -16,7 +16,7 @@ def leaves(numbers: Any) -> Iterator[Any]:
 
 
 def like(pattern: Any, values: Iterator[Any]) -> Any:
-    """Nested tuples as those of `pattern`, with other numbers, taken in order."""
+    """Nested tuples with the structure of `pattern` and other numbers, taken in order."""
     if isinstance(pattern, tuple):
         parts = [like(part, values) for part in pattern]
         return type(pattern)(*parts) if hasattr(pattern, "_fields") else tuple(parts)

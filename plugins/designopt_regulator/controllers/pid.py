@@ -1,8 +1,8 @@
 """The sampled PID of all loops: its settings, its kinds, its difference equations.
 
-A regulator with two degrees of freedom, a filtered derivative of the measurement only, saturation at ±1 and
-anti-windup by back-calculation (Åström & Hägglund 2006, chapters 3 and 13). Every number may be an array (n,): row i
-is a regulator of its own.
+A regulator with two degrees of freedom, a filtered derivative of the measurement only, saturation at ±1 and anti-windup
+by back-calculation (Åström & Hägglund 2006, chapters 3 and 13). Every number may be an array (n,): row i is one
+regulator.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def pid(
     tt: ArrayLike = np.nan,
     sample_time: float = 0.05,
 ) -> PID:
-    """Settings broadcast to one length; `tt` that is NaN follows from the others (`tracking_time`)."""
+    """Settings broadcast to one length; a NaN `tt` is replaced by `tracking_time`."""
     given = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (kp, ti, td, tf, b, tt)))
     kp_, ti_, td_, tf_, b_, tt_ = (np.array(v) for v in given)
     return PID(kp_, ti_, td_, tf_, b_, np.where(np.isnan(tt_), tracking_time(ti_, td_), tt_), sample_time)
 
 
 def absent_parameters(kind: Kind, names: Collection[str]) -> list[str]:
-    """Those of `names` that a regulator of this kind does not have."""
+    """Those of `names` that a regulator of this kind lacks."""
     return [name for name in names if name not in PARAMETERS[kind]]
 
 
@@ -93,7 +93,7 @@ def unusual(value: float) -> bool:
 
 
 def unusual_ends(parameters: Iterable[DesignVariable]) -> Iterator[InvalidSetting]:
-    """Of the parameters of a study, those whose values reach where no loop is computed."""
+    """The parameters of a study whose ranges reach values at which no loop can be computed."""
     for p in parameters:
         for given in (float(v) for v in (*p.values, p.low, p.high) if not isinstance(v, str)):
             if unusual(value := p.factor * given + p.offset):
@@ -175,7 +175,7 @@ class Law(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """What a regulator keeps from one sample to the next."""
+    """State of a regulator between samples."""
 
     derivative: Any
     integral: Any
@@ -189,7 +189,7 @@ class Memory(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Limits of the output, and of its change from one sample to the next; infinite where there is none."""
+    """Limits of the output, and of its change from one sample to the next; infinite by default."""
 
     low: Any = -np.inf
     high: Any = np.inf
@@ -203,9 +203,9 @@ class Limits(NamedTuple):
 
 
 class RunningPID:
-    """n regulators at work. Before the first sample they are at rest at measurement `y` and output `u`, without bump.
+    """n running regulators. Before the first sample they are at rest at measurement `y` and output `u`, without bump.
 
-    `output` (n,) is the limited output of the last sample, `raw` (n,) the one before the limits, ±1 if none are given.
+    `output` (n,) is the limited output of the last sample, `raw` (n,) the one before the limits, ±1 by default.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class RunningPID:
 
     @property
     def setpoint(self) -> Vector:
-        """What stands for the set-point of an inner regulator, of which there is none."""
+        """Placeholder for the set-point of an inner regulator, which a single PID lacks."""
         return self.output
 
     def sample(self, r: Vector, y: Vector, inner_y: Vector | None = None, *, scale: Vector | float = 1.0) -> Vector:
@@ -238,5 +238,5 @@ class RunningPID:
 
 
 def wrapped(m: Any, angle: Any) -> Any:
-    """An angle (rad) brought to (-pi, pi]; one that is there already keeps every bit."""
+    """An angle (rad) wrapped to (-pi, pi]; angles in this range keep every bit."""
     return angle - 2.0 * np.pi * m.ceil((angle - np.pi) / (2.0 * np.pi))

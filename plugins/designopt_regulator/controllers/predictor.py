@@ -1,7 +1,7 @@
-"""The Smith predictor: a model of the plant within the regulator, which sees what the delay still hides.
+"""The Smith predictor: a model of the plant within the regulator compensates the delay.
 
-What the model's output without its delay is ahead of that with it is added to the measurement (Smith 1957), so that the
-regulator acts on the output as it will be, as far as the model is right.
+The difference of the model's outputs without and with delay is added to the measurement (Smith 1957), so the regulator
+acts on the future output, as far as the model is right.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Predictor(NamedTuple):
         return ModelMemory(tuple(u * x for x in states), (u * output,), (u * output,) * self.samples)
 
     def ahead(self, memory: ModelMemory) -> Any:
-        """What the output without delay is ahead of the output at this sample."""
+        """The difference of the outputs without and with delay at this sample."""
         return memory.prompt[0] - memory.late[-1]
 
     def after(self, memory: ModelMemory, u: Any) -> ModelMemory:
@@ -75,7 +75,7 @@ class Predictor(NamedTuple):
 
 
 def two_outputs(plant: Plant, sample_time: float) -> HeldPlant:
-    """The plant, sampled, with its output as it is and without its delay."""
+    """The sampled plant with two outputs: with and without its delay."""
     return held(plant, sample_time, [(plant.C, float(plant.D), 0.0)])
 
 

@@ -67,7 +67,7 @@ class DifferenceEquation(NamedTuple):
 
     @classmethod
     def of(cls, transfer: Transfer, sample_time: float) -> DifferenceEquation:
-        """The section sampled; its frequency has to be below half the sampling rate."""
+        """The sampled section; its frequency must be below half the sampling rate."""
         from scipy.signal import bilinear
 
         w = transfer.frequency
@@ -83,7 +83,7 @@ class DifferenceEquation(NamedTuple):
         return tuple(reversed(kept))
 
     def filter(self, kept: tuple[Any, ...], x: Any) -> tuple[Any, tuple[Any, ...]]:
-        """Its output at the input `x`, and what it keeps for the next sample."""
+        """Output for the input `x`, and the state for the next sample."""
         y = self.b[0] * x + kept[0]
         after = [b * x - a * y for b, a in zip(self.b[1:], self.a, strict=True)]
         return y, (*(v + later for v, later in zip(after, kept[1:], strict=False)), after[-1])

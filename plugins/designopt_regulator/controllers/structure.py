@@ -18,7 +18,7 @@ StructureName = Literal["single", "smith", "cascade"]
 
 
 class StructureMemory(NamedTuple):
-    """What a structure keeps between samples: memories and last outputs of its laws, and of the model of the plant."""
+    """State of a structure between samples: states and last outputs of its laws, and of the model of the plant."""
 
     law: Memory
     last: Any
@@ -30,7 +30,7 @@ class StructureMemory(NamedTuple):
 class Structure(NamedTuple):
     """The `law` from output to command; in a cascade from output to the set-point of the `inner` one.
 
-    With a `predictor` the law sees the output without the delay of the model.
+    With a `predictor` the law acts on the output without the delay of the model.
     """
 
     law: Law
@@ -50,9 +50,9 @@ class Structure(NamedTuple):
         )
 
     def sample(self, m: Any, kept: StructureMemory, r: Any, y: Any, inner_y: Any = None) -> tuple[Any, StructureMemory]:
-        """The command of a sample, and what is kept after it, of reference `r` and the output `y`.
+        """Command and next state for the reference `r` and the output `y`.
 
-        `inner_y` is the output that the inner law of a cascade sees.
+        `inner_y` is the output for the inner law of a cascade.
         """
         seen = y if self.predictor is None or kept.model is None else y + self.predictor.ahead(kept.model)
         u, _, law = self.law.sample(m, kept.law, r, seen, limits=self.limits, last=kept.last)
@@ -66,7 +66,7 @@ class Structure(NamedTuple):
 
 
 class Working:
-    """n regulators of one structure at work, from rest at 0. `setpoint` (n,) is that of the inner law of a cascade."""
+    """n running regulators of one structure, from rest at 0. `setpoint` (n,) is that of the inner law of a cascade."""
 
     def __init__(self, structure: Structure, n: int) -> None:
         self._structure = structure

@@ -48,7 +48,7 @@ class CodeTerm:
 
 
 def term(value: Any) -> CodeTerm:
-    """A term of a number; a term stays what it is."""
+    """A number as a term; a term is returned unchanged."""
     return value if isinstance(value, CodeTerm) else CodeTerm("number", value=float(value))
 
 
@@ -58,7 +58,7 @@ def name(text: str) -> CodeTerm:
 
 
 class TermFunctions:
-    """What the difference equations ask of the module that they are computed with; infinite limits are left out."""
+    """The functions that the difference equations need from their module; infinite limits are omitted."""
 
     @staticmethod
     def fmin(a: Any, b: Any) -> CodeTerm:
@@ -95,7 +95,7 @@ class Language:
 
 
 def statements(results: Mapping[str, CodeTerm], language: Language) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """New names with their texts, of results and of what is used twice, in order; and the text of each result."""
+    """New names with their texts, for results and for terms that occur twice, in order; and the text of each result."""
     uses: dict[int, int] = {}
     order: list[CodeTerm] = []
 

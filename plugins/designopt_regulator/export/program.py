@@ -1,4 +1,4 @@
-"""A regulator as a program: its constants, what it keeps between samples, and the equations of a sample."""
+"""A regulator as a program: its constants, its state between samples, and the equations of a sample."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _MEANINGS = {
 class ControllerProgram:
     """One regulator.
 
-    `constants` by name with value and meaning; `inputs` of a sample with their meaning; `states` what is kept, by name,
-    with its value at rest at measurement ``y`` and command ``u``; `equations` the command ``u`` and the next states.
+    `constants` by name with value and meaning; `inputs` of a sample with their meaning; `states` by name with their
+    value at rest at measurement ``y`` and command ``u``; `equations` for the command ``u`` and the next states.
     """
 
     title: str
@@ -59,10 +59,10 @@ def program(
     inputs: Mapping[str, str],
     remarks: tuple[str, ...] = (),
 ) -> ControllerProgram:
-    """The program of one regulator with these `limits`, from the difference equations that the simulator computes.
+    """The program of one regulator with these `limits`, from the difference equations of the simulator.
 
-    The numbers of the `law` are numbers or arrays (1,); with a `predictor` it sees the output without the delay.
-    `schedule` are the speed at which the gain is kp and that below which it grows no further; the input ``v`` is the
+    The numbers of the `law` are numbers or arrays (1,); with a `predictor` it acts on the output without the delay.
+    `schedule` are the speed at which the gain is kp and the minimum speed of the schedule; the input ``v`` is the
     speed. The error of an `angle` (rad) is wrapped to (-pi, pi].
     """
     values = {key: float(np.ravel(getattr(law, key.lower()))[0]) for key in ("KP", "KI", "KD", "KT", "FORGET", "OFF")}
@@ -111,7 +111,7 @@ def program(
 def _section(
     section: DifferenceEquation, number: int, constants: dict[str, tuple[float, str]]
 ) -> tuple[DifferenceEquation, tuple[CodeTerm, ...], dict[str, str]]:
-    """A section with names for its numbers, which join the `constants`; what it keeps; and that at rest."""
+    """A section with names for its numbers, which join the `constants`; its state, and the state at rest."""
 
     def names(letter: str, numbers: tuple[Any, ...], first: int) -> tuple[CodeTerm, ...]:
         for k, value in enumerate(numbers, start=first):

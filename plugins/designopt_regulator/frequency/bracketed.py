@@ -68,11 +68,11 @@ def minima(
 def roots(
     function: Function, rows: NDArray[np.intp], bracket: tuple[Array, Array], tolerance: float, iterations: int
 ) -> Array:
-    """Where (k,) each function changes its sign between two points (k,).
+    """Sign changes (k,) of each function between two points (k,).
 
-    It is found to the `tolerance`, or as far as the `iterations` go; NaN where there is no change of sign, or no number
-    at both points. Chandrupatla, "A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear
-    function without using derivatives", Advances in Engineering Software 28 (1997).
+    Located to the `tolerance` within at most `iterations`; NaN without a change of sign or a number at both points.
+    Chandrupatla, "A new hybrid quadratic/bisection algorithm for finding the zero of a nonlinear function without using
+    derivatives", Advances in Engineering Software 28 (1997).
     """
     x1, x2 = bracket
     f1, f2 = (function(rows, x) for x in bracket)

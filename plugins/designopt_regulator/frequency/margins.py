@@ -1,7 +1,7 @@
-"""Peaks and margins read off the frequency responses of stable open loops, many at once.
+"""Peaks and margins from the frequency responses of stable open loops, many at once.
 
-A coarse grid shows where they are, root finding and minimisation of the response itself tell them to the last digits.
-Complex numbers travel as their two parts: with plain arithmetic a number has the same bits wherever it stands.
+A coarse grid brackets them; root finding and minimisation on the response itself locate them to the last digits.
+Complex numbers are stored as two parts: with plain arithmetic a number has the same bits at any position.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _roots(
 def _gain_margins(
     response: Response, w: Array, re: Array, im: Array, at_rest: Array, real_at_end: bool
 ) -> tuple[Array, Array]:
-    """The factors on L next to 1, above and below, that bring it to -1: inf and 0 where there is none.
+    """The factors on L closest to 1, above and below, for which L passes -1: inf and 0 if there are none.
 
     At each crossing of the negative axis -1/L is such a factor. The loop is stable for all factors between the two.
     """

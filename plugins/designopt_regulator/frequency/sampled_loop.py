@@ -1,7 +1,7 @@
 """Robustness of sampled loops, many at once: stability first, then peaks of the sensitivities, margins and noise.
 
-The loop is the held plant with its exact delay and the difference equations of the regulator; nothing is approximated
-by a continuous loop. What is said of one row does not depend, to the last bit, on the other rows.
+The loop is the sampled plant with zero-order hold and exact delay, and the difference equations of the regulator,
+without approximation by a continuous loop. The results of a row do not depend on other rows, to the last bit.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def frequency_response(
 
 @dataclass(frozen=True)
 class _Loops:
-    """Sampled loops: plants ``x' = x + R x + B0 u[k-d] + B1 u[k-d-1]`` and what the regulators are made of.
+    """Sampled loops: plants ``x' = x + R x + B0 u[k-d] + B1 u[k-d-1]`` and the terms of the regulators.
 
     With delta = z - 1 the plant is z^-(d+1) (tail + head z) / bottom, all polynomials of delta, highest power first:
     near z = 1 powers of z would cancel.
@@ -297,7 +297,7 @@ def _at_rest(loops: _Loops) -> Array:
 
 
 def rates(modes: NDArray[np.inexact]) -> Array:
-    """|ln z| of modes z; of what is gone at once, inf."""
+    """|ln z| of modes z; inf for z = 0."""
     modes = modes.astype(np.complex128)  # of negative ones real logarithms would be refused
     size = np.abs(modes)
     return np.asarray(np.where(size > 0.0, np.abs(np.log(np.where(size > 0.0, modes, 1.0))), np.inf))

@@ -45,7 +45,7 @@ class Closed(NamedTuple):
 
 @dataclass(frozen=True)
 class StructuredLoop:
-    """A single `plant`, whose second output is what the inner law of a cascade sees, with a `structure` of numbers."""
+    """A single `plant`, whose second output is the input of a cascade's inner law, with a `structure` of numbers."""
 
     plant: HeldPlant
     structure: Structure
@@ -172,7 +172,7 @@ class StructuredLoop:
         return np.asarray(path * G / (1.0 + within))
 
     def _parts(self, z: Complex) -> tuple[Complex, Complex, Complex]:
-        """From output to command, the plant to the output, and the inner loop, 0 where there is none."""
+        """The regulator from output to command, the plant to the output, and the inner loop, 0 without one."""
         G, *more = self.plant.responses(z)
         path, _ = _regulator(self.structure.law, z)
         if self.model is not None:
@@ -195,7 +195,7 @@ def _regulator(law: Law, z: Complex) -> tuple[Complex, Complex]:
 
 
 def _alive(structure: Structure, kept: StructureMemory) -> StructureMemory:
-    """Which states a law has at all: what it does not have would keep its value, or fade by itself."""
+    """The states that a law uses: unused ones would keep their value, or decay independently."""
 
     def of(law: Law, memory: Memory) -> Memory:
         acts = bool(law.kd != 0.0)

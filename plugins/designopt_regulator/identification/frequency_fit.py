@@ -33,11 +33,11 @@ class ResponseData:
 
 @dataclass(frozen=True)
 class ResponseFit:
-    """A model with its numbers by name, SI units of time.
+    """A model with its parameters by name, SI units of time.
 
-    `confidence` are half-widths of 95 % intervals, on the assumption that what is left are independent errors of equal
-    size. `residual` is the root mean square of the relative error, `explained` one less the share of what is left in
-    the response's squared size.
+    `confidence` are half-widths of 95 % intervals, assuming independent residuals of equal variance. `residual` is the
+    root mean square of the relative error, `explained` one minus the residual's share of the response's squared
+    magnitude.
     """
 
     model: Model

@@ -49,11 +49,10 @@ class StepData:
 
 @dataclass(frozen=True)
 class StepFit:
-    """A model with its numbers by name, in SI units of time.
+    """A model with its parameters by name, in SI units of time.
 
-    `confidence` are half-widths of 95 % intervals, on the assumption that what the model leaves is white noise.
-    `residual` is its root mean square in the output's unit, `explained` the share of the output's variance that the
-    model explains.
+    `confidence` are half-widths of 95 % intervals, assuming that the residual is white noise. `residual` is its root
+    mean square in the output's unit, `explained` the share of the output's variance that the model explains.
     """
 
     model: Model

@@ -14,16 +14,16 @@ from designopt_regulator.controllers.pid import UNUSUAL, unusual
 
 
 class BadData(ValueError):
-    """A file that holds no usable step; the message says where."""
+    """A file without a usable step; the message gives the position."""
 
 
 def read_columns(
     file: InputFile, names: tuple[str, ...], example: str
 ) -> tuple[str, dict[str, str], list[tuple[str, dict[str, str]]]]:
-    """Place of the head, units by column ("" without), and the place and the cells by column of every row.
+    """Position of the head, units by column ("" without), and position and cells by column of every row.
 
-    The head has the `names` in any order, as in the `example`; empty lines and lines that begin with # are left out.
-    Raises `BadData` with the line for what is no text, no CSV, empty, or has other columns.
+    The head contains the `names` in any order, as in the `example`; empty lines and lines that begin with # are
+    skipped. Raises `BadData` with the line for a file that is not text or CSV, is empty, or has other columns.
     """
     (at, head), *rows = _rows(file, example)
     where = f"{file.name}:{at}"
@@ -49,7 +49,7 @@ def read_columns(
 
 
 def number(where: str, name: str, text: str) -> float:
-    """The number in a cell; raises `BadData` with its place for what is none, or beyond what can be computed."""
+    """The number in a cell; raises `BadData` with its position for other text, or a number that is too large."""
     try:
         value = float(text)
     except ValueError:
@@ -62,7 +62,7 @@ def number(where: str, name: str, text: str) -> float:
 
 
 def factor(where: str, name: str, unit: str, wanted: str) -> float:
-    """How many `wanted` a `unit` is; raises `BadData` with the column for one of another kind."""
+    """The factor from `unit` to `wanted`; raises `BadData` with the column for a unit of another kind."""
     try:
         return convert(1.0, unit or wanted, wanted)
     except UnitError as error:

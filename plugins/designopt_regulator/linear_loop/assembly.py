@@ -1,4 +1,4 @@
-"""From the values of a design to its regulators: which parts they have, what is wrong with them, their numbers."""
+"""From the values of a design to its regulators: their parts, mistakes, and parameters."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Plants:
 
 
 def structure_of(design: Mapping[str, Any]) -> StructureName:
-    """The structure of a design: as it says, else a cascade if it has an inner regulator."""
+    """The structure of a design: as set, else a cascade if it has an inner regulator."""
     name: StructureName = design.get("structure", "cascade" if "kp_inner" in design else "single")
     return name
 
@@ -68,9 +68,9 @@ def structure_of(design: Mapping[str, Any]) -> StructureName:
 def mistakes(
     given: Collection[str], always: Collection[str], kind: Kind | None, limited: bool, cascade: bool
 ) -> Iterator[tuple[str, str]]:
-    """Parameters that do not fit the kind or each other, and why; those `always` given are in every design.
+    """Parameters that do not fit the kind or each other, with reasons; those `always` given are in every design.
 
-    `limited` says whether anything clips the command, `cascade` whether there is an inner plant.
+    `limited`: limits clip the command; `cascade`: there is an inner plant.
     """
     if "kp" not in given:
         yield "kp", "is missing; every regulator needs it"
@@ -114,7 +114,7 @@ def unconditional(always: Collection[str], values: Mapping[str, Collection[str]]
 
 
 def contradictions(design: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What a design says of its structure and its sections that its other parameters do not agree with."""
+    """Contradictions between a design's structure and sections and its other parameters."""
     name = structure_of(design)
     if name == "cascade" and "kp_inner" not in design:
         yield "kp_inner", "is missing; a cascade needs it"
@@ -128,7 +128,7 @@ def contradictions(design: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def settings_of(design: Mapping[str, Any], direct: bool, kind: Kind | None = None) -> Settings:
-    """kp, ti, td, tf, b, tt of the only or outer regulator; what is absent has no effect."""
+    """kp, ti, td, tf, b, tt of the only or outer regulator; absent ones have no effect."""
     kp = design["kp"]
     return {
         "kp": -kp if direct else kp,
@@ -141,7 +141,7 @@ def settings_of(design: Mapping[str, Any], direct: bool, kind: Kind | None = Non
 
 
 def parts_of(design: Mapping[str, Any], direct: bool, inner_direct: bool, kind: Kind | None) -> Parts:
-    """The parts of a design without mistakes; `direct` and `inner_direct` say which regulators have a kp below 0."""
+    """The parts of a valid design; `direct` and `inner_direct`: the regulator has a kp below 0."""
     name = structure_of(design)
     inner = None
     if name == "cascade":
@@ -203,7 +203,7 @@ class SampledPlants:
 
 
 def sampled_plants(plants: Plants, nominal: Plant, sample_time: float, name: StructureName) -> SampledPlants:
-    """What the linear loops of a structure need; `nominal` is the plant that a predictor has a model of."""
+    """The sampled plants for the linear loops of a structure; `nominal` is the predictor's model of the plant."""
     if name == "smith":
         return SampledPlants(held(plants.plant, sample_time), model=two_outputs(nominal, sample_time))
     if name == "single" or plants.inner is None:

@@ -38,9 +38,9 @@ class NotSettled(Exception):
 class Loop:
     """A single `plant` and its continuous regulator; times in s, `ti` inf for no I, `td` 0 for no D.
 
-    Behind the regulator stand `sections` in series. Raises `ValueError` where the derivative needs a filter: without
-    one (`tf` = 0) the output's rate has to be a state; where command and output depend on each other at once and have
-    no solution; and for what passes a plant at once, but late.
+    `sections` follow the regulator in series. Raises `ValueError` if the derivative needs a filter: without one (`tf` =
+    0) the output's rate must be a state; if command and output form an algebraic loop without a solution; and for a
+    plant with delay and direct feedthrough.
     """
 
     plant: Plant

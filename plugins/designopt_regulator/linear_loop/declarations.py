@@ -27,7 +27,7 @@ SectionsName = Literal["none", "lead", "notch", "lead_notch"]
 
 
 class LinearDesign(TypedDict, total=False):
-    """Settings of the regulator; what is left out is absent."""
+    """Settings of the regulator; omitted ones are absent."""
 
     kp: ProportionalGain
     ti: IntegralTime

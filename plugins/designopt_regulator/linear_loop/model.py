@@ -175,7 +175,7 @@ class LinearLoop:
 
     @property
     def command_limits(self) -> Limits:
-        """Limits of the command and, in a sample, of its change; infinite where there is none."""
+        """Limits of the command and of its change in a sample; infinite by default."""
         low, high = self.limits or ((-self.limit, self.limit) if self.limit is not None else (-np.inf, np.inf))
         fall, climb = self.rate_limits or ((self.rate_limit,) * 2 if self.rate_limit is not None else (np.inf, np.inf))
         T = self.sample_time or 0.0
@@ -191,7 +191,7 @@ class LinearLoop:
         return any(np.isfinite(value) for value in (*self.command_limits, *self.inner_setpoint_limits))
 
     def check_space(self, parameters: Mapping[str, DesignVariable]) -> Iterator[InvalidSetting]:
-        """What the kind of regulator and the plant have against the parameters of a study."""
+        """Objections of the kind of regulator and the plant to the parameters of a study."""
         always = [p.name for p in parameters.values() if not p.when]
         choices = {name: [str(v) for v in parameters[name].values] for name in CHOICES if name in parameters}
         found = dict([*self._mistakes(parameters, always), *unconditional(always, choices)])
@@ -321,7 +321,7 @@ class LinearLoop:
         return mistakes(given, always, self.kind, self._limited, self.inner_plant is not None)
 
     def _needs_filter(self, plant: Plant) -> bool:
-        """Whether a derivative without filter would let the command jump beyond all bounds."""
+        """Whether an unfiltered derivative makes the command unbounded."""
         return self.sample_time is None and bool(plant.C @ plant.B != 0.0 or plant.D != 0.0)
 
     def _sampled(self, rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:

@@ -94,7 +94,7 @@ class LinearPlant:
     )
 
     def plant(self) -> Plant:
-        """The plant; raises `InvalidSetting` for numbers that it lacks or does not have."""
+        """The plant; raises `InvalidSetting` for missing or unknown numbers."""
         known = NUMBERS[self.type]
         every = dict.fromkeys(name for names in NUMBERS.values() for name in names)
         given = {name: getattr(self, name) for name in every if getattr(self, name) is not None}
@@ -146,7 +146,7 @@ class LinearPlant:
 
     @property
     def explained(self) -> float | None:
-        """The share of what was measured that a fitted model explains; None of a plant that is not fitted."""
+        """The share of the measured variance that a fitted model explains; None for a plant without a fit."""
         if self.type == "data":
             return self.fit().explained
         return self.response_fit().explained if self.type == "frequency_response" else None

@@ -30,7 +30,7 @@ class Steps:
 
 
 class Regulator(Protocol):
-    """n regulators at work; in a cascade they see the output of the inner plant too and have a `setpoint` for it."""
+    """n running regulators; those of a cascade also take the output of the inner plant and have a `setpoint` for it."""
 
     @property
     def setpoint(self) -> Vector: ...
@@ -72,7 +72,7 @@ class _Motion:
 
 @dataclass(frozen=True)
 class SampledRuns:
-    """`figures` by name (n,), rows that `failed` (n,), and `trace` (n, samples) by name, if asked for."""
+    """`figures` by name (n,), rows that `failed` (n,), and optionally `trace` (n, samples) by name."""
 
     figures: dict[str, Vector]
     failed: Mask

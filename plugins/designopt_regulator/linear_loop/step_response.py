@@ -146,7 +146,8 @@ class StepResponse:
 def step_responses(loop: Loop) -> tuple[StepResponse, StepResponse]:
     """The responses to unit steps of the set-point and of the plant's input, both from rest.
 
-    For a stable loop only: ask `Loop.stable` before. The disturbance is delayed as the command is. Raises `NotSettled`.
+    For a stable loop only: check `Loop.stable` before. The disturbance is delayed like the command. Raises
+    `NotSettled`.
     """
     M, N, K, R, direct = loop.equations()
     n = len(M)

@@ -81,9 +81,9 @@ def double_integrator(gain: ArrayLike = 1.0, delay: ArrayLike = 0.0) -> Plant:
 
 
 def transfer_function(numerator: Sequence[float], denominator: Sequence[float], delay: float = 0.0) -> Plant:
-    """``numerator(s) / denominator(s) e^(-delay s)``; coefficients of falling powers, highest first.
+    """``numerator(s) / denominator(s) e^(-delay s)``; coefficients in descending powers.
 
-    Raises `ValueError` for what has no state space: a numerator of higher degree.
+    Raises `ValueError` for an improper transfer function, whose numerator has the higher degree.
     """
     from scipy.signal import tf2ss
 
@@ -138,11 +138,12 @@ def series(first: Plant, second: Plant) -> Plant:
 
 
 def discrete(numerator: Sequence[float], denominator: Sequence[float], sample_time: float, delay: float = 0.0) -> Plant:
-    """``numerator(z) / denominator(z)`` of samples with a held input, as the plant between them; highest powers first.
+    """The continuous plant between samples for ``numerator(z) / denominator(z)`` with a held input; coefficients in
+    descending powers.
 
-    Poles at z = 0 are samples of delay. The other poles become exp(pole T) of the plant, so that its samples are those
-    of the difference equation. Raises `ValueError` where there is no such plant: a pole on the negative axis, or a
-    numerator whose degree is not below that of what is left of the denominator.
+    Poles at z = 0 are samples of delay. The other poles become exp(pole T) of the plant, so its samples are those of
+    the difference equation. Raises `ValueError` if there is no such plant: a pole on the negative axis, or a numerator
+    whose degree is not below that of the remaining denominator.
     """
     from scipy.linalg import logm
     from scipy.signal import tf2ss

@@ -68,7 +68,9 @@ def _pairs(
     *,
     to_end: bool = False,
 ) -> Traces:
-    """Two curves of each loop over frequency, the second on the axis below; with `to_end` as far as it is known."""
+    """Two curves of each loop over frequency, the second on the axis below; with `to_end` over the whole known
+    range.
+    """
     stable = [one for one in loops.values() if one.response is not None]
     w = frequencies(stable)
     if to_end and stable:
@@ -123,7 +125,7 @@ def _noise(loops: Mapping[str, SeenLoop]) -> Traces:
 
 
 def _half(plots: Sequence[Traces], *, lower: bool) -> dict[str, Any]:
-    """A log axis of half a figure's height, for what all `plots` draw there."""
+    """A log axis of half a figure's height for all `plots`."""
     drawn = [trace["y"] for traces in plots for trace in traces if ("yaxis" in trace) == lower and len(trace["y"])]
     sizes = np.concatenate(drawn)
     sizes = sizes[(sizes > 0.0) & np.isfinite(sizes)]
@@ -148,7 +150,7 @@ def _two_axes(upper: str, lower: str, of_upper: dict[str, Any], of_lower: dict[s
 
 
 def _of_bode(plots: Sequence[Traces]) -> dict[str, Any]:
-    """The phase ends four half turns down: what a delay does beyond is far above the crossovers."""
+    """The phase axis ends after four half turns: a further phase lag by delay is far above the crossovers."""
     phases = [trace["y"] for traces in plots for trace in traces if "yaxis" in trace and len(trace["y"])]
     low, high = min(float(y.min()) for y in phases), max(float(y.max()) for y in phases)
     low = max(low, min(high, 0.0) - 720.0)

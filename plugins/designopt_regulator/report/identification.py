@@ -1,4 +1,4 @@
-"""What a report shows of a plant from measured data: the samples, the fitted model, its residual, its numbers."""
+"""Report on a plant from measured data: the samples, the fitted model, its residual and its parameters."""
 
 from __future__ import annotations
 

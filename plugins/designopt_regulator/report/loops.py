@@ -1,7 +1,7 @@
 """Report part `loop_sensitivity`: the sensitivities and the Nyquist plot of the chosen designs, recomputed.
 
-Stability is asked first. The curves of an unstable loop look like those of a stable one and its distance from -1 means
-nothing: such a loop is said in words and not drawn.
+Stability is checked first. The curves of an unstable loop look like those of a stable one, and its distance from -1 has
+no meaning: a sentence replaces its plot.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _WINDOW = ([-3.2, 1.2], [-2.4, 1.6])  # of the Nyquist plot
 
 @dataclass(frozen=True)
 class SeenLoop:
-    """One loop of a design in a scenario. Without `margins` it is unstable, or there is none: `words` say which.
+    """One loop of a design in a scenario. Without `margins` it is unstable or absent; `words` explain.
 
     `spectral_radius` and `noise_gain` are NaN for a continuous regulator, which has no `sample_time` (s).
     """
@@ -264,7 +264,7 @@ def _introduction(model: Regulated) -> str:
 
 
 def _unheld(result: Result) -> tuple[str, ...]:
-    """A sentence where the derivative is free and nothing in the study holds back what it makes of noise."""
+    """A sentence for a study that tunes the derivative without any limit on noise in the command."""
     problem = result.problem
     free = [p.name for p in problem.space.free if p.name.removesuffix("_v") in ("td", "kd", "tf")]
     expressions = [o.expression for o in problem.objectives] + [c.expression for c in problem.constraints]
@@ -293,7 +293,7 @@ def _findings(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLo
 def _drawn(
     result: Result, loop: str, designs: Mapping[str, int], seen: Seen, limit: float | None, kind: str
 ) -> list[Figure]:
-    """Both figures of one loop; none where it is unstable everywhere. `kind` says in the legend what the limit is."""
+    """Both figures of one loop; none if it is unstable in all scenarios. `kind` is the limit's label in the legend."""
     shown = worst_first(seen, len(result.problem.scenarios))
     if not any(seen[label, s].margins is not None for label in designs for s in shown):
         return []

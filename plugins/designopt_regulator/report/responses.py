@@ -1,4 +1,4 @@
-"""Report part `step_responses`, and what the report parts for studies of regulators share."""
+"""Report part `step_responses`, and functions that the report parts for studies of regulators share."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FIGURES = ("iae", "iae_setpoint", "iae_load", "overshoot", "settling", "not_set
 
 @dataclass(frozen=True)
 class ShownSignal:
-    """What a regulator holds: arrays of its value, command and reference (none: 1), and how values are shown."""
+    """A controlled signal: arrays of its value, command and reference (none: 1), and the display of values."""
 
     name: str
     value: str
@@ -57,7 +57,7 @@ def regulated(result: Result) -> Regulated | None:
 
 
 def foreign(title: str, result: Result) -> Section:
-    """A section that says whom this part is for."""
+    """A section that names the models for which this part is meant."""
     return Section(
         title,
         introduction=f"This part is for the models tracked_carrier_10t and linear_loop; it knows no regulator in the "
@@ -66,7 +66,7 @@ def foreign(title: str, result: Result) -> Section:
 
 
 def design_words(result: Result, row: int) -> str:
-    """The parameters that vary, in words for a legend."""
+    """The varying parameters as a legend."""
     return values_in_words(result, row, most=NAMED, digits=3)
 
 
@@ -77,7 +77,7 @@ def scenario_choice(result: Result, shown: Sequence[int] | None = None) -> dict[
 
 
 def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
-    """What every reader of these figures must know about where the numbers come from."""
+    """Notes on the origin of the numbers, for every reader of these outputs."""
     left_out = len(result.problem.scenarios) - DRAWN
     notes = [f"The first {DRAWN} scenarios are shown, {left_out} are not."] if left_out > 0 else []
     if isinstance(model, LinearLoop):
@@ -295,7 +295,7 @@ def _references(signal: ShownSignal, kept: Sequence[Mapping[str, Vector]]) -> tu
 
 
 def _quality(result: Result, designs: Mapping[str, int]) -> Table:
-    """Figures by design and scenario; what is rounding is shown as 0."""
+    """Outputs by design and scenario; rounding errors are shown as 0."""
     figures = result.outcomes.figures
     names = [n for n in _FIGURES if n in figures and np.isfinite(figures[n]).any()]
     rows = tuple(
