@@ -30,7 +30,7 @@ class Curves:
     """One set of constants: `bumps` (b1, b2, b3, b4) of three bell curves, `speed` d1 to d4, `tendon` c1 to c3.
 
     `passive_zero` is the fibre length at which the passive curve is 0; None: its offset is 1, as in the paper.
-    `tendon_strain` is the strain at one normalised force where a muscle does not say its own.
+    `tendon_strain` is the default strain at one normalised force.
     """
 
     bumps: tuple[tuple[float, float, float, float], ...]
@@ -101,9 +101,9 @@ PUBLICATION = Curves(
 def activation_rate(
     excitation: Any, activation: Any, *, rise: Any = 0.015, fall: Any = 0.060, sharpness: float = 10.0
 ) -> Any:
-    """Rate of the activation (1/s) with time constants of `rise` and `fall` (s); between them it switches smoothly.
+    """Rate of the activation (1/s) with time constants of `rise` and `fall` (s) and a smooth switch between them.
 
-    The published `sharpness` of 0.1 makes both nearly equally fast (OpenSim issue 3990); 10 tells them apart.
+    The published `sharpness` of 0.1 makes both nearly equally fast (OpenSim issue 3990); 10 separates them.
     """
     rising = 0.5 * _library(excitation, activation).tanh(sharpness * (excitation - activation))
     stretch = 0.5 + 1.5 * activation

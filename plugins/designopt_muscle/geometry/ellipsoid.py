@@ -1,8 +1,8 @@
-"""The shortest path around an ellipsoid: a geodesic that leaves both ends along tangents, found by shooting.
+"""The shortest path around an ellipsoid: a geodesic tangent to the straight segments at both ends, found by shooting.
 
-The points from which a tangent goes to an end are a circle on the sphere to which the ellipsoid is scaled: one angle.
-From there the geodesic is integrated; the angle and the arc's length are those for which the tangent at its other end
-goes through the other end of the path (Newton's method, all frames at once).
+On the sphere to which the ellipsoid is scaled, the tangent points of an end form a circle: one unknown angle. From
+there the geodesic is integrated; the angle and the arc length are solved such that the tangent at its other end passes
+through the other end of the path (Newton's method, all frames at once).
 """
 
 from __future__ import annotations

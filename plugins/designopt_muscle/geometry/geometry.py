@@ -56,8 +56,9 @@ def muscle_geometry(model: OsimModel, values: dict[str, Vector]) -> MuscleGeomet
 
 
 def stretched(path: WrappedPath) -> tuple[Vector, Vector]:
-    """The length (n,) of a path, and its gradient by the places of the nodes (nodes, n, 3): minus what a unit tension
-    does to them. Over a surface a tension is in balance with the surface all the way, so that only straight parts pull.
+    """The length (n,) of a path, and its gradient with respect to the positions of the nodes (nodes, n, 3): minus
+    the forces of a unit tension on them. On a surface the tension is in equilibrium with the contact pressure, so
+    only straight segments pull.
     """
     nodes = path.nodes
     way = np.diff(np.stack([node.x for node in nodes]), axis=0)

@@ -15,8 +15,9 @@ _LENGTH, _ARM = 1e-3, 5e-3
 
 @dataclass(frozen=True)
 class Jump:
-    """A jump of `muscle` between the frame at `time` (s) and the one before: `by` (m) of its length, or of its moment
-    arm about `coordinate`. `engaged` tells that a surface comes into the path or leaves it there."""
+    """A jump of `muscle` between the frame at `time` (s) and the previous one: `by` (m) of its length, or of its
+    moment arm about `coordinate`. `engaged`: a surface joins or leaves the path there.
+    """
 
     muscle: str
     time: float
@@ -31,8 +32,9 @@ class Jump:
 
 
 def jumps(geometry: MuscleGeometry, time: Vector, values: dict[str, Vector]) -> list[Jump]:
-    """The jumps over a trial: lengths that change by 1 mm more than moment arms and motion say, and moment arms that
-    change their sign or by more than 5 mm. Frames follow each other in `time` (n,)."""
+    """The jumps over a trial: lengths that change by 1 mm more than moment arms and motion predict, and moment arms
+    that change their sign or by more than 5 mm. Frames are consecutive in `time` (n,).
+    """
     q = np.column_stack([values.get(name, np.zeros(len(time))) for name in geometry.coordinates])
     mean = 0.5 * (geometry.arms[1:] + geometry.arms[:-1])
     expected = -np.einsum("nmk,nm->nk", mean, np.diff(q, axis=0))

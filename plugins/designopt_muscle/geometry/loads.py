@@ -22,10 +22,10 @@ _SET = {"objects", "groups", "datafile", "external_loads_model_kinematics_file",
 def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: Vector) -> dict[str, Vector]:
     """Force (N) and moment (N m) about the origin of the ground (n, 6) on each body at `time` (n,) s.
 
-    `content` is the XML file, `table` the recorded forces, points and torques that it names, each in the axes of the
-    body that the file says (`force_expressed_in_body` is for torques, too), which is where `motion` has it at `time`. A
-    force without a point acts at the origin of its body. Records are interpolated linearly, NaN outside of their times.
-    Raises `ModelError` for what is not understood and for bodies or columns that are not there.
+    `content` is the XML file, `table` contains the recorded forces, points and torques that it names, each in the axes
+    of the body that the file gives (`force_expressed_in_body` also holds for torques), with the pose from `motion` at
+    `time`. A force without a point acts at the origin of its body. Records are interpolated linearly, NaN outside their
+    times. Raises `ModelError` for unknown elements, bodies or columns.
     """
     root = parse(content)
     loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None

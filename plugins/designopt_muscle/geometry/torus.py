@@ -1,9 +1,9 @@
-"""The shortest path through the hole of a torus: a geodesic of its tube that leaves both ends along tangents.
+"""The shortest path through the hole of a torus: a geodesic of its tube tangent to the straight segments at both ends.
 
-As in OpenSim a path with a torus goes through its hole, around the tube where the straight segment comes closest to the
-circle in its middle. The cylinder that touches the tube there gives a first path; the point where the path comes to the
-tube and the length of the geodesic from there are then those for which both tangents go through the ends (Newton's
-method, all frames at once).
+As in OpenSim a path with a torus passes through its hole, around the tube where the straight segment is closest to the
+circle in its middle. The cylinder tangent to the tube at this place gives a first path. The unknowns are the point
+where the path meets the tube and the length of the geodesic from there, solved such that both tangents pass through the
+ends (Newton's method, all frames at once).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from designopt_muscle.models.errors import TrialError
 
 @dataclass(frozen=True)
 class MeasuredActivity:
-    """What a study says of EMG: which channel belongs to which muscle, and what activations have to do with it."""
+    """Settings of EMG: the channel of each muscle, and the relation to activations."""
 
     track: Annotated[dict[str, str], Q("", "channel of each measured muscle; several muscles may have the same one")]
     weight: Annotated[float, Q("", "of the squared difference between activation and signal", ge=0)] = 1.0

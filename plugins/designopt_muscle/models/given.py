@@ -1,4 +1,4 @@
-"""What the files of a scenario give to static sharing, and which of them go together."""
+"""The files of a scenario of static sharing, and their valid combinations."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def files_of(scenario: Mapping[str, Any]) -> dict[str, InputFile | None]:
 
 
 def refuse(files: Files, *, computed: bool, reactions: bool, measured: bool) -> None:
-    """Raise `InvalidDesign` for files that nothing would be done with, and settings whose files are missing.
+    """Raise `InvalidDesign` for files without effect, and for settings whose files are missing.
 
-    Net moments are `computed` or read, `reactions` of joints and `measured` activity are in the settings or not.
+    Net moments are `computed` or read; `reactions` of joints and `measured` activity are set or not.
     """
     if (files["external_loads"] is None) != (files["external_forces"] is None):
         raise InvalidDesign("external_loads and external_forces belong together: give both or none")

@@ -1,4 +1,4 @@
-"""Joint reaction forces of a trial: what a study says of them, and how they depend on the muscle forces."""
+"""Joint reaction forces of a trial: their settings, and their dependence on the muscle forces."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _COMPONENTS = {"norm": None, "x": 0, "y": 1, "z": 2}
 
 @dataclass(frozen=True)
 class ReactionTerm:
-    """What a study says of one joint's reaction: the force of the parent on the child.
+    """Settings of one joint's reaction: the force of the parent on the child.
 
-    A joint that is only named is an output; with a `weight` its square is part of the cost, a `maximum` limits it.
+    A joint without weight and maximum is an output; with a `weight` its square is part of the cost, a `maximum` limits
+    it.
     """
 
     joint: Annotated[str, Q("", "name in the model file")]
@@ -35,9 +36,9 @@ class ReactionTerm:
 
 
 def joint_reactions(trial: Trial, terms: Sequence[ReactionTerm]) -> tuple[JointReaction, ...]:
-    """The reactions (n, 3) as affine functions of the muscle forces, in the axes that `terms` ask for.
+    """The reactions (n, 3) as affine functions of the muscle forces, in the axes of `terms`.
 
-    `trial` was read with its dynamics; in frames that cannot be used all is 0.
+    `trial` was read with its dynamics; unusable frames are 0.
     """
     assert trial.dynamics is not None, "the trial was read without its dynamics"
     of = {joint.name: joint for joint in trial.model.joints}
@@ -58,10 +59,11 @@ def joint_reactions(trial: Trial, terms: Sequence[ReactionTerm]) -> tuple[JointR
 
 
 def reaction_gains(model: OsimModel, values: dict[str, Vector], joints: Sequence[str]) -> dict[str, Vector]:
-    """(n, 3, k) of each joint: what a unit muscle force adds to the force of the parent on the child, in ground axes.
+    """(n, 3, k) for each joint: contribution of a unit muscle force to the force of the parent on the child, in ground
+    axes.
 
-    The muscles pull at everything beyond the joint with the resultant of their tensions; the parent has to hold against
-    it. Raises `ValueError` for names that are no joints or coordinates.
+    The muscles pull at the bodies beyond the joint with the resultant of their tensions, which the parent balances.
+    Raises `ValueError` for unknown joints or coordinates.
     """
     names = [joint.name for joint in model.joints]
     if unknown := [name for name in joints if name not in names]:

@@ -1,4 +1,4 @@
-"""What a design and a scenario of muscle sharing may say, and the criterion that a design says."""
+"""Inputs of muscle sharing from a design and a scenario, and the criterion of a design."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from designopt_muscle.sharing.statement.criteria import Criterion, MinMax, Power
 
 
 class SharingDesign(TypedDict, total=False):
-    """What is varied."""
+    """Values of a design."""
 
     strength: Annotated[float, Q("", "factor on the forces of all muscles", gt=0, default=1.0)]
     criterion: Annotated[CriterionName, Q("", "what is minimised", default="power")]
@@ -31,7 +31,7 @@ class SharingScenario(TypedDict, total=False):
 
 
 class StaticScenario(SharingScenario, total=False):
-    """The trial with what only static sharing takes."""
+    """The trial and the inputs of static sharing alone."""
 
     emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV or C3D), for the setting 'emg'")]
     external_loads: Annotated[InputFile, Q("", "assignment of recorded forces to bodies (XML of OpenSim)")]

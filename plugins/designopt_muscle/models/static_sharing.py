@@ -39,14 +39,14 @@ from designopt_muscle.sharing.static.sharing import Sharing
 class StaticSharing:
     """Shares the net moments of a recorded motion among the muscles of an OpenSim model, frame by frame.
 
-    Each frame is a convex problem: the cost of the activations is least among those that balance the moments about all
-    rows. Frames that no activations balance are proved to be so; they have the activations that leave the least
-    shortfall. A device (a spring, or a drive that gives a share of the needed moment) may help at one coordinate.
+    Each frame is a convex problem: minimum cost of the activations that balance the moments about all rows. Frames that
+    no activations can balance come with a proof; they have the activations with the least shortfall. A device (a
+    spring, or a drive that delivers a share of the net moment) may assist at one coordinate.
 
-    Unless scenario and settings say otherwise: the right leg of an adult walking, with nine muscles in a plane, without
-    reserves. Passive fibre forces are left out and tendons are
-    rigid, as in OpenSim's StaticOptimization. Net moments come from a table, or from masses, motion and external loads.
-    Measured activity, synergies, joint reactions and a rate limit are further terms of the problem.
+    By default: the right leg of an adult walking, with nine muscles in a plane, without reserves. Passive fibre forces
+    are omitted and tendons are rigid, as in OpenSim's StaticOptimization. Net moments come from a table, or from
+    masses, motion and external loads. Measured activity, synergies, joint reactions and a rate limit are further terms
+    of the problem.
     """
 
     later_settings: ClassVar[tuple[str, ...]] = ("reserve_warning",)
@@ -197,7 +197,7 @@ class StaticSharing:
         return self.model if self.model is not None else bundled("planar_leg.osim")
 
     def _read(self, scenario: Mapping[str, Any]) -> SharingData:
-        """What a scenario gives, read once in a process. Raises `Diverged` for files that make no trial."""
+        """The files of a scenario, read once in a process. Raises `Diverged` for files that make no trial."""
         files = files_of(scenario)
         key = tuple("" if file is None else file.digest for file in files.values())
         if key not in self._given:

@@ -41,9 +41,10 @@ class ExternalLoads:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Frames of a motion. `balance` has the net moments as they were read; `muscles` can do what they can at full
-    strength. `values` and `rates` (n,) are the coordinates by name, in rad or m, and per second; `notes` tell what a
-    reader should know. `dynamics` is the moving model with its loads, where it was asked for."""
+    """Frames of a motion. `balance` contains the net moments as read; `muscles` the capacities at full strength.
+    `values` and `rates` (n,) are the coordinates by name, in rad or m, and per second; `notes` are remarks for the
+    reader. `dynamics` is the moving model with its loads, if requested.
+    """
 
     model: OsimModel
     balance: MomentBalance
@@ -82,18 +83,18 @@ def read_trial(
 ) -> Trial:
     """The trial of a `motion` of a `model`.
 
-    Net moments are columns ``COORDINATE_moment`` (``COORDINATE_force`` for translations) of `moments`, or of `motion`
-    when that is not given; they are interpolated to the frames of the motion by a cubic spline if their times differ.
-    Moments about coordinates that a coupler drives are added to those of its driver. Rows are the free coordinates
-    that have a net moment. Coordinates that the motion does not have stay at their defaults.
+    Net moments are columns ``COORDINATE_moment`` (``COORDINATE_force`` for translations) of `moments`, by default of
+    `motion`; a cubic spline interpolates them to the frames of the motion if their times differ. Moments about
+    coordinates that a coupler drives are added to those of its driver. Rows are the free coordinates that have a net
+    moment. Coordinates that the motion lacks stay at their defaults.
 
-    With `inverse_dynamics` "compute" the net moments are those that masses, motion and `external` loads need, of all
-    free coordinates that are not locked. `dynamics` asks for the moving model besides.
+    With `inverse_dynamics` "compute" the net moments follow from masses, motion and `external` loads, for all free
+    coordinates that are not locked. `dynamics` also returns the moving model.
 
-    `window` keeps the frames between two times (s); `times` (n,) s has the frames there, on the quintic spline through
-    the recorded ones; `cutoff` (Hz) filters the coordinates with a zero-phase
-    Butterworth filter of order 3. The rest is that of `strengths`. Frames with numbers that are missing stay, with a
-    status; frames closer than five samples to an end of the recording are marked.
+    `window` keeps the frames between two times (s); `times` (n,) s are the frames in it, on the quintic spline through
+    the recorded ones; `cutoff` (Hz) filters the coordinates with a zero-phase Butterworth filter of order 3. The other
+    arguments are those of `strengths`. Frames with missing numbers stay, with a status; frames closer than five samples
+    to an end of the recording are marked.
 
     Raises `TrialError` and `ModelError` for files that do not fit.
     """
@@ -232,7 +233,7 @@ def _loads(
 
 
 def _computed(model: OsimModel, moving: Dynamics) -> tuple[tuple[str, ...], Vector]:
-    """Rows and net moments (n, m) by inverse dynamics; what is locked is held by its lock."""
+    """Rows and net moments (n, m) by inverse dynamics; locked coordinates need no muscles."""
     locked = {c.name for c in model.coordinates if c.locked}
     kept = [i for i, name in enumerate(moving.coordinates) if name not in locked]
     return tuple(moving.coordinates[i] for i in kept), moving.moments()[:, kept]
@@ -244,7 +245,7 @@ def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _interpolated(at: Vector, values: Vector, time: Vector) -> Vector:
-    """(n,) values at `time` by a cubic spline through those that are there; NaN outside of their times."""
+    """(n,) values at `time` by a cubic spline through the valid ones; NaN outside their times."""
     from scipy.interpolate import CubicSpline
 
     there = np.isfinite(values)

@@ -30,7 +30,7 @@ _ORDER = 3
 
 
 class WireDesign(TypedDict, total=False):
-    """What is varied."""
+    """Values of a design."""
 
     strength: Annotated[float, Q("", "factor on the maximum tensions of all muscles", gt=0, default=1.0)]
     criterion: Annotated[CriterionName, Q("", "what is minimised", default="power")]

@@ -1,4 +1,4 @@
-"""What an OpenSim model says, as values: bodies, joints, coordinates, muscles with their paths, actuators."""
+"""Contents of an OpenSim model as values: bodies, joints, coordinates, muscles with their paths, actuators."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class Coupler:
 class PathPoint:
     """A point of a muscle's path, at `location` (3) m in `body`.
 
-    It is there only while `condition` (a coordinate) is within `within`, and moves with `moving`: functions of
-    coordinates for x, y and z.
+    With a `condition` (a coordinate) it is active only for values `within` a range; with `moving` it moves: functions
+    of coordinates for x, y and z.
     """
 
     name: str
@@ -118,10 +118,11 @@ class PathWrap:
 
 @dataclass(frozen=True, eq=False)
 class OsimMuscle:
-    """A muscle: path, wraps, and the parameters that its model has.
+    """A muscle: path, wraps, and the parameters of its model.
 
-    `model` is "thelen", "millard" or "degroote". Forces in N, lengths in m, the pennation in rad, the maximum speed of
-    shortening in optimal fibre lengths per second. `shape` holds what only this model has, under the file's names.
+    `model` is "thelen", "millard" or "degroote". Forces in N, lengths in m, the pennation in rad, the maximum
+    shortening velocity in optimal fibre lengths per second. `shape` contains the parameters that only this model has,
+    under the file's names.
     """
 
     name: str
@@ -154,7 +155,7 @@ class CoordinateActuator:
 
 @dataclass(frozen=True, eq=False)
 class OsimModel:
-    """A model. Bodies are in the order of their joints, parents first; `notes` tell what of the file is replaced."""
+    """A model. Bodies are in the order of their joints, parents first; `notes` list replaced elements of the file."""
 
     name: str
     gravity: Vector

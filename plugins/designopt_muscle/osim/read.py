@@ -39,8 +39,8 @@ _QUADRANTS = ("all", "+x", "-x", "+y", "-y", "+z", "-z")
 def read_model(content: bytes) -> OsimModel:
     """The model in an ``.osim`` file.
 
-    Raises `ModelError` with path, line and column for files that are no model, numbers that are none, names that lead
-    nowhere, and everything that would change the mechanics and is not understood.
+    Raises `ModelError` with path, line and column for files that are not models, invalid numbers, references to unknown
+    names, and every unknown element that would change the mechanics.
     """
     root = parse(content)
     model = root.find("Model") if root.tag == "OpenSimDocument" else None

@@ -26,7 +26,7 @@ TAGS = {
 
 
 def function_in(holder: Element) -> Function:
-    """The function that an element holds. Raises `ModelError` when there is none, more than one, or another kind."""
+    """The function in an element. Raises `ModelError` if there is none, more than one, or one of another kind."""
     functions = [child for child in holder.children if child.tag in TAGS]
     if len(functions) != 1 or len(holder.children) != 1:
         unknown = next((child for child in holder.children if child.tag not in TAGS), None)

@@ -19,11 +19,10 @@ _JOINT = "_joint"
 
 
 def tree_of(model: OsimModel) -> Tree:
-    """The tree of a model, with its free coordinates; what couplers drive is a function of them.
+    """The tree of a model, with its free coordinates; coordinates that couplers drive are functions of them.
 
-    Every body is a frame of its own name, on a frame ``NAME_joint`` that its joint moves. Bodies without mass are
-    frames that carry nothing. Inertias that no mass distribution has, as published models hold some, are taken as they
-    are.
+    Every body is a frame of its own name, on a frame ``NAME_joint`` that its joint moves. Bodies without mass are empty
+    frames. Inertias of no mass distribution, as in some published models, are accepted.
     """
     driven = {c.dependent: c for c in model.couplers}
 

@@ -22,7 +22,9 @@ _PART = 0.1
 
 @report("muscle_calibration", version=1)
 def muscle_calibration(result: Result) -> Section | None:
-    """Factors on muscle parameters with their ranges, and what the trials tell of each: alone and with the others."""
+    """Factors on muscle parameters with their ranges, and the information of the trials on each: alone and with the
+    others.
+    """
     title = "Calibrated factors"
     if not len(result.outcomes.X):
         return None

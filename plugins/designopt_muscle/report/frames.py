@@ -1,4 +1,4 @@
-"""What became of every frame, and what the frames lack that are beyond the muscles."""
+"""Outcome of every frame, and the shortfall of frames beyond the muscles."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def words(status: SharingStatus) -> str:
 
 
 def frame_table(found: Mapping[tuple[str, str], Arrays]) -> Table:
-    """How many frames of each motion have which status, from when to when, and what they lack."""
+    """Number of frames of each motion with each status, their times, and their shortfall."""
     rows: list[tuple[Any, ...]] = []
     for (design, scenario), arrays in found.items():
         status, time = np.asarray(arrays["status"]), np.asarray(arrays["time"])

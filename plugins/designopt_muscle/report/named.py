@@ -1,4 +1,4 @@
-"""Which muscles are drawn with a colour and a name, and what is said of measured ones."""
+"""Selection of the muscles drawn with a colour and a name, and notes on measured ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAMED = 8
 
 
 def signals_of(arrays: Arrays) -> Array:
-    """(n, k) measured activity, NaN where there is none."""
+    """(n, k) measured activity, NaN without a measurement."""
     if "signals" in arrays:
         return np.asarray(arrays["signals"], dtype=float)
     return np.full((len(arrays["time"]), len(arrays["muscles"])), np.nan)

@@ -28,10 +28,10 @@ _NAMES = (
 
 @report("muscle_sharing", version=2)
 def muscle_sharing(result: Result) -> Section | None:
-    """Activations (with measured ones), balances stacked by muscle, reserves, fibre ranges, frames and what they lack.
+    """Activations (with measured ones), balances stacked by muscle, reserves, fibre ranges, frames and their shortfall.
 
-    Measured activity, margins, forces in joints and fibres are drawn where the arrays `signals`, `margin`, `reactions`
-    with `joints`, and `fibre_lengths` are kept.
+    Measured activity, margins, forces in joints and fibres are drawn if the arrays `signals`, `margin`, `reactions`
+    with `joints`, and `fibre_lengths` are recorded.
     """
     title = "Muscles"
     found = kept(result, *_NAMES)
@@ -58,7 +58,7 @@ def muscle_sharing(result: Result) -> Section | None:
 
 
 def _notes(found: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
-    """What is to be known of the trials: assumed units, replaced curves, jumps of paths, fibres out of range."""
+    """Remarks on the trials: assumed units, replaced curves, jumps of paths, fibres out of range."""
     notes: dict[str, None] = {}
     several = len({scenario for _, scenario in found}) > 1
     for (_, scenario), arrays in found.items():
@@ -85,7 +85,7 @@ _LOWEST = -10.0
 
 
 def margin_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure:
-    """The share of the strength that is left in every frame; below 0 what is lacking."""
+    """The margin of strength in every frame; below 0 the deficit."""
     return selectable(
         "Feasibility margin", found, _margin, height=320,
         note="The share of their strength that all muscles could lose and still balance the frame without reserves."

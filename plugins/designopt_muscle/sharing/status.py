@@ -6,7 +6,7 @@ from designopt_recordings.frames import StatusEnum
 
 
 class SharingStatus(StatusEnum):
-    """What sharing says of one frame. Frames below 100 have activations that balance the moments."""
+    """Outcome of sharing in one frame. Frames below 100 have activations that balance the moments."""
 
     OPTIMAL = 0, "the moments are balanced at minimum cost"
     EDGE = 10, "balanced, but close to an end of the recording, where derivatives are less accurate"

@@ -117,7 +117,7 @@ def _muscles(anatomy: Anatomy, frames: int, strength: float) -> Muscles:
 
 
 def _balance(anatomy: Anatomy, time: Vector, needed: Vector, posture: Posture, s: Vector, good: Mask) -> MomentBalance:
-    """What the muscles have to do when the moments of all wires are linear about the tensions `s`."""
+    """The balance of the muscles with the moments of all wires linearised about the tensions `s`."""
     units = {c.name: "N m" if c.unit == "rad" else "N" for c in anatomy.tree.coordinates}
     return MomentBalance(
         time=time,

@@ -49,7 +49,7 @@ class MeshFrames:
         return slice(self.before * steps, (self.intervals - self.after) * steps + 1)
 
     def cut(self, sharing: DynamicSharing) -> DynamicSharing:
-        """What is left of a solution without the margin; integrals are those of what is left."""
+        """A solution without the margins; integrals cover the remaining part."""
         if self.before + self.after == 0:
             return sharing
         own = mesh(self.scheme, self.intervals - self.before - self.after)

@@ -20,9 +20,9 @@ _MIN_ACTIVATION = 1e-3
 
 
 def dynamic_muscles(trial: Trial, *, rigid: bool, passive: bool) -> DynamicMuscles:
-    """The muscles of `trial`; `rigid` gives all of them rigid tendons, `passive` counts passive forces of fibres.
+    """The muscles of `trial`; `rigid` makes all tendons rigid, `passive` includes passive fibre forces.
 
-    What a model does not say has the defaults of De Groote et al. (2016).
+    Parameters that a model lacks have the defaults of De Groote et al. (2016).
     """
     geometry = muscle_geometry(trial.model, trial.values)
     still = np.zeros(len(trial.balance.time))
@@ -56,8 +56,7 @@ def dynamic_muscles(trial: Trial, *, rigid: bool, passive: bool) -> DynamicMuscl
 def fibre_lengths(file: InputFile, track: Mapping[str, str], muscles: tuple[str, ...], time: Vector) -> Vector:
     """(n, k) m measured fibre lengths of `muscles` at `time` (n,) s, linear between the rows of a table.
 
-    NaN where there is none. Raises `TrialError` for columns that are not there and muscles without a row within the
-    times.
+    NaN without a measurement. Raises `TrialError` for missing columns and muscles without a row within the times.
     """
     lengths = np.full((len(time), len(muscles)), np.nan)
     try:

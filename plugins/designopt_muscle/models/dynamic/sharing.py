@@ -43,7 +43,7 @@ from designopt_muscle.sharing.statement.synergies import command_matrix, factore
 
 
 class DynamicDesign(TypedDict, total=False):
-    """What is varied; what is left out is as in the model's text."""
+    """Values of a design; defaults are those of the model's description."""
 
     strength: Annotated[float, Q("", "factor on the isometric forces of all muscles", gt=0)]
     stiffness: Annotated[float, Q("N m/rad", "of a spring at the assisted coordinate", ge=0)]
@@ -52,7 +52,7 @@ class DynamicDesign(TypedDict, total=False):
 
 
 class DynamicScenario(SharingScenario, total=False):
-    """The trial with what is measured besides."""
+    """The trial and further measurements."""
 
     emg: Annotated[InputFile, Q("", "measured activity (MOT, STO, CSV or C3D), for the setting 'emg'")]
     fibres: Annotated[InputFile, Q("", "table of fibre lengths in m (ultrasound), for the setting 'fibres'")]
@@ -60,7 +60,7 @@ class DynamicScenario(SharingScenario, total=False):
 
 @dataclass(frozen=True)
 class ScaledMuscles:
-    """What a factor scales: a design gives its value, a program may choose it."""
+    """Target of a factor, whose value a design gives or a program chooses."""
 
     scales: Annotated[Literal["force", "fibre", "slack", "strain"], Q("", "which quantity of the muscles")]
     muscles: Annotated[list[str], Q("", "that have this factor in common")]
@@ -68,7 +68,7 @@ class ScaledMuscles:
 
 @dataclass(frozen=True)
 class TrackedFibres:
-    """What a study says of measured fibre lengths."""
+    """Settings of measured fibre lengths."""
 
     track: Annotated[dict[str, str], Q("", "column of each muscle whose fibre was measured")]
     weight: Annotated[float, Q("", "of the squared difference by the optimal length", ge=0)] = 1.0
@@ -78,16 +78,16 @@ class TrackedFibres:
 class DynamicSharingModel:
     """Shares the net moments of a recorded motion among muscles with activation dynamics and elastic tendons.
 
-    One sparse program over the whole motion, by direct collocation: the integral of squared excitations is least
+    One sparse program over the whole motion, by direct collocation: the integral of squared excitations is minimal
     subject to activation dynamics, equilibrium of fibres and tendons and the balance of moments (De Groote et al.
-    2016). Excitations and activations are equal at the beginning. Every row has a reserve. Measured activity may be
-    tracked or bound the excitations, synergies may command them.
+    2016). Initial excitations and activations are equal. Every row has a reserve. Measured activity may be tracked or
+    bound the excitations; synergies may command them.
 
-    Unless design, scenario and settings say otherwise: the right leg of an adult walking, with nine muscles in a plane,
-    at full strength without a device. Muscles of other models have the curves of De Groote et al. (2016).
+    By default: the right leg of an adult walking, with nine muscles in a plane, at full strength without a device.
+    Muscles of other models have the curves of De Groote et al. (2016).
 
     As a trajectory problem the inputs are parameters of the same program: a device or factors on muscle parameters are
-    chosen together with the motion.
+    optimised together with the motion.
     """
 
     model: Annotated[InputFile | None, Q("", "OpenSim model (.osim); the bundled planar leg if none")] = None
@@ -190,7 +190,7 @@ class DynamicSharingModel:
         return figures(trial, kept), {name: made[name] for name in arrays}
 
     def gradient(self, design: DynamicDesign, scenario: DynamicScenario) -> dict[str, dict[str, float]]:
-        """Exact derivatives of the objective by what the design gives, where no margin is left out."""
+        """Exact derivatives of the objective with respect to the design, if no margin is cut off."""
         trial, frames = self._trial(scenario)
         if frames.before + frames.after:
             return {}
@@ -198,7 +198,7 @@ class DynamicSharingModel:
         return {"objective": {name: slopes[name] for name in design if name in slopes}}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
-        """The same program, with what a design gives as parameters."""
+        """The same program, with the design's values as parameters."""
         try:
             trial, frames = self._trial(scenario)
         except InvalidDesign as error:
@@ -218,7 +218,7 @@ class DynamicSharingModel:
         return tuple(Factor(name, said.scales, tuple(said.muscles)) for name, said in self.factors.items())
 
     def _shared(self, trial: DynamicTrial, design: Mapping[str, Any]) -> DynamicSharing:
-        """The solution for a design, kept until the next one. Raises `Diverged` with what fails."""
+        """The solution for a design, cached until the next one. Raises `Diverged` with the cause."""
         if trial.device is None and (design.get("stiffness") or design.get("assistance")):
             raise InvalidDesign("a device needs a coordinate: name it with the model's setting 'assisted'")
         known = [v.name for v in trial.system.parameters]
@@ -313,7 +313,9 @@ class DynamicSharingModel:
 def _synergies(
     signals: Vector, measured_muscles: list[str], muscles: tuple[str, ...], count: int
 ) -> dict[str, dict[str, float]]:
-    """Weights of the measured muscles in so many synergies, factored from the frames in which all are known."""
+    """Weights of the measured muscles in this number of synergies, factored from the frames in which all are
+    measured.
+    """
     columns = signals[:, [muscles.index(name) for name in measured_muscles]]
     known = np.isfinite(columns).all(axis=1)
     W, _, _ = factored(np.maximum(columns[known], 0.0), count)

@@ -28,16 +28,16 @@ FASTEST_RATE = 100.0
 
 
 def labels(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of muscles or rows as parts of names of variables; those that would be equal are numbered."""
+    """Names of muscles or rows as parts of names of variables; equal ones are numbered."""
     plain = [re.sub(r"\W", "_", name) for name in names]
     return tuple(p if plain.count(p) == 1 else f"{p}_{i}" for i, p in enumerate(plain))
 
 
 @dataclass(frozen=True, eq=False)
 class DynamicTrial:
-    """One motion and all that is said of it: moments to balance, muscles, reserves, terms, a device, factors.
+    """One motion and its problem: moments to balance, muscles, reserves, terms, a device, factors.
 
-    Raises `ValueError` for parts that do not fit each other, naming what.
+    Raises `ValueError`, which names them, for parts that do not fit each other.
     """
 
     balance: MomentBalance
@@ -114,7 +114,7 @@ class DynamicTrial:
 
     @cached_property
     def weights(self) -> dict[str, float]:
-        """What the parts of the objective count."""
+        """The weights of the objective's terms."""
         terms = self.terms
         tracking = 0.0 if terms.tracking is None else terms.tracking.weight
         fibres = 0.0 if terms.fibres is None else terms.fibres.weight
@@ -137,9 +137,9 @@ class DynamicTrial:
 
     @cached_property
     def band(self) -> tuple[Vector, Vector] | None:
-        """(n, k) bounds of the excitations from the signals, those of the muscles where there is none.
+        """(n, k) bounds of the excitations from the signals, else those of the muscles.
 
-        Raises `ValueError` where a band leaves nothing of the muscle's own range, with muscle and time.
+        Raises `ValueError`, with muscle and time, if a band and the muscle's own range are disjoint.
         """
         tracking = self.terms.tracking
         if tracking is None or tracking.band is None:
@@ -164,7 +164,7 @@ class DynamicTrial:
 
     @cached_property
     def sizes(self) -> Vector:
-        """(m,) what the balance of each row is relative to."""
+        """(m,) scales of the balance of each row."""
         return np.asarray(np.maximum(1.0, np.abs(self.balance.moments).max(axis=0)))
 
     def isometric(self, parameters: Mapping[str, float]) -> Vector:
@@ -175,7 +175,7 @@ class DynamicTrial:
 
     @cached_property
     def data(self) -> dict[str, Vector]:
-        """What the equations take of every frame (n,), by the names of the system's data."""
+        """Data of the equations for every frame (n,), by the names of the system's data."""
         balance, muscles, names = self.balance, self.muscles, self.names
         found: dict[str, Vector] = {}
         for prefix, table in (("length", muscles.lengths), ("speed", muscles.speeds)):

@@ -20,11 +20,12 @@ UNDETERMINED = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Identifiability:
-    """What `information` says of factors: each alone or with all others free to follow.
+    """Identifiability of factors: each alone, and with all others free.
 
-    `widths` (k,): changing a factor by so much raises the least objective by the amount asked for while the others
-    follow; infinite where nothing determines it. `alone` (k,): the same with the others fixed. `weakest` (k,) is the
-    combination that the objective tells least of, of length 1, and `condition` the ratio of the eigenvalues.
+    `widths` (k,): a change of a factor by this width raises the minimum of the objective by the given amount while the
+    others are re-optimised; infinite for an undetermined factor. `alone` (k,): the same with the others fixed.
+    `weakest` (k,) is the combination of unit length that the objective determines least, and `condition` the ratio of
+    the eigenvalues.
     """
 
     names: tuple[str, ...]

@@ -40,7 +40,7 @@ def mesh_of(scheme: SchemeName, time: Vector) -> Mesh:
 
 
 def phase(trial: DynamicTrial, name: str = "motion") -> Phase:
-    """The equations of a trial with what bounds them. Between the frames its data are cubic splines."""
+    """The equations of a trial with their bounds. Between the frames its data are cubic splines."""
     system, time = trial.system, trial.balance.time
     rows = {f"balance_{row}": Constraint(_symbol(f"balance_{row}"), 0.0, 0.0) for row in trial.rows}
     of_fibres = [trial.names[j] for j in trial.compliant]

@@ -1,6 +1,6 @@
 """Share the moments of a motion with activation and tendon dynamics, over all its frames at once.
 
-The search begins at static sharing with rigid tendons, which is also what is left when it fails.
+The search begins at static sharing with rigid tendons, which is also the fallback if it fails.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def share_dynamic(
     tolerance: float = 1e-8,
     iterations: int = 500,
 ) -> DynamicSharing:
-    """Excitations, activations and tendon forces that balance the moments of `trial` at the least cost.
+    """Excitations, activations and tendon forces of minimum cost that balance the moments of `trial`.
 
-    The frames of the trial are the points of a mesh of equal intervals: with `hermite_simpson` mesh points and the
-    midpoints between them, in turn. `parameters` have numbers, or ranges from which they are chosen together with the
-    motion; those of the trial's device and factors are neutral otherwise. The search begins at the static solution,
-    which is kept: it is what is left where there is no dynamic one.
+    The frames of the trial are the points of a mesh of equal intervals: with `hermite_simpson` mesh points alternate
+    with midpoints. `parameters` have values, or ranges within which they are optimised together with the motion; other
+    parameters of the trial's device and factors are neutral. The search begins at the static solution, which is also
+    the result if there is no dynamic one.
 
-    Raises `ValueError` for frames that are no such mesh and parameters that are not there.
+    Raises `ValueError` for frames that are no such mesh and for unknown parameters.
     """
     return share_trials([trial], parameters, scheme=scheme, tolerance=tolerance, iterations=iterations)[0]
 

@@ -76,7 +76,7 @@ class DynamicSharing:
 
 
 def read(trial: DynamicTrial, program: Program, solution: Solution, static: Sharing, name: str) -> DynamicSharing:
-    """What the phase `name` of the `solution` of a `program` says of its `trial`."""
+    """The results of the `trial` in the phase `name` of the `solution` of a `program`."""
     solved, system = solution.phases[name], trial.system
     n, elastic = len(trial.balance.time), [trial.names[j] for j in trial.compliant]
 

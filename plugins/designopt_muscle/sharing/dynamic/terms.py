@@ -58,8 +58,9 @@ class DynamicReserves:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredFibres:
-    """Fibre lengths of ultrasound: `lengths` (n, k) m, NaN where there is none, tracked at the cost ``weight ((l - L) /
-    l_o)^2`` with the optimal length l_o of the muscle as it is given, without factors."""
+    """Fibre lengths from ultrasound: `lengths` (n, k) m, NaN without a measurement, tracked at the cost ``weight ((l
+    - L) / l_o)^2`` with the given optimal length l_o of the muscle, without factors.
+    """
 
     lengths: Vector
     weight: float = 1.0
@@ -79,12 +80,12 @@ class MeasuredFibres:
 class DynamicTerms:
     """The integral of ``effort w e^2 + tracking (e - s m)^2 + rates u^2`` over muscles, besides that of the reserves.
 
-    `effort` weights the squared excitations, or activations with `of`, `weights` (k,) tell the muscles apart; `rates`
-    (s^2) weights the squared rates of tendon forces. `sharpness` is that of `activation_rate`; where it is larger than
-    2.3, quick pulses hold an activation at less effort than a steady excitation, and there is no smooth solution. With
-    `start_from_rest` the activations at the beginning equal the excitations: they are unknown, and this keeps them from
-    being free of charge. `tracking` has measured excitations m, `fibres` measured lengths. `synergies` (k, s), not
-    negative: excitations are ``W h``, h >= 0.
+    `effort` weights the squared excitations, or activations with `of`; `weights` (k,) are those of single muscles;
+    `rates` (s^2) weights the squared rates of tendon forces. `sharpness` is that of `activation_rate`; above 2.3, quick
+    pulses maintain an activation at less effort than a steady excitation, and there is no smooth solution. With
+    `start_from_rest` the initial activations equal the excitations: the activations are unknown, and without this
+    constraint they would cost nothing. `tracking` has measured excitations m, `fibres` measured lengths. `synergies`
+    (k, s), not negative: excitations are ``W h``, h >= 0.
     """
 
     effort: float = 1.0
@@ -120,7 +121,7 @@ class Device:
     angle: Vector
 
     def moment(self, needed: Any, parameters: Mapping[str, Any], angle: Any = None) -> Any:
-        """Of the `needed` moment what the device gives, of arrays (n,) or expressions."""
+        """The device's part of the `needed` moment, for arrays (n,) or expressions."""
         spring = parameters["stiffness"] * (parameters["rest"] - (self.angle if angle is None else angle))
         return spring + parameters["assistance"] * (needed - spring)
 

@@ -23,7 +23,7 @@ class Variables:
     cost: Cost
 
     def take(self, frames: Frames) -> Variables:
-        """In some of the frames; those that are the same in all frames stay as they are."""
+        """The problem of selected frames; arrays common to all frames stay unchanged."""
         if self.lower.shape[1] == self.upper.shape[1] == 1 and self.cost.steady:
             return self
         lower, upper = (a if a.shape[1] == 1 else a[:, frames] for a in (self.lower, self.upper))
@@ -76,7 +76,7 @@ class DualSolution:
         )
 
     def put(self, frames: Frames, part: DualSolution) -> None:
-        """Write what is known of some frames; their iterations are added up."""
+        """Write the results of selected frames; iterations are added."""
         self.x[:, frames] = part.x
         self.multipliers[:, frames] = part.multipliers
         self.converged[frames] = part.converged

@@ -1,6 +1,6 @@
-"""The frames of a motion by the dual method: every so many first, those between them from what is known.
+"""The frames of a motion by the dual method: frames at a stride first, then those between them from their multipliers.
 
-Neighbouring frames are alike, so that a good guess of the multipliers leaves one Newton step to most frames.
+Neighbouring frames are alike, so with a good guess of the multipliers most frames need one Newton step.
 """
 
 from __future__ import annotations

@@ -56,9 +56,9 @@ class _State:
 
 
 def newton(batch: Batch, start: Vector, *, guessed: bool = True, most: int = _ITERATIONS) -> DualSolution:
-    """Solve all frames from multipliers `start` (m, n), in at `most` so many steps.
+    """Solve all frames from multipliers `start` (m, n), in at most `most` steps.
 
-    Starts that are `guessed` from solutions near by need next to no damping.
+    Starts `guessed` from solutions of neighbouring frames need next to no damping.
     """
     frames = batch.needed.shape[1]
     state = _State.at(batch, start)
@@ -127,9 +127,9 @@ def _size_of_normal(batch: Batch) -> Vector:
 def _search(batch: Batch, start: _State, direction: Vector) -> tuple[_State, Integers]:
     """The state after a step along `direction` (m, n), and how often it was halved.
 
-    A whole step is taken if the residual falls. Else the step goes to where the slope of the convex dual along the
-    direction is 0, between the largest halved step with a negative slope and the one before: by the secant, which is
-    exact for squares as long as no variable comes to a bound on the way.
+    A whole step is taken if the residual decreases. Else the step goes to the zero of the convex dual's slope along the
+    direction, between the largest halved step with a negative slope and the previous one: by the secant, which is exact
+    for squares as long as no variable reaches a bound on the way.
     """
     state = _State.at(batch, start.multipliers + direction)
     before = (start.residual**2).sum(axis=0)

@@ -44,10 +44,10 @@ class InteriorSolution:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """x, multipliers of rows, of lower and upper bounds, of limits, and distances from limits and bounds; (n, ...).
+    """x, multipliers of rows, of lower and upper bounds, of limits, and slacks of limits and bounds; (n, ...).
 
-    Distances from bounds are infinite where there is none. They are variables of their own: what x says of them loses
-    its digits close to a bound.
+    Slacks of missing bounds are infinite. Slacks are separate variables: computed from x they lose their digits close
+    to a bound.
     """
 
     x: Vector
@@ -72,7 +72,7 @@ class _Point:
 
 @dataclass(frozen=True, eq=False)
 class _Conditions:
-    """What a point leaves of the optimality conditions of its frames, and what their derivatives are made of."""
+    """Residuals of the frames' optimality conditions at a point, and the parts of their derivatives."""
 
     stationarity: Vector
     rows: Vector
@@ -95,7 +95,7 @@ class _Conditions:
         )
 
     def _products(self, point: _Point) -> list[tuple[Vector, Vector]]:
-        """Products of multipliers and distances, and 1 where there is a bound."""
+        """Products of multipliers and slacks, and 1 for each bound."""
         pairs = [(point.low, point.below), (point.up, point.above), (point.w, point.t)]
         return [(m * np.where(np.isfinite(d), d, 0.0), np.isfinite(d).astype(np.float64)) for m, d in pairs]
 

@@ -19,10 +19,10 @@ Index = Integers
 
 @dataclass(frozen=True, eq=False)
 class EntryPattern:
-    """Places of e entries: `rows` and `columns` (e,); `by_row` (m, e) and `by_column` (v, e) add up what is in each.
+    """Positions of e entries: `rows` and `columns` (e,); `by_row` (m, e) and `by_column` (v, e) sum over each.
 
-    `first`, `second` (p,) are the pairs of entries of the same column, and `by_pair` (m (m + 1) / 2, p) adds them up to
-    the lower triangle of A D A^T at `below` (2, m (m + 1) / 2). The three that add up are sparse.
+    `first`, `second` (p,) are the pairs of entries of the same column, and `by_pair` (m (m + 1) / 2, p) sums them into
+    the lower triangle of A D A^T at `below` (2, m (m + 1) / 2). The three summing matrices are sparse.
     """
 
     rows: Index
@@ -53,7 +53,7 @@ class EntryPattern:
 
 
 def _adding_up(places: Index, size: int) -> Any:
-    """The sparse matrix (size, e) that adds up what is at each of the `places` (e,)."""
+    """The sparse matrix (size, e) that sums entries with the same index in `places` (e,)."""
     entries = np.arange(len(places))
     return scipy.sparse.csr_array((np.ones(len(places)), (places, entries)), shape=(size, len(places)))
 

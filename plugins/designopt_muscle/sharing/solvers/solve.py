@@ -64,9 +64,9 @@ def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """A part of the problem that hangs together: its `rows` and `columns`, `needed` (n, m), bounds (v, n or 1), `cost`.
+    """A connected part of the problem: its `rows` and `columns`, `needed` (n, m), bounds (v, n or 1), `cost`.
 
-    `there` (m, v) tells where the matrix has entries. Muscles without a row have one that asks nothing of them.
+    `there` (m, v) marks the entries of the matrix. Muscles without a row have an empty one.
     """
 
     rows: Integers

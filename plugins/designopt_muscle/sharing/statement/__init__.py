@@ -1,1 +1,1 @@
-"""What is shared: criteria, costs, limits, and the numbers that solvers take."""
+"""The sharing problem: criteria, costs, limits, and the numbers for the solvers."""

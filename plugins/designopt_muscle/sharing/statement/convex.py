@@ -16,9 +16,9 @@ class ConvexCost(Protocol):
 
 
 class ConvexLimits(Protocol):
-    """Convex functions of the variables that may not be positive.
+    """Convex functions of the variables with upper bound 0.
 
-    `arrow` tells that each is of one variable, which no other has, and of the last one: then systems are solved by
+    `arrow`: each is a function of one variable, which no other has, and of the last one; systems are then solved by
     elimination.
     """
 
@@ -39,10 +39,10 @@ class ConvexLimits(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ConvexProblem:
-    """``min f(x)  subject to  matrix x = needed, lower <= x <= upper, limits(x) <= 0`` in each of n frames.
+    """``min f(x) subject to matrix x = needed, lower <= x <= upper, limits(x) <= 0`` in each of n frames.
 
-    `matrix` (n, m, v), `needed` (n, m), `lower` and `upper` (n, v), infinite where there is no bound. Where both are
-    equal the variable is fixed.
+    `matrix` (n, m, v), `needed` (n, m), `lower` and `upper` (n, v), infinite without a bound. A variable with equal
+    bounds is fixed.
     """
 
     objective: ConvexCost

@@ -1,4 +1,4 @@
-"""What is minimised, as values: the criterion of a sharing problem, the weights of its muscles, its reserves."""
+"""The objective as values: the criterion of a sharing problem, the weights of its muscles, its reserves."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Power:
 class MinMax:
     """The largest ``w a``, after Rasmussen, Damsgaard & Voigt (J. Biomech. 34, 2001).
 
-    What the largest leaves open is decided by `tie_break` times the sum of squares; if `strict`, by the largest of the
-    muscles that can still be lowered, and so on.
+    `tie_break` times the sum of squares decides the rest; if `strict`, the largest of the muscles that can still be
+    lowered, and so on.
     """
 
     tie_break: float = 1e-4
@@ -49,7 +49,7 @@ class QuadraticLinear:
 
 @dataclass(frozen=True)
 class SoftSaturation:
-    """Sum of ``-w sqrt(1 - a^2)``: no muscle comes to its limit (Siemienski, J. Biomech. 25, 1992)."""
+    """Sum of ``-w sqrt(1 - a^2)``: no muscle reaches its limit (Siemienski, J. Biomech. 25, 1992)."""
 
 
 Criterion = Power | MinMax | QuadraticLinear | SoftSaturation

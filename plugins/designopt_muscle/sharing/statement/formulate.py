@@ -15,11 +15,12 @@ from designopt_muscle.sharing.statement.limits import AllLimits, LinearLimits, N
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """What muscles have to do in n frames: ``matrix a + optimal r = needed``, with bounds `lower`, `upper` (n, k).
+    """The moment balance of muscles in n frames: ``matrix a + optimal r = needed``, with bounds `lower`, `upper` (n,
+    k).
 
     `matrix` (n, m, k) is the generalised force of each muscle at activation 1, `strength` and `passive` (n, k) N,
-    `passive_moments` (n, m) what the passive forces give, which `needed` no longer holds.
-    `effort` (k,) or (n, k) is what the activation is multiplied with in the criterion, F / F_o for stresses, else 1.
+    `passive_moments` (n, m) those of the passive forces, already subtracted from `needed`. `effort` (k,) or (n, k) is
+    the factor of the activation in the criterion, F / F_o for stresses, else 1.
     """
 
     matrix: Vector
@@ -111,7 +112,7 @@ def _check(balance: Balance, reserves: Reserves, terms: Terms) -> None:
 
 
 def _size(cost: Cost, muscles: int) -> float:
-    """What the cost of a whole muscle is about."""
+    """Order of magnitude of the cost of one fully activated muscle."""
     of = cost.rows(slice(0, muscles))
     return float(max(np.max(part, initial=0.0) for part in (of.weight, 0.5 * of.quadratic, np.abs(of.linear)))) or 1.0
 
@@ -201,7 +202,7 @@ def _cost(
 def _reactions(
     balance: Balance, terms: Terms, to_activation: Vector
 ) -> tuple[Vector | None, Vector | None, Vector | float]:
-    """What the squares of joint reactions add: (n, v, v), (n, v) and (n,)."""
+    """Contribution of the squared joint reactions: (n, v, v), (n, v) and (n,)."""
     quadratic: Vector | None = None
     linear: Vector | None = None
     constant: Vector | float = 0.0

@@ -19,11 +19,11 @@ from designopt_muscle.sharing.statement.limits import AllLimits
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """Everything that says what is minimised and what is allowed besides the balance of moments.
+    """Objective and constraints besides the balance of moments.
 
-    `weights` (k,) of the muscles, 1 when None. With `stress` the force per cross-section F a / F_o takes the place of
-    the activation in the criterion. `synergies` (k, s) is W, not negative. `rate_limit` (s) is the least time in which
-    an activation may go from 0 to 1: frames are then solved together.
+    `weights` (k,) of the muscles, 1 by default. With `stress` the force per cross-section F a / F_o replaces the
+    activation in the criterion. `synergies` (k, s) is W, not negative. `rate_limit` (s) is the minimum time for an
+    activation to change from 0 to 1: frames are then solved together.
     """
 
     criterion: Criterion = field(default_factory=Power)
@@ -40,8 +40,8 @@ class Formulation:
     """The problems of n frames with m rows and v variables.
 
     `matrix` (n, m, v) and `needed` (n, m) are relative to the sizes `rows` (m,) of the rows, the cost is relative to
-    `scale`. `lower`, `upper` (n, v). `to_activation` (k, v) and `to_reserve` (m, v) tell what the variables mean.
-    `cost` is of the variables, or of ``inner x`` (i, v) if that is given; `quadratic` (n, v, v), `linear` (n, v) and
+    `scale`. `lower`, `upper` (n, v). `to_activation` (k, v) and `to_reserve` (m, v) map the variables. `cost` is a
+    function of the variables, or of ``inner x`` (i, v) if that is given; `quadratic` (n, v, v), `linear` (n, v) and
     `constant` (n,) are added to it.
     """
 

@@ -13,7 +13,7 @@ from designopt.arrays import Integers, Vector
 class LinearLimits:
     """``G x <= h`` in each frame: `matrix` (n, c, v) and `right` (n, c).
 
-    `arrow` tells that each row has an entry for one variable and for the last one.
+    `arrow`: each row has an entry for one variable and for the last one.
     """
 
     matrix: Vector

@@ -1,4 +1,4 @@
-"""What is shared in which frames: rows that muscles cross, frames with all numbers, bounds with bands."""
+"""Selection of the sharing problem: rows that muscles cross, frames without missing numbers, bounds with bands."""
 
 from __future__ import annotations
 

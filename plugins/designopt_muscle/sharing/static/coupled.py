@@ -75,7 +75,7 @@ def _too_fast(diagnosis: Diagnosis, run: Integers, short: Mask, missing: Vector)
 def _lack(part: Formulation, room: Vector, start: Vector) -> Vector | None:
     """(n, m) the least-squares shortfall, relative to the sizes of the rows, within bounds, limits and rate.
 
-    None where the solver ended without it: what it leaves then is no shortfall.
+    None if the solver failed: its last residual is no shortfall.
     """
     weight = (part.rows / part.rows.max()) ** 2
     good, answer, _, _ = _solved(part, room, start, part.needed, weight)
@@ -87,7 +87,8 @@ def _solved(
 ) -> tuple[bool, Vector, Vector, int]:
     """Whether it converged, variables (n, v), multipliers (n, m), iterations.
 
-    With `shortfall` (m,) the rows are left open, and the sum of the squares of what is missing, so weighted, is least.
+    With `shortfall` (m,) the rows are not enforced, and the sum of their squared residuals with these weights is
+    minimal.
     """
     n, m, v = part.matrix.shape
     x = ca.SX.sym("x", v, n)
@@ -155,7 +156,7 @@ def _cost(part: Formulation, x: Any, n: int) -> Any:
 
 
 def _power(value: Any, p: float) -> Any:
-    """|value|^p, twice differentiable: whole even powers as they are, others of the size."""
+    """|value|^p, twice differentiable: even integer powers of the value, others of its magnitude."""
     return value**p if p % 2.0 == 0.0 else ca.sqrt(value**2 + 1e-24) ** p
 
 

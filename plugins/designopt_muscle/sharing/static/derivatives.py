@@ -1,7 +1,8 @@
-"""Exact derivatives of a sharing by needed moments and muscle forces: what a device or a stronger muscle changes.
+"""Exact derivatives of a sharing with respect to net moments and muscle forces: the effect of a device or a stronger
+muscle.
 
-The optimality conditions with the bounds that are active are linear in the changes; the adjoint of Newton's matrix of
-the solution gives the derivatives of a sum of activations by everything at once.
+The optimality conditions with the active bounds are linear in the changes; the adjoint of Newton's matrix at the
+solution gives the derivatives of a sum of activations with respect to all inputs at once.
 """
 
 from __future__ import annotations

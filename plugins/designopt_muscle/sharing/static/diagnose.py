@@ -1,4 +1,4 @@
-"""What became of every frame after solving: what those without a solution lack, how near the others are to it."""
+"""Diagnosis of every frame after solving: the shortfall of frames without a solution, the margin of the others."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from designopt_muscle.sharing.status import SharingStatus
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """Of n frames: `status` (n,); the answer `x` (n, v); what it leaves, `missing` (n, m); the proof that nothing else
-    would do, `combination` (n, m) of rows and `deficit` (n,); the `factor` (n,) on the strength that would."""
+    """Of n frames: `status` (n,); the solution `x` (n, v); its residual, `missing` (n, m); the proof of
+    infeasibility, `combination` (n, m) of rows and `deficit` (n,); the `factor` (n,) on the strength that would make
+    the frame feasible.
+    """
 
     status: Integers
     x: Vector
@@ -28,7 +30,7 @@ class Diagnosis:
 
 
 def diagnose(formulation: Formulation, found: FrameSolutions, passive_moments: Vector) -> Diagnosis:
-    """A frame that has not converged is infeasible if that can be proved, else it is said not to have converged."""
+    """A frame that has not converged is infeasible if this is proved, else it is reported as not converged."""
     frames, m = formulation.needed.shape
     diagnosis = Diagnosis(
         np.where(found.converged, SharingStatus.OPTIMAL, SharingStatus.NOT_CONVERGED).astype(np.int64),
@@ -59,12 +61,12 @@ _MIN_STRENGTH = 1e-3
 
 
 def margins(sharing: Sharing) -> Vector:
-    """(n,) the share of the strength that muscles could lose and still balance the frame by themselves.
+    """(n,) the share of their strength that the muscles could lose and still balance the frame alone.
 
-    It is 1 - f with the least factor f on the forces of all muscles, from 0.001 on, that leaves activations for the
-    moments, by a linear program for each frame. Negative margins are frames beyond the muscles: -0.5 says that half as
-    much strength again is needed, minus infinity that none is enough. Reserves help only in rows that no muscle
-    crosses. NaN in frames with bad input; frames beyond a rate limit count as if they were alone.
+    It is 1 - f with the least factor f on the forces of all muscles, at least 0.001, for which there are activations
+    that balance the moments, by a linear program for each frame. Negative margins are frames beyond the muscles: -0.5
+    means that half as much strength again is needed, minus infinity that no strength is enough. Reserves help only in
+    rows that no muscle crosses. NaN in frames with bad input; frames beyond a rate limit are treated as independent.
     """
     formulation, frames = sharing.formulation, sharing.frames
     helped = formulation.to_reserve != 0

@@ -73,7 +73,7 @@ class Sharing:
         return np.asarray(self.balance.arms * self.forces[:, None, :])
 
     def summary(self) -> str:
-        """A sentence or two for people: how many frames could not be balanced, when, and what they lack."""
+        """One or two sentences: how many frames could not be balanced, when, and their shortfall."""
         n = len(self.status)
         counts = counted(self.status, SharingStatus)
         lines = [f"{int(self.feasible.sum())} of {n} frames balanced"]

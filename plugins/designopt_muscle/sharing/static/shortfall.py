@@ -1,8 +1,8 @@
-"""Frames that cannot be balanced: how much is missing, the proof, and what muscle strength would do.
+"""Frames that cannot be balanced: the shortfall, the proof, and the muscle strength that would be enough.
 
-The least squares ``min |needed - A x|^2`` over the bounds leave a residual y. It is a normal of the set of moments that
-the muscles can give, so that ``needed . y > max over x of (A x) . y`` proves that no activations balance the frame
-(Farkas). The right side is a sum of one term for each variable: the proof needs no trust in a solver.
+The least squares ``min |needed - A x|^2`` over the bounds leave a residual y. It is a normal of the set of attainable
+moments, so ``needed . y > max over x of (A x) . y`` proves that no activations balance the frame (Farkas). The right
+side is a sum of one term for each variable: the proof does not depend on a solver.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _FREE = 1e-6
 class Shortfall:
     """Of n frames, in the units of the rows.
 
-    `missing` (n, m) is the least-squares shortfall, `x` (n, v) the variables that leave it. `combination` (n, m) is the
-    unit vector y of the proof, `deficit` (n,) by how much ``needed . y`` is above what the variables can give.
-    `proved` (n,) tells where the proof holds.
+    `missing` (n, m) is the least-squares shortfall, `x` (n, v) its variables. `combination` (n, m) is the unit vector y
+    of the proof, `deficit` (n,) the excess of ``needed . y`` over the maximum of the variables. `proved` (n,) marks
+    frames whose proof holds.
     """
 
     missing: Vector
@@ -44,7 +44,7 @@ class Shortfall:
 
 
 def shortfall(formulation: Formulation) -> Shortfall:
-    """What the best activations of each frame leave, and whether that proves that none are enough."""
+    """The least shortfall of each frame, and whether it proves that the frame is infeasible."""
     frames, m, v = formulation.matrix.shape
     weight = (formulation.rows / formulation.rows.max()) ** 2
     matrix = np.concatenate([formulation.matrix, np.broadcast_to(np.eye(m), (frames, m, m))], axis=2)
@@ -69,17 +69,19 @@ def shortfall(formulation: Formulation) -> Shortfall:
 
 
 def _without_dust(formulation: Formulation, combination: Vector) -> Vector:
-    """The combination without the rounding in rows that an unbounded variable balances: it would cost the proof."""
+    """The combination without rounding errors in rows that an unbounded variable balances: they would spoil the
+    proof.
+    """
     unbounded = ~np.isfinite(formulation.lower) | ~np.isfinite(formulation.upper)
     reserved = (np.abs(formulation.matrix) * unbounded[:, None, :]).max(axis=2, initial=0.0) > 0
     return np.asarray(np.where(reserved, 0.0, combination))
 
 
 def _deficit(formulation: Formulation, combination: Vector, multipliers: Vector, x: Vector) -> tuple[Vector, Vector]:
-    """By how much ``needed . y`` is above what the variables can give, and the size of what is compared.
+    """The excess of ``needed . y`` over the maximum of the variables, and the magnitude of the compared numbers.
 
-    Limits g(x) <= 0 count with their linear parts at `x` and multipliers z >= 0: whatever x is allowed gives at most
-    the maximum of ``(A^T y - G^T z) x + z (G x0 - g(x0))`` over the bounds.
+    Limits g(x) <= 0 enter with their linear parts at `x` and multipliers z >= 0: feasible x reach at most the maximum
+    of ``(A^T y - G^T z) x + z (G x0 - g(x0))`` over the bounds.
     """
     y = combination * formulation.rows
     s = np.einsum("nmv,nm->nv", formulation.matrix, y)
@@ -98,10 +100,10 @@ def _deficit(formulation: Formulation, combination: Vector, multipliers: Vector,
 
 
 def closest(formulation: Formulation, lack: Shortfall) -> Vector:
-    """(n, v) the best of all variables that leave the least shortfall.
+    """(n, v) the best of all variables with the least shortfall.
 
-    Muscles that the proof counts on stay at their bounds; the criterion chooses among the others. Where it cannot, the
-    activations of `lack` stay.
+    Muscles in the proof stay at their bounds; the criterion chooses among the others. If it fails, the activations of
+    `lack` stay.
     """
     y = lack.combination * formulation.rows
     s = np.einsum("nmv,nm->nv", formulation.matrix, y)
@@ -121,12 +123,12 @@ def closest(formulation: Formulation, lack: Shortfall) -> Vector:
 
 
 def strength_factors(formulation: Formulation, passive: Vector, least: float = 1.0) -> Vector:
-    """(n,) the least factor, from `least` on, on the forces of the muscles that makes a frame feasible; infinite
+    """(n,) the least factor, at least `least`, on the forces of the muscles that makes a frame feasible; infinite
     without one.
 
-    Passive forces grow with the muscle; `passive` (n, m) are the moments that they give. With d = 1 / factor the rows
-    are ``A x + passive = d (needed + passive)``: a linear program for the largest d up to 1 / least. Reserves do not
-    grow, and need not as they are not bounded.
+    Passive forces scale with the muscle; `passive` (n, m) are their moments. With d = 1 / factor the rows are ``A x +
+    passive = d (needed + passive)``: a linear program for the largest d up to 1 / least. Reserves do not scale, and
+    need not as they are unbounded.
     """
     frames, _, v = formulation.matrix.shape
     held = passive / formulation.rows
