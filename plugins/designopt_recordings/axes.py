@@ -1,4 +1,4 @@
-"""Axes and units of a laboratory, brought to metres with Y up."""
+"""Conversion of a laboratory's axes and units to metres with Y up."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def turned(vectors: ArrayLike, up: str) -> Array:
 
 
 def check_size(markers: Array, unit: str) -> None:
-    """Raise `RecordingError` where positions (m) were probably written in another unit than the file says."""
+    """Raise `RecordingError` if positions (m) were probably written in another unit than the stated one."""
     present = np.abs(markers[np.isfinite(markers)])
     if not present.size:
         return

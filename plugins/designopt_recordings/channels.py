@@ -36,11 +36,11 @@ class Channels:
         return self.start + np.arange(len(self.values)) / self.rate
 
     def channel(self, name: str) -> Array:
-        """(k,) values of one channel; raises `RecordingError` with the nearest names where there is none."""
+        """(k,) values of one channel; raises `RecordingError` with the nearest names if it does not exist."""
         return self.values[:, position("channel", name, self.names)]
 
     def selected(self, names: Iterable[str]) -> Channels:
-        """Some of the channels, in the order asked for."""
+        """Some of the channels, in the given order."""
         columns = [position("channel", name, self.names) for name in names]
         chosen = tuple(self.names[c] for c in columns), tuple(self.units[c] for c in columns)
         return replace(self, names=chosen[0], units=chosen[1], values=self.values[:, columns])

@@ -1,4 +1,4 @@
-"""What is said when a recording cannot be used: the file, the place in it, what is wrong, the way out."""
+"""Errors of unusable recordings: the file, the position in it, what is wrong, the way out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from contextlib import contextmanager
 class RecordingError(ValueError):
     """A recording cannot be used.
 
-    `file` is the name the user knows it by (empty for data that come from no file), `place` is a line of a text file
-    ("line 7") or a section of a binary one ("parameter POINT:RATE"), `message` says what is wrong and the way out.
+    `file` is the file as the user named it (empty for data from no file), `place` is a line of a text file ("line 7")
+    or a section of a binary one ("parameter POINT:RATE"), `message` states what is wrong and the way out.
     """
 
     def __init__(self, message: str, *, file: str = "", place: str = "") -> None:
@@ -21,7 +21,7 @@ class RecordingError(ValueError):
 
 @contextmanager
 def about(file: str, place: str = "") -> Iterator[None]:
-    """Errors raised inside that name no file get `file` and, unless they name their own, `place`."""
+    """Errors raised inside without a file get `file` and, unless they have one, `place`."""
     try:
         yield
     except RecordingError as problem:

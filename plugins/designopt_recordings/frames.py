@@ -36,7 +36,7 @@ class StatusEnum(IntEnum):
 
 
 class FrameStatus(StatusEnum):
-    """What preparing a recording says of one frame."""
+    """Outcome of a recording's preparation for one frame."""
 
     OK = 0, "measured and complete"
     EDGE = 10, "close to an end of the recording: filters and derivatives are less accurate here"

@@ -1,4 +1,4 @@
-"""Model `marker_filter`: what a cut-off frequency costs a recorded trial in signal, and what noise it leaves."""
+"""Model `marker_filter`: signal lost and noise left by a cut-off frequency in a recorded trial."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ class _Prepared:
 
 @model("marker_filter", version=1, arrays=ARRAYS)
 class MarkerFilter:
-    """The trade of a low-pass filter on a trial of markers (C3D or TRC): signal lost against noise left.
+    """The trade-off of a low-pass filter on a trial of markers (C3D or TRC): signal lost against noise left.
 
-    Gaps are interpolated, the noise of every marker and axis is found by residual analysis (Winter 2009) and taken as
-    white. What the filter takes away beyond that noise is signal; what it leaves of it grows with the fourth power of
-    the frequency in the accelerations.
+    Gaps are interpolated; the noise of every marker and axis is estimated by residual analysis (Winter 2009) and
+    assumed white. What the filter removes beyond that noise is signal; the noise left in the accelerations grows with
+    the fourth power of the frequency.
     """
 
     order: Annotated[int, Q("", "of the Butterworth filter, forwards and backwards", ge=1, le=8)] = 2
@@ -117,7 +117,7 @@ class MarkerFilter:
 
 @dataclass(frozen=True)
 class _Gain:
-    """What becomes of white noise of variance 1: what a filter takes away, what it leaves, that of its acceleration."""
+    """Gains for white noise of variance 1: the variance removed, that left, and that of its acceleration."""
 
     removed: float
     left: float

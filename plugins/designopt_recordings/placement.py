@@ -16,8 +16,8 @@ def moved(recording: Recording, rotation: ArrayLike, shift: ArrayLike = (0.0, 0.
     """`recording` in axes where each point x (m) is at `rotation` (3, 3) x + `shift` (3,) m.
 
     Markers and plates move together; moments stay about the origin of the new axes. Surfaces of plates without corners
-    stay horizontal planes. Results of the laboratory's software stay as they are. Raises `RecordingError` for a matrix
-    that is no rotation, or one that tilts a plate without corners.
+    stay horizontal planes. Results of the laboratory's software are unchanged. Raises `RecordingError` for a matrix
+    that is not a rotation, or that tilts a plate without corners.
     """
     turn, to = np.asarray(rotation, dtype=float), np.asarray(shift, dtype=float)
     if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-9) or np.linalg.det(turn) < 0.0:

@@ -15,11 +15,11 @@ _WALL = 0.1  # sine of the angle to the vertical within which a surface is a wal
 
 @dataclass(frozen=True, eq=False)
 class ForcePlate:
-    """`force` (k, 3) N and `moment` (k, 3) N·m that a plate exerts on the subject, laboratory frame, Y up.
+    """`force` (k, 3) N and `moment` (k, 3) N·m of a plate on the subject, laboratory frame, Y up.
 
-    The moment is about the laboratory's origin: it is finite and harmless while the plate is unloaded, where a centre
-    of pressure is not. `corners` (4, 3) m are those of the working surface, in order around it; without corners the
-    surface is the horizontal plane through `level` m. Samples are at `rate` Hz from `start` s on.
+    The moment is about the laboratory's origin: unlike a centre of pressure it stays finite while the plate is
+    unloaded. `corners` (4, 3) m are those of the working surface, in order around it; without corners the surface is
+    the horizontal plane through `level` m. Samples are at `rate` Hz from `start` s on.
     """
 
     name: str

@@ -45,7 +45,7 @@ class Points:
             raise RecordingError(f"{len(self.names)} results,  {len(self.kinds)} kinds, {len(self.units)} units")
 
     def result(self, name: str) -> Array:
-        """(n, 3) values of one result; raises `RecordingError` with the nearest names where there is none."""
+        """(n, 3) values of one result; raises `RecordingError` with the nearest names if it does not exist."""
         return self.values[:, position("result", name, self.names)]
 
 
@@ -53,9 +53,9 @@ class Points:
 class Recording:
     """One trial: `markers` (n, m, 3) m, Y up, NaN where missing, at `time` (n,) s, `rate` Hz.
 
-    `analog` are the other channels, `plates` the force plates, `events` what was marked, `results` what the
-    laboratory's software computed, `parameters` its numbers about the subject (as they stand: body mass kg, lengths
-    mm ...), `notes` what the reader assumed or found odd, one sentence each.
+    `analog` are the other channels, `plates` the force plates, `events` the marked times, `results` the results of the
+    laboratory's software, `parameters` its numbers about the subject (in their own units: body mass kg, lengths mm
+    ...), `notes` the reader's assumptions and anomalies, one sentence each.
     """
 
     rate: float
@@ -82,11 +82,11 @@ class Recording:
             checked("values of results", self.results.values, (len(self.time), None, 3))
 
     def marker(self, name: str) -> Array:
-        """(n, 3) positions of one marker, m; raises `RecordingError` with the nearest names where there is none."""
+        """(n, 3) positions of one marker, m; raises `RecordingError` with the nearest names if it does not exist."""
         return self.markers[:, position("marker", name, self.marker_names)]
 
     def selected(self, names: Iterable[str]) -> Array:
-        """(n, k, 3) positions of several markers, in the order asked for."""
+        """(n, k, 3) positions of several markers, in the given order."""
         return self.markers[:, [position("marker", name, self.marker_names) for name in names]]
 
     def missing(self) -> Mask:
@@ -94,7 +94,7 @@ class Recording:
         return np.asarray(~np.isfinite(self.markers).all(axis=2))
 
     def plate(self, name: str) -> ForcePlate:
-        """The plate of this name; raises `RecordingError` where there is none."""
+        """The plate of this name; raises `RecordingError` if it does not exist."""
         names = [plate.name for plate in self.plates]
         return self.plates[position("plate", name, names)]
 

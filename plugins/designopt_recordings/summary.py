@@ -1,4 +1,4 @@
-"""What a recording holds, in a few lines for a person."""
+"""Contents of a recording in a few lines of text."""
 
 from __future__ import annotations
 

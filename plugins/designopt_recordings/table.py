@@ -18,10 +18,10 @@ _KINDS = ("value", "speed", "activation")  # last parts of the paths of states
 
 @dataclass(frozen=True, eq=False)
 class TimeTable:
-    """`values` (n, c) of columns `names` at `time` (n,) s, as they stand in the file.
+    """`values` (n, c) of columns `names` at `time` (n,) s, as in the file.
 
-    `in_degrees` says in which unit the rotations are; `assumption` is the reason where the file does not say it.
-    `title` is the file's first line, `notes` what the reader found odd, one sentence each.
+    `in_degrees` is the unit of the rotations; `assumption` is the reason if the file does not state it. `title` is the
+    file's first line, `notes` the anomalies found by the reader, one sentence each.
     """
 
     time: Array
@@ -39,7 +39,7 @@ class TimeTable:
         increasing("time", self.time)
 
     def column(self, name: str) -> Array:
-        """(n,) values of the column `name`, a label as it stands or a coordinate's name (see `label`)."""
+        """(n,) values of the column `name`, a label as in the file or a coordinate's name (see `label`)."""
         return self.values[:, position("column", self.label(name), self.names)]
 
     def label(self, coordinate: str, kind: str = "value") -> str:
@@ -61,9 +61,9 @@ class TimeTable:
         raise RecordingError(f"column '{coordinate}' exists, but not as '{coordinate}/{kind}'")
 
     def radians(self, rotations: Iterable[str]) -> TimeTable:
-        """The table with the columns of these coordinates in rad; others, translations, stay.
+        """The table with the columns of these coordinates in rad; others, translations, are unchanged.
 
-        What was assumed of their unit is noted, and a rotation beyond a whole turn in a table that says radians: it was
+        A note is added for an assumed unit, and for a rotation beyond a whole turn in a table in radians: it was
         probably written in degrees.
         """
         labels = [self.label(name) for name in rotations]

@@ -81,9 +81,9 @@ def _opened(file: InputFile) -> Any:
 def channels_of(
     parameters: Mapping[str, Any], analogs: Array, rate: float, start: float, integers: bool, notes: list[str]
 ) -> Channels | None:
-    """The channels that ezc3d gives as `analogs` (1, c, k), from `start` s on; nothing where there are none.
+    """The channels from ezc3d's `analogs` (1, c, k), from `start` s on; empty without channels.
 
-    `rate` is that of the frames, Hz; `integers` says that the file stores integers.
+    `rate` is that of the frames, Hz; `integers`: the file stores integers.
     """
     values = np.asarray(analogs, dtype=float)[0].T
     if not values.size:
@@ -102,9 +102,9 @@ def channels_of(
 
 
 def _corrected(values: Array, group: Group, integers: bool) -> Array:
-    """(stored - OFFSET) SCALE GEN_SCALE, where the library subtracts |OFFSET| and takes all integers as signed.
+    """(stored - OFFSET) SCALE GEN_SCALE; the library subtracts |OFFSET| and treats all integers as signed.
 
-    FORMAT says UNSIGNED where integers, and offsets, go from 0 to 65535.
+    With FORMAT UNSIGNED integers and offsets range from 0 to 65535.
     """
     count = values.shape[1]
     offset, scale = group.joined("OFFSET")[:count], group.joined("SCALE")[:count]

@@ -1,8 +1,8 @@
 """The layout of a C3D file, checked before the library reads it.
 
-The library takes counts and offsets of the file as they stand: it reads a truncated file without a word, missing
-frames become zeros, and a damaged count makes it ask for all the memory. So header, parameter records and the size of
-the data section are checked here first. Format: The C3D File Format User Guide, c3d.org.
+The library trusts counts and offsets of the file: it reads a truncated file without an error, missing frames become
+zeros, and a damaged count makes it allocate all memory. So header, parameter records and the size of the data section
+are checked here first. Format: The C3D File Format User Guide, c3d.org.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _check_header(file: InputFile, header: _Header) -> None:
 
 
 def _check_counts(file: InputFile, header: _Header, numbers: Mapping[str, float]) -> None:
-    """The library believes the parameters, the data were laid out by the header: both must say the same."""
+    """The library uses the parameters, but the header defined the layout of the data: both must agree."""
     channels = header.analogs // header.samples if header.samples else 0
     for name, said in (("POINT:USED", header.points), ("ANALOG:USED", channels)):
         if numbers.get(name, said) != said:
@@ -188,7 +188,7 @@ def _check_data(file: InputFile, header: _Header, numbers: Mapping[str, float]) 
 
 
 def _check_scales(file: InputFile, header: _Header, counts: Mapping[str, int]) -> None:
-    """The library reads a scale and an offset for each channel, whether they are there or not."""
+    """The library reads a scale and an offset for each channel, even if the file lacks them."""
     channels = header.analogs // header.samples if header.analogs else 0
     for name in ("ANALOG:SCALE", "ANALOG:OFFSET"):
         count = sum(counts.get(key, 0) for key in [name, *(f"{name}{i}" for i in range(2, 10))])

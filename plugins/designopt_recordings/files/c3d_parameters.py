@@ -13,7 +13,7 @@ from designopt_recordings.recording import MarkedEvent
 
 
 class Group:
-    """Values of one group of parameters; what is missing or of another kind is empty."""
+    """Values of one group of parameters; missing values, or those of another kind, are empty."""
 
     def __init__(self, parameters: Mapping[str, Any], name: str) -> None:
         entries = parameters.get(name, {})
@@ -34,7 +34,7 @@ class Group:
         return next(iter(self.texts(key)), "")
 
     def array(self, key: str) -> Array:
-        """The numbers of a parameter in their dimensions; empty where there are none."""
+        """The numbers of a parameter in their dimensions; empty if missing."""
         value = self._values.get(key, [])
         return np.zeros(0) if isinstance(value, list) else np.asarray(value, dtype=float)
 

@@ -30,7 +30,7 @@ class _Unusable(Exception):
 
 @dataclass(frozen=True)
 class _Raw:
-    """What is stored of one plate: `channels` (k, n), N·m per unit of each, `origin` and `corners` in m."""
+    """Stored values of one plate: `channels` (k, n), N·m per unit of each, `origin` and `corners` in m."""
 
     kind: int
     channels: Array
@@ -91,7 +91,7 @@ def _raw(group: Group, i: int, analog: Channels, scale: float, notes: list[str])
 
 
 def _idle(group: Group) -> str | None:
-    """Frames in which the file says that the plates were unloaded, as "1 to 10"."""
+    """Frames in which the plates were unloaded according to the file, as "1 to 10"."""
     frames = group.array("ZERO").ravel()
     return f"{frames[0]:g} to {frames[1]:g}" if len(frames) > 1 and 0 < frames[0] <= frames[1] else None
 

@@ -46,7 +46,7 @@ def markers_of(group: Group, points: Array, residuals: Array, notes: list[str]) 
 
 
 def results_of(group: Group, points: Array, notes: list[str]) -> Points | None:
-    """What the laboratory's software computed, in SI units where the stated unit is known."""
+    """Results of the laboratory's software, in SI units if the stated unit is known."""
     labels = group.texts("LABELS")[: points.shape[1]]
     names: list[str] = []
     kinds, units, factors, columns = [], [], [], []

@@ -24,11 +24,10 @@ _ANSWERS = {"yes": True, "true": True, "no": False, "false": False}
 def read_csv(file: InputFile) -> TimeTable:
     """The table of a CSV file with the columns of its first line; lines that begin with '#' are comments.
 
-    Cells are separated by commas, semicolons or tabs, whichever the line of labels has; with semicolons or tabs a
-    decimal comma is understood. The time is in the first column, 'time' or 't', in s or with its unit: 'time_ms',
-    'time [ms]'. A comment '# inDegrees=yes' says that rotations are in degrees. Other columns may have their unit in
-    brackets too, 'hip_flexion [deg]': their values become those in SI units, angles in rad. Raises `RecordingError`
-    with the line.
+    Cells are separated by commas, semicolons or tabs, as in the line of labels; with semicolons or tabs a decimal comma
+    is accepted. The time is in the first column, 'time' or 't', in s or with its unit: 'time_ms', 'time [ms]'. A
+    comment '# inDegrees=yes' marks rotations in degrees. Other columns may also have their unit in brackets,
+    'hip_flexion [deg]': their values are converted to SI units, angles to rad. Raises `RecordingError` with the line.
     """
     lines = Lines.of(file)
     at = next((n for n in range(1, len(lines) + 1) if lines[n].strip() and not lines[n].startswith("#")), None)
@@ -58,7 +57,7 @@ def read_csv(file: InputFile) -> TimeTable:
 
 
 def _unit(cell: str) -> tuple[str, float]:
-    """A label without its unit, and what leads from that to SI units; what is no unit belongs to the label."""
+    """A label without its unit, and the conversion to SI units; an unknown unit stays part of the label."""
     found = _WITH_UNIT.fullmatch(cell)
     if found is None:
         return cell, 1.0

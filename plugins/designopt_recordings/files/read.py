@@ -18,7 +18,7 @@ _TABLES: dict[str, Callable[[InputFile], TimeTable]] = {".sto": read_storage, ".
 
 
 def read_recording(file: InputFile, *, unit: str | None = None, up: str | None = None) -> Recording:
-    """The recording of a C3D or TRC file; `unit` and `up` replace what the file says (see `read_c3d`, `read_trc`)."""
+    """The recording of a C3D or TRC file; `unit` and `up` replace those of the file (see `read_c3d`, `read_trc`)."""
     ending = PurePath(file.name).suffix.lower()
     if ending == ".c3d":
         return read_c3d(file, unit=unit, up=up)

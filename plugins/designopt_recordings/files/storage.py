@@ -20,9 +20,9 @@ _ANSWERS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "
 def read_storage(file: InputFile) -> TimeTable:
     """The table of an STO or MOT file.
 
-    The data decide where the header's counts differ from them; this is noted. Where the header does not say
-    `inDegrees`, rotations are in degrees in the old header without `version` (as OpenSim reads it), in radians
-    otherwise (`Table.assumption`). Raises `RecordingError` with the line.
+    If the header's counts differ from the data, the data count, with a note. If the header has no `inDegrees`,
+    rotations are in degrees with the old header without `version` (as OpenSim reads it), in radians otherwise
+    (`Table.assumption`). Raises `RecordingError` with the line.
     """
     lines = Lines.of(file)
     header, end = _header(lines)

@@ -74,7 +74,7 @@ def cells(line: str) -> list[str]:
 
 
 def row_of(line: str, count: int) -> list[str]:
-    """`cells` of a row of numbers: empty cells at its end are there as far as the line has tabs for them."""
+    """`cells` of a row of numbers: empty cells at its end count as far as the line has tabs for them."""
     if "\t" not in line.strip(" "):
         return line.split()
     parts = [cell.strip() for cell in line.split("\t")]
@@ -84,9 +84,9 @@ def row_of(line: str, count: int) -> list[str]:
 
 
 def number(cell: str) -> float:
-    """The number in a cell, NaN for an empty cell and for what programs write instead of a number.
+    """The number in a cell, NaN for an empty cell and the usual texts for missing values.
 
-    Raises `ValueError` with a sentence about anything else.
+    Raises `ValueError` with a sentence for other text.
     """
     if _NUMBER.fullmatch(cell):
         value = float(cell)

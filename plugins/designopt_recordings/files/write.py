@@ -29,7 +29,7 @@ def csv_text(table: TimeTable, units: Mapping[str, str] | None = None) -> str:
     """`table` as a CSV file: a first line of names, "time" before the columns; missing values are empty.
 
     With `units` of columns the names have theirs in brackets, ``hip_flexion [rad]``. Without, a comment before them
-    says whether rotations are in degrees, as `read_table` takes it.
+    states whether rotations are in degrees, as `read_table` expects.
     """
     file = io.StringIO()
     if table.in_degrees:
@@ -44,10 +44,10 @@ def csv_text(table: TimeTable, units: Mapping[str, str] | None = None) -> str:
 
 
 def trc_text(recording: Recording, *, unit: str = "m") -> str:
-    """Markers of `recording` as a TRC file, Y up; missing ones are NaN, as OpenSim wants it at the end of a line.
+    """Markers of `recording` as a TRC file, Y up; missing ones are NaN, which OpenSim requires at the end of a line.
 
     Positions in metres are read back exactly, in another `unit` to round-off. Raises `RecordingError` for a marker
-    exactly at the origin, which readers of TRC files take as missing.
+    exactly at the origin, which readers of TRC files treat as missing.
     """
     origin = np.argwhere((recording.markers == 0.0).all(axis=2))
     if origin.size:

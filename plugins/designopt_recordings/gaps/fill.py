@@ -118,7 +118,7 @@ def _shape(body: str, of: Sequence[str], recording: Recording, static: Recording
 def _fill_cluster(
     time: Array, positions: Array, status: Integers, columns: list[int], known: Array, longest: float, method: Method
 ) -> float:
-    """Fill `positions` and `status` of one cluster in place; RMS misfit of what was measured, m."""
+    """Fill `positions` and `status` of one cluster in place; returns the RMS misfit of the measured markers, m."""
     measured = np.isfinite(positions[:, columns, 0])
     squares, count = _rebuild(positions, status, columns, known, measured, method)
     lacking = np.flatnonzero((status[:, columns] == FrameStatus.MISSING_MARKER).any(axis=1))

@@ -45,10 +45,10 @@ def load_at(
 ) -> PlateLoad:
     """The load of `plate` at frames `time` (n,) s.
 
-    The wrench is filtered at `cutoff` Hz (zero-phase, not at all without), interpolated to the frames, and set to zero
+    The wrench is filtered at `cutoff` Hz (zero-phase; None: unfiltered), interpolated to the frames, and set to zero
     outside contacts, which come from the unfiltered normal force (`loads.contacts`). The centre of pressure is that of
-    the filtered wrench. Frames beyond the plate's samples, or beside a sample without a finite value, are
-    `MISSING_LOAD`; what is missing does not spread to other frames.
+    the filtered wrench. Frames beyond the plate's samples, or next to a sample without a finite value, are
+    `MISSING_LOAD`; missing values do not spread to other frames.
     """
     frames = np.asarray(time, dtype=float)
     wrench = np.hstack([plate.force, plate.moment])

@@ -1,4 +1,6 @@
-"""Centre of pressure and free moment of a plate: where the force passes through the surface, and what is left."""
+"""Centre of pressure and free moment of a plate: the point where the force passes through the surface, and the
+remaining moment.
+"""
 
 from __future__ import annotations
 

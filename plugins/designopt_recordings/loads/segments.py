@@ -52,12 +52,12 @@ def bearing_segment(
     reach: float = REACH,
     clearance: float = CLEARANCE,
 ) -> Bearing:
-    """Which of `segments`, given by their markers' names, bears on `plate` while it is loaded.
+    """The one of `segments`, given by their markers' names, that bears on `plate` while it is loaded.
 
-    In each loaded frame the distance is taken, in the plane of the surface, from the centre of pressure to the outline
-    of the segment's markers (their convex hull; zero inside); segments whose lowest marker is higher than `clearance`
-    above the surface or that lack markers do not count. A contact belongs to the segment that is nearest in at least
-    nine of ten frames and within `reach` in the mean.
+    In each loaded frame the distance is measured, in the plane of the surface, from the centre of pressure to the
+    outline of the segment's markers (their convex hull; zero inside). Segments whose lowest marker is higher than
+    `clearance` above the surface, or that lack markers, do not count. A contact belongs to the segment that is nearest
+    in at least nine of ten frames and on average within `reach`.
     """
     if not segments:
         raise RecordingError("no segments are given that could load the plate")

@@ -46,10 +46,10 @@ def ground_reactions(table: TimeTable) -> tuple[Columns, ...]:
 def plates_from_table(
     table: TimeTable, columns: Sequence[Columns] | None = None, level: float = 0.0
 ) -> tuple[ForcePlate, ...]:
-    """A plate for each of `columns` (all `ground_reactions` without), on the horizontal plane through `level` m.
+    """A plate for each of `columns` (by default all `ground_reactions`), on the horizontal plane through `level` m.
 
-    Points of application are taken only where there is a force: tables hold large meaningless numbers elsewhere.
-    Raises `RecordingError` where columns are missing or times are not evenly spaced.
+    Points of application are read only where there is a force: tables contain large meaningless numbers elsewhere.
+    Raises `RecordingError` for missing columns or unevenly spaced times.
     """
     columns = ground_reactions(table) if columns is None else columns
     if not columns:

@@ -1,4 +1,4 @@
-"""Cycles of a repeated movement: cut at events, brought to a common time, summarised as mean and standard deviation."""
+"""Cycles of a repeated movement: cut at events, normalised in time, summarised as mean and standard deviation."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def lowpass(values: ArrayLike, rate: float, cutoff: float, order: int = 2) -> Ar
 
 
 def highpass(values: ArrayLike, rate: float, cutoff: float, order: int = 2) -> Array:
-    """As `lowpass`, for what is above `cutoff` Hz."""
+    """Like `lowpass`, for frequencies above `cutoff` Hz."""
     return _filtered(values, rate, design_frequency(cutoff, rate, order, highpass=True), order, "highpass")
 
 
@@ -57,8 +57,8 @@ def design_frequency(cutoff: float, rate: float, order: int = 2, *, highpass: bo
 def cutoff_of_both_passes(design: float, rate: float, order: int = 2) -> float:
     """Cut-off (Hz) of both passes of a low-pass whose single passes were designed with `design` Hz.
 
-    The inverse of `design_frequency`. OpenSim designs for one pass: what it filters at 6 Hz (order 3, at 100 Hz),
-    `lowpass` filters at 5.2 Hz.
+    The inverse of `design_frequency`. OpenSim designs for one pass: its filter at 6 Hz (order 3, at 100 Hz) is
+    `lowpass` at 5.2 Hz.
     """
     correction = (math.sqrt(2.0) - 1.0) ** (1.0 / (2 * order))
     return rate / math.pi * math.atan(math.tan(math.pi * design / rate) * correction)

@@ -27,10 +27,10 @@ def find_lag(
 ) -> Lag:
     """The lag, within `longest` s, at which `other` fits `reference` best.
 
-    Both may have rates and gaps of their own; they are brought to the finer of the two rates by interpolation. The
-    correlation at each lag is Pearson's over the samples that overlap there (Padfield 2012, IEEE Trans. Image Process.
-    21, 2706); a parabola through the best three gives fractions of a sample. Raises `RecordingError` where the signals
-    never overlap or one is constant.
+    Both may have different rates and gaps; they are interpolated to the finer of the two rates. The correlation at each
+    lag is Pearson's over the overlapping samples (Padfield 2012, IEEE Trans. Image Process. 21, 2706); a parabola
+    through the best three gives fractions of a sample. Raises `RecordingError` if the signals never overlap or one is
+    constant.
     """
     t, u = np.asarray(time, dtype=float), np.asarray(other_time, dtype=float)
     if len(t) < 3 or len(u) < 3:
@@ -47,7 +47,7 @@ def find_lag(
 
 
 def synchronised(channels: Channels, lag: float) -> Channels:
-    """`channels` that came `lag` s too late (by a common event or `find_lag`), with their times set right."""
+    """`channels` with a delay of `lag` s (from a common event or `find_lag`), with corrected times."""
     return replace(channels, start=channels.start - lag)
 
 

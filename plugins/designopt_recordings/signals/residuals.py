@@ -18,11 +18,11 @@ _UPPER = 20.0  # Hz, Winter's own grid; the result depends on it
 
 @dataclass(frozen=True, eq=False)
 class ResidualAnalysis:
-    """What the analysis found for channels of shape (...): `cutoff` Hz, `noise` RMS in the unit of the channels.
+    """Result of the analysis for channels of shape (...): `cutoff` Hz, `noise` RMS in the unit of the channels.
 
     `residual` (g, ...) is the RMS difference between raw and filtered signal at each of the cut-offs `grid` (g,) Hz.
-    `straight` says where the high-frequency part was a falling line, as white noise gives one; elsewhere the result
-    means nothing, `noise` is NaN and `cutoff` is the end of the grid.
+    `straight` marks channels whose high-frequency part is a decreasing line, as for white noise; for others the result
+    has no meaning, `noise` is NaN and `cutoff` is the end of the grid.
     """
 
     grid: Array

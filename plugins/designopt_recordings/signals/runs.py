@@ -1,4 +1,4 @@
-"""Runs of finite samples between gaps, so that a gap never spreads into what is next to it."""
+"""Runs of finite samples between gaps, so that a gap never spreads to neighbouring samples."""
 
 from __future__ import annotations
 
