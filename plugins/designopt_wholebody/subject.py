@@ -26,7 +26,7 @@ class SubjectError(ValueError):
 class Subject:
     """Bodies by name in the order of q, the constraints between them, and the static posture `q0` (n,).
 
-    `landmarks` (3,) are those of the static posture, `mass` the body mass in kg, `model` the file that all came from.
+    `landmarks` (3,) are those of the static posture, `mass` the body mass in kg, `model` the model file.
     """
 
     model: BodyModel
@@ -184,7 +184,7 @@ def _body(
 
 
 def _landmarks(model: BodyModel, name: str, segment: Segment) -> list[str]:
-    """Landmarks of a segment: its own, of which a posture may lack some, and those of joints that name it."""
+    """Landmarks of a segment: its own, some of which a posture may lack, and those of joints that name it."""
     names = [*segment.points, *segment.landmarks]
     for joint in model.joints.values():
         names.extend(_of_joint(joint, name))

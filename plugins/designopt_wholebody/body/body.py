@@ -25,10 +25,10 @@ AXES = ("u", "v", "w")
 class BodySegment:
     """A segment of a subject.
 
-    `start` is the place of its first coordinate in q. `base` (3, k) are the vectors X' that the coordinates span in
-    local axes: the unit vectors, after the second basic point less the first where there are two points; `first` (3,)
-    is the first basic point. `local` gives landmarks in the segment's frame. A rod (layout 2p) has local coordinates
-    along its own line only.
+    `start` is the position of its first coordinate in q. `base` (3, k) are the vectors X' that the coordinates span in
+    local axes: the unit vectors, after the difference of the two basic points if there are two; `first` (3,) is the
+    first basic point. `local` contains landmarks in the segment's frame. A rod (layout 2p) has local coordinates along
+    its own line only.
     """
 
     name: str

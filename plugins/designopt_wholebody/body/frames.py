@@ -14,9 +14,9 @@ _MIRROR = np.array([1.0, 1.0, -1.0])
 
 
 def with_derived(model: BodyModel, landmarks: Mapping[str, Array]) -> dict[str, Array]:
-    """`landmarks` (..., 3) and those that are means of them; a derived one that is given stays as it is.
+    """`landmarks` (..., 3) and their means; a given derived landmark is kept.
 
-    Means of landmarks that are missing are left out.
+    Means of missing landmarks are omitted.
     """
     known = dict(landmarks)
     for name, parts in model.derived.items():

@@ -1,4 +1,4 @@
-"""Points of bodies that are held, and what is open of all rows."""
+"""Fixed points of bodies, and the residuals of all rows."""
 
 from __future__ import annotations
 

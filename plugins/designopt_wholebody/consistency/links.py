@@ -1,7 +1,7 @@
-"""Joints of a tree of segments, those of one depth and type together.
+"""Joints of a tree of segments, grouped by depth and type.
 
-A joint relates the twists of two segments, ξ = ξ_parent + r + N y: y are the joint's own rates, r closes to first order
-what is still open of it. Twists are about the origin of the poses, so that rigid bodies have equal ones.
+A joint relates the twists of two segments, ξ = ξ_parent + r + N y: y are the joint's own rates, r closes its residual
+to first order. Twists are about the origin of the poses, so connected rigid bodies have equal ones.
 """
 
 from __future__ import annotations

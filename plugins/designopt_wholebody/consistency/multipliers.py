@@ -70,7 +70,7 @@ class MultiplierSearch:
 
     @property
     def mirrored(self) -> Mask:
-        """(f,) frames in which a body came out left-handed."""
+        """(f,) frames with a left-handed body."""
         wrong = np.zeros(len(self.q), dtype=bool)
         for body in self.blocks.subject.bodies.values():
             if not body.rod:
@@ -87,7 +87,7 @@ class MultiplierSearch:
         return self.blocks.rows_of(self.blocks.subject.constraints.entries(self.q[active]), contacts)
 
     def _pull(self, active: Integers, rows: tuple[Array, Array]) -> Array:
-        """-W (q - q*) - Jᵀ λ: what is left of the first-order condition."""
+        """-W (q - q*) - Jᵀ λ: the residual of the first-order condition."""
         away = self.weights * (self.q[active] - self.raw[active])
         return np.asarray(-away - self._transposed(rows, self.multipliers[active]))
 

@@ -76,15 +76,15 @@ def consistent_positions(
 ) -> ConsistentPositions:
     """Consistent positions for raw coordinates `raw` (f, n).
 
-    `method` is recursion where none is given, or schur for models with rods or joints that close loops, which recursion
-    does not take. `weights` (n,) are the diagonal of W, positive: 1/s² with the expected artefact s of each coordinate;
-    1 where none are given. `contacts` are held. A frame ends when the norms of φ and of the step are below `tolerance`,
-    or after `max_iterations`. `penalty` is α of the augmented Lagrangian (1e4 to 1e7; 1e2 diverges). A frame whose
-    coordinates move by more than `most_moved` (norm) has a result and the status FAR.
+    `method` is recursion by default, or schur for models with rods or closed loops, which recursion does not support.
+    `weights` (n,) are the diagonal of W, positive: 1/s² with the expected artefact s of each coordinate; 1 by default.
+    `contacts` are fixed. A frame ends when the norms of φ and of the step are below `tolerance`, or after
+    `max_iterations`. `penalty` is α of the augmented Lagrangian (1e4 to 1e7; 1e2 diverges). A frame whose coordinates
+    move by more than `most_moved` (norm) has a result and the status FAR.
 
-    Frames do not depend on one another: one without a result is NaN and has a status that says why.
-    Raises `ValueError` for shapes that do not fit, weights, tolerances and penalties that are not positive, contacts of
-    unknown segments, and `NoTree`, which is one, for a model that recursion does not take.
+    Frames are independent: one without a result is NaN and has a status with the reason. Raises `ValueError` for shapes
+    that do not fit, weights, tolerances and penalties that are not positive, contacts of unknown segments, and
+    `NoTree`, a `ValueError`, for a model that recursion does not support.
     """
     raw = np.asarray(raw, dtype=float)
     if raw.ndim != 2 or raw.shape[1] != subject.n:

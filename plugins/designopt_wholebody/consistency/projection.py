@@ -1,7 +1,8 @@
 """Velocities and accelerations of trees of rigid segments nearest to measured ones, by the recursion for positions.
 
 Rates of triples z are those of twists ξ = (v, ω), ż = ω × z, with v added for points; second rates those of η = (a, α),
-z̈ = α × z + ω × ż, with a added. In place of what is open of a joint stands what its rates leave to its second rates.
+z̈ = α × z + ω × ż, with a added. The residual of a joint is replaced by the term that its rates add to its second
+rates.
 """
 
 from __future__ import annotations

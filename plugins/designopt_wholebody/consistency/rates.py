@@ -100,7 +100,7 @@ class Projection:
 
 
 def _chunks(frames: Mask, size: int) -> Iterator[Integers]:
-    """The numbers of the `frames` (f,) that are true, so many at once."""
+    """The indices of true `frames` (f,), in chunks."""
     ready = np.flatnonzero(frames)
     for start in range(0, len(ready), size):
         yield ready[start : start + size]
@@ -126,9 +126,9 @@ def motion(subject: Subject, time: Array, q: Array, rate: float, *, project: boo
 def derivative(values: Array, rate: float) -> tuple[Array, Mask]:
     """Derivative (f, ...) of `values` (f, ...) sampled at `rate` Hz, and (f,) where it is one-sided.
 
-    Central differences of second order; where a neighbour is missing or there is none, differences of second order
-    over three frames to one side. A frame is missing when any of its values is; missing frames, and frames that lack
-    neighbours on both sides, are NaN. No other frame is touched by a missing one.
+    Central differences of second order; next to a missing frame or an end, one-sided differences of second order over
+    three frames. A frame is missing if any of its values is; missing frames, and frames that lack neighbours on both
+    sides, are NaN. A missing frame affects no other frame.
     """
     values = np.asarray(values, dtype=float)
     frames = len(values)
@@ -137,7 +137,7 @@ def derivative(values: Array, rate: float) -> tuple[Array, Mask]:
     made = np.full(values.shape, np.nan)
 
     def shifted(by: int) -> Mask:
-        """Whether the frame `by` frames later is there."""
+        """Whether the frame `by` frames later is present."""
         there = np.zeros(frames, dtype=bool)
         if by >= 0:
             there[: max(0, frames - by)] = have[by:]

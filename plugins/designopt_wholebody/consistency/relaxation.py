@@ -15,7 +15,7 @@ _SHORTEST, _LONGEST = 0.1, 4.0
 def relaxation(step: Array, last: Array, lengths: Array, known: Mask) -> Array:
     """(f,) lengths of steps (f, n) after steps `last` (f, n) of `lengths` (f,); 1 where `known` (f,) is false.
 
-    The length with which the last step would have left the least of this one.
+    The length of the last step that would have minimised this one.
     """
     turn = step - last
     square = (turn**2).sum(axis=1)

@@ -1,6 +1,6 @@
 """Small vectors and matrices of many frames at once, frames last: (groups, rows, columns, frames).
 
-Only sums and products of whole arrays in a fixed order, so that no digit of a frame depends on the frames beside it.
+Only sums and products of whole arrays in a fixed order, so the digits of a frame do not depend on other frames.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """All constraints of a subject: values, Jacobian and its rate for any number of frames at once.
 
-Everything is quadratic in q but the contact of the scapula with the ribcage, which is of fourth order. It is quadratic
-in q and p, where p = Aᵀ(r - r_centre), the contact point in axes of the thorax, is itself quadratic in q (Nunes 2017,
-4.4-4.7). So two sets of quadratic rows, one put into the other, hold every constraint: the Jacobian is
-J = J_q + J_p ∂p/∂q, and no constraint has derivatives of its own.
+All are quadratic in q except the contact of the scapula with the ribcage, which is of fourth order. It is quadratic in
+q and p, where p = Aᵀ(r - r_centre), the contact point in axes of the thorax, is itself quadratic in q (Nunes 2017,
+4.4-4.7). So two sets of quadratic rows, one inserted into the other, contain every constraint: the Jacobian is J = J_q
++ J_p ∂p/∂q, and no constraint needs its own derivatives.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from designopt_wholebody.constraints.quadratic import Quadratic
 
 @dataclass(frozen=True)
 class RowName:
-    """What a row of φ belongs to: a body's rigidity (`kind` "rigid") or a joint by its type; `per_metre` turns its
-    violation into metres (or radians): φ `per_metre`."""
+    """Origin of a row of φ: a body's rigidity (`kind` "rigid") or a joint by its type; `per_metre` converts its
+    violation to metres (or radians): φ `per_metre`.
+    """
 
     kind: str
     owner: str
@@ -29,8 +30,8 @@ class RowName:
 class Constraints:
     """φ(q) = 0 with m rows of n coordinates.
 
-    `rows` are quadratic in (q, p); `lifted` (None where there is no contact with a surface) are p as rows of q.
-    Entry e of the Jacobian stands at (`row_of[e]`, `column_of[e]`), sorted by row, then by column.
+    `rows` are quadratic in (q, p); `lifted` (None without contact with a surface) are p as rows of q. Entry e of the
+    Jacobian is at (`row_of[e]`, `column_of[e]`), sorted by row, then by column.
     """
 
     def __init__(self, n: int, rows: Quadratic, names: tuple[RowName, ...], lifted: Quadratic | None) -> None:
@@ -96,7 +97,7 @@ class Constraints:
         return full
 
     def metres(self, values: Array) -> Array:
-        """`values` (f, m) of φ in metres (distances) and as they are (directions)."""
+        """`values` (f, m) of φ in metres (distances) or unchanged (directions)."""
         return np.asarray(values * np.array([name.per_metre for name in self.names]))
 
     def _extended(self, q: Array) -> Array:

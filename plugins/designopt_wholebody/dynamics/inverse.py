@@ -195,7 +195,7 @@ class _Inverse:
         return np.concatenate([force, about_origin - np.cross(centres, force)], axis=-1)
 
     def _beyond(self) -> tuple[Array, Array]:
-        """(triples,) 1 for points, and (links, triples) 1 for what lies beyond a link's joint."""
+        """(triples,) 1 for points, and (links, triples) 1 beyond a link's joint."""
         place = {link.body: k for k, link in enumerate(self.links)}
         within = np.eye(len(self.links))
         for k in range(len(self.links) - 1, -1, -1):

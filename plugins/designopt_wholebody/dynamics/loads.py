@@ -81,7 +81,7 @@ class JointLoads:
     residual_torque: Array
 
     def at(self, joint: str) -> tuple[Array, Array]:
-        """(f, 3) force and torque of one joint; raises `KeyError` with a sentence where there is none."""
+        """(f, 3) force and torque of one joint; raises `KeyError` with a sentence for an unknown one."""
         if joint not in self.joints:
             raise KeyError(f"there is no joint '{joint}' in the tree; known: {', '.join(self.joints)}")
         k = self.joints.index(joint)

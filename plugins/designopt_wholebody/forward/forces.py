@@ -104,7 +104,7 @@ class Forces:
         return s, e, w, spring.stiffness * (s - spring.rest) + spring.damping * float(e @ w) - spring.push
 
     def potential_energy(self, q: Array) -> Array:
-        """(f,) energy J of weight and springs for q (f, n); what is given over time has none."""
+        """(f,) energy J of weight and springs for q (f, n); forces given over time have none."""
         energy = -q @ self._weight
         for spring, B in zip(self.springs, self._ends, strict=True):
             s = np.linalg.norm(q @ B[:, :-1].T + B[:, -1], axis=1)

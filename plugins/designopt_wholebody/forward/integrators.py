@@ -27,9 +27,9 @@ MOULTON = {1: (1.0,), 2: (1 / 2, 1 / 2), 3: (5 / 12, 8 / 12, -1 / 12), 4: (9 / 2
 
 @dataclass(frozen=True, eq=False)
 class IntegratedMotion:
-    """q, q̇, q̈ (k, n) at `time` (k,); `iterations` (k,) and `increment` (k,) m of the step that led there.
+    """q, q̇, q̈ (k, n) at `time` (k,); `iterations` (k,) and `increment` (k,) m of the step that ends there.
 
-    `systems` counts the linear systems solved. `message` is empty, or says why the trajectory ends early.
+    `systems` counts the linear systems solved. `message` is empty, or gives the reason for an early end.
     """
 
     time: Array
@@ -151,7 +151,7 @@ def _runge_kutta(rate: Callable[[float, Array], Array], t: float, y: Array, firs
 
 
 def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int) -> IntegratedMotion:
-    """SciPy's BDF with steps and order of its own, read at equal steps; the iterations are not known (0)."""
+    """SciPy's BDF with variable step and order, sampled at equal steps; the iterations are unknown (0)."""
     from scipy.integrate import solve_ivp
 
     n = len(q)

@@ -1,4 +1,4 @@
-"""One entry for all formulations and integrators, and what is measured of a simulation."""
+"""One entry for all formulations and integrators, and the outputs of a simulation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def simulate(
     """A trajectory of `duration` s from q, q̇ (n,) in steps of `step` s.
 
     `penalty` is α of LP, LA and LAP; `tolerance` m ends the iterations of a trapezoidal step; `order` is that of the
-    Adams corrector. LAP has the trapezoidal rule built in. Raises `ValueError` for what does not go together.
+    Adams corrector. LAP has the trapezoidal rule built in. Raises `ValueError` for an invalid combination.
     """
     if not (step > 0.0 and duration >= step):
         raise ValueError(f"a duration of {duration:g} s is shorter than a step of {step:g} s")

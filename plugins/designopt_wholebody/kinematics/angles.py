@@ -23,7 +23,7 @@ class JointAngles:
     gimbal: Mask
 
     def angle(self, name: str) -> Array:
-        """(f,) one angle; raises `KeyError` with a sentence for a name that there is none of."""
+        """(f,) one angle; raises `KeyError` with a sentence for an unknown name."""
         if name not in self.names:
             raise KeyError(f"there is no angle '{name}'; known: {', '.join(self.names)}")
         return self.values[:, self.names.index(name)]

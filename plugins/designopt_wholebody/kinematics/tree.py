@@ -22,7 +22,7 @@ class Link:
 
 
 class NoTree(ValueError):
-    """The segments do not form a tree from a root; the message says which are not reached."""
+    """The segments do not form a tree from a root; the message names the unreachable ones."""
 
 
 def tree(subject: Subject) -> tuple[Link, ...]:

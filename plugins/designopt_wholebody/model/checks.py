@@ -1,4 +1,4 @@
-"""What a model file must hold besides the right kinds of values: names that exist, shapes that fit a layout."""
+"""Checks of a model file beyond the kinds of its values: existing names, shapes that fit a layout."""
 
 from __future__ import annotations
 

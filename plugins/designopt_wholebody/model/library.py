@@ -16,7 +16,7 @@ def bundled() -> tuple[str, ...]:
 
 
 def content_of(name: str) -> bytes:
-    """The file of a bundled model; raises `KeyError` with a sentence for a name that there is none of."""
+    """The file of a bundled model; raises `KeyError` with a sentence for an unknown name."""
     known = bundled()
     if name not in known:
         near = closest(name, known)
@@ -26,5 +26,5 @@ def content_of(name: str) -> bytes:
 
 
 def load_model(name: str) -> BodyModel:
-    """A bundled model; raises `KeyError` for a name that there is none of."""
+    """A bundled model; raises `KeyError` for an unknown name."""
     return read_model(content_of(name), f"{name}.yaml", content_of)

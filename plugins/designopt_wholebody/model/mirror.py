@@ -34,8 +34,8 @@ def renamed(value: T) -> T:
 def both_sides(model: BodyModel) -> BodyModel:
     """`model` with the left side written out after each entry of the right side.
 
-    Landmarks always have both sides. Segments, joints and the rest are mirrored where the file says so; their frames
-    and inertia are mirrored when the bodies are made (`Model.mirrored` names them).
+    Landmarks always have both sides. Segments, joints and the rest are mirrored if the file says so; their frames and
+    inertia are mirrored when the bodies are made (`Model.mirrored` names them).
     """
     landmarks: dict[str, tuple[float, float, float]] = {}
     for name, (x, y, z) in model.landmarks.items():

@@ -1,4 +1,4 @@
-"""What a model file may say: metres, degrees, axes X forward, Y up, Z to the right."""
+"""Schema of a model file: metres, degrees, axes X forward, Y up, Z to the right."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Inertia:
     """Mass, centre of mass and inertia of a segment.
 
     By regression (`mass_percent` of the body less `mass_less` kg; `centre`, `radii` and `products` in percent of the
-    length between two landmarks times `length_factor`), or as they are (`mass`, `centre_at`, `tensor`). Entries of the
-    tensor about the centre of mass are J_kk = m L² r², J_kj = ± m L² r² with the sign of the number given.
+    length between two landmarks times `length_factor`), or directly (`mass`, `centre_at`, `tensor`). Entries of the
+    tensor about the centre of mass are J_kk = m L² r², J_kj = ± m L² r² with the sign of the given number.
     """
 
     mass: Annotated[float | None, Q("kg", "of the segment", gt=0)] = None
@@ -112,7 +112,7 @@ class PointSpring:
 
 @dataclass(frozen=True)
 class Joint:
-    """How two segments are connected. What a type needs: `NEEDS`."""
+    """Connection of two segments. `NEEDS` lists the entries that each type requires."""
 
     type: Annotated[JointType, Q("", "of joint")]
     proximal: Annotated[str, Q("", "segment, or ground")]
@@ -164,7 +164,7 @@ class Angles:
 
 @dataclass(frozen=True)
 class Root:
-    """Where what the joints do not explain is put: a force at a point of a segment, and a moment on it."""
+    """Application of the residual loads: a force at a point of a segment, and a moment on it."""
 
     segment: Annotated[str, Q("", "that no joint carries")]
     point: Annotated[str, Q("", "landmark of it")]

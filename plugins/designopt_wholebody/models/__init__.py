@@ -1,1 +1,1 @@
-"""Models for studies: what a design of preprocessing, model or exercise gives."""
+"""Models for studies: preprocessing, model or exercise as the design."""

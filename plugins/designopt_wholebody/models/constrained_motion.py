@@ -35,7 +35,7 @@ class Method(TypedDict):
 
 
 class Conditions(TypedDict, total=False):
-    """What a scenario may change."""
+    """Conditions of a scenario."""
 
     gravity: Annotated[float, Q("m/s^2", "downwards", ge=0, default=9.81)]
 

@@ -1,4 +1,4 @@
-"""What the model ``wholebody_trial`` takes and gives: designs, scenarios, outputs and arrays."""
+"""Inputs and outputs of the model ``wholebody_trial``: designs, scenarios, outputs and arrays."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ _GROUPS = {
 
 
 def chosen(name: str) -> BodyModel:
-    """The bundled model of this name; raises `InvalidDesign` where there is none."""
+    """The bundled model of this name; raises `InvalidDesign` for an unknown one."""
     if name not in bundled():
         raise InvalidDesign(f"there is no model '{name}'; known: {', '.join(bundled())}")
     return load_model(name)

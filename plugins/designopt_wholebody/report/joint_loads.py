@@ -172,7 +172,7 @@ def statuses(motions: Mapping[tuple[str, str], Arrays]) -> Table:
 
 
 def sentence(status: int) -> str:
-    """What the status of a frame means."""
+    """Meaning of a frame's status."""
     kinds: itertools.chain[StatusEnum] = itertools.chain(ConsistencyStatus, FrameStatus)
     return next((member.sentence for member in kinds if int(member) == status), f"status {status}")
 

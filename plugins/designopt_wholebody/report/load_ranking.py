@@ -81,7 +81,7 @@ def _ratio(values: Values) -> float:
 
 
 def _finding(joint: str, loads: dict[str, Values], names: list[str]) -> str:
-    """In which loads each design is the lightest on one joint, in words."""
+    """A sentence with the loads in which each design is the lightest on one joint."""
     lightest: dict[str, list[str]] = {}
     for part, values in loads.items():
         least, most = float(np.nanmin(values)), float(np.nanmax(values))

@@ -45,11 +45,11 @@ def pushup(
     hand_share: float = 0.65,
     seed: int = 1,
 ) -> SyntheticTrial:
-    """A trial of `cycles` push-ups of `period` s at `rate` Hz; what is asked for again is not computed again.
+    """A trial of `cycles` push-ups of `period` s at `rate` Hz; repeated calls return the cached trial.
 
-    `skin` and `noise` are the markers' `Errors`. The hands carry `hand_share` of what both pairs of contacts can share;
-    each plate's force is the smallest change of that which balances the motion exactly, at a fixed point of the hand or
-    foot.
+    `skin` and `noise` are the markers' `Errors`. The hands carry `hand_share` of the load that both pairs of contacts
+    can share; each plate's force is this with the smallest change that balances the motion exactly, at a fixed point of
+    the hand or foot.
     """
     subject, true = _true(grip, cycles, period, rate)
     contact = _shared(subject, true, hand_share)

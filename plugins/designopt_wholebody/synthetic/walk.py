@@ -1,8 +1,8 @@
 """A walk of the full model: smooth consistent motion, plates under the feet from its own inverse dynamics.
 
 Paths of the feet are analytic: a foot rolls over heel, sole and toes without slipping, and swings from rest to rest.
-The trunk sways so that the centre of pressure of the whole body moves under the feet that carry it: what plates measure
-is then what the motion needs, to round-off.
+The trunk sways such that the centre of pressure of the whole body moves under the supporting feet: the plates'
+measurements are then the loads of the motion, to round-off.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _COARSE, _HARMONICS, _CORRECTIONS = 66, 10, 4
 def walk(
     *, cycles: int = 2, rate: float = 100.0, skin: float = 0.005, noise: float = 0.0003, seed: int = 1
 ) -> SyntheticTrial:
-    """A trial of `cycles` strides at `rate` Hz, 1.05 m in 1.1 s each; what is asked for again is not computed again.
+    """A trial of `cycles` strides at `rate` Hz, 1.05 m in 1.1 s each; repeated calls return the cached trial.
 
-    One plate lies under each step. `skin` and `noise` are the markers' `Errors`. The whole number of frames that is
-    nearest to 1.1 s makes a cycle.
+    One plate lies under each step. `skin` and `noise` are the markers' `Errors`. A cycle has the whole number of frames
+    nearest to 1.1 s.
     """
     subject, moving, frames = _true(cycles, rate)
     contact, plates = _steps(subject, moving, frames, rate)
@@ -79,9 +79,9 @@ def _smooth(x: Array) -> Array:
 
 
 def _foot(subject: Subject, side: str, phase: Array) -> tuple[Array, Array]:
-    """(n,) pitch and (n, 3) place of the ankle of a foot at `phase` of its own cycles, as if the walk went on for ever.
+    """(n,) pitch and (n, 3) position of a foot's ankle at `phase` of its own cycles, for an endless walk.
 
-    The sole lies flat where the ankle of the static posture stands, a stride further in each cycle.
+    The sole lies flat where the ankle of the static posture stands, one stride further in each cycle.
     """
     marks = subject.landmarks
     cycle, p = np.floor(phase), phase - np.floor(phase)
@@ -150,7 +150,7 @@ def _cycle(subject: Subject, sway: Array, rate: float) -> Motion:
 
 
 def _forward(subject: Subject) -> Array:
-    """(n,) 1 for the x of points: what a shift of the body by a metre forwards adds to its coordinates."""
+    """(n,) 1 for the x of points: the change of the coordinates for a forward shift of the body by a metre."""
     made = np.zeros(subject.n)
     for body in subject.bodies.values():
         made[body.start : body.start + 3 * len(body.points) : 3] = 1.0

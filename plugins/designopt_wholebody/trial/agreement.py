@@ -31,11 +31,12 @@ class Agreement:
 
 
 def agreement(first: ArrayLike, second: ArrayLike, *, level: float = 0.95, kind: Kind = "chi_squared") -> Agreement:
-    """Agreement of `first` with `second` (n, 3) at a `level` of coverage; frames that either lacks are left out.
+    """Agreement of `first` with `second` (n, 3) at a `level` of coverage; frames missing in either are omitted.
 
-    The ellipsoid "chi_squared" holds the share `level` of normal differences: its radii are sqrt(χ²₃) along the axes of
-    the covariance. "thesis" has the radii z σ along the axes of the laboratory with z of one dimension: it holds 72 %
-    at a level of 95 %, 56 % at 90 %, whatever is printed. Raises `ValueError` for fewer than four differences.
+    The ellipsoid "chi_squared" contains the share `level` of normal differences: its radii are sqrt(χ²₃) along the axes
+    of the covariance. "thesis" has the radii z σ along the axes of the laboratory with z of one dimension: it contains
+    72 % at a level of 95 %, 56 % at 90 %, contrary to the printed levels. Raises `ValueError` for fewer than four
+    differences.
     """
     from scipy.stats import chi2, norm
 

@@ -35,15 +35,14 @@ Weighting = Literal["equal", "lengths"]
 
 @dataclass(frozen=True)
 class Settings:
-    """How a trial is analysed.
+    """Settings of a trial's analysis.
 
-    `preparation` says what is done to landmarks and coordinates; filters are zero-phase Butterworth filters with the
-    cut-off `cutoff` Hz, for plates `load_cutoff` Hz (the same where it is None). `method` and `tolerance` are those of
-    `consistent_positions`. `hold_contacts` keeps the centre of
-    pressure of loaded segments where it is measured (Nunes 2017, 4.15). `weighting` is that of `coordinate_weights`:
-    equal weights double the error of joint torques on the synthetic push-up. `contact_weight` multiplies the weights of
-    the segments that may touch plates. `project` makes velocities and accelerations consistent too. `max_gap` s is
-    that of `find_landmarks`.
+    `preparation` is the treatment of landmarks and coordinates; filters are zero-phase Butterworth filters
+    with the cut-off `cutoff` Hz, for plates `load_cutoff` Hz (None: the same). `method` and `tolerance` are those of
+    `consistent_positions`. `hold_contacts` keeps the centre of pressure of loaded segments at its measured position
+    (Nunes 2017, 4.15). `weighting` is that of `coordinate_weights`: equal weights double the error of joint torques on
+    the synthetic push-up. `contact_weight` multiplies the weights of the segments that may touch plates. `project` also
+    makes velocities and accelerations consistent. `max_gap` s is that of `find_landmarks`.
     """
 
     preparation: Preparation = "filtered_consistent"
@@ -106,7 +105,7 @@ class Analysis:
 
     @cached_property
     def violation(self) -> Array:
-        """(n,) norm of the constraints at the used coordinates: distances in m, directions as they are."""
+        """(n,) norm of the constraints at the used coordinates: distances in m, directions unchanged."""
         constraints = self.subject.constraints
         return np.asarray(np.linalg.norm(constraints.metres(constraints.values(self.motion.q)), axis=1))
 

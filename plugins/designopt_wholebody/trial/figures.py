@@ -36,13 +36,13 @@ ANGLES = {
 
 
 def rms(values: Array) -> float:
-    """Root mean square of all numbers that are there; 0 without any."""
+    """Root mean square of all finite numbers; 0 without any."""
     there = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(there**2))) if there.size else 0.0
 
 
 def peak(values: Array) -> float:
-    """Largest of all numbers that are there; 0 without any."""
+    """Maximum of all finite numbers; 0 without any."""
     return float(np.nanmax(values, initial=0.0))
 
 
@@ -109,6 +109,6 @@ def usual_angles(analysis: Analysis) -> Array:
 
 
 def torque_noise(analysis: Analysis, rate: float, above: float) -> float:
-    """RMS N m of what joint torques hold above `above` Hz."""
+    """RMS N m of the joint torques above `above` Hz."""
     torque = analysis.loads.torque
     return rms(highpass(torque.reshape(len(torque), -1), rate, above))

@@ -50,7 +50,7 @@ def static_subject(model: BodyModel, static: Recording, markers: MarkerSet, mass
 
 
 def stillest(positions: Array, width: int) -> slice | None:
-    """The `width` complete frames of (n, k, 3) that move least (fewer where there are no more); None without any."""
+    """The `width` complete frames of (n, k, 3) that move least (fewer if there are fewer); None without any."""
     complete = np.asarray(np.isfinite(positions).all(axis=(1, 2)), dtype=bool).reshape(-1)
     best, least = None, np.inf
     for size in (width, 1):
@@ -68,12 +68,12 @@ def stillest(positions: Array, width: int) -> slice | None:
 def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, max_gap: float = 0.0) -> Landmarks:
     """Landmarks of all segments in every frame.
 
-    Where a segment has three landmarks or more, what is missing of it is placed by the rigid fit of those to the
-    static shape (Söderkvist & Wedin 1993): landmarks inside the body, which no marker gives, and gaps. Elsewhere just
-    as many markers as are needed are interpolated by a cubic spline in time, those with the fewest missing frames
-    first, over gaps of at most `max_gap` s, and the others rebuilt (Nunes 2017, section 3.2.3). A frame in which a
-    landmark has no place is MISSING_MARKER; one in which a marker that other frames have was rebuilt is REBUILT, or
-    INTERPOLATED. Measured landmarks do not change.
+    If a segment has three landmarks or more, the missing ones follow from the rigid fit of these to the static shape
+    (Söderkvist & Wedin 1993): landmarks inside the body, which have no marker, and gaps. Otherwise as many markers as
+    needed are interpolated by a cubic spline in time, those with the fewest missing frames first, over gaps of at most
+    `max_gap` s, and the others are rebuilt (Nunes 2017, section 3.2.3). A frame in which a landmark has no position is
+    MISSING_MARKER; one in which a marker that other frames have was rebuilt is REBUILT, or INTERPOLATED. Measured
+    landmarks do not change.
     """
     model = subject.model
     found = markers.placed(recording, tuple(model.landmarks))
@@ -105,7 +105,7 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, m
 
 
 def _complete_all(subject: Subject, positions: dict[str, Array], status: Integers, measured: tuple[str, ...]) -> None:
-    """Place what is missing of all segments, until nothing more can be placed."""
+    """Place missing landmarks of all segments, until nothing more can be placed."""
     for _ in range(_PASSES):
         before = _missing(positions)
         for body in subject.bodies.values():
@@ -121,7 +121,7 @@ def _missing(positions: Mapping[str, Array]) -> int:
 def _complete(
     body: BodySegment, model: BodyModel, positions: dict[str, Array], status: Integers, measured: tuple[str, ...]
 ) -> None:
-    """Place what is missing of one segment, in `positions` and `status`, by what is known of it."""
+    """Place missing landmarks of one segment, in `positions` and `status`, from its other landmarks."""
     own = [name for name in body.local if name in model.landmarks]
     gaps = {name: ~np.isfinite(positions[name]).all(axis=1) for name in own}
     lacking = [name for name, gap in gaps.items() if gap.any()]
@@ -139,7 +139,7 @@ def _complete(
 def _rebuilt(
     local: Mapping[str, Array], seen: list[str], positions: Mapping[str, Array], frames: int, lacking: list[str]
 ) -> dict[str, Array]:
-    """(frames, 3) of each of `lacking`; NaN where fewer than three of the segment's landmarks are present."""
+    """(frames, 3) of each of `lacking`; NaN with fewer than three landmarks of the segment."""
     made = {name: np.full((frames, 3), np.nan) for name in lacking}
     if len(seen) < 3:
         return made

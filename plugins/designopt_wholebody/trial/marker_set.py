@@ -58,9 +58,9 @@ class MarkerSet:
     description: Annotated[str, Q("", "of the laboratory's markers")] = ""
 
     def placed(self, recording: Recording, wanted: tuple[str, ...]) -> dict[str, Array]:
-        """(n, 3) positions m of the `wanted` landmarks that the recording gives; NaN where markers are missing.
+        """(n, 3) positions m of the `wanted` landmarks in the recording; NaN for missing markers.
 
-        Raises `ValueError` for a marker of this set that the recording does not have.
+        Raises `ValueError` for a marker of this set that the recording lacks.
         """
         found: dict[str, Array] = {}
         for name in wanted:
@@ -109,7 +109,7 @@ def bundled_marker_sets() -> tuple[str, ...]:
 
 
 def bundled_marker_set(name: str) -> MarkerSet:
-    """A marker set that comes with the package; raises `KeyError` with a sentence for a name that there is none of."""
+    """A bundled marker set; raises `KeyError` with a sentence for an unknown name."""
     known = bundled_marker_sets()
     if name not in known:
         near = closest(name, known)

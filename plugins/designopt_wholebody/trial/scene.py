@@ -1,4 +1,4 @@
-"""What a trial looks like: lines from joint to joint, surfaces, forces from the ground."""
+"""Drawing of a trial: lines from joint to joint, surfaces, ground reaction forces."""
 
 from __future__ import annotations
 
