@@ -125,6 +125,17 @@ def test_the_next_run_uses_the_process_of_the_last_one_and_sees_nothing_of_its_p
             assert _seen() == (kept.pid, False, False)
 
 
+def test_the_second_run_uses_the_process_of_the_first_and_both_leave_the_environment_as_it_was(tmp_path, monkeypatch):
+    monkeypatch.delenv("__DASK_PARENT_PID", raising=False)
+    before = dict(os.environ)
+    run_study(study(4), tmp_path / "first")
+    first = forking._kept.pid
+    assert dict(os.environ) == before
+    run_study(study(4), tmp_path / "second")
+    assert forking._kept.pid == first
+    assert dict(os.environ) == before
+
+
 def _set(patch, tmp_path):
     patch.setenv("DESIGNOPT_TEST", "changed")
 
