@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from designopt.cli import main
@@ -23,17 +25,26 @@ class Done:
     stderr: str
 
 
+@contextlib.contextmanager
+def _only_installed_plugins() -> Iterator[None]:
+    installed = {listed.entry.module.partition(".")[0] for listed in discovery.installed()}
+    modules = {key: str(plugin.target.__module__).partition(".")[0] for key, plugin in discovery._declared.items()}
+    kept = {key: plugin for key, plugin in discovery._declared.items() if modules[key] in installed}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(discovery, "_declared", kept)
+        patch.setattr(discovery, "_plain", {})
+        try:
+            yield
+        finally:
+            for name in [name for name in sys.modules if name.startswith(discovery.FILES)]:
+                del sys.modules[name]
+
+
 def designopt(folder: Path, *arguments: str) -> Done:
-    """``designopt ARGUMENTS`` in `folder`; then what plugin files declare is forgotten, as by a process."""
-    declared = dict(discovery._declared)
-    try:
-        with contextlib.chdir(folder):
-            done = CliRunner().invoke(main, list(arguments))
-    finally:
-        discovery._declared.clear()
-        discovery._declared.update(declared)
-        for name in [name for name in sys.modules if name.startswith("designopt_plugin_")]:
-            del sys.modules[name]
+    """``designopt ARGUMENTS`` in `folder`, as by a process: it knows no plugins of other tests, and what plugin files
+    declare is forgotten."""
+    with _only_installed_plugins(), contextlib.chdir(folder):
+        done = CliRunner().invoke(main, list(arguments))
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return Done(done.exit_code, done.stdout, done.stderr)
