@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from designopt.counts import plural
 from designopt.exports.errors import ExportError
-from designopt.plugin import PluginError, PluginFailed, as_model, refuse_while_loading
+from designopt.plugin import PluginError, PluginFailed, as_model, closest, refuse_while_loading
 from designopt.plugin.plain import VALUE
 from designopt.problem import Problem
 from designopt.store.errors import RunError
@@ -53,6 +54,23 @@ def _briefly(function: Callable[P, R]) -> Callable[P, R]:
             raise error.with_traceback(None) from None
 
     return called
+
+
+def _known_options(caller: str, options: Mapping[str, Any], *own: Callable[..., Any]) -> None:
+    """Raise a `TypeError` in the name of `caller` for a keyword argument that neither the functions `own` nor
+    `run_study` have."""
+    from designopt.run.runner import run_study
+
+    names = {
+        parameter.name
+        for function in (*own, run_study)
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY
+    }
+    for name in options.keys() - (names - {"resume"}):
+        near = closest(name, sorted(names - {"resume", "start"}))
+        hint = f"did you mean '{near}'?" if near else f"it has: {', '.join(sorted(names - {'resume', 'start'}))}"
+        raise TypeError(f"{caller}() has no argument '{name}'; {hint}")
 
 
 @dataclass(frozen=True)
@@ -92,6 +110,7 @@ class Study:
         """
         from designopt.run.runner import run_study
 
+        _known_options("run", options, Study.run)
         return run_study(self.definition, Path(store) if store else self.default_store, resume=resume, **options)
 
     @_briefly
@@ -173,6 +192,7 @@ def load(
     Raises `designopt.study.language.errors.StudyError` with all mistakes of the file and their positions.
     """
     files = _contents(plugin_files)
+    _refuse_text("overrides", overrides)
     study = load_study(
         Path(path), overrides=tuple(overrides), plugin_files=files, problem_of=Problem.of, data=_folders(data)
     )
@@ -232,6 +252,7 @@ def minimize(
     """
     from designopt.run.progress import progress
 
+    _known_options("minimize", options, minimize)
     given = {"scenarios": scenarios, "report": report, "execution": execution}
     if sys.stderr is not None and sys.stderr.isatty():  # in a terminal
         options.setdefault("progress", progress())
@@ -327,6 +348,7 @@ def resume(
     """
     from designopt.run.runner import resume_study
 
+    _known_options("resume", options, resume, resume_study)
     contents = _contents(plugin_files)
     return resume_study(Path(store), plugin_files=contents, data=_folders(data), progress=progress, **options)
 
@@ -341,6 +363,7 @@ def compare(stores: Sequence[Result | str | Path], page: str | Path = "compariso
     from designopt.report.comparison.page import write_comparison
     from designopt.store.result import Result
 
+    _refuse_text("stores", stores)
     results = [store if isinstance(store, Result) else Result.open(Path(store)) for store in stores]
     return write_comparison(results, Path(page))
 
@@ -358,10 +381,17 @@ def export(
     from designopt import exports
     from designopt.store.result import Result
 
+    _refuse_text("formats", formats)
     opened = result if isinstance(result, Result) else Result.open(Path(result))
     place = Path(folder) if folder is not None else opened.path
     place.mkdir(parents=True, exist_ok=True)
     return exports.export(opened, place, formats)
+
+
+def _refuse_text(name: str, given: object) -> None:
+    """Raise a `TypeError` for one text or path where a list is expected: its letters would be the entries."""
+    if isinstance(given, (str, Path)):
+        raise TypeError(f"{name} is a list: write {name}=[{str(given)!r}]")
 
 
 def _folders(data: Mapping[str, str | Path] | None) -> dict[str, Path]:
@@ -369,4 +399,5 @@ def _folders(data: Mapping[str, str | Path] | None) -> dict[str, Path]:
 
 
 def _contents(files: Sequence[str | Path]) -> tuple[tuple[str, bytes], ...]:
+    _refuse_text("plugin_files", files)
     return tuple((str(file), Path(file).read_bytes()) for file in files)

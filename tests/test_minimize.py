@@ -1,6 +1,7 @@
 """A plain function is a model at once, and a study of it one call."""
 
 import io
+import re
 import subprocess
 import sys
 import traceback
@@ -254,4 +255,47 @@ def test_on_a_terminal_the_progress_is_shown_and_elsewhere_not(tmp_path, monkeyp
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     run("shown")
-    assert "shown" in terminal.getvalue()  # the start of a run names its store
+    said = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\n", "", terminal.getvalue())  # a long path is shown in two lines
+    assert "shown" in said  # the start of a run names its store
+
+
+def _quick(tmp_path):
+    return designopt.define(
+        study="quick",
+        model=sphere,
+        space={"x": [-5, 5], "y": [-5, 5]},
+        objectives=[{"minimize": "value"}],
+        solver={"use": "random", "samples": 2},
+        execution={"executor": "serial"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda s, p: designopt.minimize(beam, {"width": [0.5, 2.0]}, evaluation=20), r"minimize\(\).*'evaluations'"),
+        (lambda s, p: designopt.minimize(beam, {"width": [0.5, 2.0]}, resume=True), r"minimize\(\).*'resume'"),
+        (lambda s, p: s.run(p / "s", workrs=2), r"run\(\) has no argument 'workrs'; did you mean 'workers'\?"),
+        (lambda s, p: designopt.resume(p / "s", plugin_file=[]), r"resume\(\).*'plugin_files'"),
+        (lambda s, p: s.plot("convergence", logg=True, store=p / "done"), r"'convergence' has no setting 'logg'"),
+        (lambda s, p: designopt.export(p / "done", formats="csv"), r"formats is a list: write formats=\['csv'\]"),
+        (lambda s, p: designopt.compare(p / "done"), "stores is a list"),
+        (lambda s, p: designopt.load("study.yaml", overrides="seed=3"), "overrides is a list"),
+        (lambda s, p: designopt.load("study.yaml", plugin_files="own.py"), "plugin_files is a list"),
+    ],
+)
+def test_a_misspelt_or_wrong_argument_is_reported_in_the_name_of_the_called_function(tmp_path, call, message):
+    study = _quick(tmp_path)
+    study.run(tmp_path / "done")
+    with pytest.raises(TypeError, match=message):
+        call(study, tmp_path)
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"workers": 0}, {"workers": "2"}, {"executor": "dusk"}, {"budget": 20}, {"budget": {"random": 0.5}}]
+)
+def test_a_wrong_value_of_an_option_is_rejected_before_the_store_exists(tmp_path, wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        _quick(tmp_path).run(tmp_path / "s", **wrong)
+    assert not (tmp_path / "s").exists()

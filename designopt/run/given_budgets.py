@@ -7,6 +7,7 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from datetime import timedelta
+from numbers import Integral
 from pathlib import Path
 
 from designopt.counts import plural
@@ -20,7 +21,10 @@ from designopt.study.study import Budget, Stage, StudyDefinition
 
 
 def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta], path: Path) -> tuple[Stage, ...]:
-    """The stages with the budgets given by name. Raises `BudgetError` of the store `path` for an unknown name."""
+    """The stages with the budgets given by name. Raises `BudgetError` of the store `path` for an unknown name,
+    `ValueError` for a value that is no budget."""
+    if not isinstance(budget, Mapping):
+        raise ValueError(f"budget must give each stage a number of designs or a timedelta by its name, not {budget!r}")
     present = [stage.name for stage in stages]
     for name in budget:
         if name not in present:
@@ -34,7 +38,9 @@ def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta
 def _changed(budget: Budget, given: int | timedelta) -> Budget:
     if isinstance(given, timedelta):
         return dataclasses.replace(budget, wall=given.total_seconds())
-    return dataclasses.replace(budget, evaluations=given)
+    if isinstance(given, bool) or not isinstance(given, Integral) or given < 1:
+        raise ValueError(f"a budget must be a number of designs of at least 1, or a timedelta, not {given!r}")
+    return dataclasses.replace(budget, evaluations=int(given))
 
 
 def refuse_too_small(

@@ -10,6 +10,7 @@ import logging
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
@@ -76,8 +77,9 @@ def run_study(
     the name of the stage. `insecure` allows an unencrypted scheduler on another host, `allow_version_skew` workers with
     other versions. `start` replaces the function that makes the executor.
 
-    Raises `StoreError` (exists already, in use, other problem or format, not writable, workers not usable),
-    `Interrupted` and `FailurePolicyStop`; each contains the store's path and the command that continues.
+    Raises `ValueError` for an invalid option, `StoreError` (exists already, in use, other problem or format, not
+    writable, workers not usable), `Interrupted` and `FailurePolicyStop`; those of a run contain the store's path and
+    the command that continues.
     """
     given_path, store_path = Path(store_path), Path(store_path).absolute()  # a model may change the folder
     show = progress if progress is not None else Silent()
@@ -88,6 +90,7 @@ def run_study(
         refuse_too_small(study, problem, budget or {}, store_path)
         if resume:
             refuse_budgets(study, problem, store_path)
+        _refuse_options(workers, executor)
         given = {"workers": workers, "scheduler": scheduler, "executor": executor}
         execution = dataclasses.replace(study.execution, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
         if scheduler not in (None, "local") and executor is None:
@@ -130,6 +133,13 @@ def run_study(
             starting.end()
             show.close()
     return Result.open(given_path if given_path.absolute() == store_path else store_path, study)
+
+
+def _refuse_options(workers: object, executor: object) -> None:
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, Integral) or workers < 1):
+        raise ValueError(f"workers must be an integer of at least 1, not {workers!r}")
+    if executor not in (None, "auto", "serial", "dask"):
+        raise ValueError(f"executor must be 'auto', 'serial' or 'dask', not {executor!r}")
 
 
 @contextlib.contextmanager

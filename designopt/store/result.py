@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from designopt import decision
 from designopt.arrays import Matrix
-from designopt.plugin import PluginError, PluginFailed, Use, find
+from designopt.plugin import PluginError, PluginFailed, Use, closest, find
 from designopt.problem import Outcomes, Problem
 from designopt.solvers.given import given_names
 from designopt.store.disk.arrays import read_arrays
@@ -430,10 +430,16 @@ class Result:
         those of the part.
 
         The default `part` is the front, for one objective its convergence. Raises `ValueError` if the part has nothing
-        to show or fewer figures, and `PluginError` for an unknown part.
+        to show or fewer figures, `PluginError` for an unknown part and `TypeError` for an unknown setting.
         """
         part = part or ("front" if len(self.problem.objectives) > 1 else "convergence")
-        section = Use(find("report", part), settings).build()(self)
+        found = find("report", part)
+        for name in settings.keys() - found.settings.keys():
+            near = closest(name, found.settings)
+            known = ", ".join(found.settings) or "none"
+            hint = f"did you mean '{near}'?" if near else f"it has: {known}"
+            raise TypeError(f"plot(): the part '{part}' has no setting '{name}'; {hint}")
+        section = Use(found, settings).build()(self)
         figures = section.figures if section is not None else ()
         if not figures:
             said = f": {section.introduction}" if section is not None and section.introduction else ""

@@ -218,8 +218,8 @@ def _text(file: Path) -> str:
 
 @contextlib.contextmanager
 def _with_its_environment() -> Iterator[None]:
-    """What Dask sets here for its children is taken back: their thread limits, the order of their sets and the number of
-    this process. What anybody else changes meanwhile stays."""
+    """What Dask sets here for its children is taken back: their thread limits, the order of their sets and the
+    number of this process. What anybody else changes meanwhile stays."""
     names = ["PYTHONHASHSEED", "__DASK_PARENT_PID", *dask.config.get("distributed.nanny.pre-spawn-environ")]
     before = {name: os.environ.get(name) for name in names}
     try:
