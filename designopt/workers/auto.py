@@ -1,4 +1,4 @@
-"""Which executor a run uses."""
+"""Choice of the executor of a run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from designopt.workers.evaluation.serial import Serial
 from designopt.workers.executor import Advance, Chunk, ChunkResult, Completion, Executor
 from designopt.workers.remote.delivery import Delivery
 
-#: ``auto`` begins in this process when the first batch is no larger than this, ...
+#: ``auto`` starts in this process if the first batch is at most this large, ...
 FEW = 64
-#: ... and goes over to workers when it has evaluated for so many seconds.
+#: ... and switches to workers after this time of evaluation (s).
 PATIENCE = 1.0
-#: A design asked for alone goes to a worker only if it takes longer than this: the way there costs about 10 ms.
+#: A single design goes to a worker only if it takes longer than this (s): the transfer costs about 10 ms.
 WORTHWHILE = 0.02
 
 
@@ -32,10 +32,11 @@ def executor_for(
     allow_version_skew: bool,
     programs: StudyDefinition | None = None,
 ) -> Callable[[int], Executor]:
-    """How to start the executor that `study.execution` asks for, given the number of evaluations that wait.
+    """A function that starts the executor for `study.execution`, given the number of pending evaluations. Raises
+    `WorkersError`.
 
-    `study` and `problem` have the scenarios of the validation too; `programs` is the study without them, if one of its
-    solvers has programs.
+    `study` and `problem` include the validation scenarios; `programs` is the study without them, if one of its solvers
+    has programs.
     """
     execution = study.execution
     if execution.executor == "serial" and execution.timeout is not None:
@@ -61,7 +62,7 @@ def executor_for(
             return workers()
         try:
             Delivery.of(study, programs=programs)
-        except PluginError:  # a model typed in interactively: it exists in this process only
+        except PluginError:  # an interactively typed model exists in this process only
             return serial()
         return SerialThenWorkers(serial(), workers) if expected <= FEW else workers()
 
@@ -69,7 +70,7 @@ def executor_for(
 
 
 class SerialThenWorkers:
-    """Begins in this process and goes over to workers when the evaluations turn out to be worth it."""
+    """Starts in this process and switches to workers if the evaluations are worth it."""
 
     _now: Executor
 
@@ -86,26 +87,26 @@ class SerialThenWorkers:
 
     @property
     def workers(self) -> int:
-        """How many workers there are."""
+        """Number of workers."""
         return self._now.workers
 
     @property
     def slots(self) -> int:
-        """How many chunks may be in flight."""
+        """Maximum number of chunks in flight."""
         return self._now.slots
 
     @property
     def target(self) -> float:
-        """How long a chunk should take, in seconds."""
+        """Target duration of a chunk (s)."""
         return self._now.target
 
     @property
     def shortest(self) -> float:
-        """How long a chunk has to take, in seconds, to be worth its way."""
+        """Minimum duration of a chunk that justifies its transfer (s)."""
         return self._now.shortest
 
     def submit(self, chunk: Chunk) -> None:
-        """Take a chunk; workers are started for the first one after `PATIENCE` that is worth it."""
+        """Accept a chunk; workers are started for the first worthwhile one after `PATIENCE`."""
         worthwhile = len(chunk) > 1 or self._spent > WORTHWHILE * self._done
         if isinstance(self._now, Serial) and self._spent > PATIENCE and worthwhile:
             self._now.close()
@@ -113,7 +114,7 @@ class SerialThenWorkers:
         self._now.submit(chunk)
 
     def wait(self, timeout: float) -> Sequence[Completion]:
-        """Chunks that have ended."""
+        """Completed chunks."""
         done = self._now.wait(timeout)
         if isinstance(self._now, Serial):
             self._spent += sum(float(c.outcome.wall.sum()) for c in done if isinstance(c.outcome, ChunkResult))
@@ -121,19 +122,19 @@ class SerialThenWorkers:
         return done
 
     def notices(self) -> Sequence[tuple[str, str]]:
-        """What the user should know."""
+        """Messages for the user."""
         return self._now.notices()
 
     def advances(self) -> Sequence[Advance]:
-        """What evaluations at work have reported last of how far they are."""
+        """The last progress reported by active evaluations."""
         return self._now.advances()
 
     def listen(self, show: Callable[[], None]) -> None:
-        """Call `show` while evaluations in this process tell of themselves."""
+        """Call `show` while evaluations in this process report progress."""
         self._now.listen(show)
 
     def cancel(self) -> None:
-        """Forget what is in flight."""
+        """Drop the chunks in flight."""
         self._now.cancel()
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The executor ``dask``: chunks on worker processes of this machine, of a scheduler that runs, or of batch jobs."""
+"""The executor ``dask``: chunks on worker processes of this machine, of an existing scheduler, or of batch jobs."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ from designopt.workers.remote.delivery import Delivery
 from designopt.workers.supervision.death import LOST, Death
 from designopt.workers.supervision.supervisor import SLACK, Supervisor
 
-#: Seconds to wait for the nanny of a dead worker, or its successor, to tell how it died.
+#: Time (s) for the nanny of a dead worker, or its successor, to report how it died.
 REPORT_WAIT = 20.0
-#: Seconds that results of a dead worker which are on their way here have to arrive.
+#: Time (s) for results of a dead worker that are in transit to arrive.
 ARRIVAL = 1.5
-#: So many workers (at least) may die before their first evaluation, one after the other, before the run is ended; and
-#: so many that were killed from outside.
+#: Minimum number of consecutive workers that die before their first evaluation to end the run; the same for workers
+#: killed from outside.
 FAILED_STARTS_LIMIT, KILLED_LIMIT = 3, 12
-#: Seconds within which the nanny of a worker that it ends must have started another one.
+#: Time (s) for a nanny to start another worker after ending one.
 RESTART_WAIT = 30
-#: Seconds beyond all limits after which a worker that has not ended itself is ended through its nanny.
+#: Time (s) beyond all limits after which a worker that has not ended itself is ended by its nanny.
 PATIENCE = 60.0
-#: Seconds without any worker after which a run on local workers gives up.
+#: Time (s) without any worker after which a run on local workers ends.
 WITHOUT_WORKERS = 60.0
 
 
 def _not_of_dask(record: logging.LogRecord) -> bool:
-    """Whether what asyncio has to say is not of a task of Dask's that the death of a worker interrupted.
+    """Whether an asyncio message does not concern a Dask task interrupted by the death of a worker.
 
-    Such tasks are reported when they are collected, which may be after the run.
+    Such tasks are reported when they are collected, possibly after the run.
     """
     kind = record.exc_info[0] if record.exc_info else None
     return kind is None or not kind.__module__.startswith("distributed")
@@ -58,16 +58,16 @@ logging.getLogger("asyncio").addFilter(_not_of_dask)
 def connect(
     delivery: Delivery, execution: Execution, path: Path, *, insecure: bool, folder: Path | None = None
 ) -> Dask:
-    """Start local workers, have a batch system start some, or connect to the scheduler that `execution` names.
+    """Start local workers, have a batch system start some, or connect to the scheduler in `execution`.
 
-    `path` is the run's store; a scheduler file may be relative to `folder`.
-    Raises `WorkersError`: out of reach, not encrypted, no workers, several threads, other versions, without the model.
+    `path` is the run's store; a scheduler file may be relative to `folder`. Raises `WorkersError`: unreachable, not
+    encrypted, no workers, several threads, other versions, without the model.
     """
     run = uuid.uuid4().hex[:12]
     connection: Connection
     if execution.scheduler != "local":
         connection = Existing(run, execution.scheduler, path, insecure=insecure, folder=folder)
-    elif execution.cluster is not None and execution.workers is None:  # --workers asks for local ones
+    elif execution.cluster is not None and execution.workers is None:  # --workers requests local ones
         from designopt.workers.pools.cluster import Jobs
 
         connection = Jobs(run, execution.cluster, path, timeout=execution.timeout)
@@ -77,7 +77,7 @@ def connect(
 
 
 def _local(delivery: Delivery, workers: int, path: Path) -> Dask:
-    """Workers of this machine. One that dies while it is given the problem breaks the way to all of them in Dask, so
+    """Workers of this machine. One that dies while it receives the problem breaks Dask's connections to all of them, so
     they are started again."""
     for attempt in range(1, STARTS + 1):
         run = uuid.uuid4().hex[:12]
@@ -152,7 +152,7 @@ class Dask:
             self._notices.put(("no_nanny", text))
 
     def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
-        """Called by Dask's own thread: a worker reports on itself or its predecessor."""
+        """Called on Dask's thread: a worker reports about itself or its predecessor."""
         message = event[1]
         if "death" in message:
             self._reports.put(Death(**message["death"]))
@@ -174,7 +174,7 @@ class Dask:
             self._notices.put(("worker_retired", text))
 
     def _send_file(self, digest: str, worker: str) -> None:
-        """Give a worker the content that it asks for; one file at a time, so that few are in memory."""
+        """Send a requested file content to a worker; one file at a time, to limit memory."""
         file, error = self._files.get(digest), "the coordinator does not know this file"
         content: bytes | None = None
         with self._sending, contextlib.suppress(OSError, TimeoutError, KeyError, ValueError, RuntimeError):
@@ -188,12 +188,12 @@ class Dask:
 
     @property
     def workers(self) -> int:
-        """How many workers there are now; asked for once a second."""
+        """Current number of workers, updated once per second."""
         with self._connected():
             return max(1, self._count_workers())
 
     def _count_workers(self) -> int:
-        """Those that take work of this run."""
+        """Workers that accept work of this run."""
         now = time.monotonic()
         if now - self._counted[0] > 1.0:
             known = self._client.scheduler_info(n_workers=-1)["workers"].values()
@@ -211,12 +211,12 @@ class Dask:
 
     @property
     def shortest(self) -> float:
-        """That of the way by which chunks go."""
+        """Minimum duration of a chunk with its carrier (s)."""
         return self._carrier.shortest
 
     @property
     def slots(self) -> int:
-        """Two chunks for each worker: one at work, one waiting."""
+        """Two chunks for each worker: one active, one waiting."""
         return 2 * max(1, self._connection.most_workers or self.workers)  # without any the run would end too early
 
     def submit(self, chunk: Chunk) -> None:
@@ -229,13 +229,13 @@ class Dask:
             self._carrier.submit(chunk)
 
     def wait(self, timeout: float) -> Sequence[Completion]:
-        """Chunks that have ended."""
+        """Completed chunks."""
         with self._connected():
             return self._ended_by_now(timeout)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
-        """Whatever the client raises once its scheduler is gone is reported as that."""
+        """Convert any error of the client after the loss of its scheduler to a `WorkersError`."""
         try:
             yield
         except (WorkersError, PluginError):
@@ -265,7 +265,7 @@ class Dask:
         return completions
 
     def _look_for_workers(self) -> None:
-        """End a run whose local workers are gone for good; others may still come."""
+        """End a run whose local workers are permanently gone; others may still come."""
         if self._count_workers() or time.monotonic() - self._worker_seen < WITHOUT_WORKERS:
             return
         if self._connection.local:
@@ -276,28 +276,28 @@ class Dask:
             self._notices.put(("no_workers", "the scheduler has no workers; waiting"))
 
     def notices(self) -> Sequence[tuple[str, str]]:
-        """What the user should know, once."""
+        """Messages for the user, once each."""
         return [self._notices.get_nowait() for _ in range(self._notices.qsize())]
 
     def advances(self) -> Sequence[Advance]:
-        """What evaluations at work have reported last of how far they are."""
+        """The last progress reported by active evaluations."""
         self._advances |= dict(self._advancing.get_nowait() for _ in range(self._advancing.qsize()))
         self._advances = {worker: a for worker, a in self._advances.items() if a.chunk in self._flight}
         return list(self._advances.values())
 
     def listen(self, show: Callable[[], None]) -> None:
-        """`wait` does not evaluate here."""
+        """No effect: `wait` does not evaluate in this process."""
 
     def cancel(self) -> None:
-        """Forget what is in flight."""
+        """Drop the chunks in flight."""
         with self._connected():
             self._carrier.withdraw(self._flight)
         self._flight.clear()
         self._unaccounted.clear()
 
     def close(self) -> None:
-        """End or leave the workers."""
-        with contextlib.suppress(Exception):  # of any kind where the scheduler is gone
+        """End or release the workers."""
+        with contextlib.suppress(Exception):  # any error if the scheduler is gone
             self._client.unsubscribe_topic(f"designopt-{self._run}")
             self._connection.leave()
         self._connection.close()
@@ -305,14 +305,14 @@ class Dask:
     # ------------------------------------------------------------------------------------------------ endings
 
     def _collect(self, number: int, end: Any) -> list[Completion]:
-        """What has become of a chunk: `end` is what its task returned, or why there is none."""
+        """Process the end of a chunk: `end` is the result of its task, or the reason for its absence."""
         chunk = self._flight.pop(number, None)
         if chunk is None:
             return []
         if isinstance(end, Gone):
             self._unaccounted[number] = (chunk, end.worker, time.monotonic() + REPORT_WAIT)
             return []
-        if isinstance(end, Exception):  # whatever a worker or Dask itself raised outside of the evaluations
+        if isinstance(end, Exception):  # any exception of a worker or Dask outside the evaluations
             again = f"continue with: {resume_command(self._path)}"
             if self._client.status != "running":
                 raise WorkersError(f"the connection to the scheduler is lost; {again}", self._path) from end
@@ -327,7 +327,7 @@ class Dask:
         return [Completion(chunk, worker, result)]
 
     def _settle(self) -> Iterator[Completion]:
-        """Chunks of dead workers of which is known, by now, how they ended."""
+        """Process chunks of dead workers whose cause of death is known by now."""
         with contextlib.suppress(queue.Empty):
             while True:
                 report = self._reports.get_nowait()
@@ -345,7 +345,7 @@ class Dask:
             yield Completion(chunk, address, loss)
 
     def _count(self, death: Death) -> None:
-        """End a run whose workers die one after the other before they have done anything."""
+        """End a run whose workers die one after another before doing any work."""
         if not death.before_work:
             return
         self._failed_starts += death.cause != LOST
@@ -357,9 +357,9 @@ class Dask:
             raise PluginError(f"{text}; if memory is short, use fewer (--workers)")
 
     def _unfinished(self, death: Death) -> Iterator[Completion]:
-        """Chunks that the dead worker had done, and whose results died with it.
+        """Chunks completed by the dead worker whose results died with it.
 
-        Dask would compute them again without a word, and for ever if one of them ends its process each time.
+        Dask would silently repeat them, indefinitely if one of them ends its process each time.
         """
         for number in death.unfinished:
             if number in self._flight:
@@ -368,7 +368,7 @@ class Dask:
                 yield Completion(chunk, death.address, death.loss(number, self._limit))
 
     def _end_stuck_workers(self, limit: float) -> None:
-        """The last resort: a worker that neither answers nor ends itself is restarted by its nanny."""
+        """The last resort: the nanny restarts a worker that neither answers nor ends itself."""
         if not self._flight or self._unaccounted:
             return
         longest = max(len(chunk) for chunk in self._flight.values())
@@ -387,7 +387,7 @@ class Dask:
         self._restart(stuck)
 
     def _supervised(self, workers: list[str]) -> list[str]:
-        """Those of `workers` that have a nanny, which alone can restart them."""
+        """Those of `workers` with a nanny, which alone can restart them."""
         known = self._client.scheduler_info(n_workers=-1)["workers"]
         return [worker for worker in workers if known.get(worker, {}).get("nanny")]
 

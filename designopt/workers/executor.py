@@ -1,4 +1,4 @@
-"""What the runner asks of an executor, and what travels between the two."""
+"""Interface between the runner and an executor, and their messages."""
 
 from __future__ import annotations
 
@@ -11,23 +11,22 @@ from numpy.typing import NDArray
 
 from designopt.arrays import Matrix
 
-#: In place of the position of an evaluation: several of a chunk are computed in one call of the model.
+#: In place of the position of an evaluation: several of a chunk are evaluated in one call of the model.
 TOGETHER = -2
 
 
 class Break(KeyboardInterrupt):
-    """The second request to stop: unlike a KeyboardInterrupt of a model, it is no result of an evaluation."""
+    """The second stop request: unlike a KeyboardInterrupt of a model, it is not a result of an evaluation."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some evaluations that travel together: designs `X` (n, d), each in the scenario of that index.
+    """Evaluations sent together: designs `X` (n, d), each in the scenario of that index.
 
-    `arrays` are the names of arrays to bring back. `seeds` are those of the evaluations' random numbers, for models
-    that take a generator, and of programs. A chunk holds evaluations or `programs`, never both; `scenarios` are then
-    the stages (from 0) whose solver has them. `number` is unique in a run. One that is `alone` is a suspect: nothing
-    else is at work in its process shortly before and after it. Evaluations of a `cheap` one are cheap
-    (`Problem.cheap`).
+    `arrays` are the names of arrays to return. `seeds` are those of the evaluations' random numbers, for stochastic
+    models, and of programs. A chunk contains evaluations or `programs`, never both; `scenarios` are then the stages
+    (from 0) of their solvers. `number` is unique in a run. One that is `alone` is a suspect: its process does no other
+    work shortly before and after it. Evaluations of a `cheap` one are cheap (`Problem.cheap`).
     """
 
     number: int
@@ -45,11 +44,11 @@ class Chunk:
 
 @dataclass(frozen=True)
 class ChunkResult:
-    """What the evaluations of a chunk gave, in their order.
+    """Results of the evaluations of a chunk, in their order.
 
-    `status` are indices into `STATUSES`; `values` (n, names) figures, NaN where there is none; `messages` is by
-    position: (reason, message, place of the error in the code). `wall` and `cpu` are in seconds. `prints` is the end of
-    what an evaluation printed, by position.
+    `status` (n,) are indices into `STATUSES`; `values` (n, names) figures, NaN without a value; `messages` is by
+    position: (reason, message, position of the error in the code). `wall` and `cpu` (n,) are in seconds. `prints` is
+    the end of the printed output of an evaluation, by position.
     """
 
     status: NDArray[np.uint8]
@@ -78,13 +77,13 @@ class ChunkResult:
 
 @dataclass(frozen=True)
 class Loss:
-    """A chunk that did not come back because its worker ended.
+    """A chunk that did not return because its worker ended.
 
-    `started` is False for a chunk that waited behind another one: nothing in it is to blame. `suspect` is the position
-    of the evaluation that was running, None when any of them may be to blame. `cause` is ``timeout`` (the evaluation
-    was ended), ``crashed`` (the process ended itself) or ``lost_worker`` (killed from outside, or out of sight).
-    `message` is the same for equal causes; `detail` holds stack traces. `later` tells that the worker ended in an
-    evaluation of a later chunk, before the results of this one had arrived.
+    `started` is False for a chunk that waited behind another one, and thus is not a cause. `suspect` is the position of
+    the active evaluation, None if any of them may be the cause. `cause` is ``timeout`` (the evaluation was ended),
+    ``crashed`` (the process ended itself) or ``lost_worker`` (killed from outside, or out of reach). `message` is the
+    same for equal causes; `detail` contains stack traces. `later`: the worker ended in an evaluation of a later chunk,
+    before the results of this one had arrived.
     """
 
     cause: str
@@ -97,7 +96,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Completion:
-    """A chunk has ended on `worker`: with a result or by a loss."""
+    """A chunk has ended on `worker`, with a result or a loss."""
 
     chunk: Chunk
     worker: str
@@ -106,7 +105,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class Advance:
-    """How far the evaluation at `position` of chunk `chunk` says that it is: a `share` (0 to 1), and a few `words`."""
+    """Reported progress of the evaluation at `position` of chunk `chunk`: a `share` (0 to 1), and a text (`words`)."""
 
     chunk: int
     position: int
@@ -115,63 +114,63 @@ class Advance:
 
 
 class Executor(Protocol):
-    """Runs chunks somewhere. Used from one thread only."""
+    """Runs chunks. Used from one thread only."""
 
     @property
     def name(self) -> str:
-        """What the journal calls it."""
+        """Its name in the journal."""
 
     @property
     def workers(self) -> int:
-        """How many workers there are."""
+        """Number of workers."""
 
     @property
     def slots(self) -> int:
-        """How many chunks may be in flight."""
+        """Maximum number of chunks in flight."""
 
     @property
     def target(self) -> float:
-        """How long a chunk should take, in seconds."""
+        """Target duration of a chunk (s)."""
 
     @property
     def shortest(self) -> float:
-        """How long a chunk has to take, in seconds, to be worth its way: work is not shared out in shorter ones."""
+        """Minimum duration of a chunk that justifies its transfer (s): work is not split into shorter ones."""
 
     def submit(self, chunk: Chunk) -> None:
-        """Take a chunk; never blocks for long."""
+        """Accept a chunk; never blocks for long."""
 
     def wait(self, timeout: float) -> Sequence[Completion]:
-        """Chunks that have ended; waits up to `timeout` seconds for the first."""
+        """Completed chunks; waits up to `timeout` (s) for the first."""
 
     def notices(self) -> Sequence[tuple[str, str]]:
-        """What the user should know, as (kind, text), once each."""
+        """Messages for the user, as (kind, text), once each."""
 
     def advances(self) -> Sequence[Advance]:
-        """What evaluations at work have reported last of how far they are."""
+        """The last progress reported by active evaluations."""
 
     def listen(self, show: Callable[[], None]) -> None:
-        """Call `show` while `wait` evaluates and an evaluation tells of itself."""
+        """Call `show` when an evaluation reports progress during `wait`."""
 
     def cancel(self) -> None:
-        """Forget what is in flight."""
+        """Drop the chunks in flight."""
 
     def close(self) -> None:
         """End everything that was started."""
 
 
 class Uneventful:
-    """Executors that start nothing, and whose evaluations tell nothing of themselves."""
+    """Defaults for executors that start nothing and report no progress."""
 
     def notices(self) -> Sequence[tuple[str, str]]:
-        """Nothing."""
+        """No messages."""
         return []
 
     def advances(self) -> Sequence[Advance]:
-        """Nothing."""
+        """No progress."""
         return []
 
     def listen(self, show: Callable[[], None]) -> None:
-        """Nothing."""
+        """No effect."""
 
     def close(self) -> None:
-        """Nothing."""
+        """No effect."""

@@ -1,4 +1,4 @@
-"""The executor ``outside``: what is to be evaluated is handed to whoever asked for it."""
+"""The executor ``outside``: evaluations are carried out elsewhere (`designopt.run.ask_tell`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from designopt.workers.executor import Chunk, Completion, Uneventful
 
 
 class Outside(Uneventful):
-    """Takes every chunk and evaluates none: the dispatcher hands them out instead of waiting."""
+    """Accepts every chunk and evaluates none: the dispatcher returns them instead of waiting."""
 
     name = "outside"
     workers = 0
@@ -16,11 +16,11 @@ class Outside(Uneventful):
     target = shortest = 0.0
 
     def submit(self, chunk: Chunk) -> None:
-        """Nothing: the dispatcher knows what is in flight."""
+        """No effect: the dispatcher tracks the chunks in flight."""
 
     def wait(self, timeout: float) -> Sequence[Completion]:
-        """Nothing ever ends here."""
+        """No chunk ever completes."""
         return []
 
     def cancel(self) -> None:
-        """Nothing."""
+        """No effect."""

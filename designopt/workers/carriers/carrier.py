@@ -1,4 +1,4 @@
-"""How chunks reach workers, and what becomes of them reaches the executor."""
+"""Transport of chunks to workers, and of their results to the executor."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from designopt.workers.executor import Chunk
 
 @dataclass(frozen=True)
 class Gone:
-    """In place of a chunk's results: the worker at this address ended with the chunk."""
+    """In place of results: the worker at this address ended with the chunk."""
 
     worker: str
 
 
-#: What has become of chunks, by number: the name of a worker with the results, or with why it is not fit for the
-#: problem; `Gone`; or what was raised outside of the evaluations.
+#: The ends of chunks, by number: the name of a worker with the results, or with the reason why it is unfit for the
+#: problem; `Gone`; or an exception from outside the evaluations.
 Ends = queue.SimpleQueue[tuple[int, Any]]
 
 
 class Carrier(Protocol):
-    """Gives each chunk to a worker that takes work of the run, one chunk that waits behind one at work at most."""
+    """Gives each chunk to a worker of the run, with at most one chunk waiting behind an active one."""
 
-    #: How long a chunk has to take, in seconds, to be worth its way.
+    #: Minimum duration of a chunk that justifies its transfer (s).
     shortest: float
 
     def submit(self, chunk: Chunk) -> None:
-        """Carry a chunk; its end is put into the queue of ends."""
+        """Send a chunk; its end is put into the queue of ends."""
 
     def tend(self) -> None:
-        """Called a few times a second while nothing comes back."""
+        """Called a few times per second while nothing returns."""
 
     def held(self) -> Mapping[str, Sequence[int]]:
-        """The chunks that each worker has: to compute, or done and under way."""
+        """The chunks of each worker: pending, or complete and in transit."""
 
     def withdraw(self, numbers: Iterable[int]) -> None:
-        """Nobody waits for these chunks any more."""
+        """Drop these chunks: their results are no longer needed."""

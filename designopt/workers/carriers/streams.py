@@ -1,7 +1,7 @@
 """Chunks as messages on the streams between a scheduler in this process and its workers.
 
-One message takes a chunk to a worker, one brings its results. As a task of Dask a chunk takes eight, and the processor
-for some milliseconds on each side, which is more than most chunks of a fast model take.
+One message takes a chunk to a worker, one returns its results. A Dask task needs eight, and some milliseconds of
+processor time on each side, more than most chunks of a fast model.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from designopt.workers.executor import Chunk
 from designopt.workers.remote.chunks import CHUNK, FIT, RESULT, RETURN, RETURNED
 from designopt.workers.remote.dask_worker import send_at_once
 
-#: Chunks that a worker has at most: one at work, one waiting.
+#: Maximum number of chunks of a worker: one active, one waiting.
 DEPTH = 2
-#: Seconds after which a chunk that waits behind another one is given to a worker that has nothing to do.
+#: Time (s) after which a waiting chunk is moved to an idle worker.
 WAITS = 0.1
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """A chunk as it is sent, and since when the worker has it."""
+    """A chunk in the form of a message, and the time since which the worker has it."""
 
     number: int
     data: Any
@@ -54,20 +54,20 @@ class Streams(SchedulerPlugin):
     # ------------------------------------------------------------------------------------- from the executor's thread
 
     def submit(self, chunk: Chunk) -> None:
-        """Send a chunk to the worker that has the fewest."""
+        """Send a chunk to the worker with the fewest."""
         parcel = Parcel(chunk.number, Serialized(*serialize(chunk)))  # type: ignore[no-untyped-call]
         self._loop.add_callback(self._take, parcel)
 
     def tend(self) -> None:
-        """Have what waits behind a long chunk given to a worker that has nothing to do."""
+        """Move chunks that wait behind a long one to an idle worker."""
         self._loop.add_callback(self._share)
 
     def held(self) -> dict[str, list[int]]:
-        """The chunks that each worker has."""
+        """The chunks of each worker."""
         return {worker: [parcel.number for parcel in list(parcels)] for worker, parcels in list(self._held.items())}
 
     def withdraw(self, numbers: Iterable[int]) -> None:
-        """What no worker has yet is not sent any more; the results of the others are not waited for."""
+        """Drop unsent chunks; results of the others are ignored."""
         self._loop.add_callback(self._withdraw, frozenset(numbers))
 
     # ----------------------------------------------------------------------------------- on the thread of Dask's loop
@@ -77,7 +77,7 @@ class Streams(SchedulerPlugin):
         self._send()
 
     def _send(self) -> None:
-        """Give what waits to workers that have room."""
+        """Send waiting chunks to workers with room."""
         while self._waiting:
             free = [worker for worker in self._held if self._takes(worker) and len(self._held[worker]) < DEPTH]
             if not free:
@@ -88,18 +88,18 @@ class Streams(SchedulerPlugin):
             self._scheduler.worker_send(worker, {"op": CHUNK, "number": parcel.number, "chunk": parcel.data})
 
     def _takes(self, worker: str) -> bool:
-        """Whether a worker is there and takes work; one that has too little memory left does not."""
+        """Whether a worker is present and accepts work; one with too little free memory does not."""
         state = self._scheduler.workers.get(worker)
         return state is not None and state.status == Status.running
 
     def _fit(self, worker: str) -> None:
-        """A worker is fit for the problem."""
+        """Called for a worker that is fit for the problem."""
         send_at_once(self._scheduler.stream_comms[worker])
         self._held.setdefault(worker, [])
         self._send()
 
     def _result(self, worker: str, number: int, end: Any) -> None:
-        """A worker has done a chunk."""
+        """Called for a completed chunk."""
         self._drop(worker, number)
         try:
             done = deserialize(end.header, end.frames)  # type: ignore[no-untyped-call]
@@ -109,7 +109,7 @@ class Streams(SchedulerPlugin):
         self._send()
 
     def _returned(self, worker: str, number: int) -> None:
-        """A worker has not begun a chunk, and does not have it any more."""
+        """Called for a returned chunk that the worker had not begun."""
         parcel = self._drop(worker, number)
         if parcel is not None:
             self._waiting.appendleft(parcel)
@@ -134,6 +134,6 @@ class Streams(SchedulerPlugin):
         self._waiting = deque(parcel for parcel in self._waiting if parcel.number not in numbers)
 
     def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:
-        """A worker has left or died: what it had is lost."""
+        """Called for a worker that has left or died: its chunks are lost."""
         for parcel in self._held.pop(worker, []):
             self._ends.put((parcel.number, Gone(worker)))

@@ -1,4 +1,4 @@
-"""Chunks as tasks of Dask: for schedulers that other runs, and other people, may use as well."""
+"""Chunks as Dask tasks: for schedulers shared with other runs and users."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from designopt.workers.remote import dask_worker
 
 
 class Tasks:
-    """Chunks of `run` through the scheduler of `client`: workers that offer the run's resource take them."""
+    """Chunks of `run` through the scheduler of `client`; workers with the run's resource receive them."""
 
     shortest = 0.03
 
@@ -37,8 +37,8 @@ class Tasks:
         self._client.loop.add_callback(self._follow, chunk.number, future)
 
     async def _follow(self, number: int, future: Any) -> None:
-        """Bring what becomes of a chunk here, on Dask's own thread: nobody waits for a result whose worker died, or
-        does not answer, but the chunk itself. Dask computes it again, or it is withdrawn when the death is known."""
+        """Deliver the end of a chunk, on Dask's own thread. Results of a dead or unresponsive worker are not awaited:
+        Dask computes the chunk again, or it is withdrawn when the death is known."""
         end: Any
         try:
             end = await future
@@ -50,10 +50,10 @@ class Tasks:
         self._ends.put((number, end))
 
     def tend(self) -> None:
-        """Dask sees to its tasks."""
+        """No effect: Dask manages its tasks."""
 
     def held(self) -> dict[str, list[int]]:
-        """The chunks that each worker has: to compute, or done and not fetched."""
+        """The chunks of each worker: pending, or complete and not fetched."""
         futures = dict(self._futures)
         ours = {f"designopt-{self._run}-{number}": number for number in futures}
         places = [(worker, key) for worker, keys in self._client.processing().items() for key in keys]
@@ -66,6 +66,6 @@ class Tasks:
         return held
 
     def withdraw(self, numbers: Iterable[int]) -> None:
-        """Cancel tasks: Dask would compute those again whose worker has died."""
+        """Cancel tasks: Dask would repeat those of a dead worker."""
         futures = [self._futures.pop(number, None) for number in numbers]
         self._client.cancel([future for future in futures if future is not None], force=True)

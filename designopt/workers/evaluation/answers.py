@@ -1,4 +1,4 @@
-"""What a model or an objective returned, compared with what it declares."""
+"""Check of the return values of models and objectives against their declarations."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from designopt.plugin.calling import code_of, shown
 
 
 class WrongAnswer(Exception):
-    """A model returned something else than it declares; the text begins with the place of its code."""
+    """A model has returned something other than declared; the text begins with the position of its code."""
 
 
 def parts(answer: Any, model: str) -> tuple[Any, Mapping[str, Any]]:
-    """The outputs and the arrays of an answer that has both."""
+    """The outputs and the arrays of a result that has both. Raises `WrongAnswer`."""
     if not isinstance(answer, (tuple, list)) or len(answer) != 2 or not isinstance(answer[1], Mapping):
         raise WrongAnswer(f"{model} declares arrays, so it has to return (outputs, arrays); {_returned(answer)}")
     return answer[0], answer[1]
 
 
 def numbers(returned: Any, declared: Mapping[str, bool], asked: Sequence[str], model: str) -> dict[str, float]:
-    """The outputs in a model's answer: those `declared`, by name and whether they are required, or all of them where
-    none is declared, among which those `asked` must be.
+    """The outputs of a model's result: those `declared`, by name with whether they are required, or without
+    declarations all of them, which must include those `asked`.
 
-    Raises `WrongAnswer` when one is missing or is no number.
+    Raises `WrongAnswer` if one is missing or is not a number.
     """
     if not isinstance(returned, Mapping):
         raise WrongAnswer(f"{model} has to return its outputs by name, as a mapping; {_returned(returned)}")

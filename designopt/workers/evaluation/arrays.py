@@ -1,4 +1,4 @@
-"""The arrays that a model returned, as they can be sent, kept and read by others: checked against what was declared."""
+"""Check of a model's arrays against their declaration, for transfer and storage."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from designopt.plugin import Array
 
-#: All arrays that are kept of one evaluation have so many bytes at most.
+#: Maximum size of all stored arrays of one evaluation (bytes).
 LARGEST = 512 * 2**20
 
-#: What values of a declared type may be made of, by kinds of NumPy types.
+#: Admissible kinds of NumPy types for each declared type.
 _MADE_OF = {"float": "biuf", "float32": "biuf", "int": "biu", "bool": "b", "complex": "biufc", "str": "U"}
 _TYPES = {"float": np.float64, "float32": np.float32, "bool": np.bool_, "complex": np.complex128}
 
 
 def taken(given: Mapping[str, Any], names: Sequence[str], declared: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
-    """Those of the arrays `given` that are called `names`, as they are kept.
+    """Those of the arrays `given` with the `names`, in their stored form.
 
-    Raises `TypeError` and `ValueError`, with the array's name, for objects, text or structures that are not declared,
-    another number of axes, values that are not of the declared type or categories, and more than `LARGEST` bytes.
+    Raises `TypeError` and `ValueError`, with the array's name, for objects, undeclared text or structures, another
+    number of axes, values outside the declared type or categories, and more than `LARGEST` bytes.
     """
     if not names:
         return {}

@@ -1,4 +1,4 @@
-"""Evaluating designs with a model, wherever that happens: the same code serves this process and the workers."""
+"""Evaluation of designs with a model, with the same code in this process and on workers."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
 
-#: Solves a chunk of programs; the function that it is given gets the position of each before it starts.
+#: Solves a chunk of programs; calls the given function with the position of each before it starts.
 Solve = Callable[[Chunk, Callable[[int], None]], ChunkResult]
 
-#: Longer texts of errors are kept without their middle.
+#: Maximum length of error texts; longer ones lose their middle.
 LONGEST_MESSAGE = 20_000
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One design in one scenario. `place` is where in the code an error was raised."""
+    """One design in one scenario. `place` is the position in the code at which an error was raised."""
 
     status: str
     outputs: Mapping[str, float]
@@ -64,7 +64,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Evaluator:
-    """A model with its set-up done, the figures computed from it, and the arrays to keep of each evaluation."""
+    """A prepared model, the figures computed from it, and the arrays to store of each evaluation."""
 
     model: Any
     figures: tuple[tuple[str, ObjectivePlugin, Any], ...]
@@ -95,12 +95,11 @@ class Evaluator:
         asked: tuple[str, ...] = (),
         cheap: Use[ModelPlugin] | None = None,
     ) -> Evaluator:
-        """Build the model and its figures and do the model's costly set-up (`prepare`).
+        """Build the model and its figures and call the model's `prepare`.
 
-        With `gradients` the model's derivatives are computed with every evaluation (`Problem.gradients`). `programs`
-        solves chunks of programs. `asked` are what a model that declares no outputs has to give. `cheap` is the
-        model with which chunks of cheap evaluations are computed.
-        Raises `PluginError` with one line for the user when that fails.
+        With `gradients` every evaluation includes the model's derivatives (`Problem.gradients`). `programs` solves
+        chunks of programs. `asked` are the required outputs of a model that declares none. `cheap` is the model for
+        chunks of cheap evaluations. Raises `PluginError`, in one line, if that fails.
         """
         try:
             built = model.build()
@@ -149,10 +148,11 @@ class Evaluator:
         seed: int | None = None,
         recording: bool = False,
     ) -> Evaluation:
-        """Evaluate `design` (model units) in a scenario; `arrays` names what to bring back. Its failures are data.
+        """Evaluate `design` (model units) in a scenario; `arrays` names the arrays to return. Failures are data.
 
-        `seed` is that of the random numbers of a model that uses some (`evaluation_seed`). In a run (`recording`) a
-        KeyboardInterrupt is the model's own: the user's requests to stop arrive as `Break`.
+        `seed` is that of the random numbers of a stochastic model (`evaluation_seed`). In a run (`recording`) a
+        KeyboardInterrupt is the model's own: the user's stop requests arrive as `Break`. Raises `ValueError` for a
+        missing seed.
         """
         if self.takes_rng and seed is None:
             raise ValueError("the model uses random numbers; give the evaluation's seed")
@@ -166,7 +166,7 @@ class Evaluator:
         return self._evaluation(answer, design, scenario, arrays, seed, recording)
 
     def _special(self, scenario: int, seed: int | None) -> dict[str, Any]:
-        """What methods of the model take by name: what was prepared for the scenario, and random numbers."""
+        """Named arguments of a model's methods: the prepared data of the scenario, and random numbers."""
         special: dict[str, Any] = {} if self.prepared is None else {"prepared": self.prepared.of(scenario)}
         return special | ({"rng": np.random.default_rng(seed)} if self.takes_rng else {})
 
@@ -179,7 +179,7 @@ class Evaluator:
         seed: int | None,
         recording: bool,
     ) -> Evaluation:
-        """What `answer`, which gives or raises what the model has to say of a design, means."""
+        """The evaluation for `answer`, which returns or raises the model's result for a design."""
         wall, cpu = time.perf_counter(), time.process_time()
         outputs: dict[str, float] = {}
         kept: Mapping[str, NDArray[Any]] = {}
@@ -211,14 +211,14 @@ class Evaluator:
         return Evaluation(STATUSES[status], outputs, reason, message, place, wall, cpu, kept)
 
     def _wanted(self, arrays: Sequence[str]) -> frozenset[str]:
-        """The arrays that the model is asked for: those to be kept and those that figures need."""
+        """The arrays requested from the model: those to store and those for figures."""
         needed = {need for _, plugin, _ in self.figures for need in plugin.needs if need not in self.outputs}
         return frozenset({*arrays, *needed})
 
     def _figures(
         self, answer: Any, arrays: Sequence[str]
     ) -> tuple[dict[str, float], Mapping[str, NDArray[Any]], list[str]]:
-        """Figures, wanted arrays, and the names of figures that are not finite although they are required."""
+        """Figures, requested arrays, and the names of required figures that are not finite."""
         returned, have = answers.parts(answer, self.code) if self.takes_arrays else (answer, {})
         outputs = answers.numbers(returned, self.outputs, self.asked, self.code)
         wrong = [name for name, value in outputs.items() if self.outputs.get(name, True) and not math.isfinite(value)]
@@ -234,10 +234,10 @@ class Evaluator:
         return outputs, taken(have, arrays, self.arrays), wrong
 
     def _derivatives(self, design: Mapping[str, Any], scenario: int, seed: int | None) -> dict[str, float]:
-        """The model's derivatives by the real parameters, by the names under which they are recorded."""
+        """The model's derivatives with respect to the real parameters, by the names of their records."""
         try:
             given = self.model.gradient(design, self.scenarios[scenario].values, **self._special(scenario, seed))
-        except Diverged:  # there is a result, but it has no derivative here
+        except Diverged:  # there is a result, but no derivative here
             return {}
         outputs = [name for name in given if name in self.outputs or not self.outputs]
         inputs = [p.name for p in self.space.free if p.kind == "real"]
@@ -249,9 +249,9 @@ class Evaluator:
         }
 
     def run(self, chunk: Chunk, begin: Callable[[int], None] | None = None) -> ChunkResult:
-        """Evaluate a chunk: one after the other, or as many together as the model takes.
+        """Evaluate a chunk: one after another, or as many together as the model accepts.
 
-        `begin` gets the position of each before it starts, `TOGETHER` before several.
+        `begin` is called with the position of each before it starts, with `TOGETHER` before several.
         """
         if self.cheap is not None and chunk.cheap:
             return self.cheap.run(dataclasses.replace(chunk, cheap=False), begin)
@@ -276,7 +276,7 @@ class Evaluator:
         return ChunkResult(status, names, matrix(rows, names), wall, cpu, messages, arrays)
 
     def design(self, x: Sequence[float], scenario: int) -> dict[str, Any]:
-        """The design `x` (d,) as the model receives it in a scenario, or its neighbour there."""
+        """The design `x` (d,) as the model's input in a scenario, or its neighbour there."""
         shift = self.scenarios[scenario].shift
         return self.space.design(self.space.shifted(np.array([x]), shift)[0].tolist() if shift else x)
 
@@ -300,7 +300,7 @@ class Evaluator:
     def _together(
         self, designs: Sequence[Mapping[str, Any]], scenarios: Sequence[int], arrays: Sequence[str]
     ) -> list[Evaluation] | None:
-        """Several evaluations in one call of the model; None when it raised: then each has to speak for itself."""
+        """Several evaluations in one call of the model; None if it raised: then each is evaluated alone."""
         wall, cpu = time.perf_counter(), time.process_time()
         wanted = (self._wanted(arrays),) if self.takes_arrays else ()
         try:
@@ -321,12 +321,12 @@ class Evaluator:
 
     @property
     def _names(self) -> tuple[str, ...]:
-        """The figures of every evaluation; models that declare none, and derivatives, add theirs."""
+        """The figures of every evaluation; undeclared ones and derivatives are added."""
         return (*self.outputs, *(name for name, _, _ in self.figures)) if self.outputs else ()
 
 
 def _given(answer: Any) -> Callable[[], Any]:
-    """Gives what a model said of one design of several, or raises it when it is an exception."""
+    """Returns the model's result for one design of several, or raises it if it is an exception."""
 
     def give() -> Any:
         if isinstance(answer, BaseException):
@@ -337,7 +337,7 @@ def _given(answer: Any) -> Callable[[], Any]:
 
 
 def asked_of(problem: Problem) -> tuple[str, ...]:
-    """What objectives and limits need of a model that declares no outputs."""
+    """The outputs that objectives and limits need from a model that declares none."""
     expressions = [o.expression for o in problem.objectives] + [c.expression for c in problem.constraints]
     named = sorted({name for expression in expressions for name in expression.names} - problem.figures.keys())
     return () if problem.model.plugin.outputs else tuple(named)
@@ -357,7 +357,7 @@ def matrix(rows: Sequence[Mapping[str, float]], names: tuple[str, ...]) -> NDArr
 
 
 def _frames(error: BaseException) -> traceback.StackSummary:
-    """Where the error comes from: below this file's own frames, down to the last line that is no library's."""
+    """The traceback of an error: below this file's own frames, down to the last line outside libraries."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in frames if f.filename != __file__ and Path(f.filename).parent != _plugins()]
     own = _package(theirs[0].filename) if theirs else ""
@@ -367,7 +367,7 @@ def _frames(error: BaseException) -> traceback.StackSummary:
 
 
 def _package(file: str) -> str:
-    """The library that a file belongs to: a package that is installed, or Python's own; "" for the user's files."""
+    """The library of a file: an installed package, or Python's own; "" for the user's files."""
     parts = Path(file).parts
     if "site-packages" in parts:
         package = parts[parts.index("site-packages") + 1]
@@ -381,24 +381,24 @@ def _plugins() -> Path:
 
 
 def place_of(error: BaseException) -> str:
-    """``drive.py:33``; nothing where only code of the suite led to `error`."""
+    """``drive.py:33``; "" if only code of designopt led to `error`."""
     return "".join(f"{Path(last.filename).name}:{last.lineno}" for last in _frames(error)[-1:])
 
 
 def traceback_of(error: BaseException) -> str:
-    """The traceback of the model's part, without columns and addresses, so that equal errors read the same."""
+    """The traceback of the model's part, without columns and addresses, so that equal errors have equal texts."""
     frames = _frames(error) or traceback.extract_tb(error.__traceback__)
     lines = [f'  File "{Path(f.filename).name}", line {f.lineno}, in {f.name}\n' for f in frames]
     return text_of("".join(lines) + f"{name_of(error)}: {text_of(error)}")
 
 
 def name_of(error: BaseException) -> str:
-    """The name of the class of what a model raised, whatever that says of itself."""
+    """The class name of a model's exception, robust to any overrides."""
     return str(type.__dict__["__name__"].__get__(type(error)))
 
 
 def text_of(value: object) -> str:
-    """The text of what a model raised, whatever that is, as the journal can hold it."""
+    """The text of a model's exception, in a form that the journal can store."""
     try:
         text = str.encode(str(value), "utf-8", "backslashreplace").decode()
     except Break:
@@ -415,10 +415,11 @@ def text_of(value: object) -> str:
 def evaluate_one(
     study: StudyDefinition, values: Mapping[str, Any], *, scenario: str | None = None, arrays: Sequence[str] = ()
 ) -> Evaluation:
-    """One design in this process, recorded nowhere: `values` by name in the study's units, all active free parameters.
+    """Evaluate one design in this process, without recording it: `values` by name in the study's units, all active free
+    parameters.
 
-    The first scenario unless named. Raises `KeyError` for an unknown or missing name, `ValueError` for a value that the
-    parameter does not allow.
+    `scenario` defaults to the first. Raises `KeyError` for an unknown or missing name, `ValueError` for a value that
+    the parameter does not admit.
     """
     problem = dataclasses.replace(Problem.of(study), fidelity=None)
     names = [s.name for s in problem.scenarios]
@@ -449,9 +450,9 @@ def evaluate_one(
 
 
 def middle(study: StudyDefinition) -> list[str]:
-    """Names of what the model gives for the design in the middle of the space, in the first scenario.
+    """Names of the model's outputs for the design at the centre of the space, in the first scenario.
 
-    Raises `PluginError` when it gives nothing there: with the message of the model.
+    Raises `PluginError`, with the model's message, if the evaluation fails.
     """
     problem = dataclasses.replace(Problem.of(study), fidelity=None)
     x = problem.space.from_search((problem.space.lower + problem.space.upper)[None] / 2.0)
@@ -474,9 +475,9 @@ def _shown(name: str, value: Any, unit: str) -> str:
 
 def trial(study: StudyDefinition, count: int) -> tuple[list[str], int]:
     """Evaluate `count` random designs here in all scenarios, for ``validate --try``: a line of text for each
-    evaluation, and how many failed.
+    evaluation, and the number of failures.
 
-    That a model refuses a design or tells that it diverged is an answer, unless it has no other.
+    A rejected or diverged design is a valid result, unless there are no others.
     """
     problem = dataclasses.replace(Problem.of(study), fidelity=None)
     space = problem.space
@@ -498,7 +499,7 @@ def trial(study: StudyDefinition, count: int) -> tuple[list[str], int]:
             statuses.append(done.status)
             outputs = {
                 k: v for k, v in done.outputs.items() if not k.startswith("d(")
-            }  # derivatives are not asked for here
+            }  # derivatives are not needed here
             shown = ", ".join(_shown(k, v, figure_unit(problem, k)) for k, v in outputs.items())
             shown = shown if done.ok else done.message
             where = f", {scenario.name}" if len(problem.scenarios) > 1 else ""

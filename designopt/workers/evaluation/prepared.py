@@ -1,4 +1,4 @@
-"""What a model prepares once for a scenario: kept on a worker while there is room, prepared again after that."""
+"""Prepared scenario data of a model: kept on a worker within a memory limit, else prepared again."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from designopt.canonical import canonical_json, plain
 from designopt.study.study import Scenario
 
-#: Bytes that are kept on a worker; the last one used is kept however large it is.
+#: Maximum bytes kept on a worker; the last used one is kept in any case.
 ROOM = 512 * 2**20
 
 
 class PreparedScenarios:
-    """What ``prepare(conditions)`` of a model gave for `scenarios`; equal conditions share it."""
+    """Results of a model's ``prepare(conditions)`` for `scenarios`; equal conditions share one."""
 
     def __init__(
         self, prepare: Callable[[Mapping[str, Any]], Any], scenarios: Sequence[Scenario], room: int = ROOM
@@ -30,7 +30,7 @@ class PreparedScenarios:
         self._used = 0
 
     def of(self, scenario: int) -> Any:
-        """What was prepared for a scenario; raises what the model raises."""
+        """The prepared data of a scenario. Raises the model's exceptions."""
         conditions = self._scenarios[scenario].values
         if scenario not in self._keys:
             self._keys[scenario] = canonical_json(plain(conditions))
@@ -47,7 +47,7 @@ class PreparedScenarios:
 
 
 def size_of(value: Any) -> int:
-    """About how many bytes of memory a value takes: arrays, texts, containers and the attributes of objects."""
+    """Approximate memory of a value in bytes: arrays, texts, containers and the attributes of objects."""
     seen: set[int] = set()
     waiting, total = [value], 0
     while waiting:

@@ -1,4 +1,4 @@
-"""Programs of solvers, solved wherever designs are evaluated: the other half of what a worker does."""
+"""Programs of solvers, solved where designs are evaluated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from designopt.workers.executor import Break, Chunk, ChunkResult
 
 
 class ProgramWorker:
-    """Solves chunks of programs on `problem`; `solvers` give the solver of each stage. What one needs is built once."""
+    """Solves chunks of programs on `problem`; `solvers` are those of the stages. Each prepares its data once."""
 
     def __init__(self, problem: Problem, solvers: Sequence[Callable[[], Any]]) -> None:
         self._problem = problem
@@ -29,8 +29,8 @@ class ProgramWorker:
         return cls(Problem.of(study), [stage.solver.build for stage in study.stages])
 
     def __call__(self, chunk: Chunk, begin: Callable[[int], None]) -> ChunkResult:
-        """Solve a chain of programs in its order. One that fails is passed over: the next begins with the last that was
-        solved. All that they leave is kept, of failed ones too."""
+        """Solve a chain of programs in its order. A failed one is skipped: the next starts from the last solved one.
+        All results are returned, also of failed ones."""
         n = len(chunk)
         status, wall, cpu = np.empty(n, np.uint8), np.empty(n), np.empty(n)
         rows: list[Mapping[str, float]] = []

@@ -1,4 +1,4 @@
-"""Evaluations in this process: for debugging, and for studies too small to start workers for."""
+"""Evaluations in this process: for debugging, and for studies too small for workers."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from designopt.workers.evaluation.evaluate import Evaluator
 from designopt.workers.evaluation.threads import one_thread, one_thread_when_loaded
 from designopt.workers.executor import Advance, Chunk, Completion
 
-#: Seconds between two moments at which what an evaluation tells of itself is shown.
+#: Interval between displays of an evaluation's progress (s).
 SHOWN = 0.5
 
 
 class Serial:
-    """The executor ``serial``: `wait` evaluates one chunk. It cannot end an evaluation that hangs."""
+    """The executor ``serial``: `wait` evaluates one chunk. It cannot end a hanging evaluation."""
 
     name = "serial"
     workers = 1
@@ -36,7 +36,7 @@ class Serial:
         self._shown = 0.0
 
     def submit(self, chunk: Chunk) -> None:
-        """Take a chunk."""
+        """Accept a chunk."""
         self._waiting.append(chunk)
 
     def wait(self, timeout: float) -> Sequence[Completion]:
@@ -64,21 +64,21 @@ class Serial:
             self._advance = None
 
     def notices(self) -> Sequence[tuple[str, str]]:
-        """Nothing ever happens to this process."""
+        """No messages: this process is not supervised."""
         return []
 
     def advances(self) -> Sequence[Advance]:
-        """What the evaluation at work has reported last."""
+        """The last progress reported by the active evaluation."""
         return [] if self._advance is None else [self._advance]
 
     def listen(self, show: Callable[[], None]) -> None:
-        """Call `show` while an evaluation tells of itself, twice a second at most."""
+        """Call `show` when an evaluation reports progress, at most twice a second."""
         self._show = show
 
     def cancel(self) -> None:
-        """Forget what waits."""
+        """Drop pending chunks."""
         self._waiting.clear()
 
     def close(self) -> None:
-        """Nothing was started."""
+        """No effect: nothing was started."""
         self._exits.close()

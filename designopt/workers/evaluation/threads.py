@@ -1,4 +1,4 @@
-"""Threads of linear algebra in this process while it evaluates: one, as workers have it.
+"""Threads of linear algebra in this process during evaluations: one, as on workers.
 
 The last digits of a product depend on the number of threads.
 """
@@ -14,13 +14,13 @@ from typing import Any
 
 from designopt.lazy import threadpoolctl
 
-#: What libraries read when they are loaded; nannies set them for workers.
+#: Variables that libraries read when they are loaded; nannies set them for workers.
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """For the libraries that are loaded."""
+    """One thread for loaded libraries."""
     several = [(library, before) for library in _loaded(len(sys.modules)) if (before := library.num_threads) != 1]
     for library, _ in several:
         library.set_num_threads(1)
@@ -33,7 +33,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def one_thread_when_loaded() -> Iterator[None]:
-    """For the libraries that are loaded meanwhile, by the environment."""
+    """One thread for libraries loaded inside this context, through the environment."""
     before = {name: os.environ.get(name) for name in _VARIABLES}
     os.environ.update(dict.fromkeys(_VARIABLES, "1"))
     try:
@@ -48,5 +48,5 @@ def one_thread_when_loaded() -> Iterator[None]:
 
 @functools.lru_cache(maxsize=1)
 def _loaded(modules: int) -> list[Any]:
-    """The libraries that are loaded. To look for them takes a millisecond: it is done when modules have been added."""
+    """The loaded libraries. The search takes a millisecond and runs only after new modules were loaded."""
     return list(threadpoolctl.ThreadpoolController().lib_controllers)

@@ -1,4 +1,4 @@
-"""What is asked of a batch system: submit a job, cancel jobs, and tell which of them wait and run."""
+"""Commands of batch systems: submit a job, cancel jobs, and list pending and running ones."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-#: Seconds within which a command of the batch system must answer.
+#: Time-out of a command of the batch system (s).
 ANSWER_WAIT = 60.0
 
 JobState = Literal["waiting", "running"]
 
 
 class BatchError(Exception):
-    """A command of the batch system is absent, failed or gave no answer."""
+    """A command of the batch system is missing, failed or timed out."""
 
 
 @dataclass(frozen=True)
 class BatchSystem:
     """The commands of one kind of batch system.
 
-    `look` is what a user types to see the queue, `logs` the names of the files that jobs write. `states` tells which of
-    some jobs wait or run; ended ones are left out, and None means that the batch system does not answer.
+    `look` is the user's command for the queue, `logs` the names of the files that jobs write. `states` gives which of
+    some jobs are pending or running; ended ones are omitted, and None means that the batch system does not answer.
     """
 
     name: str
@@ -37,7 +37,7 @@ class BatchSystem:
     states: Callable[[Sequence[str]], Mapping[str, JobState] | None]
 
     def submit(self, script: Path) -> str:
-        """Submit `script`; returns the number of the job."""
+        """Submit `script`; returns the number of the job. Raises `BatchError`."""
         out = _call([self.submit_command, str(script)])
         found = re.search(r"\d+(\[\])?(\.[\w.-]+)?", out)
         if found is None:
@@ -45,12 +45,12 @@ class BatchSystem:
         return found.group(0)
 
     def cancel(self, jobs: Sequence[str]) -> None:
-        """End jobs; those that have ended already are no error."""
+        """End jobs; ended ones are ignored."""
         if jobs:
             _run([self.cancel_command, *jobs])
 
     def absent(self) -> str:
-        """The first command that is not on the path; "" when all are."""
+        """The first command that is not on the path; "" if all are."""
         commands = (self.submit_command, self.cancel_command, self.look.split()[0])
         return next((c for c in commands if shutil.which(c) is None), "")
 
@@ -66,7 +66,7 @@ def _slurm_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
 
 
 def _pbs_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
-    """From qstat, whose last column but one is the state; it complains of jobs that have ended."""
+    """From qstat, whose second to last column is the state; it reports errors for ended jobs."""
     states: dict[str, JobState] = {}
     done = _try(["qstat", *jobs])
     if done is None:
@@ -85,7 +85,7 @@ def _pbs_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
     return states
 
 
-#: By the name that a study gives.
+#: By the name in a study.
 SYSTEMS: Mapping[str, BatchSystem] = {
     "slurm": BatchSystem("SLURM", "sbatch", "scancel", "squeue --me", "designopt-*.err", _slurm_states),
     "pbs": BatchSystem("PBS", "qsub", "qdel", "qstat -u $USER", "*.ER, *.e*", _pbs_states),
@@ -100,7 +100,7 @@ def _try(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    try:  # in a session of its own: Ctrl-C on the terminal is for the coordinator alone
+    try:  # in its own session: Ctrl-C on the terminal is for the coordinator only
         return subprocess.run(
             command,
             stdin=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
-"""Certificates of one run: whoever has not got them can neither reach its scheduler nor its workers.
+"""Certificates of one run: without them, neither its scheduler nor its workers can be reached.
 
-Dask's messages are pickles, so everybody who may connect can run code as the user of the run. A port
-on loopback is open to all users of the machine.
+Dask's messages are pickles, so anyone who can connect can run code as the user of the run. A port on loopback is open
+to all users of the machine.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-#: How long a certificate holds, and how far clocks may be apart.
+#: Validity of a certificate, and tolerance for clock differences.
 VALID, SKEW = datetime.timedelta(days=365), datetime.timedelta(days=1)
 
 
 def temporary_security() -> Any:
-    """A `distributed.Security` with a new key and a certificate that is its own authority, in memory only.
+    """A `distributed.Security` with a new key and a self-signed certificate, in memory only.
 
-    The key lies on the curve P-256, which takes well under a millisecond to make (RSA of 2048 bits: 60 ms and more).
+    The key is on the curve P-256, which takes less than a millisecond (RSA of 2048 bits: 60 ms and more).
     """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization

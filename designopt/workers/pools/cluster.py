@@ -1,8 +1,8 @@
-"""Workers that a batch system starts: a pool of jobs that is kept full until the work is done.
+"""Workers started by a batch system: a pool of jobs that is kept full until the work is done.
 
-dask-jobqueue writes the job script and starts the scheduler in this process. Jobs come and go here: its own scaling
-does not notice that a job with several workers has ended, and measures demand by what is queued at the scheduler,
-which is bounded in this project.
+dask-jobqueue writes the job script and starts the scheduler in this process. This module manages the jobs: the scaling
+of dask-jobqueue does not detect that a job with several workers has ended, and measures demand by the queue of the
+scheduler, which is bounded here.
 """
 
 from __future__ import annotations
@@ -33,25 +33,25 @@ from designopt.workers.remote import dask_worker
 from designopt.workers.remote.dask_worker import RETIREMENT
 from designopt.workers.supervision.supervisor import SLACK
 
-#: Seconds between two looks at the pool, and between two questions to the batch system.
+#: Interval between checks of the pool, and between queries of the batch system (s).
 ROUND, QUESTION = 1.0, 15.0
-#: Seconds after which the first worker of a running job must have come.
+#: Time for the first worker of a running job to connect (s).
 ARRIVAL = 300.0
-#: So many jobs may end, one after the other, before a worker of theirs has come.
+#: Maximum number of consecutive jobs that end before one of their workers connects.
 FAILED_JOBS = 3
-#: Seconds between two messages about waiting for jobs, and before a refused job is submitted again.
+#: Interval between messages about pending jobs, and before a rejected job is submitted again (s).
 MESSAGE, AGAIN = 300.0, 60.0
-#: Seconds that a pool must have had little to do before it gives back a job.
+#: Time with little work after which a pool releases a job (s).
 SLACK_TIME = 60.0
-#: Seconds within which a worker that cannot reach its scheduler ends.
+#: Time after which a worker that cannot reach its scheduler ends (s).
 DEATH_TIMEOUT = 60
 
-_PLACEHOLDER = "dummy-name"  # what dask-jobqueue calls the worker in a job script that it shows
+_PLACEHOLDER = "dummy-name"  # dask-jobqueue's name of the worker in a displayed job script
 
 
 @dataclass(frozen=True)
 class Retirement:
-    """When the workers of a job leave, in seconds since its begin: `begin` without stagger, `stagger`, and `end`."""
+    """When the workers of a job leave, in seconds since its start: `begin` without stagger, `stagger`, and `end`."""
 
     begin: float
     stagger: float
@@ -59,15 +59,16 @@ class Retirement:
 
     @classmethod
     def of(cls, walltime: float, timeout: float | None) -> Retirement:
-        """A tenth of the wall time (at most 10 min), or one time-out, for what is at work; as much for the stagger."""
+        """A tenth of the wall time (at most 10 min), or one time-out, for active evaluations; the same for the
+        stagger."""
         closing = min(30.0, 0.1 * walltime)
         usual = min(600.0, 0.1 * walltime)
         drain = max(usual, SLACK * (timeout or 0.0))
         return cls(walltime - closing - drain, usual, walltime - closing)
 
     def line(self, number: int) -> str:
-        """Shell line for the job with this number: workers learn from it when to leave."""
-        share = (number * 0.6180339887) % 1.0  # golden section: spreads any count of jobs evenly
+        """Shell line for the job with this number: workers read their end time from it."""
+        share = (number * 0.6180339887) % 1.0  # golden section: spreads any number of jobs evenly
         begin = int(self.begin - share * self.stagger)
         return f'export {RETIREMENT}="$(( $(date +%s) + {begin} )) $(( $(date +%s) + {int(self.end)} ))"'
 
@@ -126,7 +127,7 @@ class Jobs:
         self._keeper.start()
 
     def _start(self) -> None:
-        """The scheduler, with certificates that last as long as it does."""
+        """The scheduler, with certificates of the same lifetime."""
         self._exits.enter_context(silent("distributed"))
         self._exits.enter_context(silent("dask_jobqueue"))
         try:
@@ -173,7 +174,7 @@ class Jobs:
     # ----------------------------------------------------------------------------------- side of the coordinator
 
     def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
-        """Tell the pool which workers are up and what there is to do."""
+        """Pass the connected workers and the demand to the pool. Raises `WorkersError`."""
         self._present = Counter(self._job_of(name) for name in workers)
         self._going = {self._job_of(name) for name, status in workers.items() if status == LEAVING}
         if self._error is not None:
@@ -185,7 +186,7 @@ class Jobs:
         return worker if self._asked.cores == 1 else worker.rpartition("-")[0]
 
     def _adapt(self, workers: int, in_flight: int) -> None:
-        """More jobs when all slots are taken, one less when what is in flight needs one less for a while."""
+        """More jobs if all slots are taken, one less if the chunks in flight need one less for a while."""
         minimum = self._asked.minimum
         if minimum is None or not workers:
             return
@@ -199,11 +200,11 @@ class Jobs:
             self._wanted -= 1
 
     def carrier(self, ends: Ends) -> Tasks:
-        """Tasks: workers leave before the time of their batch job is used up, and Dask moves what they had."""
+        """Tasks: workers leave before the time of their batch job is used up, and Dask moves their chunks."""
         return Tasks(self._run, self.client, ends)
 
     def leave(self) -> None:
-        """Workers end when their scheduler does."""
+        """No effect: workers end with their scheduler."""
 
     def close(self) -> None:
         """End the scheduler and all jobs."""
@@ -231,7 +232,7 @@ class Jobs:
                 return
 
     def _look(self) -> None:
-        """Which jobs still stand, by what the batch system says."""
+        """Remaining jobs according to the batch system."""
         now = time.monotonic()
         present = self._present
         for job in self._jobs:
@@ -273,7 +274,7 @@ class Jobs:
         return WorkersError(f"{text}; continue with: {resume_command(self._path)}", self._path)
 
     def _last_words(self) -> tuple[str, str] | None:
-        """The end of the newest file in which a job has complained."""
+        """The end of the newest error file of a job."""
         files = [file for file in self._logs.glob("*") if file.is_file() and file.stat().st_size]
         for file in sorted(files, key=lambda file: file.stat().st_mtime, reverse=True):
             lines = file.read_text(errors="replace").splitlines()[-5:]
@@ -281,7 +282,7 @@ class Jobs:
         return None
 
     def _fill(self) -> None:
-        """Submit what is missing."""
+        """Submit missing jobs."""
         while len([job for job in self._jobs if not job.leaving]) < self._wanted and not self._closing.is_set():
             if time.monotonic() - self._refused < AGAIN:
                 return
@@ -314,7 +315,7 @@ class Jobs:
         self._jobs.append(_Job(name, number, time.monotonic()))
 
     def _give_back(self) -> None:
-        """End jobs beyond what is wanted: waiting ones, else workers leave when their chunks are done."""
+        """End surplus jobs: pending ones first; of others the workers leave after their chunks."""
         staying = sorted((job for job in self._jobs if not job.leaving), key=lambda job: (job.seen, -job.submitted))
         for job in staying[: max(0, len(staying) - self._wanted)]:
             job.leaving = True
@@ -329,7 +330,7 @@ class Jobs:
                 self.client.run(dask_worker.retire, self._run, SLACK * (self._timeout or 600.0), workers=workers)
 
     def _tell_waiting(self) -> None:
-        """How many jobs there are while no worker is."""
+        """Report the number of jobs while there are no workers."""
         if self._present:
             self._reported = ("", -MESSAGE)
             return
@@ -342,7 +343,7 @@ class Jobs:
 
 
 def _check(cluster: Cluster, system: BatchSystem, path: Path, timeout: float | None) -> None:
-    """Refuse at once what cannot work."""
+    """Reject invalid settings at once."""
     try:
         import dask_jobqueue  # noqa: F401
     except ImportError as error:
@@ -366,10 +367,10 @@ def _check(cluster: Cluster, system: BatchSystem, path: Path, timeout: float | N
 
 @contextlib.contextmanager
 def _temporary_security(folder: Path) -> Iterator[Any]:
-    """Certificates in files that batch jobs of the same user can read, for as long as the scheduler runs."""
+    """Certificates in files readable by batch jobs of the same user, for the lifetime of the scheduler."""
     from distributed.security import Security
 
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+    shutil.rmtree(folder, ignore_errors=True)  # of a killed run
     folder.mkdir(mode=0o700)
     made = temporary_security()
     files = {"ca.pem": made.tls_ca_file, "cert.pem": made.tls_worker_cert, "key.pem": made.tls_worker_key}
@@ -397,6 +398,6 @@ def _variable(name: str) -> str:
 
 
 def _clock(seconds: float) -> str:
-    """Hours, minutes and seconds, as batch systems read them."""
+    """Hours, minutes and seconds in the form of batch systems."""
     whole = int(seconds)
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"

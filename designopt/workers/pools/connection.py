@@ -1,4 +1,4 @@
-"""Where an executor's workers come from, and those of a scheduler that runs already."""
+"""Sources of an executor's workers, and workers of an existing scheduler."""
 
 from __future__ import annotations
 
@@ -21,57 +21,58 @@ from designopt.workers.carriers.carrier import Carrier, Ends
 from designopt.workers.carriers.tasks import Tasks
 from designopt.workers.remote.dask_worker import RunGuard
 
-#: Seconds within which a scheduler must answer.
+#: Time-out of the connection to a scheduler (s).
 CONNECT_WAIT = 10
-#: Seconds within which workers are ended.
+#: Time-out for ending workers (s).
 CLOSE_WAIT = 30
 
-#: The status of a worker that takes no more work.
+#: The status of a worker that accepts no more work.
 LEAVING = "closing_gracefully"
 
-#: Dask's settings for schedulers that this process starts.
+#: Dask's settings for schedulers started by this process.
 SETTINGS: Mapping[str, Any] = {
     "distributed.scheduler.worker-ttl": None,  # a model may hold the interpreter's lock for long
     "distributed.worker.profile.enabled": False,
     "distributed.worker.use-file-locking": False,
-    "distributed.admin.tick.interval": "1s",  # each server in this process looks at the clock so often: 20 ms otherwise
+    "distributed.admin.tick.interval": "1s",  # clock interval of each server in this process; the default is 20 ms
     "distributed.admin.system-monitor.interval": "10s",
-    "distributed.worker.http.routes": [],  # no pages about the run: they would be open to everybody
+    "distributed.worker.http.routes": [],  # no web pages about the run: they would be open to all users
     "distributed.scheduler.http.routes": [],
 }
-#: Options of schedulers that this process starts.
+#: Options of schedulers started by this process.
 SCHEDULER_OPTIONS = {"allowed_failures": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"}
 
 
 class Connection(Protocol):
-    """Workers, from the side of the executor."""
+    """Workers, as seen by the executor."""
 
     client: Any
-    #: Whether the workers are processes of this machine that nobody else uses.
+    #: Whether the workers are processes of this machine for this run alone.
     local: bool
 
     @property
     def most_workers(self) -> int | None:
-        """How many workers there are when all are up; None when nobody knows."""
+        """Total number of workers once all are connected; None if unknown."""
 
     def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
-        """Called once a second with the workers that are up (name and status) and the most chunks in flight since.
+        """Called once per second with the connected workers (name and status) and the maximum number of chunks in
+        flight since.
 
-        Returns what the user should know. Raises `WorkersError` when there is no hope for workers.
+        Returns messages for the user. Raises `WorkersError` if no workers can be expected.
         """
 
     def carrier(self, ends: Ends) -> Carrier:
-        """What carries chunks to the workers, and what becomes of them into `ends`."""
+        """The transport of chunks to the workers; ends are put into `ends`."""
 
     def leave(self) -> None:
-        """What is to be done while the connection still stands."""
+        """Actions before the connection closes."""
 
     def close(self) -> None:
-        """End the workers, or leave them as they were found."""
+        """End the workers, or restore their state."""
 
 
 class Existing:
-    """Workers of the scheduler at `address` (or described in that file), which runs already."""
+    """Workers of the existing scheduler at `address` (or described in that file)."""
 
     local = False
     most_workers = None
@@ -113,20 +114,20 @@ class Existing:
             )
 
     def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
-        """They are somebody else's."""
+        """No effect: others manage them."""
         return []
 
     def carrier(self, ends: Ends) -> Tasks:
-        """Tasks of a scheduler that is somebody else's."""
+        """Tasks, because others share the scheduler."""
         return Tasks(self._run, self.client, ends)
 
     def leave(self) -> None:
-        """Take the plugins of the run out of the workers."""
+        """Remove the plugins of the run from the workers."""
         self.client.unregister_worker_plugin(f"designopt-{self._run}")
         self.client.unregister_worker_plugin(f"designopt-supervisor-{self._run}", nanny=True)
 
     def close(self) -> None:
-        """Leave the cluster as it was found: the guard on the scheduler sees the client go."""
+        """Restore the state of the cluster: the guard on the scheduler detects the end of the client."""
         self._exits.close()
 
 
@@ -142,7 +143,7 @@ def _address(given: str, folder: Path | None) -> str:
 
 
 def _refuse_open(address: str, path: Path, *, insecure: bool) -> None:
-    """Dask's messages are pickles: whoever reaches the scheduler can run anything."""
+    """Dask's messages are pickles: anyone who reaches the scheduler can run any code."""
     parts = urlsplit(address)
     if insecure or parts.scheme in ("tls", "wss", "inproc"):
         return
@@ -160,7 +161,7 @@ def _refuse_open(address: str, path: Path, *, insecure: bool) -> None:
 
 
 def _look_at_certificates(address: str, path: Path) -> None:
-    """TLS goes both ways: this side needs the authority's certificate, one of its own, and its key."""
+    """TLS is mutual: this side needs the authority's certificate, its own, and its key."""
     if urlsplit(address).scheme not in ("tls", "wss"):
         return
     names = ("ca-file", "client.cert", "client.key")
@@ -188,7 +189,7 @@ def _unreachable(address: str, error: BaseException) -> str:
 
 @contextlib.contextmanager
 def silent(name: str) -> Iterator[None]:
-    """Nothing of this logger is shown."""
+    """Suppress messages of this logger."""
     loggers = [logging.getLogger(name), logging.getLogger(f"{name}.client")]
     before = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,8 +1,8 @@
-"""Where local workers come from: one process loads what all of them need, and they are forked from it.
+"""Start of local workers: one process loads their common modules, and they are forked from it.
 
-A worker that starts from nothing spends half a second and more on its imports; one that is forked is up after a tenth
-of that, also when it takes the place of a dead one, and shares their memory. The next run in this process uses the same
-one, unless it would now be started otherwise.
+A worker started from scratch spends half a second and more on imports; a forked one starts in a tenth of that, also as
+replacement of a dead one, and they share memory. The next run in this process reuses the origin, unless it would now be
+started differently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from designopt.workers.pools.inherited import inherited
 from designopt.workers.remote.fork_server import ORIGIN, SAFE_PATH
 from designopt.workers.supervision import children
 
-#: What every worker needs, ...
+#: Modules that every worker needs, ...
 NEEDED = (
     "designopt.workers.remote.fork_server",
     "distributed.nanny",
@@ -33,19 +33,19 @@ NEEDED = (
     "designopt.workers.evaluation.programs",
     "designopt.workers.remote.dask_worker",
 )
-#: ... and what those of this problem need if this process needed it to read the study.
+#: ... and those that workers need if this process needed them to read the study.
 HEAVY = ("casadi", "scipy.sparse", "scipy.interpolate", "scipy.optimize")
-#: Bytes that the path of a socket may have, and those of its name there.
+#: Maximum bytes of the path of a socket, and length of its name.
 SOCKET, NAME = 107, len("/listener-12345678")
 
 
-#: One such process is started at a time.
+#: One origin is started at a time.
 _starting = threading.Lock()
 
 
 @dataclass(frozen=True)
 class _Origin:
-    """Such a process: how multiprocessing reaches it, what it loads, and what it has inherited from this one."""
+    """An origin: its access by multiprocessing, its loaded modules, and its inherited state."""
 
     pid: int
     address: str
@@ -54,8 +54,8 @@ class _Origin:
     inherited: tuple[object, ...]
 
     def end(self) -> None:
-        """End it and all that has come from it. It would wait for all that have its files open: for what a model has
-        forked, or somebody else here."""
+        """End it and all its descendants. It would wait for processes that have its files open, such as children of a
+        model."""
         if _state(self.pid) != "reaped":
             children.end_descendants(self.pid)
             os.kill(self.pid, signal.SIGKILL)
@@ -65,17 +65,18 @@ class _Origin:
             os.unlink(self.address)
 
 
-#: The one that waits for the next run.
+#: The origin kept for the next run.
 _kept: _Origin | None = None
 
 
 @contextlib.contextmanager
 def forked() -> Iterator[None]:
-    """Workers that start meanwhile are forked from a process of their own; all that come from it end with this context.
+    """Workers started inside this context are forked from a process of their own; all its descendants end with the
+    context.
 
-    It has the environment, folder and limits of now: one that is kept from an earlier run is used again where these are
-    the same and it has loaded as much. When it is killed, another one is started for the next worker. Where there is no
-    such thing, or this process uses one for purposes of its own, each worker starts from nothing.
+    It has the present environment, folder and limits: a kept one is reused if these are equal and it has loaded the
+    same modules. If it is killed, another one is started for the next worker. Without fork servers, or if this process
+    already uses one, each worker starts from scratch.
     """
     if not sys.platform.startswith("linux") or _in_use():
         yield
@@ -89,7 +90,7 @@ def forked() -> Iterator[None]:
         if value is not None:
             os.environ.setdefault(name, str(value))
     if os.environ.get("PYTHONHASHSEED") in (None, "0"):
-        os.environ["PYTHONHASHSEED"] = "6640"  # as Dask's nannies do: sets have one order in all workers
+        os.environ["PYTHONHASHSEED"] = "6640"  # as in Dask's nannies: sets have one order in all workers
     before = server._preload_modules, utils._forkserver_preload_set
     utils._forkserver_preload_set = True  # Dask's own list has all packages that it could work with
     server._preload_modules = [*NEEDED, *(name for name in HEAVY if name in sys.modules)]
@@ -118,7 +119,7 @@ def forked() -> Iterator[None]:
 
 
 def _take(server: Any) -> tuple[object, ...]:
-    """Use the process that waits if it is what would be started now, and end it if not; returns what it inherited."""
+    """Reuse the kept process if it matches, else end it; returns the inherited state."""
     global _kept
     kept, _kept = _kept, None
     if kept is None:
@@ -133,8 +134,8 @@ def _take(server: Any) -> tuple[object, ...]:
 
 
 def _keep(server: Any, took_over: tuple[object, ...]) -> None:
-    """End all that has come from the process of `server`, which itself waits for the next run, out of the way of others
-    here who use one of their own."""
+    """End all descendants of the process of `server`, which is kept for the next run, without interfering with other
+    fork servers here."""
     global _kept
     pid, address, alive = server._forkserver_pid, server._forkserver_address, server._forkserver_alive_fd
     server._forkserver_pid = server._forkserver_address = server._forkserver_alive_fd = None
@@ -144,7 +145,7 @@ def _keep(server: Any, took_over: tuple[object, ...]) -> None:
 
 
 def end_kept() -> None:
-    """End the process that waits for the next run."""
+    """End the kept process."""
     global _kept
     kept, _kept = _kept, None
     if kept is not None:
@@ -152,7 +153,7 @@ def end_kept() -> None:
 
 
 def _forget_kept() -> None:
-    """It is the parent's of this process."""
+    """The kept process belongs to the parent of this process."""
     global _kept
     kept, _kept = _kept, None
     if kept is not None:
@@ -165,7 +166,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _state(pid: int) -> str:
-    """Of the child `pid`: runs, dead, or reaped where somebody else here has waited for it."""
+    """State of the child `pid`: running, dead, or reaped by other code here."""
     try:
         return "runs" if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None else "dead"
     except ChildProcessError:
@@ -173,7 +174,7 @@ def _state(pid: int) -> str:
 
 
 def _within_reach() -> None:
-    """Have multiprocessing put its sockets below /tmp where TMPDIR is too long for the path of a socket."""
+    """Make multiprocessing put its sockets below /tmp if TMPDIR is too long for the path of a socket."""
     from multiprocessing import current_process, util
 
     config: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
@@ -185,8 +186,8 @@ def _within_reach() -> None:
 
 @contextlib.contextmanager
 def _as_origin() -> Iterator[None]:
-    """A process that starts meanwhile knows what it is for, and finds no module in the folder where the run was
-    started: the study may be somebody else's."""
+    """A process started inside knows its purpose, and does not import modules from the current folder: the study may be
+    from someone else."""
     added = [ORIGIN] if SAFE_PATH in os.environ else [ORIGIN, SAFE_PATH]
     os.environ.update({name: " ".join(added) for name in added})
     try:
@@ -197,7 +198,7 @@ def _as_origin() -> Iterator[None]:
 
 
 def _in_use() -> bool:
-    """Whether this process has such a process already."""
+    """Whether this process already uses a fork server."""
     from multiprocessing import forkserver
 
     server: Any = forkserver._forkserver

@@ -1,4 +1,4 @@
-"""What a process that is started now takes over from this one."""
+"""State that a new process inherits from this one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-#: Lines of /proc/self/status: who this process is, where it may run, what it ignores.
+#: Lines of /proc/self/status: identity, affinity, ignored signals.
 _STATUS = ("Uid", "Gid", "Groups", "Umask", "SigIgn", "Cpus_allowed_list")
 
 
 def inherited() -> tuple[object, ...]:
-    """Environment, folders, search path of modules, standard files, limits and rights: equal where two processes that
-    are started one after the other find the same."""
+    """Environment, folders, search path of modules, standard files, limits and rights: equal if two successive
+    processes would inherit the same."""
     return (
         dict(os.environ),
         _folder(),

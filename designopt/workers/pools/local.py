@@ -1,4 +1,4 @@
-"""Workers on this machine for one run alone: how they are started, replaced and ended."""
+"""Workers on this machine for one run alone: start, replacement and end."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from designopt.workers.pools.shared_changes import SharedChanges
 from designopt.workers.supervision import children
 from designopt.workers.supervision.watch import remaining
 
-#: So often the start of all workers is tried.
+#: Attempts to start all workers.
 STARTS = 5
-#: Open files that this process needs for itself, and for each worker and its nanny.
+#: Open files for this process itself, and for each worker and its nanny.
 FILES, FILES_A_WORKER = 48, 16
-#: Seconds after which a worker that leaves must be gone.
+#: Time for a leaving worker to end (s).
 LEAVE_WAIT = 10.0
-#: Dask forgets a local worker for good that is not up again so long after its death. One that dies often is not up at
-#: that moment by chance, and a cluster without workers has no room for work.
+#: Time after which Dask forgets a local worker that is not restarted. One that dies often may be down at that moment by
+#: chance, and a cluster without workers has no room for work.
 _KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "100000 h"}
 
 
@@ -45,9 +45,9 @@ _starting = threading.Lock()
 
 
 class Local:
-    """Workers of `run` alone, one thread each, that end with this process; nobody else can connect to them.
+    """Workers of `run` alone, one thread each, that end with this process; other users cannot connect to them.
 
-    `path` is the run's store. Raises `WorkersError` when they cannot be started.
+    `path` is the run's store. Raises `WorkersError` if they cannot be started.
     """
 
     local = True
@@ -68,8 +68,8 @@ class Local:
             raise
 
     def _start(self, workers: int) -> tuple[Any, Any]:
-        """Scheduler, workers and a client. A worker that is killed while it starts takes the others with it in Dask, so
-        all of them are started again."""
+        """Start scheduler, workers and a client. In Dask a worker killed during its start breaks the others, so all of
+        them are started again."""
         for attempt in range(1, STARTS + 1):
             cluster: Any = None
             try:
@@ -95,7 +95,7 @@ class Local:
         )
 
     def _allow_files(self, workers: int) -> None:
-        """Take as many open files as the system gives, and refuse a number of workers for which they do not do."""
+        """Raise the limit of open files to the maximum, and reject a number of workers that exceeds it."""
         try:
             import resource
         except ImportError:  # a system without such limits
@@ -120,11 +120,11 @@ class Local:
 
     @property
     def most_workers(self) -> int:
-        """As many as were started."""
+        """The number of started workers."""
         return len(self.cluster.worker_spec)
 
     def tend(self, workers: Mapping[str, str], in_flight: int) -> Sequence[tuple[str, str]]:
-        """Nannies see to their workers; a nanny that has left with its worker is replaced."""
+        """Nannies supervise their workers; a nanny that has left with its worker is replaced."""
         up = [nanny.status in (Status.running, Status.init, Status.starting) for nanny in self._nannies()]
         if not all(up) or len(up) < self.most_workers:
             self.cluster.loop.add_callback(self._replace)
@@ -144,7 +144,7 @@ class Local:
         for name in gone:
             self._leaving.pop(self.cluster.workers.pop(name), None)
         if len(self.cluster.workers) < self.most_workers:
-            with contextlib.suppress(Exception):  # it is tried again, until the run gives up
+            with contextlib.suppress(Exception):  # it is tried again, until the run ends
                 await self.cluster._correct_state()
 
     def carrier(self, ends: Ends) -> Streams:
@@ -152,10 +152,10 @@ class Local:
         return Streams(self._run, self.cluster, ends)
 
     def leave(self) -> None:
-        """Nothing remains."""
+        """No effect."""
 
     def close(self) -> None:
-        """End the workers; one that does not answer is killed by its nanny, which takes a while."""
+        """End the workers; the nanny kills an unresponsive one, which takes some time."""
         leaders = [int(text) for place in remaining(self._run) if (text := _text(place / "pid")).isdigit()]
         with contextlib.suppress(OSError, TimeoutError):
             self.client.close()
@@ -166,14 +166,14 @@ class Local:
         self._exits.close()
 
     def _clean_up(self) -> None:
-        """What workers that were killed have left, and what models have started."""
+        """Remove files of killed workers, and processes started by models."""
         children.end_marked(self._run)
         for place in remaining(self._run):
             shutil.rmtree(place, ignore_errors=True)
 
 
 def _cluster(workers: int) -> Any:
-    """Workers reach the scheduler by TLS; the client, which lives in its process, without any socket."""
+    """Workers reach the scheduler by TLS; the client, in the same process, without a socket."""
     listens: dict[str, Any] = {"host": ["127.0.0.1", None], "protocol": ["tls://", "inproc://"]}
     listens |= {"port": [0, 0], "interface": [None, None]}
     with _starting, dask.config.set(SETTINGS):
@@ -191,7 +191,7 @@ def _cluster(workers: int) -> Any:
 
 
 def _open_files() -> int:
-    """How many files this process has open already, in a notebook say, as far as the system tells."""
+    """Number of files that this process has already open, in a notebook for example, if the system gives it."""
     try:
         return len(os.listdir("/proc/self/fd"))
     except OSError:
@@ -218,8 +218,8 @@ def _text(file: Path) -> str:
 
 @contextlib.contextmanager
 def _with_its_environment() -> Iterator[None]:
-    """What Dask sets here for its children is taken back: their thread limits, the order of their sets and the
-    number of this process. What anybody else changes meanwhile stays."""
+    """Restore what Dask sets here for its children: thread limits, hash seed and the number of this process. Other
+    changes made meanwhile stay."""
     names = ["PYTHONHASHSEED", "__DASK_PARENT_PID", *dask.config.get("distributed.nanny.pre-spawn-environ")]
     before = {name: os.environ.get(name) for name in names}
     try:
@@ -233,10 +233,10 @@ def _with_its_environment() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_main_module() -> Iterator[None]:
-    """Worker processes start without running the user's script again.
+    """Start worker processes without running the user's script again.
 
-    Python's ``spawn`` imports the main module into each child. Workers have no use for it, and a script that calls
-    `run` without a guard would start workers of its own in each of them.
+    Python's ``spawn`` imports the main module into each child. Workers do not need it, and a script that calls `run`
+    without a guard would start more workers in each of them.
     """
     original = multiprocessing.spawn.get_preparation_data
 
@@ -259,6 +259,6 @@ _together = SharedChanges(
     _without_main_module,
     forked,
     lambda: silent("distributed"),
-    lambda: silent("asyncio"),  # of what the death of a worker interrupts in Dask
+    lambda: silent("asyncio"),  # about Dask tasks interrupted by the death of a worker
     lambda: dask.config.set(_KEEP_WORKERS),
 )

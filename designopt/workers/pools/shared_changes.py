@@ -1,4 +1,4 @@
-"""Changes to this process that several runs need at the same time."""
+"""Changes to this process shared by several runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 
 class SharedChanges:
-    """`changes` are made by the first who enters, in their order, and taken back by the last who leaves.
+    """The first user makes the `changes`, in their order; the last one reverts them.
 
-    Runs in threads of one process begin and end as they like, and none of them takes away what another one needs.
+    Runs in threads of one process begin and end independently, without reverting changes that another one needs.
     """
 
     def __init__(self, *changes: Callable[[], contextlib.AbstractContextManager[Any]]) -> None:
@@ -40,6 +40,6 @@ class SharedChanges:
                 self._exits.close()
 
     def at_end(self, call: Callable[..., object], *arguments: Any) -> None:
-        """Have `call` take back another change; by somebody who is inside."""
+        """Register `call` to revert another change; only while in use."""
         with self._lock:
             self._exits.callback(call, *arguments)

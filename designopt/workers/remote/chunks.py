@@ -1,4 +1,4 @@
-"""The chunks that a worker of this machine is given in messages: one at work, others waiting."""
+"""Chunks sent to a worker of this machine by messages: one active, others waiting."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from distributed.protocol.serialize import Serialized
 
 from designopt.workers.executor import Chunk
 
-#: The messages to a worker: a chunk, or that one is asked back.
+#: Messages to a worker: a chunk, or a request to return one.
 CHUNK, RETURN = "designopt-chunk", "designopt-return"
-#: The messages from it: that it is fit for the problem, results of a chunk, or that one goes back that had not begun.
+#: Messages from it: it is fit for the problem, results of a chunk, or the return of an unstarted one.
 FIT, RESULT, RETURNED = "designopt-fit", "designopt-result", "designopt-returned"
 
-#: Seconds between two looks whether results have left.
+#: Interval between checks whether results have been sent (s).
 FLUSHED = 0.0001
 
 
 class GivenChunks:
-    """Takes the chunks of the run for which `worker`, of Dask, works.
+    """Receives the chunks of the run for `worker`, of Dask.
 
-    `evaluate` gives what becomes of a chunk, ready to be sent, and ends this process when it cannot; it runs where
-    tasks of Dask do. `handed_over` gets the chunk whose results are on their way.
+    `evaluate` returns the end of a chunk in sendable form, or ends this process; it runs where Dask's tasks run.
+    `handed_over` is called with the chunk whose results are in transit.
 
     Its state belongs to the thread of the event loop.
     """
@@ -44,7 +44,7 @@ class GivenChunks:
         worker.stream_handlers.update({CHUNK: self._take, RETURN: self._give_back})
 
     def open(self) -> None:
-        """Ask for chunks."""
+        """Request chunks."""
         self._tell({"op": FIT})
 
     def _take(self, number: int, chunk: Chunk) -> None:
@@ -52,7 +52,7 @@ class GivenChunks:
         self._next()
 
     def _next(self) -> None:
-        """Begin a chunk, once the results of the one before it have left this process, which may end in this one."""
+        """Begin a chunk, after the results of the previous one have left this process, which may end in this one."""
         if self._busy or not self._waiting:
             return
         if self._worker.batched_stream.buffer:
@@ -62,7 +62,7 @@ class GivenChunks:
         self._worker.executor.submit(self._work, *self._waiting.popleft())
 
     def _work(self, number: int, chunk: Chunk) -> None:
-        """In the thread of evaluations."""
+        """Runs in the thread of evaluations."""
         end = self._evaluate(chunk)
         with contextlib.suppress(RuntimeError):  # the worker has ended meanwhile
             self._worker.loop.add_callback(self._done, number, end)
@@ -80,5 +80,5 @@ class GivenChunks:
             self._tell({"op": RETURNED, "number": number})
 
     def _tell(self, message: dict[str, Any]) -> None:
-        with contextlib.suppress(CommClosedError):  # the coordinator has gone; the nanny sees to this process
+        with contextlib.suppress(CommClosedError):  # the coordinator is gone; the nanny ends this process
             self._worker.batched_stream.send(message)

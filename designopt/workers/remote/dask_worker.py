@@ -1,4 +1,4 @@
-"""What runs on Dask's workers, their nannies and the scheduler: the problem is delivered once, then chunks come."""
+"""Code on Dask's workers, their nannies and the scheduler: the problem is delivered once, then chunks."""
 
 from __future__ import annotations
 
@@ -30,33 +30,34 @@ from designopt.workers.supervision import children
 from designopt.workers.supervision.death import PREPARING
 from designopt.workers.supervision.watch import Watch, folder, ignore_interrupts, read_death
 
-#: In the environment of batch jobs: when workers take no more work, and when they must be gone (seconds since 1970).
+#: Environment variables of batch jobs: when workers stop accepting work, and when they must have ended (seconds since
+#: 1970).
 RETIREMENT = "DESIGNOPT_RETIREMENT"
 
-#: Seconds between two signs of life.
+#: Interval between signs of life (s).
 PULSE = 1.0
-#: Seconds that a worker waits before and after the evaluation of a suspect: a process that dies a little after what was
-#: the cause dies within them.
+#: Pause of a worker before and after the evaluation of a suspect (s): a process that dies shortly after the cause dies
+#: within it.
 LINGER = 0.3
-#: Seconds between two looks whether a chunk of a run that has gone is there; states of tasks that need no resource.
+#: Interval between checks for remaining chunks of an ended run (s); states of tasks that need no resource.
 LOOK, DONE = 0.1, frozenset({"memory", "error", "released", "forgotten"})
-#: Seconds for which a scheduler is kept free of a run that has gone.
+#: Time for which a scheduler is cleared of an ended run (s).
 LEAVING = 60
 
-#: Seconds within which a stream of messages sends no second one; Dask waits 2 to 10 ms, on a chunk's way four times.
+#: Minimum interval between messages of a stream (s); Dask waits 2 to 10 ms, four times per chunk.
 PAUSE = 0.0002
 
 _problems: dict[str, DeliveredProblem] = {}
-#: What a sound process can send and read.
+#: A value that an intact process can send and read.
 _PROBE = np.ones(1)
 
 
 class DeliveredProblem(WorkerPlugin):
-    """Gives a worker the problem of one run; set up in every worker, also in those that come later.
+    """Delivers the problem of one run to a worker; set up in every worker, including later ones.
 
-    A worker that is fit for the problem offers a resource with the name of this plugin, and only those get work. One
-    that takes the place of a dead worker reports how that ended, if its nanny has not done so. `local` workers belong
-    to this run alone.
+    A worker that is fit for the problem offers a resource with the name of this plugin, and only such workers get work.
+    A replacement of a dead worker reports how that one ended, unless its nanny has done so. `local` workers belong to
+    this run alone.
     """
 
     def __init__(self, run: str, delivery: Delivery, *, local: bool) -> None:
@@ -64,11 +65,11 @@ class DeliveredProblem(WorkerPlugin):
         self.run = run
         self.delivery = delivery
         self.local = local
-        #: Local workers keep their notes where their nannies, which live in this process, look for them.
+        #: Local workers keep their notes in the folder where their nannies, in this process, read them.
         self.notes = Path(tempfile.gettempdir()) if local else None
 
     async def setup(self, worker: Any) -> None:
-        """Start the notes of this process; the model is built when the first chunk comes."""
+        """Start the notes of this process; the model is built for the first chunk."""
         identity = self.identity = worker.nanny or worker.address
         self.worker_name = str(worker.name)
         self.supervised = worker.nanny is not None
@@ -105,20 +106,20 @@ class DeliveredProblem(WorkerPlugin):
         if self.local:
             self.chunks.open()
             return
-        worker.status = Status.paused  # the scheduler looks at tasks that no worker could take when one goes on again
+        worker.status = Status.paused  # the scheduler checks tasks that no worker could accept when one resumes
         worker.status = Status.running
         if times := os.environ.get(RETIREMENT):
             begin, end = (float(text) for text in times.split())
             self.retiring = asyncio.create_task(self.retire(worker, begin, end))
 
     async def _pulse(self) -> None:
-        """Show that the event loop comes round."""
+        """Signal that the event loop is alive."""
         while True:
             self.watch.pulse()
             await asyncio.sleep(PULSE)
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
-        """Dask has taken the result of a chunk."""
+        """Called when Dask has received the result of a chunk."""
         text = str(key)
         if text.startswith(f"{self.name}-"):
             self.watch.hand_over(int(text.rpartition("-")[2]))
@@ -138,9 +139,9 @@ class DeliveredProblem(WorkerPlugin):
         return ""
 
     async def retire(self, worker: Any, begin: float, end: float) -> None:
-        """From time `begin` on take no more work, end what is at work, and close the worker and its nanny.
+        """From time `begin` on accept no work, finish active chunks, and close the worker and its nanny.
 
-        What is not done by `end` is restarted by another worker; no design is blamed for that.
+        Another worker repeats what is incomplete at `end`; no design counts as the cause.
         """
         await asyncio.sleep(max(0.0, begin - time.time()))
         worker.status = Status.closing_gracefully
@@ -152,7 +153,7 @@ class DeliveredProblem(WorkerPlugin):
         await worker.close(nanny=True, executor_wait=False, reason="designopt-retirement")
 
     def teardown(self, worker: Any) -> None:
-        """The run has ended, or the worker is asked to end; a chunk that it is at is lost then."""
+        """The run has ended, or the worker must end; an active chunk is then lost."""
         _problems.pop(self.run, None)
         self._forget(worker)
         leaving = self.watch.leaving() if worker.status == Status.closing else None
@@ -162,11 +163,11 @@ class DeliveredProblem(WorkerPlugin):
         self.warned.close()
         self.watch.close(busy=leaving is not None)
         self.inbox.close()
-        if not self.local:  # of local workers the coordinator does it, once
+        if not self.local:  # for local workers the coordinator does it, once
             children.end_marked(self.run, self.identity)
 
     def _forget(self, worker: Any) -> None:
-        """Offer no resource any more, once chunks that are still at work have given it back and the others are gone."""
+        """Withdraw the resource, once active chunks have released it and the others are gone."""
         ours = [task for task in worker.state.tasks.values() if self.name in (task.resource_restrictions or ())]
         if any(task.state not in DONE for task in ours):
             asyncio.get_running_loop().call_later(LOOK, self._forget, worker)
@@ -175,14 +176,14 @@ class DeliveredProblem(WorkerPlugin):
         worker.state.available_resources.pop(self.name, None)
 
     def answer(self, chunk: Chunk) -> tuple[str, ChunkResult | str]:
-        """The worker's name, and the results of a chunk or why this worker is not fit for the problem."""
+        """The worker's name, and the results of a chunk or the reason why this worker is unfit for the problem."""
         try:
             return self.worker_name, self.run_chunk(chunk)
         except PluginError as error:
             return self.worker_name, str(error)
 
     def packed(self, chunk: Chunk) -> Serialized:
-        """The `answer` to a chunk as it is sent; a process that cannot send it is ended."""
+        """The `answer` to a chunk in sendable form; a process that cannot send it is ended."""
         answer = self.answer(chunk)
         try:
             return Serialized(*serialize(answer))  # type: ignore[no-untyped-call]
@@ -191,13 +192,13 @@ class DeliveredProblem(WorkerPlugin):
             raise
 
     def _give_up(self, error: BaseException) -> None:
-        if self.supervised and not self.watch.closed:  # closed: the run has gone, others may have work for this process
+        if self.supervised and not self.watch.closed:  # closed: the run is gone, others may have work for this process
             self.watch.give_up(f"was terminated because it could not continue: {name_of(error)}: {text_of(error)}")
 
     def run_chunk(self, chunk: Chunk) -> ChunkResult:
-        """Evaluate a chunk; raises `PluginError` when the model cannot be built here.
+        """Evaluate a chunk. Raises `PluginError` if the model cannot be built here.
 
-        Whatever else goes wrong comes from what an evaluation has done to this process, which is ended.
+        Any other error means that an evaluation has damaged this process, which is ended.
         """
         watch = self.watch
         watch.begin_chunk(chunk.number)
@@ -225,7 +226,7 @@ class DeliveredProblem(WorkerPlugin):
         return result
 
     def _evaluate(self, evaluator: Evaluator, chunk: Chunk) -> ChunkResult:
-        """The chunk's results, with what its evaluations have printed."""
+        """The chunk's results, with the printed output of its evaluations."""
         prints: dict[int, str] = {}
         at = PREPARING
 
@@ -246,10 +247,10 @@ class DeliveredProblem(WorkerPlugin):
 
 
 class RunGuard(SchedulerPlugin):
-    """Makes somebody else's scheduler report a lost worker at once, and leaves it as it was when the run goes.
+    """Makes a shared scheduler report a lost worker at once, and restores its state when the run ends.
 
-    With ``allowed_failures`` 0 it is the runner who decides what is sent again. The scheduler sees the run's `client`
-    go however it ends, so a killed run leaves nothing behind.
+    With ``allowed_failures`` 0 the runner decides about retries. The scheduler detects any end of the run's `client`,
+    so a killed run leaves nothing behind.
     """
 
     def __init__(self, run: str, client: str) -> None:
@@ -262,7 +263,7 @@ class RunGuard(SchedulerPlugin):
         return [p for p in scheduler.plugins.values() if isinstance(p, RunGuard) and p.run != self.run]
 
     async def start(self, scheduler: Any) -> None:
-        """Remember how it was; other runs may be there already."""
+        """Remember the state; other runs may exist."""
         others = self._others(scheduler)
         self.before = others[0].before if others else int(scheduler.allowed_failures)
         scheduler.allowed_failures = 0
@@ -277,11 +278,11 @@ class RunGuard(SchedulerPlugin):
         self._leaving = asyncio.ensure_future(self._leave(scheduler))
 
     async def _leave(self, scheduler: Any) -> None:
-        """Take everything of the run away; again for a while, a killed run may have sent more, and a worker that dies
-        meanwhile breaks the way to all of them in Dask."""
+        """Remove everything of the run; repeatedly for a while, because a killed run may have sent more, and a worker
+        that dies meanwhile breaks Dask's connections to all of them."""
         resource = f"designopt-{self.run}"
         for _ in range(LEAVING):
-            with contextlib.suppress(Exception):  # gone already when the run has ended in order
+            with contextlib.suppress(Exception):  # already gone after an orderly end
                 await scheduler.unregister_worker_plugin(None, resource)
             with contextlib.suppress(Exception):
                 await scheduler.unregister_nanny_plugin(None, f"designopt-supervisor-{self.run}")
@@ -293,24 +294,24 @@ class RunGuard(SchedulerPlugin):
 
 
 def send_at_once(*streams: Any) -> None:
-    """Let `streams` of Dask's messages (`BatchedSend`) hardly wait for more messages to send together."""
+    """Shorten the time for which Dask's `streams` (`BatchedSend`) wait for further messages."""
     for stream in streams:
         stream.interval = PAUSE
 
 
 def _sound() -> bool:
-    """Whether this process can still send and read what a result is made of."""
+    """Whether this process can still serialise and read the parts of a result."""
     came: Any = loads(dumps(_PROBE))  # type: ignore[no-untyped-call]
     return bool(np.array_equal(came, _PROBE)) and np.empty(1).shape == (1,)
 
 
 def run_chunk(run: str, chunk: Chunk) -> tuple[str, ChunkResult | str]:
-    """The task that a worker receives: its name, and the results or why it is not fit for the problem."""
+    """The task for a worker: its name, and the results or the reason why it is unfit for the problem."""
     return _problems[run].answer(chunk)
 
 
 def _fetched(digest: str) -> Path:
-    """A file of one of the runs that this worker works for."""
+    """A file of one of the runs of this worker."""
     for problem in list(_problems.values()):
         if digest in problem.digests:
             return problem.inbox.fetch(digest)
@@ -318,17 +319,17 @@ def _fetched(digest: str) -> Path:
 
 
 def receive(run: str, digest: str, content: bytes | None, error: str) -> None:
-    """The coordinator sends a file that was asked for, or why it cannot."""
+    """The coordinator sends a requested file, or the reason why it cannot."""
     _problems[run].inbox.receive(digest, content, error)
 
 
 def check(run: str) -> str:
-    """Why this worker is not fit for the problem; "" when it is."""
+    """Why this worker is unfit for the problem; "" if it is fit."""
     return _problems[run].unfit
 
 
 async def retire(run: str, grace: float, dask_worker: Any) -> None:
-    """Ask this worker to end what is at work, for `grace` seconds at most, and to leave."""
+    """Make this worker finish active chunks, within `grace` (s), and leave."""
     problem = _problems[run]
     if problem.retiring is not None:
         problem.retiring.cancel()

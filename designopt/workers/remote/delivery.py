@@ -1,4 +1,4 @@
-"""A problem on its way to a worker: what is sent, and what makes a worker fit for it."""
+"""Delivery of a problem to workers, and the conditions for a fit worker."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from designopt.study.study import DesignVariable, Scenario, Shift, StudyDefiniti
 from designopt.workers.evaluation.evaluate import Evaluator, asked_of
 from designopt.workers.evaluation.programs import ProgramWorker
 
-#: The set-up of a model may take so many time-outs of an evaluation, and at least so many seconds.
+#: Limit of a model's set-up in time-outs of an evaluation, and its minimum (s).
 PREPARATIONS, PREPARATION = 10.0, 60.0
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """A problem in the form in which it is sent to workers: names, settings and file contents, no code objects.
+    """A problem in the form sent to workers: names, settings and file contents, no code objects.
 
-    `declared` are the outputs and arrays of a model that declares some for its settings: a worker does not ask it.
-    `asked` is what a model without declared outputs has to give.
-    `cheap` are the settings of cheap evaluations, if a solver learns from some.
-    `programs` is the whole study (as a store keeps it, and its files by digest) where a solver solves programs.
+    `declared` are the outputs and arrays that a model declares from its settings: a worker does not call `declares`.
+    `asked` are the required outputs of a model that declares none. `cheap` are the settings of cheap evaluations, if a
+    solver learns from them. `programs` is the whole study (in the form of a store, and its files by digest) if a solver
+    solves programs.
     """
 
     model: tuple[str, int, Mapping[str, Any]]
@@ -63,8 +63,8 @@ class Delivery:
     def of(
         cls, study: StudyDefinition, *, allow_version_skew: bool = False, programs: StudyDefinition | None = None
     ) -> Delivery:
-        """What workers need of `study`, and of the study `programs` to solve the programs of its solvers; raises
-        `PluginError` for a plugin that cannot be sent."""
+        """The delivery of `study`, and of the study `programs` for the programs of its solvers. Raises `PluginError`
+        for a plugin that cannot be sent."""
         uses = [study.model, *study.figures.values()]
         judging = [o.over for o in study.objectives] + [c.over for c in study.constraints]
         files = dict.fromkeys(study.plugin_files)
@@ -89,7 +89,7 @@ class Delivery:
         )
 
     def elsewhere(self) -> Delivery:
-        """The same for workers of other machines, which find no file where it lies here."""
+        """The same for workers of other machines, without paths of this one."""
         programs = self.programs and (self.programs[0], tuple(file.by_digest() for file in self.programs[1]))
         return dataclasses.replace(
             self,
@@ -100,14 +100,14 @@ class Delivery:
         )
 
     def input_files(self) -> dict[str, InputFile]:
-        """The files that workers may ask for, by digest."""
+        """The files that workers may request, by digest."""
         found: dict[str, InputFile] = {}
         parts = [self.model[2], *(figure[3] for figure in self.figures), *(values for _, values, _ in self.scenarios)]
         _collect([*parts, *(self.programs[1] if self.programs else ())], found)
         return found
 
     def build(self) -> Evaluator:
-        """The evaluator on a worker; raises `PluginError` when the worker is not fit for it."""
+        """The evaluator on a worker. Raises `PluginError` if the worker is unfit."""
         model, figures = self.plugins()
         scenarios = tuple(Scenario(*scenario) for scenario in self.scenarios)
         solve = None
@@ -128,9 +128,9 @@ class Delivery:
         )
 
     def plugins(self) -> tuple[Use[ModelPlugin], dict[str, Use[ObjectivePlugin]]]:
-        """Model and figures as they are on a worker; raises `PluginError` when it has not the same ones.
+        """Model and figures on a worker. Raises `PluginError` if they differ.
 
-        Quick: the model's set-up is not done here.
+        Fast: without the model's set-up.
         """
         for name, content in self.files:
             load_file(name, content)
@@ -158,14 +158,14 @@ def _same(plugin: P, version: int, settings: Mapping[str, Any]) -> Use[P]:
 
 
 def _declared(plugin: ModelPlugin) -> tuple[Mapping[str, Field], Mapping[str, Array]] | None:
-    """Outputs and arrays in a form that can be sent, of a model whose settings decide them."""
+    """Outputs and arrays in sendable form, of a model that declares them from its settings."""
     if not plugin.has_declares:
         return None
     return {n: dataclasses.replace(f, annotation=float) for n, f in plugin.outputs.items()}, dict(plugin.arrays)
 
 
 def _by_digest(value: Any) -> Any:
-    """`value` with its files known by digest only."""
+    """`value` with files by digest only."""
     if isinstance(value, InputFile):
         return value.by_digest()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -189,13 +189,13 @@ def _collect(value: Any, found: dict[str, InputFile]) -> None:
 
 
 def _whole(study: StudyDefinition) -> tuple[str, tuple[InputFile, ...]]:
-    """All of a study but its plugin files, which are sent anyway."""
+    """The whole study without its plugin files, which are sent separately."""
     bare = dataclasses.replace(study, plugin_files=())
     return json.dumps(archive.encode(bare)), tuple(archive.files(bare))
 
 
 def preparation_limit(timeout: float | None) -> float | None:
-    """How long the set-up of a model may take on a worker; None without a time-out."""
+    """Time limit of a model's set-up on a worker; None without a time-out."""
     return None if timeout is None else max(PREPARATION, PREPARATIONS * timeout)
 
 

@@ -1,4 +1,4 @@
-"""What the process does first that local workers are forked from (`designopt.workers.pools.forking`)."""
+"""Start code of the process from which local workers are forked (`designopt.workers.pools.forking`)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import atexit
 import os
 import warnings
 
-#: Variables for that process alone, not for what models start: the names of those of them that it is to forget, and
-#: Python's own that keeps the present folder out of the search for modules.
+#: Variables for that process alone, not for child processes of models: the names of those to remove, and Python's own
+#: that excludes the current folder from the module search.
 ORIGIN, SAFE_PATH = "DESIGNOPT_ORIGIN", "PYTHONSAFEPATH"
 
 
 def begin() -> None:
-    """Leave the group of the run's process, which a terminal ends as a whole; workers draw numbers of their own.
+    """Leave the process group of the run, which a terminal ends as a whole; workers get their own random numbers.
 
-    What workers leave behind when they die becomes a child of this process, and ends with it at the latest.
+    Orphans of dead workers become children of this process, and end with it at the latest.
     """
     import numpy as np
 
@@ -24,7 +24,7 @@ def begin() -> None:
         os.environ.pop(name, None)
     lead_group()
     adopt_orphans()
-    warnings.filterwarnings("ignore", "forkserver: waitpid returned unexpected pid")  # such a child's end
+    warnings.filterwarnings("ignore", "forkserver: waitpid returned unexpected pid")  # the end of such a child
     atexit.register(end_descendants, os.getpid())
     os.register_at_fork(after_in_child=np.random.seed)
     os.register_at_fork(after_in_child=lambda: atexit.unregister(end_descendants))

@@ -1,4 +1,4 @@
-"""Files on a worker that does not share a disk with the coordinator: asked for by digest, sent once, kept on disk."""
+"""Files on a worker without a disk shared with the coordinator: requested by digest, sent once, kept on disk."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from pathlib import Path
 
 from designopt.files import InputFileError
 
-#: Seconds within which a file must have come.
+#: Time-out for a file (s).
 ARRIVAL = 600.0
 
 
 class Inbox:
-    """The files of one run that came to this worker, in `folder` (among its notes, which go with it however it ends).
+    """The files of one run received by this worker, in `folder` (among its notes, with which it is removed).
 
-    `ask` tells the coordinator that a digest is wanted here.
+    `ask` requests a digest from the coordinator.
     """
 
     def __init__(self, folder: Path, ask: Callable[[str], None]) -> None:
@@ -28,7 +28,7 @@ class Inbox:
         self._lock = threading.Lock()
 
     def fetch(self, digest: str) -> Path:
-        """The file with this content; waits for it when it is not here yet. Raises `InputFileError`."""
+        """The file with this content; waits until it has arrived. Raises `InputFileError`."""
         with self._lock:
             event = self._came.get(digest)
             if event is None:
@@ -41,7 +41,7 @@ class Inbox:
         return self._folder / digest
 
     def receive(self, digest: str, content: bytes | None, error: str) -> None:
-        """A file has come, or why it does not."""
+        """Called with a file, or the reason for its absence."""
         if content is None:
             self._errors[digest] = error
         else:
@@ -49,5 +49,5 @@ class Inbox:
         self._came.setdefault(digest, threading.Event()).set()
 
     def close(self) -> None:
-        """Remove what came."""
+        """Remove the received files."""
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,16 +1,16 @@
-"""What the suite warns of on a worker (a long compilation, the lack of a compiler): the coordinator tells the user."""
+"""Warnings of designopt on a worker (a long compilation, a missing compiler), passed to the user by the coordinator."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
 
-#: Different texts of one worker that are sent on.
+#: Maximum number of distinct texts per worker.
 MOST = 50
 
 
 class Warned(logging.Handler):
-    """Gives each warning of designopt's own loggers to `tell`, once."""
+    """Passes each warning of designopt's loggers to `tell`, once."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
@@ -26,6 +26,6 @@ class Warned(logging.Handler):
             self._tell(text)
 
     def close(self) -> None:
-        """Send no more."""
+        """Stop passing warnings."""
         logging.getLogger("designopt").removeHandler(self)
         super().close()

@@ -1,9 +1,9 @@
-"""Processes that a model starts: they end with their worker, at the latest with the run.
+"""Child processes of models: they end with their worker, at the latest with the run.
 
-They are found in three ways. What a worker starts is in its group of processes, unless it leaves it. What executes
-another program has the name of the worker's notes in its environment, unless that is emptied. What is only forked has
-the environment that its ancestor began with, but shares the worker's note in memory. Orphans of local workers become
-children of the process that these are forked from.
+They are found in three ways. A child is in the process group of its worker, unless it leaves it. A process that
+executes another program has the name of the worker's notes in its environment, unless that is cleared. A forked process
+has the environment with which its ancestor started, but shares the worker's note in memory. Orphans of local workers
+become children of the process from which these are forked.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-#: The beginning of a variable in the environment of what a worker starts, and the run after it; its value is the name
-#: of the folder of the worker's notes.
+#: Prefix of an environment variable of a worker's children, followed by the run; its value is the name of the folder of
+#: the worker's notes.
 MARK = "DESIGNOPT_RUN_"
-#: Linux's number for the request that orphans among a process's descendants become its children.
+#: Linux's number for the request that orphaned descendants of a process become its children.
 _SET_CHILD_SUBREAPER = 36
-#: So often what is left of a process is looked for: a killed process may just have started another one.
+#: Number of searches for remaining processes: a killed process may just have started another one.
 _ROUNDS = 50
 
-#: Waits until the coordinator is gone, then ends what is left of its workers: groups of processes, those that have left
-#: their group (by their environment and what they share in memory, where the system shows it), and folders of notes.
+#: Waits until the coordinator is gone, then ends the remains of its workers: process groups, processes that have left
+#: their group (by their environment and shared memory, if the system shows these), and folders of notes.
 _GUARD = """
 read -r nothing
 for pid in "$1"*/pid; do [ -f "$pid" ] && kill -9 -- "-$(cat "$pid")"; done
@@ -40,19 +40,19 @@ rm -rf "$1"*
 
 
 def notes(run: str, worker: str = "") -> str:
-    """The name of the folder in which the worker with this name keeps its notes of `run`; the beginning of all such
-    names where no worker is given."""
+    """The name of the folder in which the worker with this name keeps its notes of `run`; without a worker, the common
+    prefix of these names."""
     return f"designopt-{run}-" + "".join(c if c.isalnum() else "_" for c in worker)
 
 
 def lead_group() -> None:
-    """What this worker starts belongs to its own group of processes, which can be ended as a whole."""
+    """Put this worker and its children into a process group of their own, which can be ended as a whole."""
     with contextlib.suppress(OSError, AttributeError):
         os.setpgid(0, 0)
 
 
 def keep_files() -> None:
-    """Programs that this worker executes get none of its files, by which others see that it is alive."""
+    """Programs executed by this worker inherit none of its files, by which others detect that it is alive."""
     with contextlib.suppress(OSError):  # a system without /proc
         for name in os.listdir("/proc/self/fd"):
             with contextlib.suppress(OSError):
@@ -61,30 +61,30 @@ def keep_files() -> None:
 
 
 def adopt_orphans() -> None:
-    """Orphans among the descendants of this process become its children (Linux)."""
+    """Make orphaned descendants of this process its children (Linux)."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def mark(run: str, worker: str) -> None:
-    """What this process starts from now on belongs to `worker` of `run`."""
+    """Children started from now on belong to `worker` of `run`."""
     os.environ[MARK + run] = notes(run, worker)
 
 
 def unmark(run: str) -> None:
-    """What this process starts from now on does not belong to `run`."""
+    """Children started from now on do not belong to `run`."""
     os.environ.pop(MARK + run, None)
 
 
 def end_group(leader: int) -> None:
-    """End the processes of the group that the dead process `leader` led."""
+    """End the processes of the group led by the dead process `leader`."""
     with contextlib.suppress(OSError, AttributeError):
         if leader > 1 and leader != os.getpgid(0):
             os.killpg(leader, signal.SIGKILL)
 
 
 def end_marked(run: str, worker: str = "") -> None:
-    """End the processes that belong to `worker` of `run`, or to any of its workers, but for this one."""
+    """End the processes of `worker` of `run`, or of all its workers, except this one."""
     for pid in _marked(notes(run, worker), whole=bool(worker)):
         if pid != os.getpid():
             with contextlib.suppress(OSError):
@@ -92,7 +92,7 @@ def end_marked(run: str, worker: str = "") -> None:
 
 
 def _marked(name: str, *, whole: bool) -> Iterator[int]:
-    """Processes with the notes `name`, or with notes whose names begin so."""
+    """Processes with the notes `name`, or with notes whose names have this prefix."""
     text = name.encode()
     in_environment, in_memory = text + b"\0" * whole, text + b"/" * whole
     python = _program("self")
@@ -105,14 +105,14 @@ def _marked(name: str, *, whole: bool) -> Iterator[int]:
 
 
 def _program(pid: int | str) -> str:
-    """What a process executes, "" where the system does not tell; a fork executes what its parent does."""
+    """The program of a process, "" if not available; a fork executes that of its parent."""
     with contextlib.suppress(OSError):
         return os.readlink(f"/proc/{pid}/exe")
     return ""
 
 
 def end_descendants(ancestor: int) -> None:
-    """End what the process `ancestor` has started, and what has become its own as an orphan."""
+    """End the descendants of the process `ancestor`, including adopted orphans."""
     for _ in range(_ROUNDS):
         found = _descendants(ancestor)
         for pid in found:
@@ -124,7 +124,7 @@ def end_descendants(ancestor: int) -> None:
 
 
 def _descendants(ancestor: int) -> set[int]:
-    """Those that are alive."""
+    """Live descendants."""
     of: dict[int, list[int]] = {}
     for pid in _processes():
         with contextlib.suppress(OSError, ValueError):
@@ -146,9 +146,9 @@ def _processes() -> Iterator[int]:
 
 
 class OrphanGuard:
-    """Cleans up after the workers of `run` when this process is killed: a shell that waits for its end.
+    """Cleans up after the workers of `run` if this process is killed: a shell that waits for its end.
 
-    It notices by a pipe whose other end this process alone has. Nothing happens where there is no shell.
+    It detects the end by a pipe whose other end only this process has. No effect without a shell.
     """
 
     def __init__(self, run: str) -> None:
@@ -162,7 +162,7 @@ class OrphanGuard:
             )
 
     def close(self) -> None:
-        """The run ends in order."""
+        """Called at an orderly end of the run."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

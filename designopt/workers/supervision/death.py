@@ -1,4 +1,4 @@
-"""What the death of a worker process means for the chunks that it had."""
+"""Consequences of the death of a worker process for its chunks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ TIMEOUT, CRASHED, LOST = "timeout", "crashed", "lost_worker"
 
 #: In place of the number of a chunk: the worker has none.
 IDLE = -1
-#: In place of the position of an evaluation: the first of the chunk has not begun, or all of them are done.
+#: In place of the position of an evaluation: the first of the chunk has not begun, or all are complete.
 PREPARING, ENDED = -1, -3
-#: Signals that come from outside of an evaluation: somebody, the kernel for want of memory, or the time of a job.
+#: Signals from outside an evaluation: another process, the kernel when out of memory, or the time limit of a job.
 _FROM_OUTSIDE = {
     -getattr(signal, name) for name in ("SIGKILL", "SIGTERM", "SIGHUP", "SIGXCPU") if hasattr(signal, name)
 }
@@ -23,10 +23,10 @@ _FROM_OUTSIDE = {
 
 @dataclass(frozen=True)
 class Death:
-    """How a worker process at `address` ended: at which `chunk` (-1: none) and `position`, and which one it did
-    `before` (-1: none). `trace` holds stack traces, `prints` the end of what the evaluation printed.
+    """The end of a worker process at `address`: at which `chunk` (-1: none) and `position`, and the chunk `before` it
+    (-1: none). `trace` contains stack traces, `prints` the end of the printed output of the evaluation.
 
-    `verdict` is the cause when it was ended on purpose, by itself or its nanny, and `why` the rest of a sentence.
+    `verdict` is the cause if it was ended on purpose, by itself or its nanny, and `why` the rest of a sentence.
     """
 
     address: str
@@ -40,9 +40,9 @@ class Death:
     why: str = ""
 
     def loss(self, chunk: int, limit: float | None) -> Loss:
-        """What this death means for a chunk that was given to the worker.
+        """The loss of a chunk of this worker.
 
-        The chunk whose result was not handed over yet is to blame too: some deaths come a while after their cause.
+        A chunk whose result was not handed over may also be the cause: some deaths follow with a delay.
         """
         if chunk == self.chunk and self.position == ENDED:
             when = "" if self.why else " before its results had arrived"
@@ -60,7 +60,7 @@ class Death:
 
     @property
     def cause(self) -> str:
-        """The class of what was lost."""
+        """The failure class."""
         if self.verdict:
             return self.verdict
         killed = self.exit_code is None and not self.trace
@@ -68,13 +68,13 @@ class Death:
 
     @property
     def unfinished(self) -> tuple[int, ...]:
-        """Chunks that it had done and whose results died with it, unless they were handed over before."""
+        """Completed chunks whose results died with it, unless they were handed over before."""
         ended = (self.chunk,) if self.position == ENDED else ()
         return tuple(number for number in (*ended, self.before) if number != IDLE)
 
     @property
     def before_work(self) -> bool:
-        """Whether the worker died before its first evaluation: idle, or while it prepared the model."""
+        """Whether the worker died before its first evaluation: idle, or during the model's set-up."""
         return self.before == IDLE and (self.chunk == IDLE or self.position == PREPARING)
 
     @property
@@ -94,6 +94,6 @@ class Death:
 
     @property
     def detail(self) -> str:
-        """Stack traces and prints."""
+        """Stack traces and printed output."""
         printed = f"its last output:\n{self.prints}" if self.prints else ""
         return "\n".join(text for text in (self.trace, printed) if text)

@@ -1,4 +1,4 @@
-"""What evaluations print: the last of it is kept with them, and nothing reaches the user's terminal."""
+"""Printed output of evaluations: its end is kept with them, and nothing reaches the user's terminal."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-#: Bytes that are kept of what one evaluation prints.
+#: Bytes kept of the printed output of one evaluation.
 KEPT = 4096
-#: Beyond so many bytes the file is emptied while the evaluation goes on.
+#: Size beyond which the file is emptied during an evaluation (bytes).
 LARGEST = 16 * 2**20
 
 
 class Prints:
-    """A file that takes what this process and its children write to standard output and error during a chunk.
+    """A file that receives the standard output and error of this process and its children during a chunk.
 
-    A file, not a pipe: nobody has to read it, so code that prints while it holds the interpreter's lock never waits.
+    A file, not a pipe: without a reader, code that prints while it holds the interpreter's lock never waits.
     """
 
     def __init__(self, file: Path) -> None:
@@ -25,14 +25,14 @@ class Prints:
 
     @contextlib.contextmanager
     def capture(self) -> Iterator[None]:
-        """Standard output and error go to the file meanwhile."""
+        """Redirect standard output and error to the file inside this context."""
         saved = []
         try:
             _flush()
             for standard in (1, 2):
                 saved.append((os.dup(standard), standard))
                 os.dup2(self._descriptor, standard)
-        except OSError:  # a process without one of them, or without any descriptor left
+        except OSError:  # a process without one of them, or without free descriptors
             pass
         try:
             yield
@@ -44,14 +44,14 @@ class Prints:
                     os.close(copy)
 
     def take_over(self) -> None:
-        """From now on nothing that this process writes reaches the user's terminal."""
+        """From now on no output of this process reaches the user's terminal."""
         _flush()
         with contextlib.suppress(OSError):
             for standard in (1, 2):
                 os.dup2(self._descriptor, standard)
 
     def take(self) -> str:
-        """The end of what was printed since the last call. Asked for after every evaluation: about a microsecond."""
+        """The end of the output since the last call. Called after every evaluation: about a microsecond."""
         _flush()
         try:
             size = os.lseek(self._descriptor, 0, os.SEEK_END)
@@ -64,14 +64,14 @@ class Prints:
         return text
 
     def close(self) -> None:
-        """No more of it."""
-        descriptor, self._descriptor = self._descriptor, -1  # a chunk may still be at work
+        """Stop capturing."""
+        descriptor, self._descriptor = self._descriptor, -1  # a chunk may still be active
         with contextlib.suppress(OSError):
             os.close(descriptor)
 
     @staticmethod
     def left(file: Path) -> str:
-        """The end of what a process that is dead has printed in its last evaluation."""
+        """The end of the output of a dead process in its last evaluation."""
         try:
             descriptor = os.open(file, os.O_RDONLY)
         except OSError:
@@ -83,7 +83,7 @@ class Prints:
 
     @staticmethod
     def bound(file: Path) -> None:
-        """Empty the file of a process that goes on printing."""
+        """Empty the file of a process that keeps printing."""
         with contextlib.suppress(OSError):
             if file.stat().st_size > LARGEST:
                 os.truncate(file, 0)
@@ -99,5 +99,5 @@ def _flush() -> None:
     try:
         sys.stdout.flush()
         sys.stderr.flush()
-    except Exception:  # a process without them, or with anything that a model has put in their place
+    except Exception:  # a process without them, or with replacements by a model
         return

@@ -1,7 +1,7 @@
-"""Ends a worker process that hangs, from outside of it: whatever an evaluation does to its process, its limit counts.
+"""Supervision of a worker process from outside: limits hold whatever an evaluation does to its process.
 
-A nanny reads the notes of its worker a few times within a limit. Time counts by looks: while this process is stopped
-itself, or the machine sleeps, nothing runs out.
+A nanny reads the notes of its worker several times within a limit. Time counts by checks: while this process is
+stopped, or the machine sleeps, no limit expires.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from designopt.workers.supervision.watch import (
     write_exit_code,
 )
 
-#: An evaluation is ended after so many of its limits.
+#: Multiple of its limit after which an evaluation is ended.
 SLACK = 1.25
-#: Seconds between two looks, at most; and how many there are in a limit, at least.
+#: Maximum interval between checks (s), and minimum number of checks within a limit.
 LOOK, LOOKS = 0.5, 8
-#: Seconds within which a worker that is not evaluating must show a sign of life, and a stopped one go on; less where
-#: evaluations have a limit, but at least so many.
+#: Time for a sign of life from a worker that is not evaluating, and for a stopped one to continue (s); less if
+#: evaluations have a limit, with this minimum.
 SILENCE, MIN_SILENCE = 30.0, 5.0
-#: Seconds that a worker has to write its stack traces, and between two looks whether they are there.
+#: Time for a worker to write its stack traces, and interval between checks for them (s).
 TRACING, TRACED = 2.0, 0.05
 
 
 class Supervisor(NannyPlugin):
-    """Watches over the worker of a nanny for a run; `limit` and `preparation` are seconds, None for no limit.
+    """Supervises the worker of a nanny for a run; `limit` and `preparation` are in seconds, None for no limit.
 
-    Tells how a worker died as soon as it is dead, with its exit code, which Dask does not tell: the nanny's own handler
-    of that event is wrapped. Where a version of Dask has none, the worker that takes its place tells, without the code.
+    Reports the death of a worker at once, with its exit code, which Dask does not give: the nanny's own handler of that
+    event is wrapped. In a version of Dask without one, the replacement worker reports it, without the code.
     """
 
     def __init__(self, run: str, limit: float | None, preparation: float | None) -> None:
@@ -55,7 +55,7 @@ class Supervisor(NannyPlugin):
         self.preparation = preparation
 
     def setup(self, nanny: Any) -> None:
-        """Begin to look, and wrap the handler."""
+        """Start the checks, and wrap the handler."""
         self._place = folder(self.run, nanny.address)
         self._last: Note | None = None
         self._still = self._silent = self._advanced = 0.0
@@ -69,7 +69,9 @@ class Supervisor(NannyPlugin):
             pid = _pid(self._place)
             if pid is not None:
                 with contextlib.suppress(OSError):
-                    os.kill(pid, 0)  # it lives: the process has died that it was forked from, and it is ended for that
+                    os.kill(
+                        pid, 0
+                    )  # it is alive: the process from which it was forked has died, and it is ended for that
                     code = -getattr(signal, "SIGKILL", signal.SIGTERM)
                 end_group(pid)
             write_exit_code(self._place, code)
@@ -80,13 +82,13 @@ class Supervisor(NannyPlugin):
         nanny._on_worker_exit = note_and_go_on
 
     def _report(self, nanny: Any) -> None:
-        """Tell of the death of the worker now: the one that takes its place may take long to start, or never come."""
+        """Report the death of the worker now: its replacement may start late, or never."""
         death = read_death(self._place)
         if death is not None:
             nanny.log_event(f"designopt-{self.run}", {"death": dataclasses.asdict(death)})
 
     def teardown(self, nanny: Any) -> None:
-        """Look no more, and unwrap it."""
+        """Stop the checks, and unwrap the handler."""
         self._looking.cancel()
         nanny.__dict__.pop("_on_worker_exit", None)
 
@@ -101,10 +103,10 @@ class Supervisor(NannyPlugin):
                 await self._judge(nanny, passed)
 
     async def _judge(self, nanny: Any, passed: float) -> None:
-        """Look at the notes, `passed` seconds after the last look, and end the worker if it is time."""
+        """Read the notes, `passed` seconds after the last check, and end the worker if it is time."""
         note = read_note(self._place)
         pid = _pid(self._place)
-        if note is None or pid is None or pid != nanny.pid:  # it starts, or is dead
+        if note is None or pid is None or pid != nanny.pid:  # it is starting, or dead
             self._last = None
             return
         last, self._last = self._last, note
@@ -121,7 +123,7 @@ class Supervisor(NannyPlugin):
             await self._end(pid, note, *late)
 
     def _late(self, note: Note, pid: int) -> tuple[str, str] | None:
-        """The cause and the words for which the worker must be ended; None as long as it need not."""
+        """The cause and the words for which the worker must be ended; None otherwise."""
         patience = SILENCE if self.limit is None else min(SILENCE, max(MIN_SILENCE, SLACK * self.limit))
         if note.position == ENDED and self._still > patience:
             return CRASHED, f"was terminated because it had not delivered its results for {patience:.3g} s"
@@ -131,7 +133,7 @@ class Supervisor(NannyPlugin):
             if self.preparation is not None and self._still > self.preparation:
                 return TIMEOUT, "was terminated because the set-up took longer than ten time-outs and a minute"
         elif note.chunk != IDLE and self.limit is not None and self._still > SLACK * self.limit:
-            if _stopped(pid):  # not at once: it may have gone on into other evaluations
+            if _stopped(pid):  # not at once: it may have continued with other evaluations
                 return CRASHED, f"was terminated because it had been stopped for {self._still:.3g} s"
             return TIMEOUT, f"was terminated after {self._still:.3g} s without a result"
         if self._silent > patience and _stopped(pid):
@@ -139,7 +141,7 @@ class Supervisor(NannyPlugin):
         return None
 
     async def _end(self, pid: int, note: Note, cause: str, why: str) -> None:
-        """End the worker, unless it goes on meanwhile."""
+        """End the worker, unless it continues meanwhile."""
         trace = self._place / "trace"
         if TRACE_SIGNAL is not None and not _stopped(pid):
             os.kill(pid, TRACE_SIGNAL)
@@ -167,7 +169,7 @@ def _pid(place: Path) -> int | None:
 
 
 def _stopped(pid: int) -> bool:
-    """Whether a signal has stopped the process (where the system tells)."""
+    """Whether a signal has stopped the process (if the system shows it)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
     except (OSError, IndexError):

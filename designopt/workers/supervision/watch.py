@@ -1,8 +1,8 @@
-"""What a worker notes of its work, so that others can end it when it hangs and tell what it was at when it died.
+"""Notes of a worker about its work, so that others can end it when it hangs and report its position when it died.
 
-The notes of a worker process lie in a folder: which chunk and evaluation it is at, in a file that the kernel shares
-with the disk; stack traces of a fatal signal; what evaluations print. Its nanny reads them while it runs
-(`supervisor`), and the worker that takes its place when it is dead (`death`).
+The notes of a worker process are in a folder: the active chunk and evaluation, in a memory-mapped file; stack traces of
+a fatal signal; the printed output. Its nanny reads them during the run (`supervisor`), and its replacement reads them
+after its death (`death`).
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from designopt.workers.supervision.children import mark, notes, unmark
 from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, LOST, PREPARING, Death
 from designopt.workers.supervision.prints import Prints
 
-#: What a process ends itself with when it cannot go on.
+#: Signal with which a process ends itself when it cannot continue.
 BROKEN = 70
-#: The signal at which a worker writes its stack traces.
+#: Signal at which a worker writes its stack traces.
 TRACE_SIGNAL = getattr(signal, "SIGUSR2", None)
 
-#: Whether the note is mapped in processes that are forked from this one, where the system lets choose.
+#: Whether the note is mapped in forked processes, if the system offers a choice.
 _FORKS, _NO_FORKS = getattr(mmap, "MADV_DOFORK", None), getattr(mmap, "MADV_DONTFORK", None)
 
 _NOTE = struct.Struct("<qqqqq")  # chunk, position, chunk before, beat, pulse
@@ -39,17 +39,17 @@ _SIZE = _NOTE.size + _ADVANCE.size + _WORDS
 
 
 def folder(run: str, worker: str, root: Path | None = None) -> Path:
-    """Where the worker with this name keeps its notes of this run; below `root` where a nanny in another process said
-    so, which need not have this one's folder of temporary files."""
+    """Folder of the notes of the worker with this name in this run; below `root`, if given by a nanny in another
+    process, which may have another folder for temporary files."""
     return (root or Path(tempfile.gettempdir())) / notes(run, worker)
 
 
 @dataclass(frozen=True)
 class Note:
-    """Where a worker is: its `chunk` and the `position` in it, and the chunk that it did `before`.
+    """Position of a worker: its `chunk`, the `position` in it, and the chunk `before`.
 
-    `beat` changes with every evaluation, `pulse` whenever the event loop of the process has come round. `advance` is
-    the number of what the evaluation last reported of itself: a `share` and `words`.
+    `beat` changes with every evaluation, `pulse` with the rounds of the event loop. `advance` counts the progress
+    reports of the evaluation: a `share` and `words`.
     """
 
     chunk: int
@@ -63,7 +63,7 @@ class Note:
 
     @classmethod
     def unpack(cls, data: bytes) -> Note:
-        """From the bytes of a note; raises `struct.error` when these are too few."""
+        """From the bytes of a note. Raises `struct.error` if there are too few."""
         chunk, position, before, beat, pulse = _NOTE.unpack_from(data, 0)
         advance, share = _ADVANCE.unpack_from(data, _NOTE.size)
         words = data[_NOTE.size + _ADVANCE.size : _SIZE].rstrip(b"\0").decode(errors="replace")
@@ -71,7 +71,7 @@ class Note:
 
 
 class Watch:
-    """Keeps the notes of this worker process, below `root`. `fresh` tells that it has not done a chunk yet."""
+    """Writes the notes of this worker process, below `root`. `fresh`: it has not completed a chunk yet."""
 
     def __init__(self, run: str, worker: str, address: str, root: Path | None = None) -> None:
         place = folder(run, worker, root)
@@ -101,7 +101,7 @@ class Watch:
             faulthandler.register(TRACE_SIGNAL, file=self._trace, all_threads=True)
 
     def own(self) -> None:
-        """What this process starts from now on belongs to this run."""
+        """Children started from now on belong to this run."""
         mark(*self._name)
         if _FORKS is not None:
             self._note.madvise(_FORKS)
@@ -113,7 +113,7 @@ class Watch:
 
     @contextlib.contextmanager
     def owning(self) -> Iterator[None]:
-        """What this process starts meanwhile belongs to this run; other runs may have work for it as well."""
+        """Children started inside this context belong to this run; other runs may also have work for it."""
         self.own()
         try:
             yield
@@ -127,12 +127,12 @@ class Watch:
 
     @property
     def busy(self) -> bool:
-        """Whether a chunk is at work."""
+        """Whether a chunk is active."""
         return self.chunk != IDLE
 
     @property
     def fresh(self) -> bool:
-        """Whether no chunk has been done in this process."""
+        """Whether this process has completed no chunk."""
         return self.before == IDLE
 
     def _write(self, chunk: int, position: int) -> None:
@@ -140,7 +140,7 @@ class Watch:
         struct.pack_into("<qqqq", self._note, 0, chunk, position, self.before, self._beat)
 
     def begin_chunk(self, chunk: int) -> None:
-        """A chunk begins; until its first evaluation does, the model may have to be prepared."""
+        """A chunk begins; the model may be prepared before its first evaluation."""
         with self._lock:
             if self.chunk != IDLE:
                 self.before = self.chunk
@@ -153,52 +153,52 @@ class Watch:
         self._write(self.chunk, position)
 
     def end(self) -> None:
-        """All evaluations of the chunk are done; its result is still to be handed over."""
+        """All evaluations of the chunk are complete; its result is not handed over yet."""
         self._ended = True
         self._write(self.chunk, ENDED)
 
     def hand_over(self, chunk: int) -> None:
-        """The result of a chunk is with Dask. It may die with this process even so."""
+        """The result of a chunk is with Dask. It may still die with this process."""
         with self._lock:
             if chunk == self.chunk and self._ended:
                 self.before, self.chunk = chunk, IDLE
                 self._write(IDLE, PREPARING)
 
     def pulse(self) -> None:
-        """The event loop has come round."""
+        """The event loop has completed a round."""
         offset = _NOTE.size - 8
         (count,) = struct.unpack_from("<q", self._note, offset)
         struct.pack_into("<q", self._note, offset, count + 1)
 
     def advance(self, share: float, words: str) -> None:
-        """The evaluation at work tells how far it is."""
+        """The active evaluation reports progress."""
         self._advances += 1
         text = words.encode(errors="replace")[:_WORDS].ljust(_WORDS, b"\0")
         self._note[_NOTE.size + 8 : _SIZE] = struct.pack("<d", share) + text
         struct.pack_into("<q", self._note, _NOTE.size, self._advances)
 
     def give_up(self, why: str) -> None:
-        """End this process, which cannot do its work any more; the one that takes its place tells `why`."""
+        """End this process, which cannot continue; its replacement reports `why`."""
         with contextlib.suppress(OSError):
             judge(self._place, CRASHED, why)
         os._exit(BROKEN)
 
     def intact(self) -> bool:
-        """Whether this process still has its own files open."""
+        """Whether this process still has its files open."""
         try:
             return _identity(self._trace.fileno()) == self._own
         except (OSError, ValueError):
             return False
 
     def leaving(self) -> Death | None:
-        """The death of this process, reported by itself because it is asked to end; None when it is idle."""
+        """The death of this process, reported by itself when it must end; None if it is idle."""
         note = Note.unpack(self._note[:])
         if note.chunk == IDLE:
             return None
         return Death(self._address, note.chunk, note.position, note.before, exit_code=-signal.SIGTERM)
 
     def close(self, *, busy: bool) -> None:
-        """The worker ends in order; one that is `busy` leaves its notes to its nanny."""
+        """The worker ends in order; a `busy` one leaves its notes to its nanny."""
         if TRACE_SIGNAL is not None:
             faulthandler.unregister(TRACE_SIGNAL)
         faulthandler.disable()
@@ -219,7 +219,7 @@ def _identity(descriptor: int) -> tuple[int, int]:
 
 
 def read_note(place: Path) -> Note | None:
-    """What the worker whose notes lie in `place` is at; None when there are none."""
+    """The position of the worker with notes in `place`; None without notes."""
     try:
         return Note.unpack((place / "note").read_bytes())
     except (OSError, struct.error):
@@ -227,12 +227,12 @@ def read_note(place: Path) -> Note | None:
 
 
 def judge(place: Path, cause: str, why: str) -> None:
-    """Note why the worker whose notes lie in `place` is ended: `cause` as in `Loss`, and the rest of a sentence."""
+    """Record why the worker with notes in `place` is ended: `cause` as in `Loss`, and the rest of a sentence."""
     (place / "verdict").write_text(f"{cause}\n{why}")
 
 
 def read_death(place: Path) -> Death | None:
-    """What the process noted in `place` that had the worker's name before; None when there was none. Removes it."""
+    """The last notes in `place` of the previous process with the worker's name; None without any. Removes them."""
     note = read_note(place)
     try:
         address = (place / "address").read_text()
@@ -253,17 +253,17 @@ def read_death(place: Path) -> Death | None:
 
 
 def write_exit_code(place: Path, code: int) -> None:
-    """Called where the worker's parent process lives, before a new worker is started."""
+    """Called in the parent process of the worker, before a new worker is started."""
     with contextlib.suppress(OSError):
         (place / "exit").write_text(str(code))
 
 
 def remaining(run: str) -> Iterator[Path]:
-    """The folders of notes of the run that are left on this machine."""
+    """The remaining folders of notes of the run on this machine."""
     yield from Path(tempfile.gettempdir()).glob(f"designopt-{run}-*")
 
 
 def ignore_interrupts() -> None:
-    """Ctrl-C on a terminal reaches all processes; only the coordinator is to act on it."""
+    """Ctrl-C on a terminal reaches all processes; only the coordinator acts on it."""
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
