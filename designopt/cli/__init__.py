@@ -28,7 +28,7 @@ from designopt.interrupts import Kept
 
 
 def _one_line(message: Warning | str, *_: object, **__: object) -> str:
-    """A warning for the user: what it says, not where in the code it was raised."""
+    """A warning for the user: its text, without its position in the code."""
     return f"warning: {message}\n"
 
 
@@ -37,7 +37,7 @@ class _Commands(click.Group):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # --help and --version write here
         for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):  # a terminal that knows not all signs shows others in their place
+            if isinstance(stream, io.TextIOWrapper):  # a terminal with a limited character set shows replacements
                 stream.reconfigure(errors="replace")
         with writable_output():
             return super().make_context(*args, **kwargs)
@@ -62,8 +62,8 @@ class _Commands(click.Group):
 def main(log: str | None) -> None:
     """Design studies of mechanical and biomechanical models.
 
-    A study file says what is asked; `designopt run FILE` answers it. Start with a bundled one (studies/), or with one
-    of your own: `designopt new`.
+    A study file states the problem; `designopt run FILE` solves it. Start with a bundled one (studies/), or with one of
+    your own: `designopt new`.
     """
     if log is not None:
         import logging

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from designopt.api import Study
     from designopt.study.language.errors import Issue
 
-#: Seconds within which a file must be checked, the set-up of its model with it.
+#: Time limit for checking a file, including the set-up of its model (s).
 LONGEST = 300.0
 
 set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help="Replace a value of the file.")
@@ -90,7 +90,7 @@ def _unwritable_exports(study: Study, file: str) -> list[Issue]:
 
 
 def _show_choices(study: Study) -> None:
-    """What the stages with the solver `auto` take, and why."""
+    """The choice of stages with the solver `auto`, with the reason."""
     from designopt.solvers.auto import Auto
 
     for stage in study.definition.stages:
@@ -99,7 +99,7 @@ def _show_choices(study: Study) -> None:
 
 
 def _refuse_no_file(file: str) -> None:
-    """A folder, or a pattern that the shell found nothing for, has a message of its own."""
+    """A folder, or a pattern without a matching file, has a message of its own."""
     refuse_python(file)
     path = Path(file)
     if path.is_dir():
@@ -111,7 +111,7 @@ def _refuse_no_file(file: str) -> None:
 
 
 def _try(study: Study, count: int, *, beside: bool) -> int:
-    """Evaluate designs and say what came out, on stderr when `beside` other output; how many of them failed."""
+    """Evaluate designs and print the results, on stderr if `beside` other output; returns the number of failures."""
     from designopt.workers.evaluation.evaluate import trial
 
     try:

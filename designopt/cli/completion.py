@@ -1,4 +1,4 @@
-"""What the shell offers where a command expects a plugin, store, study file or template; none of them is imported."""
+"""Shell completion of plugins, stores, study files and templates, without importing any."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from designopt import plugin, templates
 
 
 def plugins_and_stores(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Names of plugins, stores and ``schema``: what `show` takes."""
+    """Names of plugins, stores and ``schema``: the arguments of `show`."""
     names = ["schema", *(listed.name for listed in plugin.installed())]
     return [*_items(sorted(set(names)), begun), *stores(context, parameter, begun)]
 
 
 def stores(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Stores in this folder, in the folder that has been written, and in ``results``."""
+    """Stores in this folder, in the folder typed so far, and in ``results``."""
     folders = dict.fromkeys((Path(begun).parent if begun else Path(), Path("results")))
     found = [str(journal.parent) for folder in folders for journal in sorted(folder.glob("*/journal.db"))]
     return [*_items(found, begun), CompletionItem(begun, type="dir")]
 
 
 def studies(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """YAML files; folders lead on."""
+    """YAML files, and folders."""
     folder = Path(begun).parent if begun else Path()
     files = [str(path) for pattern in ("*.yaml", "*.yml") for path in sorted(folder.glob(pattern))]
     return [*_items(files, begun), CompletionItem(begun, type="dir")]
 
 
 def of_templates(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """What `new` can begin with."""
+    """The templates of `new`."""
     return [
         item
         for item in (CompletionItem(t.name, help=t.meaning) for t in templates.TEMPLATES.values())

@@ -1,4 +1,4 @@
-"""``designopt show STORE/POINT``: one design, what it gave, and the same computed again."""
+"""``designopt show STORE/POINT``: one design, its results, and their repetition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from designopt.store.result import Result
     from designopt.workers.evaluation.evaluate import Evaluation
 
-#: Failures of the process, not of the model: computing such a design again may end or hold up this process too.
+#: Failures of the process, not of the model: repeating such a design may end or block this process too.
 OF_THE_PROCESS = ("timeout", "crashed", "lost_worker")
 
 
@@ -34,9 +34,10 @@ def show_design(
     evaluate: bool = False,
     array_file: str | None = None,
 ) -> None:
-    """Print the design `point` of `store`; with `evaluate` compute it again here and exit with 1 if numbers differ.
+    """Print the design `point` of `store`; with `evaluate` repeat its evaluation here and exit with 1 if numbers
+    differ.
 
-    Arrays that cannot be read are reported after the rest; without `evaluate` the command then ends with 4.
+    Unreadable arrays are reported at the end; without `evaluate` the command then ends with 4.
     """
     from designopt.report.one_design import array_rows
 
@@ -57,7 +58,7 @@ def show_design(
 
 
 def row_of(result: Result, point: str) -> int:
-    """The row that a number, a label of the chosen designs or the beginning of a key means."""
+    """The row for a number, a label of the chosen designs or the beginning of a key."""
     found = _rows(result, point)
     if len(found) != 1:
         fail(_unknown(result, point, len(found)), WRONG_INPUT)
@@ -96,7 +97,7 @@ def _with_key(result: Result, start: str) -> list[int]:
 
 
 def _described(result: Result, row: int) -> str:
-    """All that the store knows of one design, as aligned text."""
+    """All records of one design, as aligned text."""
     from designopt.report import one_design
 
     labels = one_design.labels(result, row)
@@ -123,7 +124,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _again(result: Result, row: int, array_file: str | None) -> int:
-    """Evaluate the design in this process, say how it compares with what is recorded; the exit code."""
+    """Evaluate the design in this process and compare with the record; returns the exit code."""
     if result.outcomes.invalid[row] and (result.reason[row] == "relation").any():
         click.echo("not computed: the design violates a relation")
         return 0
@@ -167,7 +168,7 @@ def _absent(result: Result, reason: str) -> NoReturn:
 
 
 def _compared(result: Result, row: int, k: int, done: Evaluation) -> list[str]:
-    """What differs from the record, one clause each; nothing when it is the same."""
+    """Differences from the record, one clause each; empty if equal."""
     status = str(result.status[row, k])
     if done.status != status:
         said = done.message.strip().splitlines()
@@ -177,7 +178,7 @@ def _compared(result: Result, row: int, k: int, done: Evaluation) -> list[str]:
     clauses = []
     for name, figures in result.outcomes.figures.items():
         was, now = float(figures[row, k]), float(done.outputs.get(name, np.nan))
-        if was != now and (np.isfinite(was) or np.isfinite(now)):  # what is not finite is recorded as missing
+        if was != now and (np.isfinite(was) or np.isfinite(now)):  # values that are not finite are recorded as missing
             size = f" ({abs(now - was) / abs(was):.2g} of it)" if was and np.isfinite(now - was) else ""
             clauses.append(f"{name} was {was!r}, now {now!r}{size}")
     return clauses

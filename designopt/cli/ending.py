@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and the words that go with one that is not 0."""
+"""End of a command: exit codes and messages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import NoReturn, TextIO
 import click
 
 DONE, NOTHING_FEASIBLE, WRONG_INPUT, FAILURE_POLICY, STORE, INTERRUPTED = 0, 1, 2, 3, 4, 130
-#: The reader of the output went away, as `head` does: what a process ended by SIGPIPE gives.
+#: The reader of the output has closed it, like `head`: the code of a process ended by SIGPIPE.
 CLOSED_PIPE = 141
-#: Nothing is wrong, but a design evaluated again gave other numbers.
+#: Valid, but a repeated evaluation gave other numbers.
 DIFFERENT = NOTHING_FEASIBLE
 #: The study is valid, but trial evaluations failed.
 TRIAL_FAILED = FAILURE_POLICY
@@ -28,7 +28,7 @@ def fail(message: str, code: int) -> NoReturn:
 
 @contextlib.contextmanager
 def writable_output() -> Iterator[None]:
-    """Output that cannot be written ends the command with a sentence: a full disk, a reader that went away."""
+    """End the command with a sentence if its output cannot be written: a full disk, a closed pipe."""
     try:
         try:
             yield
@@ -48,7 +48,7 @@ def writable_output() -> Iterator[None]:
 
 
 def _abandon(stream: TextIO) -> None:
-    """What is still in the buffer goes nowhere: the interpreter would try it again at its end, and complain."""
+    """Discard the buffer: the interpreter would try to write it at its end, and report an error."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

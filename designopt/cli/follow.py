@@ -1,4 +1,4 @@
-"""``designopt show STORE --follow``: looks on at a run from outside, by reading its journal."""
+"""``designopt show STORE --follow``: follows a run from another process by its journal."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from designopt.store.errors import StoreError
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
-#: Of the time, at most this share is spent on reading the journal.
+#: Maximum share of the time for reading the journal.
 READING = 0.2
-#: Looks from which the rate is computed.
+#: Number of looks for the rate.
 LOOKS = 10
 #: Events shown on a terminal.
 EVENTS = 5
 
 
 def follow(result: Result, *, every: float | None = None, page_every: float | None = None) -> Result:
-    """Show how the run of the store goes until it ends; what the store holds then.
+    """Show the progress of the store's run until it ends; returns the final result.
 
-    Looks every `every` seconds, less often where reading the journal takes long. With `page_every` the report is
-    rewritten that often, to reload itself in a browser, and at the end. Ctrl-C ends the looking, not the run.
+    Reads the journal every `every` seconds, less often if that takes long. With `page_every` (s) the report is
+    rewritten at that interval, reloads itself in a browser, and is written at the end. Ctrl-C ends the display, not the
+    run.
     """
     terminal = sys.stdout is not None and sys.stdout.isatty()
     every = every if every is not None else (1.0 if terminal else 60.0)
@@ -65,7 +66,7 @@ def follow(result: Result, *, every: float | None = None, page_every: float | No
 
 
 def _wait(path: Path, seconds: float) -> None:
-    """Wait, but not longer than the run is at work."""
+    """Wait, at most until the run ends."""
     until = time.monotonic() + seconds
     while (left := until - time.monotonic()) > 0.0 and at_work(path):
         time.sleep(min(left, 0.5))
@@ -87,11 +88,11 @@ class _Display(Protocol):
         """Show the present state."""
 
     def close(self) -> None:
-        """Leave it standing."""
+        """Keep the last display."""
 
 
 class _Lines:
-    """One line a look, and one for each event that is new."""
+    """One line per look, and one for each new event."""
 
     def __init__(self) -> None:
         self._shown_events = -1
@@ -109,7 +110,7 @@ class _Lines:
 
 
 class _Terminal:
-    """A view that renews itself: how far the stage is, what is best, what failed, what happened last."""
+    """A view that is updated in place: progress of the stage, best values, failures, last events."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -126,7 +127,7 @@ class _Terminal:
 
 
 def view(result: Result, snapshot: Snapshot) -> Any:
-    """What a terminal shows."""
+    """The terminal view."""
     from rich.console import Group
     from rich.progress_bar import ProgressBar
     from rich.table import Table
@@ -148,7 +149,7 @@ def view(result: Result, snapshot: Snapshot) -> Any:
     grid.add_row("failed", Text(", ".join(failed[:6]) or "none", style="yellow" if failed else ""))
     parts: list[Any] = [Text(title, style="bold")]
     if snapshot.total:
-        bar = Table.grid()  # a bar alone would share its line with what follows
+        bar = Table.grid()  # a bar alone would share its line with the next one
         bar.add_row(ProgressBar(total=snapshot.total, completed=min(snapshot.done, snapshot.total), width=60))
         parts.append(bar)
     parts += [Text(line(replace(snapshot, best={}))), grid]

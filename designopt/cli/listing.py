@@ -38,7 +38,7 @@ def list_(kind: str | None, folder: str | None) -> None:
 
 
 def _stores(folder: Path, *, given: bool) -> None:
-    """The stores in a folder, one a line; the folder itself when it is one."""
+    """The stores in a folder, one per line; the folder itself if it is one."""
     if given and not folder.is_dir():
         fail(f"error: {folder} is {'not a folder' if folder.exists() else 'no folder: it does not exist'}", WRONG_INPUT)
     try:

@@ -1,4 +1,4 @@
-"""What commands open: study files, stores, files with plugins; their mistakes become sentences."""
+"""Arguments of commands: study files, stores, plugin files; their errors become sentences."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ data_option = click.option(
 
 
 def refuse_python(file: str) -> None:
-    """A Python file in the place of a study ends the command."""
+    """End the command for a Python file in place of a study."""
     if file.endswith(".py"):
         fail(f"error: {file} is a Python file; give the study file, and this one with --plugin {file}", WRONG_INPUT)
 
@@ -61,7 +61,7 @@ def load_study(
     plugin_files: tuple[str, ...] = (),
     data: Mapping[str, str] | None = None,
 ) -> Study:
-    """The study in a file; ends the command with all that is wrong with it."""
+    """The study in a file; ends the command with all its mistakes."""
     from designopt.api import load
     from designopt.study.language.errors import StudyError, render_text
 
@@ -75,8 +75,8 @@ def load_study(
 
 
 def plugin_hint(issues: Sequence[Issue], given: Sequence[str] = ()) -> str:
-    """What to do about a plugin that is not installed, as a line of its own; "" when none is missing or files of
-    plugins were `given`."""
+    """Hint for a plugin that is not installed, as a separate line; "" if none is missing or plugin files were
+    `given`."""
     missing = not given and any("no plugin named" in issue.message for issue in issues)
     return "\nPass a plugin in your own file with --plugin FILE." if missing else ""
 
@@ -91,7 +91,7 @@ def declare(plugin_files: tuple[str, ...]) -> None:
 
 
 def open_result(store: str, plugin_files: tuple[str, ...] = (), data: Mapping[str, str] | None = None) -> Result:
-    """What a store holds; ends the command when it cannot be had."""
+    """The result of a store; ends the command if it is not available."""
     from designopt.api import open_store
     from designopt.store.errors import StoreError
 
@@ -109,7 +109,7 @@ def open_result(store: str, plugin_files: tuple[str, ...] = (), data: Mapping[st
 
 
 def without_plugin(store: str | Path, reason: object) -> str:
-    """An aggregation, say, of a file of the user's: nothing can be scored without it, or if it fails."""
+    """Message for a plugin of a user's file (an aggregation, say) that is missing or fails: nothing can be scored."""
     from designopt.store.errors import plugin_options
 
     if isinstance(reason, plugin.PluginFailed):

@@ -19,7 +19,7 @@ from designopt.plugin import ExportPlugin, Use
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
-#: Of a format that writes more files only the first is named.
+#: Of a format that writes several files only the first is named.
 LISTED = 4
 
 
@@ -97,7 +97,7 @@ def _default_page(result: Result, changes: Sequence[str]) -> Path:
 
 
 def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]) -> Result:
-    """`result` re-scored from stored outputs; ends the command when that cannot be done."""
+    """`result` re-scored from stored outputs; ends the command if that fails."""
     from designopt.store.errors import StoreError, plugin_options
     from designopt.study.language.errors import StudyError, render_text
 
@@ -131,7 +131,7 @@ def _write_comparison(results: list[Result], page: Path) -> Path:
 
 
 def write_page(result: Result, file: Path | None = None, refresh: float | None = None) -> Path:
-    """The page of `result`, reloaded after `refresh` seconds; ends the command when it cannot be written."""
+    """The page of `result`, reloaded after `refresh` seconds; ends the command if it cannot be written."""
     from designopt.report import write_report
 
     target = file or result.path / "report.html"
@@ -145,9 +145,9 @@ def write_page(result: Result, file: Path | None = None, refresh: float | None =
 def write_exports(
     result: Result, page: Path, formats: Sequence[str | Use[ExportPlugin]], *, required: bool = True, label: str = ""
 ) -> int:
-    """Tables and arrays beside `page`, under its name when it is not the store's own report; prints their names.
+    """Tables and arrays beside `page`, under its name unless it is the store's own report; prints their names.
 
-    Ends the command when they cannot be written, unless they are not `required`: then the reasons are reported, and the
+    Ends the command if they cannot be written, unless they are not `required`: then the reasons are reported, and the
     number of formats without files is returned.
     """
     from designopt.exports import ExportError, export

@@ -29,7 +29,7 @@ F = Callable[..., Any]
 
 
 def _running(command: F) -> F:
-    """Options shared by the commands that evaluate, and the way their errors become exit codes."""
+    """Common options of the commands that evaluate, and the conversion of their errors to exit codes."""
 
     @click.option(
         "--workers", type=click.IntRange(min=1), help="Number of local worker processes (default: one per core)."
@@ -58,7 +58,7 @@ def _running(command: F) -> F:
 
 
 def _end(command: F, tell: Tell, arguments: dict[str, Any]) -> None:
-    """Leave with the exit code of `command`, or of its error."""
+    """Exit with the code of `command`, or of its error."""
     from designopt.plugin import PluginError
     from designopt.store.errors import BudgetError, FailurePolicyStop, Interrupted, StoreError
 
@@ -79,7 +79,7 @@ def _end(command: F, tell: Tell, arguments: dict[str, Any]) -> None:
 
 
 def _message(error: RunError, here: Path) -> str:
-    """What `error` says, its store named as seen from the folder in which the command was given."""
+    """The message of `error`, with the store relative to the folder of the command."""
     if error.path.is_absolute() and error.path.is_relative_to(here):
         return str(error).replace(str(error.path), str(error.path.relative_to(here)))
     return str(error)
@@ -173,7 +173,7 @@ def resume(
 
 
 def _budgets(given: tuple[str, ...]) -> dict[str, int | timedelta]:
-    """What ``--budget`` gives, by the name of the stage."""
+    """The values of ``--budget``, by the name of the stage."""
     budgets = dict(_budget(text) for text in given)
     if len(budgets) < len(given):
         raise click.UsageError("--budget names a stage twice; give either designs or a time")

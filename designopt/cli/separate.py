@@ -1,7 +1,7 @@
-"""Work in a child process, so that code of a model that ends or hangs its process does not take the command with it.
+"""Work in a child process, so that model code that ends or blocks its process does not affect the command.
 
-The command's own process waits, passes on requests to stop, and says how the child ended. When it is killed, the child
-goes with it.
+The command's own process waits, forwards stop requests, and reports how the child ended. If it is killed, the child
+ends with it.
 """
 
 from __future__ import annotations
@@ -22,44 +22,43 @@ import click
 
 from designopt.cli.ending import INTERRUPTED, STORE, WRONG_INPUT, fail, writable_output
 
-#: Seconds between two looks whether the child is still there.
+#: Interval between checks of the child (s).
 LOOK = 0.2
-#: What lines from the child begin with: a run has begun on a store; the work has come to its end, with an exit code.
+#: Prefixes of lines from the child: a run has begun on a store; the work has ended, with an exit code.
 _RUNS, _END = "\1", "\0"
-#: Requests to stop that are passed on.
+#: Forwarded stop requests.
 _REQUESTS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-#: Signals by which others end a process, and not what it does itself.
+#: Signals by which others end a process, unlike those it causes itself.
 _FROM_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGHUP", "SIGINT")
 
 
 class Tell:
-    """By this the work says what it is at; to nobody when it is done in the command's own process."""
+    """Status messages of the work; without effect if the work is done in the command's own process."""
 
     def __init__(self, pipe: int | None = None) -> None:
         self._pipe = pipe
 
     def __call__(self, text: str) -> None:
-        """`text` is what is checked now, within the limit."""
+        """`text` describes the current check, within the limit."""
         if self._pipe is not None:
             with contextlib.suppress(OSError):
                 os.write(self._pipe, f"{text}\n".encode(errors="replace"))
 
     def runs(self, store: Path) -> None:
-        """Everything is checked, and a run begins on `store`: from now on there is no limit."""
+        """The checks are complete, and a run begins on `store`: from now on there is no limit."""
         self(f"{_RUNS}{store}")
 
     def ends(self, code: int) -> None:
-        """The work has come to its end, and the command's exit code is known."""
+        """The work has ended, with the command's exit code."""
         self(f"{_END}{code}")
 
 
 def separately(work: Callable[[Tell], None], limit: float | None, *, stay: bool = False) -> None:
-    """Do `work`, which ends the command by `SystemExit` or returns, and end as it does.
+    """Do `work`, which ends the command by `SystemExit` or returns, and end in the same way.
 
-    Where it ends its process in another way, or says nothing new for `limit` seconds while it checks, the command ends
-    with a sentence that begins with the last message of the work. Done in this process where none can be forked, or
-    where the output is no file. The child leaves at once when the work is done; with `stay` as an interpreter does in
-    order.
+    If it ends its process in another way, or sends no status for `limit` seconds during its checks, the command ends
+    with a sentence that begins with the last status. Without fork, or with a file as output, the work is done in this
+    process. The child exits at once when the work is done; with `stay` like an interpreter, in order.
     """
     alone = hasattr(os, "fork") and threading.current_thread() is threading.main_thread()
     if not alone or not _has_files():
@@ -119,7 +118,7 @@ def _do(work: Callable[[Tell], None], tell: Tell, *, stay: bool) -> NoReturn:
         traceback.print_exc()
     _end_when_asked_again()
     tell.ends(code)
-    if stay:  # not by SystemExit: whoever called the command in Python would go on in this process, too
+    if stay:  # not by SystemExit: a Python caller of the command would continue in this process, too
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
@@ -129,8 +128,8 @@ def _do(work: Callable[[Tell], None], tell: Tell, *, stay: bool) -> NoReturn:
 
 
 def _end_when_asked_again() -> None:
-    """The work is over: a further request to stop ends this process at once, where what it raises would be shown as an
-    error of whatever is left to do, or would reach whoever called the command in Python."""
+    """The work is over: a further stop request ends this process at once, because its exception would appear as an
+    error of the remaining steps, or reach a Python caller of the command."""
     for number in _REQUESTS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
@@ -141,12 +140,12 @@ def _end_when_asked_again() -> None:
 
 @contextlib.contextmanager
 def _requests() -> Iterator[Callable[[int, float], bool]]:
-    """Gives a function that waits some seconds for the end of the child, and passes requests to stop on to it; whether
-    there was one. The child starts with the signals as they were.
+    """Yields a function that waits some seconds for the end of the child, and forwards stop requests to it; it returns
+    whether there was one. The child starts with the original signal handlers.
 
-    A terminal sends its signals to both processes, so only those that come from a process are passed on.
+    A terminal sends its signals to both processes, so only those from other processes are forwarded.
     """
-    if not hasattr(signal, "sigtimedwait"):  # macOS: what a terminal sends reaches the child by itself
+    if not hasattr(signal, "sigtimedwait"):  # macOS: signals of a terminal reach the child directly
         yield _sleep
         return
     watched = {n for n in _REQUESTS if signal.getsignal(n) != signal.SIG_IGN} | {signal.SIGCHLD}
@@ -164,7 +163,7 @@ def _requests() -> Iterator[Callable[[int, float], bool]]:
     try:
         yield wait
     finally:
-        while signal.sigtimedwait(watched, 0.0) is not None:  # what came too late for the child
+        while signal.sigtimedwait(watched, 0.0) is not None:  # too late for the child
             pass
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -180,7 +179,7 @@ def _sleep(child: int, seconds: float) -> bool:
 def _wait(
     child: int, read: int, limit: float | None, wait: Callable[[int, float], bool]
 ) -> tuple[int | None, list[str]]:
-    """The child's wait status, None when it had to be ended; the lines it wrote, "" last when it was asked to stop."""
+    """The child's wait status, None if it had to be ended; its lines, "" last if it was asked to stop."""
     written, since, asked = b"", time.monotonic(), False
     os.set_blocking(read, False)
     while True:
@@ -200,7 +199,7 @@ def _wait(
 
 
 def _end(status: int | None, lines: list[str], limit: float | None) -> NoReturn:
-    """End as the child did, or say why not."""
+    """End as the child did, or report why not."""
     last = lines[-1] if lines else "the check"
     if status is None:
         fail(

@@ -106,7 +106,7 @@ def _store(
 
 
 def store_and_point(name: str) -> tuple[str, str] | None:
-    """The store and the point that ``STORE/POINT`` names; None when no folder in it is a store."""
+    """The store and the point in ``STORE/POINT``; None if no folder in it is a store."""
     store, _, point = name.rpartition("/")
     if store and point and (Path(store) / "journal.db").exists():
         return store, point

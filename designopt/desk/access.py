@@ -1,4 +1,4 @@
-"""Who is answered: the browser that was given the address that the desk printed, on this machine, as this user."""
+"""Access control: only the browser with the address printed by the desk, on this machine, for this user."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import os
 import secrets
 from pathlib import Path
 
-#: Where the kernel lists connections, with the user at each end.
+#: The kernel's lists of connections, with the user at each end.
 CONNECTIONS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 
 
 class Access:
     """Tokens and sessions of a desk that listens on `port`.
 
-    A token opens one session: the page that is asked for with it gets a cookie, and the token is void from then on. A
-    new one takes its place, for another browser.
+    A token opens one session: the page requested with it sets a cookie, and the token becomes invalid. A new one
+    replaces it, for another browser.
     """
 
     def __init__(self, port: int) -> None:
@@ -27,11 +27,11 @@ class Access:
 
     @property
     def address(self) -> str:
-        """The address with which a browser is let in once."""
+        """The address that gives a browser access, once."""
         return f"http://127.0.0.1:{self.port}/?token={self._token}"
 
     def enter(self, token: str) -> str | None:
-        """The session that `token` opens, the value of the cookie; None when it is void."""
+        """The session opened by `token`, the value of the cookie; None if it is invalid."""
         if not hmac.compare_digest(token.encode(), self._token.encode()):
             return None
         self._token = secrets.token_urlsafe(32)
@@ -39,14 +39,14 @@ class Access:
         return self._sessions[-1]
 
     def knows(self, session: str) -> bool:
-        """Whether a cookie is one that was given."""
+        """Whether a cookie belongs to a session."""
         return any(hmac.compare_digest(session.encode(), known.encode()) for known in self._sessions)
 
     def refusal(self, method: str, host: str, origin: str | None, site: str | None) -> str:
-        """Why a request with these headers is refused, whoever sends it; "" when it is not.
+        """Why a request with these headers is rejected, for any sender; "" if it is not.
 
-        Another host is a name that somebody points at this machine; another origin, a page that asks in the reader's
-        name (`site` is the header ``Sec-Fetch-Site``).
+        Another host is a name that someone maps to this machine; another origin, a page that sends requests in the
+        reader's name (`site` is the header ``Sec-Fetch-Site``).
         """
         if host not in self.hosts:
             return "the host is not this desk"
@@ -60,8 +60,8 @@ class Access:
 
 
 def another_user(port: int, ours: int) -> bool:
-    """Whether the connection from `port` of this machine to our port `ours` is another user's, where Linux tells."""
-    ends = (f"0100007F:{port:04X}", f"0100007F:{ours:04X}")  # 127.0.0.1 as the kernel writes it
+    """Whether the connection from `port` of this machine to our port `ours` belongs to another user, on Linux."""
+    ends = (f"0100007F:{port:04X}", f"0100007F:{ours:04X}")  # 127.0.0.1 in the kernel's notation
     for table in CONNECTIONS:
         try:
             lines = table.read_text().splitlines()[1:]

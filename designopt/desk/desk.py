@@ -1,4 +1,4 @@
-"""What the answers to all requests share: the folder, the processes that make views, the pages that are kept."""
+"""Shared state of the handlers: the folder, the processes for views, the cached pages."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from designopt.desk.folder import Folder
 from designopt.desk.runs import Runs
 from designopt.desk.views import Refused
 
-#: Processes that make views, seconds that one may take, and seconds for which a look at the folder holds.
+#: Number of processes for views, time limit of a view, and validity of a folder listing (s).
 VIEWERS, LONGEST, FRESH = 2, 120.0, 0.5
-#: Pages of computed designs that can be had again.
+#: Maximum number of cached pages of evaluated designs.
 KEPT = 8
 
 
 @dataclass
 class Desk:
-    """What handlers share. `runs` is None for a desk that only shows."""
+    """Shared state of the handlers. `runs` is None for a read-only desk."""
 
     folder: Folder
     access: Access
@@ -45,7 +45,7 @@ class Desk:
         self._look: tuple[float, dict[str, Any]] = (-1.0, {})
 
     async def view(self, make: Callable[..., Any], *arguments: Any) -> Any:
-        """The value of `make`, a function of `views`, computed in another process."""
+        """The value of `make`, a function of `views`, computed in another process. Raises `Refused`."""
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
                 VIEWERS, get_context("spawn"), initializer=views.prepare, initargs=(tuple(self.plugin_files), self.data)
@@ -65,7 +65,7 @@ class Desk:
             raise Refused("the process for this view ended early; try again") from None
 
     def _end(self, pool: ProcessPoolExecutor) -> None:
-        """End a pool with what it is at; the next view begins another one."""
+        """End a pool with its work; the next view starts another one."""
         if self._pool is pool:
             self._pool = None
         for process in list((pool._processes or {}).values()):
@@ -73,7 +73,7 @@ class Desk:
         pool.shutdown(wait=False, cancel_futures=True)
 
     def keep(self, page: str) -> str:
-        """The name by which a page that was computed can be had for a while."""
+        """Cache a computed page; returns its name."""
         name = secrets.token_urlsafe(16)
         self._computed[name] = page
         while len(self._computed) > KEPT:
@@ -81,20 +81,20 @@ class Desk:
         return name
 
     def computed(self, name: str) -> str:
-        """A page that was kept; `KeyError` with a sentence when it is no longer."""
+        """A cached page. Raises `KeyError`, with a sentence, if it has expired."""
         if name not in self._computed:
             raise KeyError("this page is no longer kept: recompute it")
         return self._computed[name]
 
     def close(self) -> None:
-        """End the processes that make views. Runs go on."""
+        """End the processes for views. Runs continue."""
         if self.runs is not None:
             self.runs.leave()
         if self._pool is not None:
             self._end(self._pool)
 
     async def state(self) -> dict[str, Any]:
-        """All stores and studies, not older than `FRESH` seconds."""
+        """All stores and studies, at most `FRESH` seconds old."""
         return await asyncio.to_thread(self._looked)
 
     def _looked(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What is below a folder: stores with their state, and study files. Cheap enough to be looked at every second."""
+"""Content of a folder: stores with their state, and study files. Fast enough for a check every second."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from designopt.store.errors import StoreError
 from designopt.store.journal.reader import connect_to_read
 from designopt.study.language.findings import nearest
 
-#: So deep below the folder stores and studies are looked for, in so many folders at most.
+#: Maximum depth, and maximum number of folders, of the search for stores and studies.
 DEPTH, FOLDERS = 4, 5000
-#: A study file begins one of its lines with this key; it is looked for in so many bytes.
+#: Key at the beginning of a line of a study file; bytes in which it is searched.
 _STUDY = re.compile(rb"^study[ \t]*:", re.MULTILINE)
 HEAD = 65536
-#: The title of a store is read from a problem.json up to this size.
+#: Maximum size of a problem.json for the title of a store.
 LARGEST = 4 * 2**20
-#: Folders that hold no studies.
+#: Folders without studies.
 _OTHERS = {"node_modules", "__pycache__", "site-packages"}
 
 
 @dataclass(frozen=True)
 class StoreEntry:
-    """A store as the list shows it. `state` is running, done, or how its last session ended; `stamp` changes whenever
-    its journal does. `designs` and `evaluations` are numbers on record; `problem` says why it cannot be read."""
+    """A store in the list. `state` is running, done, or the end of its last session; `stamp` changes with its journal.
+    `designs` and `evaluations` are recorded numbers; `problem` is the reason why it cannot be read."""
 
     place: str
     title: str
@@ -45,22 +45,22 @@ class StoreEntry:
     problem: str = ""
 
     def as_data(self) -> dict[str, Any]:
-        """For JSON."""
+        """Data for JSON."""
         return asdict(self)
 
 
 class Folder:
-    """The stores and studies below `root`, each known by its path from there (its place)."""
+    """The stores and studies below `root`, each identified by its relative path (its place)."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self._stores: dict[str, Path] = {}
         self._studies: dict[str, Path] = {}
         self._listed: dict[str, StoreEntry] = {}
-        self._read: dict[Path, tuple[int, bool]] = {}  # YAML files: when changed, whether they are studies
+        self._read: dict[Path, tuple[int, bool]] = {}  # YAML files: time of change, and whether they are studies
 
     def store(self, place: str) -> Path:
-        """The store at `place`; `KeyError` with a sentence unless the last look has found one there."""
+        """The store at `place`. Raises `KeyError`, with a sentence, unless the last search has found one there."""
         if place not in self._stores:
             self.look()
         if place not in self._stores:
@@ -68,7 +68,7 @@ class Folder:
         return self._stores[place]
 
     def study(self, place: str) -> Path:
-        """The study file at `place`; `KeyError` with a sentence unless the last look has found one there."""
+        """The study file at `place`. Raises `KeyError`, with a sentence, unless the last search has found one there."""
         if place not in self._studies:
             self.look()
         if place not in self._studies:
@@ -76,7 +76,7 @@ class Folder:
         return self._studies[place]
 
     def look(self) -> tuple[list[StoreEntry], list[str]]:
-        """All stores, the one that changed last first, and all study files by name."""
+        """All stores, last changed first, and all study files by name."""
         stores, studies = {}, {}
         for path in _walk(self.root):
             place = path.relative_to(self.root).as_posix()
@@ -107,7 +107,7 @@ class Folder:
 
 
 def _distinct(entries: Collection[StoreEntry]) -> Iterator[StoreEntry]:
-    """The entries, those of one title each with the name of its folder too."""
+    """The entries; equal titles are extended by the name of the folder."""
     titles = Counter(entry.title for entry in entries)
     names = Counter((entry.title, _name(entry.place)) for entry in entries)
     for entry in entries:
@@ -117,12 +117,12 @@ def _distinct(entries: Collection[StoreEntry]) -> Iterator[StoreEntry]:
 
 
 def _name(place: str) -> str:
-    """What a store is called among others: its folder's name without the usual ending."""
+    """The title of a store: its folder's name without the usual ending."""
     return Path(place).name.removesuffix(".study") or place
 
 
 def stamp_of(path: Path) -> tuple[str, float]:
-    """What changes whenever the journal of a store or who holds it does, and the time of the last change."""
+    """A stamp that changes with the journal of a store or its holder, and the time of the last change."""
     stats = []
     for name in ("journal.db", "journal.db-wal", "lock"):
         try:
@@ -135,7 +135,7 @@ def stamp_of(path: Path) -> tuple[str, float]:
 
 
 def listed(place: str, path: Path, stamp: str, changed: float, title: str = "") -> StoreEntry:
-    """The entry of the store at `path`; one that cannot be read says why."""
+    """The entry of the store at `path`; an unreadable one contains the reason."""
     try:
         db = connect_to_read(path)
         try:
@@ -164,7 +164,7 @@ def _title(path: Path) -> str:
 
 
 def _walk(root: Path) -> Iterator[Path]:
-    """Journals and YAML files below `root`; links are not followed, and nothing within a store is looked at."""
+    """Journals and YAML files below `root`; links are not followed, and stores are not searched."""
     waiting, left = [(root, 0)], FOLDERS
     while waiting and left:
         folder, depth = waiting.pop()

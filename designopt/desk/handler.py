@@ -1,4 +1,4 @@
-"""What every request has to pass, and what handlers read from it."""
+"""Checks of every request, and the arguments that handlers read from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FRAMED = "frame-ancestors 'self'; connect-src 'none'; form-action 'none'; base-u
 
 
 class Handler(RequestHandler):
-    """Answers to whoever may ask."""
+    """Base of all handlers."""
 
     desk: Desk
     POLICY = FRAMED
@@ -51,7 +51,7 @@ class Handler(RequestHandler):
             raise HTTPError(403, reason="No session")
 
     def enters(self) -> bool:
-        """Whether this request may be made without a session."""
+        """Whether this request is allowed without a session."""
         return False
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
@@ -71,12 +71,12 @@ class Handler(RequestHandler):
 
     @property
     def store(self) -> Path:
-        """The store that the request names."""
+        """The store named by the request."""
         return self.found(self.desk.folder.store, self.get_query_argument("store"))
 
     @staticmethod
     def found(look: Callable[[str], T], place: str) -> T:
-        """What the folder has at `place`; answers 404 for anything else."""
+        """The entry of the folder at `place`; answers 404 if there is none."""
         try:
             return look(place)
         except KeyError as error:
@@ -84,7 +84,7 @@ class Handler(RequestHandler):
 
     @property
     def row(self) -> int:
-        """The design that the request names."""
+        """The design named by the request."""
         return self.number(self.get_query_argument("row"))
 
     @staticmethod
@@ -95,11 +95,11 @@ class Handler(RequestHandler):
 
     @property
     def changes(self) -> list[str]:
-        """What is asked otherwise, as KEY=VALUE texts."""
+        """The requested changes, as KEY=VALUE texts."""
         return [text for text in self.get_query_arguments("set") if text]
 
     def body(self, *names: str) -> list[Any]:
-        """The texts and numbers of these names in the request's JSON."""
+        """The texts and numbers with these names in the request's JSON. Raises `WrongRequest`."""
         if not self.request.headers.get("Content-Type", "").startswith("application/json"):
             raise WrongRequest("the body has to be JSON")
         try:
@@ -113,7 +113,7 @@ class Handler(RequestHandler):
 
     @property
     def runs(self) -> Runs:
-        """The runs; answers 403 where this desk only shows."""
+        """The runs; answers 403 if this desk is read-only."""
         if self.desk.runs is None:
             raise Refused("this desk is read-only; start it with: designopt desk --run")
         return self.desk.runs
@@ -124,7 +124,7 @@ class Handler(RequestHandler):
 
 
 class WrongRequest(HTTPError):
-    """A request that is wrong in itself; the text explains the mistake."""
+    """An invalid request; the text explains the mistake."""
 
     def __init__(self, text: str, status: int = 400, reason: str = "Wrong request") -> None:
         super().__init__(status, reason=reason)
@@ -135,7 +135,7 @@ class WrongRequest(HTTPError):
 
 
 class UnknownPlace(WrongRequest):
-    """A request for something that does not exist; the text suggests what may have been meant."""
+    """A request for something that does not exist; the text suggests alternatives."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, 404, "Nothing of that name")

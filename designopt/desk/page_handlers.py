@@ -8,7 +8,7 @@ from tornado.web import HTTPError
 
 from designopt.desk.handler import Handler
 
-#: Other pages can neither frame these nor be loaded by them.
+#: Other pages can neither frame these nor load them.
 _PAGE = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self'; "
     "img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
@@ -30,7 +30,7 @@ class PageHandler(Handler):
 
     def get(self) -> None:
         if self.get_query_argument("token", ""):
-            self.redirect("/")  # the token is void, and stays out of the history
+            self.redirect("/")  # the token becomes invalid, and stays out of the history
             return
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.finish((files("designopt.desk") / "desk.html").read_bytes())

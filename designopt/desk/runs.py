@@ -1,4 +1,4 @@
-"""Runs that the desk starts, stops and resumes: processes of their own, which outlive the desk as it outlives them."""
+"""Runs that the desk starts, stops and resumes, in independent processes."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from designopt.desk.views import Refused
 from designopt.store import safe_files
 from designopt.store.disk.lock import holder
 
-#: Seconds that a single design may take.
+#: Time limit of a single design (s).
 LONGEST = 600.0
-#: Characters of what a run printed that the page shows.
+#: Maximum characters of a run's printed output on the page.
 SHOWN = 4000
-#: What is no part of a printed line: colours and other controls of a terminal.
+#: Removed from printed lines: colours and other terminal controls.
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r(?!\n)")
 
 
 class Runs:
-    """Runs started in the folder `root`, with the plugin files and data roots that the desk was given."""
+    """Runs started in the folder `root`, with the plugin files and data roots of the desk."""
 
     def __init__(self, root: Path, plugin_files: Sequence[str], data: Mapping[str, str]) -> None:
         self._root = root
@@ -33,14 +33,14 @@ class Runs:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def leave(self) -> None:
-        """The runs go on; nobody waits for them any more."""
+        """Leave the runs to themselves; they continue."""
         for process in self._started:
             if process.poll() is None:
-                process.returncode = 0  # otherwise Python warns that it runs still, which is the intent
+                process.returncode = 0  # otherwise Python warns that it is still running, which is intended
         self._started.clear()
 
     def start(self, study: Path, store: Path) -> None:
-        """Run a study file; `Refused` where the store is there already."""
+        """Run a study file. Raises `Refused` if the store exists."""
         if (store / "journal.db").exists():
             raise Refused(f"{_shown(store, self._root)} already exists: resume it, or choose another name")
         if store.suffix != ".study":
@@ -50,13 +50,13 @@ class Runs:
         self._launch(["run", str(study), "-o", str(store)], store)
 
     def resume(self, store: Path) -> None:
-        """Continue the run of a store."""
+        """Continue the run of a store. Raises `Refused`."""
         if holder(store) is not None:
             raise Refused(f"{_shown(store, self._root)} is running")
         self._launch(["resume", str(store)], store)
 
     def stop(self, store: Path) -> None:
-        """Ask the run of a store to end, as Ctrl-C does."""
+        """Stop the run of a store, like Ctrl-C. Raises `Refused`."""
         process = holder(store)
         if process is None:
             raise Refused(f"no run is at work on {_shown(store, self._root)} on this machine")
@@ -66,7 +66,7 @@ class Runs:
             raise Refused(f"process {process} cannot be asked to stop: {error.strerror}") from None
 
     def printed(self, store: Path) -> str:
-        """The last lines that a run started here has printed, or why it could not begin; "" without any."""
+        """The last lines printed by a run started here, or why it could not begin; "" without any."""
         self._started = [process for process in self._started if process.poll() is None]
         try:
             with safe_files.open_to_read(self._log(store)) as stream:
@@ -76,7 +76,7 @@ class Runs:
             return ""
 
     def compute(self, store: Path, row: int) -> tuple[str, bytes]:
-        """Compute a design again with all its arrays: what is said of it, and the file of arrays, if there are any."""
+        """Evaluate a design again with all its arrays: a text, and the file of arrays, if any. Raises `Refused`."""
         with tempfile.TemporaryDirectory(prefix="designopt-desk-") as folder:
             file = Path(folder) / "arrays.npz"
             command = [*_DESIGNOPT, "show", f"{store}/{row}", "--evaluate", *self._given]
@@ -97,7 +97,7 @@ class Runs:
         )
 
     def _log(self, store: Path) -> Path:
-        """Beside the store, or within the one that is the desk's folder itself: what its run prints."""
+        """The output of a run: beside the store, or inside the one that is the desk's folder itself."""
         return store / "desk.log" if store == self._root else store.with_name(f"{store.name}.log")
 
     def _launch(self, arguments: Sequence[str], store: Path) -> None:
@@ -116,7 +116,7 @@ class Runs:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    start_new_session=True,  # neither a closed terminal nor the end of the desk reaches it
+                    start_new_session=True,  # neither a closed terminal nor the end of the desk affects it
                 )
             )
 

@@ -1,4 +1,4 @@
-"""The server of the desk: on loopback only, for one user, with answers that are made elsewhere."""
+"""The server of the desk: on loopback only, for one user; other processes compute the answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from designopt.desk.desk import Desk
 from designopt.desk.folder import Folder
 from designopt.desk.runs import Runs
 
-#: Seconds that open connections have to close at the end.
+#: Time for open connections to close at the end (s).
 CLOSING = 5.0
 
 _ROUTES: tuple[tuple[str, type[RequestHandler]], ...] = (
@@ -55,9 +55,8 @@ async def serve(
 ) -> None:
     """Serve the desk of `folder` on loopback until the task is cancelled, or `until` is set.
 
-    `port` 0 takes a free one. `announce` is called with the address that lets a browser in, and again with a new one
-    whenever it has been used. With `run` studies can be changed, started and stopped. Raises `OSError` when the port
-    is taken.
+    `port` 0 selects a free one. `announce` is called with the address that gives a browser access, and with a new one
+    after each use. With `run` studies can be changed, started and stopped. Raises `OSError` if the port is in use.
     """
     listening = socket.create_server(("127.0.0.1", port))
     listening.setblocking(False)
@@ -81,5 +80,5 @@ async def serve(
     finally:
         server.stop()
         desk.close()
-        with contextlib.suppress(TimeoutError):  # a browser keeps its connections as long as it is let
+        with contextlib.suppress(TimeoutError):  # a browser keeps its connections as long as possible
             await asyncio.wait_for(server.close_all_connections(), CLOSING)

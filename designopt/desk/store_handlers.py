@@ -1,4 +1,4 @@
-"""What the desk shows of stores, and of designs that are computed again."""
+"""Handlers for stores, and for designs that are evaluated again."""
 
 from __future__ import annotations
 

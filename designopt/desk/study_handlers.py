@@ -1,4 +1,4 @@
-"""Studies that are edited, checked and saved, and their runs."""
+"""Handlers for the editing, checking, saving and running of studies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from designopt.desk.handler import Handler, WrongRequest
 from designopt.desk.views import Refused
 from designopt.store.safe_files import replacing
 
-#: Bytes that a request may have, and a study file that is saved.
+#: Maximum bytes of a request, and of a saved study file.
 LARGEST = 4 * 2**20
 
 
@@ -25,7 +25,7 @@ class StudyHandler(Handler):
             raise Refused(f"{path.name} cannot be read: {error.strerror}") from None
         try:
             store = await self.desk.view(views.default_store, path)
-        except Refused:  # what is wrong is shown beside the text
+        except Refused:  # mistakes are shown beside the text
             store = f"results/{path.stem}.study"
         self.json({"text": content.decode(errors="replace"), "stamp": stamp, "store": store})
 
@@ -45,7 +45,7 @@ class SaveHandler(Handler):
         try:
             if str(path.stat().st_mtime_ns) != str(stamp):
                 raise Refused(f"{path.name} has changed on the disk since it was opened here; open it again")
-            ends = b"\r\n" if b"\r\n" in path.read_bytes() else b"\n"  # a page knows one kind of line ends
+            ends = b"\r\n" if b"\r\n" in path.read_bytes() else b"\n"  # a page uses one kind of line end
             with replacing(path, path.with_name(f".{path.name}.{os.getpid()}.part")) as stream:
                 stream.write(str(text).encode(errors="replace").replace(b"\r\n", b"\n").replace(b"\n", ends))
             self.json({"stamp": str(path.stat().st_mtime_ns)})
@@ -75,7 +75,7 @@ class PrintedHandler(Handler):
         place = self.get_query_argument("store")
         try:
             store = self.desk.folder.store(place)
-        except KeyError:  # it could not begin, perhaps
+        except KeyError:  # it may have failed to begin
             store = self.desk.started.get(place) or self.store
         self.json(self.runs.printed(store) if self.desk.runs else "")
 

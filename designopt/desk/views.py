@@ -1,6 +1,6 @@
-"""What the desk shows of stores and studies. Computed in processes of its own, so that the desk always answers.
+"""Views of stores and studies, computed in separate processes, so that the desk always answers.
 
-Opening a store runs nothing of it; what can be refused raises `Refused` with a sentence for the reader.
+Opening a store runs no code of it; errors raise `Refused` with a sentence for the reader.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from designopt.store.views.table import stated_constraints
 from designopt.study.language.errors import StudyError, render_text
 from designopt.study.load import load_text
 
-#: Where the desk has plotly.js.
+#: Path of plotly.js on the desk.
 PLOTLY = "/plotly.js"
-#: What is shown while a run goes on, as far as the study has it: quick to make.
+#: Parts shown during a run, as far as the study has them: fast to compute.
 LIVE = ("front", "convergence", "best", "decision", "failures", "overview")
-#: Results that are kept open.
+#: Maximum number of open results.
 KEPT = 4
-#: Of an array with several axes so many lines are drawn.
+#: Maximum number of lines for an array with several axes.
 LINES = 12
-#: Looks from which the rate of a run is computed, and events that are shown.
+#: Number of looks for the rate of a run, and maximum number of shown events.
 LOOKS, EVENTS = 10, 8
 
-#: What is added to a finding, or an error, of a plugin that is not there, where the desk was given no file of plugins.
+#: Hint added to a message about a missing plugin, if the desk was given no plugin files.
 PLUGIN_FILE = "pass a plugin in your own file when you start the desk: designopt desk --plugin FILE"
 
 _given_files: list[str] = []
@@ -54,11 +54,11 @@ _open: OrderedDict[Path, tuple[str, Result]] = OrderedDict()
 
 
 class Refused(Exception):
-    """What was asked for cannot be shown; the text says why."""
+    """The request cannot be answered; the text gives the reason."""
 
 
 def prepare(plugin_files: Sequence[str], data: Mapping[str, str]) -> None:
-    """Declare the plugins of `plugin_files` and remember the data roots: once for each process."""
+    """Declare the plugins of `plugin_files` and set the data roots: once for each process."""
     for file in plugin_files:
         plugin.load_file(file, Path(file).read_bytes())
     _given_files[:] = plugin_files
@@ -66,7 +66,7 @@ def prepare(plugin_files: Sequence[str], data: Mapping[str, str]) -> None:
 
 
 def _result(path: Path, changes: Sequence[str] = ()) -> Result:
-    """What the store at `path` holds now."""
+    """The present result of the store at `path`."""
     stamp, _ = stamp_of(path)
     known = _open.pop(path, None)
     try:
@@ -82,7 +82,8 @@ def _result(path: Path, changes: Sequence[str] = ()) -> Result:
 
 
 def report(path: Path, only: Sequence[str], changes: Sequence[str]) -> str:
-    """The page of a store with the parts named `only`, ``live`` for those of a run that is going, all without any."""
+    """The page of a store with the parts named `only`, ``live`` for those of an active run, all without any. Raises
+    `Refused`."""
     result = _result(path, changes)
     try:
         wanted = LIVE if "live" in only else only or part_names(result)
@@ -93,7 +94,7 @@ def report(path: Path, only: Sequence[str], changes: Sequence[str]) -> str:
 
 
 def question(path: Path) -> dict[str, Any]:
-    """What may be asked otherwise of a store: its objectives and limits, the aggregations, the parts of its report."""
+    """The editable items of a store: its objectives and limits, the aggregations, the parts of its report."""
     result = _result(path)
     problem = result.problem
     return {
@@ -114,13 +115,13 @@ def question(path: Path) -> dict[str, Any]:
 
 
 def designs(path: Path, changes: Sequence[str]) -> list[dict[str, Any]]:
-    """The designs that have a name, by rule of choice or by the study, and their rows."""
+    """The named designs, by rule of choice or by the study, and their rows."""
     result = _result(path, changes)
     return [{"name": name, "row": int(row)} for name, row in {**result.chosen(), **result.named}.items()]
 
 
 def design(path: Path, row: int, changes: Sequence[str]) -> dict[str, Any]:
-    """Everything on record about one design, as tables of texts."""
+    """All records of one design, as tables of texts. Raises `Refused`."""
     result = _result(path, changes)
     if not 0 <= row < len(result.outcomes):
         raise Refused(f"there is no design {row}: {path.name} has {len(result.outcomes)}")
@@ -142,7 +143,7 @@ def design(path: Path, row: int, changes: Sequence[str]) -> dict[str, Any]:
 
 
 def compared(paths: Sequence[Path]) -> str:
-    """The page that puts stores side by side."""
+    """The page that compares stores. Raises `Refused`."""
     try:
         return comparison([_result(path) for path in paths], plotly=PLOTLY)
     except (ValueError, StoreError) as error:
@@ -150,7 +151,7 @@ def compared(paths: Sequence[Path]) -> str:
 
 
 def checked(path: Path, text: str) -> list[dict[str, Any]]:
-    """The findings of ``designopt validate`` for `text` in the place of the study file at `path`."""
+    """The findings of ``designopt validate`` for `text` in place of the study file at `path`. Raises `Refused`."""
     try:
         load_text(text, path.name, path.parent, problem_of=Problem.of, data=_data)
     except StudyError as error:
@@ -161,12 +162,12 @@ def checked(path: Path, text: str) -> list[dict[str, Any]]:
 
 
 def _advised(text: str) -> str:
-    """`text` with what to do where it tells of a plugin that is not there."""
+    """`text` with a hint about missing plugins."""
     return text if _given_files or "no plugin named" not in text else f"{text}; {PLUGIN_FILE}"
 
 
 def default_store(path: Path) -> str:
-    """Where ``designopt run`` keeps the results of a study file, seen from the folder it is started in."""
+    """The default store of a study file for ``designopt run``, relative to the starting folder. Raises `Refused`."""
     try:
         return str(load(path, data=_data).default_store)
     except StudyError as error:
@@ -176,7 +177,7 @@ def default_store(path: Path) -> str:
 
 
 def progress(path: Path) -> dict[str, Any]:
-    """How far the run of a store is: a line as its own progress line, and the share that is done where it is known."""
+    """The progress of a store's run: its progress line, and the completed share if available. Raises `Refused`."""
     result = _result(path)
     try:
         seen = _looks.setdefault(path, deque(maxlen=LOOKS))
@@ -190,7 +191,7 @@ def progress(path: Path) -> dict[str, Any]:
 
 
 def arrays_page(path: Path, row: int, file: bytes, words: str) -> str:
-    """A page that draws the arrays in `file`, of design `row` computed again; `words` compare it with the record."""
+    """A page that draws the arrays in `file`, of design `row` evaluated again; `words` compare it with the record."""
     result = _result(path)
     declared = result.problem.model.plugin.arrays
     arrays: dict[str, Any] = {}

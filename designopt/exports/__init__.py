@@ -1,10 +1,11 @@
-"""Export: all designs of a result as a table (Parquet, CSV), the kept arrays with named axes (NetCDF).
+"""Exports: all designs of a result as a table (Parquet, CSV), the stored arrays with named axes (NetCDF).
 
 The table has a row for each design, numbered as in `designopt.store.result.Result`, and these columns: ``design``; the
 parameters and the objectives under their names, in the study's units, an objective in its own direction; ``violation``,
-``feasible``, ``stage`` and ``ask`` (where and when it was first asked for); and for each scenario every figure in the
-model's unit (``sag@loaded``), then ``status@``, ``reason@`` and ``wall@`` (seconds) of the evaluation. A name that is
-taken gets an underscore. No value is an empty cell, null in Parquet: an inactive parameter, a figure of a failure.
+``feasible``, ``stage`` and ``ask`` (where and when it was first requested); and for each scenario every figure in the
+model's unit (``sag@loaded``), then ``status@``, ``reason@`` and ``wall@`` (seconds) of the evaluation. A name already
+in use gets an underscore. A missing value (an inactive parameter, a figure of a failure) is an empty cell, null in
+Parquet.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ def export(
     result: Result, folder: str | Path, formats: Sequence[str | Use[ExportPlugin]], *, prefix: str = ""
 ) -> list[Path]:
     """Write `result` into `folder` and return the files: ``designs.parquet``, ``designs.csv`` with its description in
-    ``designs.csv-metadata.json`` (CSV on the Web), ``arrays.nc``, and what other exporters write; `prefix` goes before
-    these names.
+    ``designs.csv-metadata.json`` (CSV on the Web), ``arrays.nc``, and those of other exporters; `prefix` precedes these
+    names.
 
     Files are replaced as a whole. Raises `ExportError` for an unknown format, a library that is not installed, or
-    arrays when none are kept; `OSError` when a file cannot be written; `PluginFailed` if the code of a format fails.
+    arrays if none are stored; `OSError` if a file cannot be written; `PluginFailed` if the code of a format fails.
     """
     uses: list[Use[ExportPlugin]] = []
     for form in formats:

@@ -1,13 +1,13 @@
-"""The kept arrays of a result as one NetCDF-4 file with named axes.
+"""The stored arrays of a result as one NetCDF-4 file with named axes.
 
-Every array is a variable over ``design``, ``scenario`` and its own axes, one chunk an evaluation. An axis is as long as
-the longest array along it; shorter ones are filled up (NaN, or an empty text), and ``<axis>_length`` says how far each
-goes. Arrays of one evaluation that differ along an axis of the same name get an axis each. An array that bears the name
-of its only axis is that axis's coordinate where all evaluations share it; else the axis is called ``<axis>_index``.
-Whole numbers stay whole where nothing is filled up; a complex array becomes ``<name>_real`` and ``<name>_imag``.
-Declared categories are CF flags (``flag_values``, ``flag_meanings``). Numbers are compressed (zlib, bytes shuffled).
+Every array is a variable over ``design``, ``scenario`` and its own axes, with one chunk per evaluation. An axis is as
+long as the longest array along it; shorter ones are padded (NaN, or an empty text), and ``<axis>_length`` gives their
+lengths. Arrays of one evaluation that differ along an axis of the same name get separate axes. An array named like its
+only axis is that axis's coordinate if it is equal in all evaluations; else the axis is named ``<axis>_index``. Integers
+stay integers without padding; a complex array becomes ``<name>_real`` and ``<name>_imag``. Declared categories are CF
+flags (``flag_values``, ``flag_meanings``). Numbers are compressed (zlib, bytes shuffled).
 
-One evaluation is in memory at a time: memory does not grow with their number.
+Memory does not grow with the number of evaluations: one is in memory at a time.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from designopt.store.result import Result
 
 
-#: How numbers are compressed. Measured with motions of 20 000 x 80 doubles: 81 % of their size in 0.18 s at level 1,
-#: 79 % in 0.22 s at level 6; flags become 250 times smaller.
+#: Compression of numbers. Measured with motions of 20 000 x 80 doubles: 81 % of their size in 0.18 s at level 1, 79 %
+#: in 0.22 s at level 6; flags become 250 times smaller.
 SMALLER = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 
 
 @dataclass(frozen=True)
 class StoredArrays:
-    """The arrays of one evaluation: the design's row, the scenario's position, and the file in the store."""
+    """The arrays of one evaluation: the design's row, the scenario's index, and the file in the store."""
 
     row: int
     scenario: int
@@ -46,7 +46,7 @@ class StoredArrays:
 
 
 def kept_arrays(result: Result) -> list[StoredArrays]:
-    """All evaluations of `result` whose arrays are kept, by design and scenario."""
+    """All evaluations of `result` with stored arrays, by design and scenario."""
     journal = JournalReader.read(result.path, result.recorded_problem)
     try:
         references = {key: reference for key, reference in journal.evaluations("key, arrays") if reference}
@@ -64,7 +64,7 @@ def kept_arrays(result: Result) -> list[StoredArrays]:
 
 @dataclass
 class _Layout:
-    """What all evaluations have of one array: how often, of which type, how long along each axis."""
+    """Common properties of one array in all evaluations: count, type, length along each axis."""
 
     count: int = 0
     dtype: Any = None
@@ -76,7 +76,7 @@ class _Layout:
 
     @property
     def fault(self) -> str:
-        """Why this cannot be one variable, as a clause; "" when it can."""
+        """Why this cannot be one variable, as a clause; "" if it can."""
         axes = sorted({len(shape) for shape in self.shapes})
         if len(axes) > 1:
             return f"has {axes[0]} axes in one evaluation and {axes[-1]} in another"
@@ -98,7 +98,7 @@ def write_arrays(result: Result, kept: list[StoredArrays], file: Path, facts: Ma
     """Write the arrays of the evaluations `kept`, which are read twice, one evaluation at a time in memory."""
     from h5netcdf import File
 
-    text = import_module("h5py").string_dtype()  # what h5netcdf writes with
+    text = import_module("h5py").string_dtype()  # the library that h5netcdf uses
 
     layouts, clashing = _survey(result, kept)
     plan = _Plan(result, kept, layouts, clashing)
@@ -146,7 +146,7 @@ def _survey(result: Result, kept: list[StoredArrays]) -> tuple[dict[str, _Layout
 
 
 def _declared(result: Result, name: str, count: int) -> tuple[str, ...]:
-    """The axes of an array as its model declares them; numbered ones when it does not, or not so many."""
+    """The declared axes of an array; numbered ones without a declaration or for another number of axes."""
     declared = result.problem.model.plugin.arrays.get(name)
     if declared is None or len(declared.axes) != count:
         return tuple(f"{name}_{k}" for k in range(count))
@@ -155,7 +155,7 @@ def _declared(result: Result, name: str, count: int) -> tuple[str, ...]:
 
 
 class _Plan:
-    """Names and sizes of all axes, decided before anything is written."""
+    """Names and sizes of all axes, determined before writing."""
 
     def __init__(
         self, result: Result, kept: list[StoredArrays], layouts: dict[str, _Layout], clashing: set[str]
@@ -194,7 +194,7 @@ class _Plan:
         return f"{axis}_index" if taken else axis
 
     def length_of(self, axis: str) -> str:
-        """The variable that says how far each array goes along a ragged axis."""
+        """The variable with the length of each array along a ragged axis."""
         name = f"{axis}_length"
         while name in self.layouts or name in self.sizes:
             name += "_"
@@ -223,7 +223,7 @@ def _label(variable: Any, plan: _Plan, name: str) -> None:
         variable.attrs["units"] = declared.unit
     if declared is not None and declared.description:
         variable.attrs["long_name"] = declared.description
-    if declared is not None and declared.categories:  # as the CF conventions have it: no blanks in a meaning
+    if declared is not None and declared.categories:  # CF conventions: no blanks in a meaning
         variable.attrs["flag_values"] = np.arange(len(declared.categories), dtype=variable.dtype)
         variable.attrs["flag_meanings"] = " ".join("_".join(c.split()) for c in declared.categories)
 
@@ -268,7 +268,7 @@ def _pieces(array: NDArray[Any], dtype: Any) -> tuple[Any, ...]:
 
 
 def _describe_design(nc: Any, column: Column, plan: _Plan, text: Any) -> None:
-    """A parameter or objective of the designs with arrays, beside them."""
+    """A parameter or objective of the designs with arrays, as a variable."""
     name = column.name
     while name in nc.variables or name in nc.dimensions or name in plan.layouts:
         name += "_"

@@ -1,5 +1,5 @@
-"""Why something cannot be exported."""
+"""Errors of exports."""
 
 
 class ExportError(Exception):
-    """Nothing can be exported in this format; the message says why."""
+    """Nothing can be exported in this format; the message gives the reason."""

@@ -1,4 +1,4 @@
-"""The files of an export, and where their numbers come from."""
+"""Files of an export, with their provenance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from designopt.store.views.table import Column, in_study_units
 if TYPE_CHECKING:
     from designopt.store.result import Result
 
-#: Rows that are turned into Python objects at once.
+#: Rows converted to Python objects at once.
 BLOCK = 20_000
 
 
@@ -27,7 +27,7 @@ def _blocks(count: int) -> Iterator[slice]:
 
 
 def facts(result: Result) -> dict[str, Any]:
-    """Where the numbers come from: study, seed, problem, model, versions, state of the run."""
+    """Provenance: study, seed, problem, model, versions, state of the run."""
     import designopt
 
     study, model = result.study, result.problem.model.plugin
@@ -47,7 +47,7 @@ def facts(result: Result) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _replacing(file: Path) -> Iterator[Path]:
-    """A temporary name beside `file` that becomes `file` at the end, and vanishes when that fails."""
+    """A temporary file beside `file` that replaces `file` at the end, and is removed on failure."""
     partial = file.with_name(f".{file.name}.part")
     partial.unlink(missing_ok=True)  # a link of that name is not followed
     try:
@@ -93,7 +93,7 @@ def _csv_cells(column: Column, rows: slice) -> list[Any]:
 
 
 def _csvw(column: Column) -> dict[str, str]:
-    """A column as `CSV on the Web <https://www.w3.org/TR/tabular-metadata/>`_ describes it."""
+    """Metadata of a column by `CSV on the Web <https://www.w3.org/TR/tabular-metadata/>`_."""
     described = {"titles": column.heading, "datatype": column.kind}
     if column.unit:
         described["schema:unitText"] = column.unit
@@ -128,7 +128,7 @@ def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
 
 @exporter("netcdf", version=1, packages=("h5netcdf", "h5py"), extra="export")
 def write_netcdf(result: Result, folder: Path, prefix: str) -> list[Path]:
-    """The kept arrays with named axes in NetCDF 4."""
+    """The stored arrays with named axes in NetCDF 4."""
     kept = kept_arrays(result)
     if not kept:
         named = ", ".join(result.study.execution.arrays)
