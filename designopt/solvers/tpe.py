@@ -1,4 +1,4 @@
-"""Model-based search for expensive models: the tree-structured Parzen estimator of Optuna (ask and tell)."""
+"""Tree-structured Parzen estimator of Optuna (ask and tell), for slow models."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from designopt.study.study import DesignVariable
 
 @solver("tpe", version=1)
 class TPE:
-    """Tree-structured Parzen estimator, Bergstra et al. (2011, 2013), through Optuna: for models that take long.
+    """Tree-structured Parzen estimator, Bergstra et al. (2011, 2013), through Optuna: for slow models.
 
-    It compares where good designs lie with where the others lie, and asks where the ratio is largest. Whole numbers,
-    choices, log scales and conditions are taken as they are, one objective or several (Ozaki et al. 2022). Designs that
-    pass limits are never among the good ones as long as there are others; invalid ones come behind, failed ones last.
+    Compares the densities of good designs and of the others, and proposes designs with a large ratio. Supports
+    integers, choices, log scales and conditions, one objective or several (Ozaki et al. 2022). Designs that violate
+    limits are never among the good ones as long as there are others; invalid ones rank behind, failed ones last.
 
-    Designs are asked one by one, `look_ahead` of them at the same time: so many workers are busy, and each design is
-    chosen without the results of the `look_ahead` - 1 before it. Designs of ``start_from`` are known from the start.
+    Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen
+    without the results of the `look_ahead` - 1 before it. Designs of ``start_from`` are used from the start.
     """
 
     needs_budget: ClassVar[bool] = True
@@ -47,7 +47,7 @@ class TPE:
     )
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when Optuna is absent or there is nothing to search for."""
+        """Raises `InvalidSetting` without Optuna or free parameters."""
         if importlib.util.find_spec("optuna") is None:
             raise InvalidSetting("use", "tpe needs Optuna; install it with: pip install 'designopt[surrogate]'")
         if not problem.space.free:
@@ -56,7 +56,7 @@ class TPE:
             raise InvalidSetting("use", "tpe needs an objective")
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
-        """Ask for design after design; all random numbers come from `rng`."""
+        """Search design by design; all random numbers come from `rng`."""
         self.check(problem)
         with _quiet():
             import optuna
@@ -76,7 +76,7 @@ class TPE:
 
 
 class _Search:
-    """Optuna's trials for designs, and back."""
+    """Conversion between Optuna's trials and designs."""
 
     def __init__(self, space: Space, study: Any) -> None:
         self._space = space
@@ -101,14 +101,14 @@ class _Search:
         return X
 
     def tell(self, outcomes: Outcomes) -> None:
-        """What became of a design that was asked for (1 row)."""
+        """Called with the outcome of a requested design (1 row)."""
         values, constraint = _as_trial(outcomes)
         trial = self._waiting[(outcomes.X + 0.0).tobytes()].popleft()
         trial.set_constraint("violation", constraint)
         self._study.tell(trial, values)
 
     def add(self, outcomes: Outcomes) -> None:
-        """A design that is known from elsewhere (1 row)."""
+        """Add a design with a known outcome (1 row)."""
         import optuna
 
         values, constraint = _as_trial(outcomes)
@@ -124,7 +124,7 @@ class _Search:
 
 
 def _as_trial(outcomes: Outcomes) -> tuple[list[float], float]:
-    """Objectives (0 where there are none: the constraint alone ranks the design) and the constraint, 0 for feasible."""
+    """Objectives (0 if there are none: the constraint alone ranks the design) and the constraint, 0 for feasible."""
     F = outcomes.objectives[0]
     return np.where(np.isfinite(F), F, 0.0).tolist(), float(outcomes.rank_violation[0])
 
@@ -150,7 +150,7 @@ def _suggested(trial: Any, p: DesignVariable) -> float:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Optuna reports each new study on standard error, where the progress is shown."""
+    """Suppress Optuna's report of each new study on standard error, where the progress is shown."""
     import optuna
 
     before = optuna.logging.get_verbosity()

@@ -1,4 +1,4 @@
-"""Where the next design is looked for: all over the space, near the best designs, within a trust region."""
+"""Candidates for the next design: over the whole space, near the best designs, within a trust region."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from designopt.arrays import Matrix
 from designopt.lazy import scipy
 from designopt.solvers.surrogate.coordinates import Coordinates
 
-#: Standard deviations of the steps away from known designs, in ranges of the parameters.
+#: Standard deviations of the steps from known designs, in ranges of the parameters.
 STEPS = (0.2, 0.05, 0.01, 0.002)
-#: So many coordinates of a known design change at once, on average, where there are many.
+#: Mean number of coordinates of a known design that change at once, with many parameters.
 CHANGED = 8.0
 
 
@@ -26,7 +26,7 @@ class TrustRegion:
     failures: int = 0
 
     def learn(self, better: bool) -> None:
-        """Take in whether an evaluation was an improvement."""
+        """Update with whether an evaluation was an improvement."""
         self.successes, self.failures = (self.successes + 1, 0) if better else (0, self.failures + 1)
         if self.successes == 3:
             self.side, self.successes = min(2.0 * self.side, 1.6), 0
@@ -47,7 +47,7 @@ def candidates(
     rng: np.random.Generator,
     bounds: tuple[Matrix, Matrix] | None,
 ) -> Matrix:
-    """Designs (about `count`, d) worth comparing, without those that break a relation.
+    """Candidate designs (about `count`, d), without those that violate a relation.
 
     Half of them are spread over the space (or `bounds`), the others are designs of the `front` (n, d) with some
     coordinates changed, by steps of several sizes or taken from another design of the front.

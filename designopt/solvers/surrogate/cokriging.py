@@ -1,8 +1,8 @@
-"""A process that learns from cheap values too: autoregressive co-kriging of two levels.
+"""A process that also learns from cheap values: autoregressive co-kriging of two levels.
 
-A full value is a factor times the cheap one plus a difference, a process of its own (Kennedy & O'Hagan 2000), in the
+A full value is a factor times the cheap one plus an independent process of differences (Kennedy & O'Hagan 2000), in the
 recursive form of Le Gratiet & Garnier (2014): the process of the cheap values is fitted first, then that of the
-differences. Where a full value has no cheap one beside it, the prediction stands for it.
+differences. If a full value has no cheap counterpart, the prediction replaces it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from designopt.solvers.surrogate.gaussian_process import GaussianProcess, Hyperparameters, first_guess
 from designopt.solvers.surrogate.matern import Array, Slopes
 
-#: The length scale of differences before they are known, over the root of the number of parameters.
+#: Initial length scale of differences, over the root of the number of parameters.
 SLOW = 2.0
 
 
 @dataclass(frozen=True)
 class CoKriging:
-    """The process of ``factor * cheap + difference``, both independent; it is used as a `GaussianProcess` is."""
+    """The process of ``factor * cheap + difference``, both independent; its interface is that of `GaussianProcess`."""
 
     cheap: GaussianProcess
     difference: GaussianProcess
@@ -30,9 +30,9 @@ class CoKriging:
 
     @classmethod
     def of(cls, cheap: GaussianProcess, full: GaussianProcess, fit: Callable[[Array], Hyperparameters]) -> CoKriging:
-        """From the processes of cheap and of full values; `fit` gives the hyperparameters of differences (n,).
+        """From the processes of cheap and of full values; `fit` returns the hyperparameters of differences (n,).
 
-        The factor is first that with which differences change slowly, then that of their hyperparameters.
+        The factor is estimated for slowly varying differences, then for their fitted hyperparameters.
         """
         with_full = cheap.fantasised(full.points)
         level = with_full.values[-len(full.points) :]
@@ -46,7 +46,7 @@ class CoKriging:
 
     @property
     def points(self) -> Array:
-        """Where full values are known (n, d)."""
+        """Points (n, d) of the full values."""
         return self.difference.points
 
     @cached_property
@@ -66,7 +66,7 @@ class CoKriging:
 
     @property
     def observed_slopes(self) -> Slopes | None:
-        """None: slopes are not used beside cheap values."""
+        """None: slopes are not used together with cheap values."""
         return None
 
     def predict(self, points: Array) -> tuple[Array, Array]:
@@ -83,16 +83,16 @@ class CoKriging:
         return self.factor * level + apart, sd, self.factor * by_level + by_apart, sd_slope
 
     def share(self, points: Array) -> Array:
-        """The share (k,) of the variance at `points` (k, d) that cheap values would take away."""
+        """The share (k,) of the variance at `points` (k, d) that cheap values would remove."""
         wide, narrow = self.factor * self.cheap.predict(points)[1], self.difference.predict(points)[1]
         return np.asarray(wide**2 / (wide**2 + narrow**2))
 
     def fantasised(self, points: Array) -> CoKriging:
-        """The process with what it predicts at `points` (k, d) for their values (Kriging believer)."""
+        """The process with its predictions at `points` (k, d) as values (Kriging believer)."""
         return replace(self, cheap=self.cheap.fantasised(points), difference=self.difference.fantasised(points))
 
     def near(self, point: Array, count: int) -> CoKriging:
-        """The process of the `count` full values nearest to `point` (d,) alone, and of as many more cheap ones."""
+        """The process of the `count` full values nearest to `point` (d,), and of as many more cheap ones."""
         return replace(self, cheap=self.cheap.near(point, 2 * count), difference=self.difference.near(point, count))
 
     def leave_one_out(self) -> tuple[Array, Array]:
@@ -102,6 +102,6 @@ class CoKriging:
 
 
 def better(one: GaussianProcess | CoKriging, other: GaussianProcess | CoKriging) -> bool:
-    """Whether `one` predicts left-out values better than `other` does."""
+    """Whether `one` predicts left-out values better than `other`."""
     errors = [float(((p.values - p.leave_one_out()[0]) ** 2).sum()) for p in (one, other)]
     return errors[0] < errors[1]

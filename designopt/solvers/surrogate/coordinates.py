@@ -1,4 +1,4 @@
-"""Coordinates in which Gaussian processes see designs: the unit cube, choices as one column for each value."""
+"""Coordinates of Gaussian processes: the unit cube, choices as one column for each value."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from designopt.space import Space
 class Coordinates:
     """Designs `X` (n, d) as search coordinates from 0 to 1, `U` (n, d), and as features `E` (n, e) of a process.
 
-    Real parameters and integers have one feature, their place in their range (of the logarithm on a log scale), of
-    integers the rounded one (Garrido-Merchán & Hernández-Lobato 2020). A choice has one feature for each value, all of
-    them with one length scale: two designs with different values are equally far apart, whatever the values are.
+    Real parameters and integers have one feature, their position in their range (of the logarithm on a log scale), for
+    integers rounded (Garrido-Merchán & Hernández-Lobato 2020). A choice has one feature for each value, all with one
+    length scale: designs with different values are equally distant, whatever the values are.
     """
 
     space: Space
@@ -29,7 +29,7 @@ class Coordinates:
 
     @cached_property
     def groups(self) -> NDArray[np.int64]:
-        """The parameter (e,) that each feature belongs to."""
+        """The parameter (e,) of each feature."""
         counts = [len(p.values) if p.kind == "choice" else 1 for p in self.space.free]
         return np.repeat(np.arange(len(counts)), counts)
 
@@ -52,7 +52,8 @@ class Coordinates:
         return np.clip((self.space.to_search(X) - self.space.lower) / self._widths, 0.0, 1.0)
 
     def stretch(self, X: Matrix) -> Matrix:
-        """The derivatives (n, d) of the parameters by their coordinates at designs `X`; 0 for integers and choices."""
+        """The derivatives (n, d) of the parameters with respect to their coordinates at designs `X`; 0 for integers and
+        choices."""
         by_place = [
             np.zeros(len(X)) if p.kind != "real" else X[:, j] if p.scale == "log" else np.ones(len(X))
             for j, p in enumerate(self.space.free)
@@ -60,7 +61,7 @@ class Coordinates:
         return np.column_stack(by_place) * self._widths
 
     def features(self, X: Matrix) -> Matrix:
-        """What the processes see of designs `X`."""
+        """The features (n, e) of designs `X`."""
         U = self.coordinates(X)
         columns = []
         for j, p in enumerate(self.space.free):

@@ -1,10 +1,10 @@
-"""Gaussian-process regression: a kernel, its most probable hyperparameters, predictions with slopes.
+"""Gaussian-process regression: kernel, maximum a posteriori hyperparameters, predictions with slopes.
 
 The kernel is Matern 5/2 with one length scale for each group of columns (Rasmussen & Williams 2006, equation 4.17 and
 section 5.1). Mean and amplitude of the process are eliminated by their estimates (Jones, Schonlau & Welch 1998,
 equations 5 and 6). The prior of the length scales grows with the square root of the dimension (Hvarfner, Hellsten &
-Nardi 2024), without which many parameters look important after few observations. Slopes may be observed beside values
-(Morris, Mitchell & Ylvisaker 1993; Forrester, Sóbester & Keane 2008, chapter 7).
+Nardi 2024); otherwise many parameters look important after few observations. Slopes may be observed in addition to
+values (Morris, Mitchell & Ylvisaker 1993; Forrester, Sóbester & Keane 2008, chapter 7).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from designopt.solvers.surrogate.matern import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Noise variance, relative to the variance of the process: its bounds, the upper one of models without random numbers
-#: (what they jump by is no noise, and designs beside known ones are no news), and the prior of its logarithm.
+#: Noise variance, relative to the variance of the process: its bounds, the upper one for models without random numbers
+#: (their jumps are not noise, and designs near known ones give no information), and the prior of its logarithm.
 NOISE_BOUNDS = (1e-9, 1.0)
 MOST_WITHOUT_NOISE = 1e-3
 NOISE_PRIOR = (float(np.log(1e-7)), 4.0)
-#: Noise variance of the numbers of a model without any.
+#: Noise variance of rounding errors for a deterministic model.
 ROUNDING = 1e-8
-#: Noise variance of local fits to values that may jump: where one of them starts, and below which nothing jumps.
+#: Noise variance of local fits to values that may jump: initial value, and value below which nothing jumps.
 JUMPY, SMOOTH = 0.1, 1e-5
 #: Bounds of the length scales, in units of a parameter's range.
 LENGTH_BOUNDS = (5e-3, 1e3)
@@ -51,7 +51,7 @@ LENGTH_PRIOR = (float(np.sqrt(2.0)), float(np.sqrt(3.0)))
 @dataclass(frozen=True)
 class Hyperparameters:
     """`lengths` (groups,), one for each group of columns; `noise` is the variance of the noise relative to that of the
-    process, `noisy` whether it may be more than a model's own rounding."""
+    process, `noisy` whether it may exceed rounding errors."""
 
     lengths: Array
     noise: float
@@ -59,11 +59,11 @@ class Hyperparameters:
 
     @property
     def logarithms(self) -> Array:
-        """All of them as one vector (groups + 1,) for a search."""
+        """All as one vector (groups + 1,) for a search."""
         return np.asarray(np.log(np.append(self.lengths, self.noise)))
 
     def at(self, logarithms: Array) -> Hyperparameters:
-        """The inverse of `logarithms`, all else as here."""
+        """The inverse of `logarithms`, other fields as here."""
         values = np.exp(logarithms)
         return replace(self, lengths=values[:-1], noise=float(values[-1]))
 
@@ -83,7 +83,8 @@ class CholeskyFactor:
     inverse: Array
 
     def carried_on(self, scaled: Array, noise: float) -> Array | None:
-        """That of these points, if they begin with those known; a new one costs the square of their number only."""
+        """The inverse factor of these points, if they start with the known ones; a new point costs only the square of
+        their number."""
         n = len(self.scaled)
         if noise != self.noise or n > len(scaled) or not np.array_equal(scaled[:n], self.scaled):
             return None
@@ -104,7 +105,7 @@ class CholeskyFactor:
 class GaussianProcess:
     """A process with `values` (n,) at `points` (n, d); column j has the length scale ``lengths[groups[j]]``.
 
-    Of some points the `observed_slopes` may be known too. What is `known` of the factors of its first points is used.
+    Some points may have `observed_slopes`. `known` factors of its first points are reused.
     """
 
     points: Array
@@ -115,7 +116,7 @@ class GaussianProcess:
     known: tuple[CholeskyFactor, ...] = field(default=(), compare=False, repr=False)
     jumps: float = 0.0
     """Variance of the jumps of the values, relative to that of the process: they follow a second kernel of much shorter
-    length scales, instead of noise. 0 where slopes are observed."""
+    length scales, instead of noise. 0 with observed slopes."""
 
     @cached_property
     def scales(self) -> Array:
@@ -124,7 +125,7 @@ class GaussianProcess:
 
     @cached_property
     def scaled(self) -> Array:
-        """The points in length scales (n, d)."""
+        """The points in units of length scales (n, d)."""
         return np.asarray(self.points * self.scales)
 
     @cached_property
@@ -134,9 +135,9 @@ class GaussianProcess:
 
     @cached_property
     def spread_factor(self) -> Array:
-        """The inverse factor that standard deviations come from: without the noise where the model has none.
+        """The inverse factor for standard deviations: without the noise for a deterministic model.
 
-        What hyperparameters call noise is then how values jump, and a known design is no news, however they do
+        The noise in the hyperparameters then represents jumps, and a known design gives no information
         (re-interpolation: Forrester, Keane & Bressloff 2006).
         """
         h = self.hyperparameters
@@ -161,7 +162,7 @@ class GaussianProcess:
 
     @property
     def factors(self) -> tuple[CholeskyFactor, ...]:
-        """What a process with more points may know of this one; nothing where there are slopes or jumps."""
+        """Factors that a process with more points may reuse; none with slopes or jumps."""
         h = self.hyperparameters
         if self.observed_slopes is not None or self.jumps:
             return ()
@@ -189,7 +190,7 @@ class GaussianProcess:
 
     @cached_property
     def weights(self) -> Array:
-        """What each observation's correlation with a point adds to the prediction there."""
+        """Weight of each observation's correlation with a point in the prediction there."""
         return np.asarray(self.inverse_factor.T @ self._whitened)
 
     def predict(self, points: Array) -> tuple[Array, Array]:
@@ -212,18 +213,18 @@ class GaussianProcess:
         return self.mean + float(R @ self.weights), sd, mean_slope, sd_slope
 
     def fantasised(self, points: Array) -> GaussianProcess:
-        """The process with what it predicts at `points` (k, d) for their values (Kriging believer: Ginsbourger, Le
-        Riche & Carraro 2010)."""
+        """The process with its predictions at `points` (k, d) as values (Kriging believer: Ginsbourger, Le Riche &
+        Carraro 2010)."""
         if not len(points):
             return self
         values = np.append(self.values, self.predict(points)[0])
         return replace(self, points=np.vstack([self.points, points]), values=values, known=self.factors)
 
     def near(self, point: Array, count: int, jumps: bool = False) -> GaussianProcess:
-        """The process of the `count` points nearest to `point` (d,) alone, fitted to them.
+        """The process of the `count` points nearest to `point` (d,), fitted to them.
 
-        With `jumps` and without observed slopes, what a fit takes for noise where there is none are jumps, as between
-        branches of a solution.
+        With `jumps` and without observed slopes, the fitted noise of a deterministic model is treated as jumps, as
+        between branches of a solution.
         """
         distances = ((self.points - point) ** 2).sum(axis=1)
         rows = np.sort(np.argsort(distances, kind="stable")[:count])
@@ -254,13 +255,13 @@ class GaussianProcess:
         return self.values - error, np.sqrt(self.variance * variance)
 
     def factor_of(self, trend: Array) -> float:
-        """How much of `trend` (n,) is in the values beside a constant, by generalised least squares."""
+        """The generalised least-squares coefficient of `trend` (n,) in the values, besides a constant."""
         columns = np.column_stack([trend, np.ones(len(trend))])
         found, *_ = np.linalg.lstsq(self.inverse_factor @ columns, self.inverse_factor @ self.values, rcond=None)
         return float(found[0])
 
     def label_likelihood(self) -> float:
-        """The sum of the logarithms of the probabilities of all signs of the values, each predicted from the others."""
+        """The sum of the log probabilities of the signs of all values, each predicted from the others."""
         mean, sd = self.leave_one_out()
         return float(scipy.special.log_ndtr(np.sign(self.values) * mean / sd).sum())
 
@@ -272,8 +273,8 @@ def _observed(values: Array, slopes: Slopes | None) -> Array:
 def fitted(
     points: Array, values: Array, groups: Indices, start: Hyperparameters, slopes: Slopes | None = None
 ) -> tuple[Hyperparameters, float]:
-    """The hyperparameters of the maximum posterior likelihood, searched from `start`, and its negative logarithm (up to
-    a constant)."""
+    """The hyperparameters of maximum posterior density, searched from `start`, and its negative logarithm (up to a
+    constant)."""
     count = len(start.lengths)
     bounds = [tuple(np.log(LENGTH_BOUNDS))] * count + [
         tuple(np.log((NOISE_BOUNDS[0], NOISE_BOUNDS[1] if start.noisy else MOST_WITHOUT_NOISE)))
@@ -310,7 +311,7 @@ def _negative_posterior(
         if failed:
             return 1e25, np.zeros(count + 1)
         lower, _ = scipy.linalg.lapack.dpotri(factor, lower=1)
-        inverse = lower + lower.T  # the factor's upper triangle is clean, and so is the inverse's
+        inverse = lower + lower.T  # the factor's upper triangle is zero, and so is the inverse's
         inverse[np.diag_indices(size)] *= 0.5
         ones = inverse[:, :n].sum(axis=1)
         mean = float(ones @ _observed(values, slopes)) / float(ones[:n].sum())

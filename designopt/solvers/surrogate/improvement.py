@@ -1,4 +1,4 @@
-"""Acquisition of a design: expected gain of hypervolume, and the probability that it keeps all limits."""
+"""Acquisition function of a design: expected hypervolume improvement, and the probability of meeting all limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT_2PI = float(np.sqrt(2.0 * np.pi))
 
 @dataclass(frozen=True)
 class Boxes:
-    """Disjoint boxes (k, m) that fill what no point of a front dominates, below a reference point; all objectives are
+    """Disjoint boxes (k, m) that fill the region not dominated by a front, below a reference point; all objectives are
     minimised. Lower corners may be -infinity."""
 
     lower: Array
@@ -24,14 +24,14 @@ class Boxes:
 
     @cached_property
     def edges(self) -> list[tuple[Array, NDArray[np.intp]]]:
-        """Of each objective the distinct sides of the boxes, and which of them are the lower, then the upper ones."""
+        """For each objective the distinct sides of the boxes, and the indices of the lower, then the upper ones."""
         sides = np.concatenate([self.lower, self.upper])
         return [np.unique(side, return_inverse=True) for side in sides.T]
 
     @classmethod
     def above(cls, front: Array, reference: Array) -> Boxes:
         """The boxes beside `front` (n, m), by local upper bounds (Lacour, Klamroth & Fonseca 2017, algorithm 2 and
-        section 2.3). Points of the front that are not below the `reference` (m,) do not count."""
+        section 2.3). Points of the front that are not below the `reference` (m,) are ignored."""
         m = len(reference)
         inside = front[(front < reference).all(axis=1)]
         bounds = reference[None].copy()  # (k, m)
@@ -63,7 +63,7 @@ class Boxes:
 
 
 def expected_improvement(mean: Array, sd: Array, boxes: Boxes) -> Array:
-    """The expected gain of hypervolume (n,) of designs with independent normal objectives: `mean`, `sd` (n, m).
+    """The expected hypervolume improvement (n,) of designs with independent normal objectives: `mean`, `sd` (n, m).
 
     A sum over boxes of products over objectives, exact (Emmerich, Deutz & Klinkenberg 2011; in this form Yang,
     Emmerich, Deutz & Bäck 2019). With one objective it is the expected improvement of Jones, Schonlau & Welch (1998).
@@ -75,7 +75,7 @@ def expected_improvement(mean: Array, sd: Array, boxes: Boxes) -> Array:
 
 
 def improvement_slopes(mean: Array, sd: Array, boxes: Boxes) -> tuple[float, Array, Array]:
-    """The expected gain at one design, and its derivatives (m,) by `mean` (m,) and `sd` (m,)."""
+    """The expected improvement of one design, and its derivatives (m,) with respect to `mean` (m,) and `sd` (m,)."""
     m, k = len(mean), len(boxes.upper)
     gains, by_means, by_sds = np.empty((m, k)), np.empty((m, k)), np.empty((m, k))
     for j, (edges, places) in enumerate(boxes.edges):
@@ -100,19 +100,19 @@ def _gain(boxes: Boxes, mean: Array, sd: Array, j: int) -> Array:
 
 
 def _below(edges: Array, mean: Array | float, sd: Array | float) -> tuple[Array, Array, Array]:
-    """The expected length below each of the `edges` and above a normal value, and the cumulative and the density of the
-    standard normal distribution there; an edge may be -infinity."""
+    """The expected length below each of the `edges` and above a normal value, and the cumulative distribution and
+    density of the standard normal distribution there; an edge may be -infinity."""
     z = (edges - mean) / sd
     cdf, pdf = _cdf(z), _pdf(z)
     return sd * (np.where(np.isfinite(z), z, 0.0) * cdf + pdf), cdf, pdf
 
 
 def log_feasibility(mean: Array, sd: Array, equality: NDArray[np.bool_], band: Array) -> Array:
-    """The logarithm of the probability (n,) that all limits hold: `mean`, `sd` (n, k) of what may not be above 0, or
-    has to be 0 (`equality`) within `band` (k,).
+    """The log probability (n,) that all limits are met: `mean`, `sd` (n, k) of values that must be at most 0, or 0
+    (`equality`) within `band` (k,).
 
-    An equality that is almost certainly not met counts by its distance in standard deviations, so that a search still
-    finds the way.
+    An equality that is almost certainly violated counts by its distance in standard deviations, to give the search a
+    gradient.
     """
     z = mean / sd
     inside = scipy.special.log_ndtr(-z)
@@ -123,12 +123,12 @@ def log_feasibility(mean: Array, sd: Array, equality: NDArray[np.bool_], band: A
 
 
 def feasibility_slopes(mean: Array, sd: Array, equality: NDArray[np.bool_], band: Array) -> tuple[float, Array, Array]:
-    """`log_feasibility` of one design and its derivatives (k,) by `mean` (k,) and `sd` (k,)."""
+    """`log_feasibility` of one design and its derivatives (k,) with respect to `mean` (k,) and `sd` (k,)."""
     z = mean / sd
     logarithm = scipy.special.log_ndtr(-z)
     ratio = np.exp(-0.5 * z**2 - 0.5 * np.log(2.0 * np.pi) - logarithm)  # pdf / cdf at -z
     value, by_mean, by_sd = logarithm, -ratio / sd, ratio * z / sd
-    m, s = mean[equality], sd[equality]  # powers of the others' deviations may be 0: of a limit that never varied
+    m, s = mean[equality], sd[equality]  # powers of the others' deviations may be 0, for a limit that never varied
     wide = np.hypot(s, band[equality])
     value[equality] = -0.5 * (m / wide) ** 2
     by_mean[equality], by_sd[equality] = -m / wide**2, m**2 * s / wide**4

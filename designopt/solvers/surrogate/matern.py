@@ -1,8 +1,8 @@
-"""The Matern 5/2 kernel of values and of slopes, and its derivatives by points and length scales.
+"""The Matern 5/2 kernel of values and slopes, and its derivatives with respect to points and length scales.
 
 With q the squared distance in length scales, k(q) = (1 + r + r^2/3) exp(-r), r = sqrt(5 q) (Rasmussen & Williams 2006,
 equation 4.17). Slopes of a process are jointly normal with its values: their covariances are derivatives of the kernel
-(section 9.4 there). Vectors of observations hold all values first, then the slopes along one column after the other.
+(section 9.4 there). Vectors of observations contain all values first, then the slopes along one column after another.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Slopes:
 
     @property
     def flat(self) -> Array:
-        """As they stand in vectors of observations (c * r,)."""
+        """In the order of vectors of observations (c * r,)."""
         return self.values.T.ravel()
 
     def among(self, points: Indices) -> Slopes | None:
-        """Those at `points`, with the places of these as rows; None if there are none."""
+        """Those at `points`, with row indices into these; None without any."""
         taken = np.flatnonzero(np.isin(self.rows, points))
         if not len(taken):
             return None
@@ -50,7 +50,7 @@ def squared_distances(a: Array, b: Array) -> Array:
 
 
 def matern(squared: Array) -> tuple[Array, Array]:
-    """The correlation at squared scaled distances, and its derivative by them."""
+    """The correlation at squared scaled distances, and its derivative with respect to them."""
     r = np.sqrt(squared)
     decay = np.exp(-ROOT5 * r)
     return (1.0 + ROOT5 * r + 5.0 / 3.0 * squared) * decay, -5.0 / 6.0 * (1.0 + ROOT5 * r) * decay
@@ -66,8 +66,8 @@ def with_jumps(squared: Array, jumps: float | Array) -> tuple[Array, Array]:
 
 
 def higher(squared: Array) -> tuple[Array, Array]:
-    """The second and third derivative of the correlation by squared distances; the third, without bound at 0, is 0
-    there: it only stands in products with fourth powers of distances."""
+    """The second and third derivative of the correlation with respect to squared distances; the third, unbounded at 0,
+    is set to 0 there: it occurs only in products with fourth powers of distances."""
     r = np.sqrt(squared)
     decay = np.exp(-ROOT5 * r)
     return 25.0 / 12.0 * decay, np.divide(-25.0 * ROOT5 / 24.0 * decay, r, out=np.zeros_like(r), where=r > 0.0)
@@ -78,8 +78,8 @@ def _apart(a: Array, b: Array, column: int) -> Array:
 
 
 def with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | None, jumps: float = 0.0) -> Array:
-    """Correlations (k, observations) of values at scaled points `at` (k, d) with what was observed at scaled `points`
-    (n, d); `scales` (d,) are inverse length scales. There are no `jumps` where slopes are observed."""
+    """Correlations (k, observations) of values at scaled points `at` (k, d) with the observations at scaled `points`
+    (n, d); `scales` (d,) are inverse length scales. Without `jumps` if slopes are observed."""
     squared = squared_distances(at, points)
     R, first = with_jumps(squared, jumps)
     if slopes is None:
@@ -91,8 +91,8 @@ def with_observations(at: Array, points: Array, scales: Array, slopes: Slopes | 
 def slopes_with_observations(
     at: Array, points: Array, scales: Array, slopes: Slopes | None, jumps: float = 0.0
 ) -> tuple[Array, Array]:
-    """`with_observations` (observations,) of one point `at` (d,), and its derivatives (observations, d) by that point
-    before scaling."""
+    """`with_observations` (observations,) of one point `at` (d,), and its derivatives (observations, d) with respect to
+    that point before scaling."""
     apart = at - points
     squared = np.einsum("ij,ij->i", apart, apart)
     R, first = with_jumps(squared, jumps)
@@ -142,8 +142,8 @@ def noise_of_observations(count: int, scales: Array, slopes: Slopes | None) -> A
 def along_length_scales(
     W: Array, points: Array, first: Array, scales: Array, slopes: Slopes | None, noise: float
 ) -> Array:
-    """The sum of `W` times the derivative of the correlations, with their `noise`, by the logarithm of the length scale
-    of each column (d,); `W` is symmetric, `first` the derivative of the kernel between the points."""
+    """The sum of `W` times the derivative of the correlations, with their `noise`, with respect to the logarithm of the
+    length scale of each column (d,); `W` is symmetric, `first` the derivative of the kernel between the points."""
     n = len(points)
     # dR/dlog(length_k) = -2 first * (squared distance along k); the sum over pairs by matrix products
     A = W[:n, :n] * first
@@ -155,7 +155,7 @@ def along_length_scales(
     squared = squared_distances(where, where)
     k1, (k2, k3) = matern(squared)[1], higher(squared)
     beside1, beside2 = first[:, rows], higher(squared_distances(points, where))[0]
-    own = np.zeros(points.shape[1])  # by the length scale of a slope's own column
+    own = np.zeros(points.shape[1])  # with respect to the length scale of a slope's own column
     inner = np.zeros((r, r))
     apart = {j: _apart(where, where, j) for j in columns}
     for a, j in enumerate(columns):

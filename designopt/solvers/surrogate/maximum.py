@@ -1,4 +1,4 @@
-"""Where acquisition is largest: the best of many candidates, moved along the slopes."""
+"""Maximum of the acquisition function: the best of many candidates, refined along its gradient."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from designopt.solvers.surrogate.model import Processes
 #: Lower and upper corner (d,) in coordinates from 0 to 1.
 Bounds = tuple[Matrix, Matrix]
 
-#: Designs on a grid of this step, in ranges of the parameters: far below what a model resolves.
+#: Designs are rounded to a grid of this step, in ranges of the parameters: far below a model's resolution.
 GRID = 2.0**-26
-#: How far designs around a place may be from it, in ranges of the parameters.
+#: Maximum distance of designs around a point, in ranges of the parameters.
 CLOSE = 0.02
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """Known designs at the coordinates `U` (n, d), where they are so many that a process of them alone knows better."""
+    """Known designs at the coordinates `U` (n, d), where they are so dense that a local process is better."""
 
     U: Matrix
 
     def surrounds(self, U: Matrix) -> NDArray[np.bool_]:
-        """Whether each place of `U` (k, d) has ``2 d + 2`` known designs within CLOSE, times the root of d."""
+        """Mask (k,) of the points of `U` (k, d) with ``2 d + 2`` known designs within CLOSE, times the root of d."""
         d = U.shape[1]
         return np.asarray((squared_distances(U, self.U) < d * CLOSE**2).sum(axis=1) >= 2 * d + 2)
 
@@ -38,7 +38,7 @@ class Crowd:
 @dataclass(frozen=True)
 class Maximum:
     """The `design` (d,) with the largest acquisition and this `value`, the candidates `others` (n, d) in the order of
-    theirs, and what it was looked for with."""
+    theirs, and the settings of the search."""
 
     design: Matrix
     value: float
@@ -55,8 +55,8 @@ def maximum(
     asked: Collection[bytes],
     crowd: Crowd | None = None,
 ) -> Maximum | None:
-    """The best design from `candidates` (n, d), within `bounds` if given and away from the `crowd`; None if all were
-    `asked` for."""
+    """The best design from `candidates` (n, d), within `bounds` if given and outside the `crowd`; None if all are in
+    `asked`."""
     X = np.array([x for x in candidates + 0.0 if x.tobytes() not in asked]).reshape(-1, candidates.shape[1])
     if not len(X):
         return None
@@ -76,7 +76,7 @@ def maximum(
 
 
 def apart(E: Matrix, order: NDArray[np.int64], count: int) -> Iterator[int]:
-    """The first `count` of `order` that are not beside each other."""
+    """The first `count` of `order` that are not neighbours of each other."""
     taken: list[int] = []
     for i in order[:64]:
         if all(np.abs(E[i] - E[k]).max() > 0.05 for k in taken):
@@ -87,7 +87,7 @@ def apart(E: Matrix, order: NDArray[np.int64], count: int) -> Iterator[int]:
 
 
 def _refined(coordinates: Coordinates, processes: Processes, x: Matrix, bounds: Bounds | None) -> tuple[Matrix, float]:
-    """The design near `x` with the largest acquisition, real parameters moved only, and that value."""
+    """The design near `x` with the largest acquisition, moving real parameters only, and that value."""
     columns = coordinates.real_features
     active = coordinates.space.active(x[None])[0][coordinates.real]
     columns, moving = columns[active], coordinates.real[active]

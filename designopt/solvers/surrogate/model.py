@@ -1,4 +1,4 @@
-"""What is known of a problem after some evaluations: a process for every objective, every limit and for success."""
+"""Surrogate model of a problem: a process for every objective, every limit and for success."""
 
 from __future__ import annotations
 
@@ -34,38 +34,40 @@ from designopt.solvers.surrogate.stack import Together
 
 Process = GaussianProcess | CoKriging
 
-#: Logarithms of gains are not smaller than this.
+#: Lower bound of gains before the logarithm.
 TINY = 1e-200
 #: Processes of success: their length scales over the root of the number of parameters, and their noise.
 SUCCESS_LENGTHS = (0.2, 0.1, 0.05, 0.025)
 SUCCESS_NOISE = 0.02
-#: Up to so many observations hyperparameters are fitted anew more often.
+#: Number of observations up to which hyperparameters are fitted more often.
 SOON = 100
-#: From so many observations for each parameter on short length scales are tried.
+#: Number of observations per parameter from which short length scales are tried.
 MANY = 10
-#: From so many observations for each parameter on, values that jump are told from values that curve.
+#: Number of observations per parameter from which jumps are distinguished from curvature.
 JUMPS = 50
-#: An equality that so many of the designs meet is one of classes: its process is that of success.
+#: Share of designs that meet an equality from which it is a classification: its process is that of success.
 OFTEN = 0.1
-#: From this noise on, relative to the variance of a process, its mean counts for a design, not what was observed.
+#: Noise relative to the variance of a process from which its mean, not the observation, represents a design.
 NOISY = 1e-4
-#: Slopes of so many designs at most are used that there are so many observations, values counted: time grows with the
-#: third power.
+#: Limit of the number of observations, values included, with slopes: time grows with the third power. The slopes of as
+#: many designs as fit are used.
 OBSERVATIONS = 400
-#: So many full and so many cheap evaluations at least make a process of both.
+#: Minimum numbers of full and of cheap evaluations for a process of both.
 LEAST = 4
-#: How far the reference point lies beyond the worst of the front in each objective, in widths of the front. Where the
-#: front is shorter than the share SHORT of the middle of all values, it is known by one end alone: by that middle.
+#: Distance of the reference point beyond the worst values of the front, in widths of the front. If the front is shorter
+#: than the share SHORT of the range between the 10 % and 90 % quantiles of all values, only one end of it is known:
+#: then this range applies.
 BEYOND, SHORT = 0.1, 0.25
-#: Shares of the width of a front: what is gained by less in all objectives and lost by more in one is no part of it.
+#: Shares of the width of a front: a point with a gain below the first in all objectives and a loss above the second in
+#: one is dropped from it.
 LITTLE, MUCH = 0.01, 0.1
 
 
 @dataclass(frozen=True)
 class Observations:
-    """Designs that were evaluated: `objectives` (n, m) to be minimised, `limits` (n, k) that are not above 0, or equal
-    to 0, in a feasible design, and `failed` (n,) for those without numbers. Where the model gives them, `slopes`
-    (n, m + k, d) are the derivatives of objectives and limits by the parameters' coordinates, NaN where not known."""
+    """Evaluated designs: `objectives` (n, m), minimised, `limits` (n, k), at most 0, or equal to 0, in a feasible
+    design, and `failed` (n,) for those without numbers. If the model provides them, `slopes` (n, m + k, d) are the
+    derivatives of objectives and limits with respect to the parameters' coordinates, NaN where missing."""
 
     X: Matrix
     objectives: Matrix
@@ -76,8 +78,8 @@ class Observations:
 
     @classmethod
     def of(cls, problem: Problem, outcomes: Sequence[Outcomes], slopes: bool = False) -> Observations:
-        """What outcomes tell, `slopes` too if asked. Designs that break a relation are left out: they are known
-        before."""
+        """The content of outcomes, with `slopes` on request. Designs that violate a relation are dropped, because
+        relations are checked beforehand."""
         kept = [(o, problem.space.relation_violation(o.X) <= 0.0) for o in outcomes]
         kept = [(o, valid) for o, valid in kept if valid.any()]
         rows = [
@@ -96,7 +98,7 @@ class Observations:
 
     @classmethod
     def together(cls, parts: Sequence[Observations]) -> Observations:
-        """All of `parts`, of which there is one at least."""
+        """The union of `parts`, at least one."""
         slopes = [part.slopes for part in parts if part.slopes is not None and len(part.X)]
         return cls(
             np.concatenate([part.X for part in parts]),
@@ -110,10 +112,10 @@ class Observations:
 
 @dataclass(frozen=True)
 class Processes:
-    """The processes of one moment: `objectives` by their `scales`, `limits` over `limit_sizes`.
+    """The present processes: `objectives` with their `scales`, `limits` over `limit_sizes`.
 
-    A process of success, where evaluations failed, is the last of `limits`: failed designs have 1/2, the others -1/2.
-    So has the process of an equality that many designs meet and whose values repeat, as one of whole numbers. Their
+    If evaluations have failed, the process of success is the last of `limits`: failed designs have 1/2, the others
+    -1/2. The same applies to an equality that many designs meet and whose values repeat, such as integers. Their
     `limit_sizes` are infinite.
     """
 
@@ -124,38 +126,39 @@ class Processes:
     limit_sizes: Matrix
     boxes: Boxes | None
     front: Matrix
-    """Designs of the present front, of the one with least violation as long as none is feasible."""
+    """Designs of the present front, or of the smallest violation as long as none is feasible."""
     front_values: Matrix
-    """Their objectives (k, m), as the processes see them."""
+    """Their objectives (k, m), as transformed for the processes."""
     hypervolume: float
     ends: Matrix
-    """The least value (m,) of each objective on the front, designs on their way counted."""
+    """The minimum (m,) of each objective on the front, including pending designs."""
     widths: Matrix
-    """The width (m,) of the front in each objective, of the middle of all values where the front is much shorter."""
+    """The width (m,) of the front in each objective, or the range between the 10 % and 90 % quantiles of all values if
+    the front is much shorter."""
 
     def along_front(self, rng: np.random.Generator) -> int:
-        """The place of a design of the front: the one next to a value at random of an objective at random.
+        """The index of a design of the front: the one nearest to a random value of a random objective.
 
-        One that stands alone is taken more often than one among many.
+        Isolated designs are drawn more often.
         """
         values = self.front_values[:, int(rng.integers(self.front_values.shape[1]))]
         return int(np.argmin(np.abs(values - rng.uniform(values.min(), values.max()))))
 
     def toward_end(self, j: int) -> Processes:
-        """What is known of objective `j` alone: designs are compared by how much it is expected to fall below the end
-        of the front."""
+        """The model of objective `j` alone: designs are compared by the expected decrease below the end of the
+        front."""
         end = self.ends[j : j + 1]
         return replace(self, objectives=self.objectives[j : j + 1], boxes=Boxes.above(end[None], end))
 
     def cheap_share(self, feature: Matrix) -> float:
-        """The share of the variance at `feature` (e,) that a cheap evaluation would take away, mean of all outputs."""
+        """The share of the variance at `feature` (e,) that a cheap evaluation would remove, mean of all outputs."""
         known = [p for p, size in zip((*self.objectives, *self.limits), self._sizes, strict=True) if np.isfinite(size)]
         shares = [float(p.share(feature[None])[0]) if isinstance(p, CoKriging) else 0.0 for p in known]
         return float(np.mean(shares)) if shares else 0.0
 
     @property
     def jump(self) -> bool:
-        """Whether values jump, so that a gain that is expected may be one of chance."""
+        """Whether values jump, so that an expected gain may be spurious."""
         return any(isinstance(p, GaussianProcess) and p.jumps > 0.0 for p in (*self.objectives, *self.limits))
 
     @property
@@ -163,9 +166,9 @@ class Processes:
         return np.append(np.ones(len(self.objectives)), self.limit_sizes)
 
     def near(self, feature: Matrix, count: int) -> Processes:
-        """What the `count` designs nearest to `feature` (e,) alone tell, for what differs from place to place.
+        """The model from the `count` designs nearest to `feature` (e,) alone, for local behaviour.
 
-        Processes of success stay. From enough designs on values may jump.
+        Processes of success stay global. With enough designs values may jump.
         """
 
         def of_surroundings(p: Process) -> Process:
@@ -183,7 +186,7 @@ class Processes:
         )
 
     def acquisition(self, features: Matrix) -> Matrix:
-        """The logarithm of the expected gain (n,) at designs with `features` (n, e); the next design maximises it."""
+        """The log acquisition (n,) at designs with `features` (n, e); the next design maximises it."""
         total = np.zeros(len(features))
         if self.boxes is not None:
             mean, sd = _stacked(self.objectives, features)
@@ -194,7 +197,7 @@ class Processes:
         return total
 
     def acquisition_slopes(self, feature: Matrix) -> tuple[float, Matrix]:
-        """`acquisition` of one design and its derivatives (e,) by its features."""
+        """`acquisition` of one design and its derivatives (e,) with respect to its features."""
         total, slopes = 0.0, np.zeros(len(feature))
         of, m = self._together.slopes(feature), len(self.objectives)
         if self.boxes is not None:
@@ -220,12 +223,12 @@ def _limit_values(problem: Problem, outcomes: Outcomes) -> Matrix:
 
 
 def _repeat(values: Matrix) -> bool:
-    """Whether `values` (n,) repeat, as whole numbers do: at most half of them are different."""
+    """Whether `values` (n,) repeat, like integers: at most half of them are distinct."""
     return len(np.unique(np.round(values / EQUAL))) <= max(0.5 * len(values), 1.0)
 
 
 def _slopes(problem: Problem, outcomes: Outcomes) -> Matrix:
-    """Derivatives (n, m + k, d) of objectives and limits by coordinates."""
+    """Derivatives (n, m + k, d) of objectives and limits with respect to coordinates."""
     X, figures = outcomes.X, outcomes.figures
     slopes = [problem.objective_gradients(X, figures), problem.constraint_gradients(X, figures)]
     return np.asarray(np.concatenate(slopes, axis=1) * Coordinates(problem.space).stretch(X)[:, None, :])
@@ -237,11 +240,11 @@ def _stacked(processes: Sequence[Process], features: Matrix) -> tuple[Matrix, Ma
 
 
 class Surrogate:
-    """Processes that follow the observations. Hyperparameters are fitted anew when there are a tenth more of them, from
-    SOON observations on a fifth; how values are seen is chosen anew when there are half as many more."""
+    """Processes of all observations so far. Hyperparameters are fitted again when there are a tenth more of them, from
+    SOON observations on a fifth; the transformation of values is chosen again when there are half as many more."""
 
     def __init__(self, problem: Problem, noise: bool | None = None) -> None:
-        """`noise` is the setting of the solver: None where the model tells."""
+        """`noise` is the setting of the solver: None means that the model decides."""
         self.problem = problem
         self.noisy = problem.model.plugin.takes_rng if noise is None else noise
         self.coordinates = Coordinates(problem.space)
@@ -251,9 +254,9 @@ class Surrogate:
         self._factors: dict[str, tuple[CholeskyFactor, ...]] = {}
 
     def processes(self, seen: Observations, pending: Matrix, cheap: Observations | None = None) -> Processes:
-        """What is known with the designs `pending` (k, d) on their way, taken to give what is predicted (Kriging
-        believer: Ginsbourger, Le Riche & Carraro 2010). Processes of objectives and limits learn from `cheap`
-        evaluations where that makes them better."""
+        """The model with the pending designs `pending` (k, d), with predictions as values (Kriging believer:
+        Ginsbourger, Le Riche & Carraro 2010). Processes of objectives and limits use `cheap` evaluations if that
+        improves them."""
         problem = self.problem
         good = ~seen.failed
         features = self.coordinates.features(seen.X)
@@ -342,9 +345,9 @@ class Surrogate:
         )
 
     def _observed_slopes(self, seen: Observations, features: Matrix) -> list[Slopes | None]:
-        """Of each objective and each limit the known slopes by real parameters, of as many designs as are allowed.
+        """The known slopes of each objective and each limit by real parameters, of as many designs as permitted.
 
-        Those next to the front (to the design with the smallest violation) are taken.
+        Those next to the front (to the design with the smallest violation) are selected.
         """
         count = len(self.problem.objectives) + len(self.problem.limits)
         columns, real = self.coordinates.real_features, self.coordinates.real
@@ -364,14 +367,14 @@ class Surrogate:
         return found
 
     def _nearest(self, seen: Observations) -> NDArray[np.int64]:
-        """The one with the least violation (1,) of those that have not failed."""
+        """The index (1,) of the smallest violation, among the designs that have not failed."""
         limits = seen.limits[~seen.failed]
         violation = np.maximum(np.where(self._equality, np.abs(limits), limits), 0.0).sum(axis=1)
         return np.argsort(violation, kind="stable")[:1]
 
     def _success(self, name: str, features: Matrix, failed: NDArray[np.bool_]) -> GaussianProcess:
-        """Of its hyperparameters only the length scale is found, as the one of a few with which each design is best
-        predicted from the others: what is a step in truth would be fitted by a length scale near 0."""
+        """Only its length scale is fitted, among a few values by the prediction of each design from the others: maximum
+        likelihood would fit a step with a length scale near 0."""
         values, n = failed.astype(np.float64) - 0.5, len(failed)
         alike = np.zeros(features.shape[1], dtype=np.int64)
 
@@ -391,7 +394,7 @@ class Surrogate:
     def _with_cheap(
         self, name: str, known: tuple[Scale, GaussianProcess], cheap: tuple[Matrix, Matrix] | None
     ) -> tuple[Scale, Process]:
-        """The process with the `cheap` designs (k, d) and values (k,), if these make it better."""
+        """The process with the `cheap` designs (k, d) and values (k,), if these improve it."""
         scale, full = known
         if cheap is None or len(full.values) < LEAST or np.ptp(full.values) == 0.0 or np.ptp(cheap[1]) == 0.0:
             return scale, full
@@ -406,7 +409,8 @@ class Surrogate:
         return scale, both if better(both, full) else full
 
     def _guesses(self, count: int) -> list[Hyperparameters]:
-        """Where fits to `count` observations begin: what changes slowly and, unless that would find chance, quickly."""
+        """Initial values of fits to `count` observations: slow variation and, unless that would fit noise, fast
+        variation."""
         d = len(self.problem.space.free)
         lengths = (0.5, 0.1) if count >= MANY * d else (0.5,)
         return [first_guess(d, self.noisy, length) for length in lengths]
@@ -414,7 +418,7 @@ class Surrogate:
     def _process(
         self, name: str, features: Matrix, values: Matrix, scales: Sequence[Scale], slopes: Slopes | None
     ) -> tuple[Scale, GaussianProcess]:
-        """The process of `values` (n,), seen on one of `scales`, and of the `slopes` that are known."""
+        """The process of `values` (n,), on one of `scales`, and of the known `slopes`."""
         groups, n = self.coordinates.groups, len(values)
         chosen = self._chosen.get(name)
         if np.ptp(values) == 0.0:
@@ -445,20 +449,20 @@ class Surrogate:
 
 
 def _known(cheap: Observations, values: Matrix) -> tuple[Matrix, Matrix] | None:
-    """Designs and values of cheap evaluations that have a result; None for fewer than are worth a process."""
+    """Designs and values of cheap evaluations with a result; None if there are too few for a process."""
     known = ~cheap.failed
     return (cheap.X[known], values[known]) if int(known.sum()) >= LEAST else None
 
 
 def _seen(scale: Scale, values: Matrix, slopes: Slopes | None) -> Slopes | None:
-    """The slopes as a process sees them that sees `values` on a `scale`."""
+    """The slopes after the transformation of `values` by `scale`."""
     return None if slopes is None else replace(slopes, values=slopes.values * scale.slopes(values)[slopes.rows, None])
 
 
 @dataclass(frozen=True)
 class _Chosen:
-    """How a quantity is modelled: the index of its scale and the hyperparameters, and after how many observations
-    these were found."""
+    """The model of a quantity: the index of its scale, the hyperparameters, and the number of observations of their
+    fit."""
 
     scale: int
     hyperparameters: Hyperparameters
@@ -487,17 +491,18 @@ class _Chosen:
 
 
 def _widths(front: Matrix, values: Matrix) -> Matrix:
-    """The width (m,) in each objective of a `front` (k, m) of all `values` (n, m)."""
+    """The width (m,) of a `front` (k, m) in each objective, see `Processes.widths`; `values` (n, m) are all values."""
     width, spread = np.ptp(front, axis=0), np.ptp(np.quantile(values, (0.1, 0.9), axis=0), axis=0)
     width = np.where(width < SHORT * spread, spread, width)
     return np.asarray(np.where(width > 0.0, width, 1.0))
 
 
 def _proper(front: Matrix) -> NDArray[np.bool_]:
-    """The points (k,) of a `front` (k, m) that no other one betters much for little (Geoffrion 1968).
+    """The points (k,) of a `front` (k, m) with proper efficiency: no other point is much better for a small loss
+    (Geoffrion 1968).
 
-    A point that is next to dominated, as those at a bound of an objective often are, may be as bad as it likes in
-    others; a gain of hypervolume counted from there would be worth more than the front.
+    A point that is nearly dominated, as at a bound of an objective, may be arbitrarily bad in others; a hypervolume
+    improvement counted from there would exceed the front.
     """
     width = np.ptp(front, axis=0)
     scaled = front / np.where(width > 0.0, width, 1.0)

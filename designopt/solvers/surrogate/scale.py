@@ -1,4 +1,4 @@
-"""How processes see values: as they are, or with large ones drawn in."""
+"""Transformation of values for processes: identity, or logarithmic compression of large ones."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from designopt.arrays import Matrix
 
 @dataclass(frozen=True)
 class Scale:
-    """Values as their process sees them: less `mean`, over `sd`, and those above the `knee` drawn in.
+    """The transformation of values: minus `mean`, over `sd`, and compressed above the `knee`.
 
-    Where it is `odd`, those far below 0 are drawn in as those far above.
-
-    Above the knee values grow with the logarithm only: a few huge ones would flatten all others for a process.
+    An `odd` one also compresses values far below 0. Above the knee values grow only with the logarithm: a few huge ones
+    would flatten all others for a process.
     """
 
     knee: float
@@ -27,7 +26,7 @@ class Scale:
 
     @classmethod
     def choices(cls, values: Matrix, feasible: NDArray[np.bool_]) -> list[Scale]:
-        """For `values` (n,) of an objective: as they are, and drawn in above a knee.
+        """For `values` (n,) of an objective: identity, and compression above a knee.
 
         Three quarters of them and the best `feasible` one are not above the knee.
         """
@@ -39,7 +38,7 @@ class Scale:
 
     @classmethod
     def choices_of_limit(cls, values: Matrix) -> list[Scale]:
-        """For the `values` (n,) of a limit, of which 0 stays 0: as they are, and drawn in beyond their usual size."""
+        """For the `values` (n,) of a limit, of which 0 stays 0: identity, and compression beyond their usual size."""
         typical = float(np.median(np.abs(values))) or float(np.abs(values).max()) or 1.0
         return [cls(np.inf, typical, 0.0, typical), cls(3.0 * typical, 3.0 * typical, 0.0, typical, odd=True)]
 
@@ -48,7 +47,7 @@ class Scale:
         return replace(self, mean=float(seen.mean()), sd=float(seen.std()) or 1.0)
 
     def seen(self, values: Matrix) -> Matrix:
-        """What the process sees of `values`."""
+        """The transformed `values`."""
         if self.odd:
             return np.asarray(np.arcsinh(values / self.size) * self.size / self.sd)
         over = np.maximum(values - self.knee, 0.0)

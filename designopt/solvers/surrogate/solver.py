@@ -1,4 +1,4 @@
-"""Search with Gaussian processes for models that take long: few evaluations, each chosen by its expected gain."""
+"""Bayesian optimization for slow models: few evaluations, each chosen by its expected improvement."""
 
 from __future__ import annotations
 
@@ -17,49 +17,48 @@ from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.maximum import Bounds, Crowd, Maximum, apart, maximum
 from designopt.solvers.surrogate.model import Observations, Processes, Surrogate
 
-#: More objectives than this have too many boxes beside their front.
+#: Maximum number of objectives: more have too many boxes beside their front.
 OBJECTIVES = 4
-#: From this number of parameters on the search keeps to a trust region.
+#: Number of parameters from which the search uses a trust region.
 MANY = 16
-#: So many sets of candidates without a new design, and the space is exhausted.
+#: Number of sets of candidates without a new design after which the space is exhausted.
 PATIENCE = 10
-#: How much a full evaluation tells: it leaves 1e-4 of the variance, of which this is the negative logarithm.
+#: Information of a full evaluation: it leaves 1e-4 of the variance, of which this is the negative logarithm.
 KNOWN = 4.0 * float(np.log(10.0))
-#: Full evaluations that a search with cheap ones begins with, and cheap ones at most for each parameter.
+#: Full evaluations at the start of a search with cheap ones, and maximum number of cheap ones per parameter.
 LEAST, CHEAP = 4, 20
-#: Every so many designs look for an end of the front, as long as it is expected to move by this share of the front.
+#: Interval of designs that aim at an end of the front, and the share of the front by which it must be expected to move.
 ENDS, END = 4, 0.01
-#: Where fewer than half of so many designs were improvements, about every other is chosen by what is known beside it.
+#: If fewer than half of this number of designs were improvements, about every other one is chosen by a local model.
 RECENT = 10
-#: Where a way to choose a design then promises less than this share of the hypervolume, the next one is tried.
+#: If the expected gain is less than this share of the hypervolume, the next way is tried.
 LITTLE = 1e-4
-#: The two ways: away from where much is known, or around a design of the front.
+#: The two ways: away from densely sampled regions, or around a design of the front.
 AWAY, NEAR = 0, 1
-#: Where values jump, the first way is `NEAR` at least and at most with these probabilities.
+#: With jumping values, the minimum and the maximum probability that the first way is `NEAR`.
 LEAST_NEAR, MOST_NEAR = 0.2, 0.5
 
 
 @solver("gp", version=5)
 class GaussianProcessSearch:
-    """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and a few hundred evaluations at most.
+    """Bayesian optimization with Gaussian processes, for 1 to 4 objectives and at most a few hundred evaluations.
 
-    Every objective and every limit has a Gaussian process of its own (Matern 5/2), and so has success where evaluations
-    fail. The next design has the largest expected gain of hypervolume (of the objective, if it is one; Jones, Schonlau
-    & Welch 1998; Emmerich, Deutz & Klinkenberg 2011) times the probability that it keeps all limits (Schonlau, Welch &
-    Jones 1998; Gardner et al. 2014) and does not fail. As long as no design is feasible the probability alone decides.
-    Integers, choices and conditions are searched as they are; noise is estimated where there may be some. Values are
-    seen as they are or with large ones drawn in, whichever makes them more probable. Where less than half of the last
-    ten designs were improvements, about every other one is chosen by a model of its surroundings alone; values that
-    jump there, as between branches of a solution, follow a kernel of short length scales beside the other. With several
-    objectives every fourth design aims at an end of the front. With 16 parameters or more the search keeps to a trust
-    region around the best designs (Eriksson et al. 2019).
+    Every objective and every limit has its own Gaussian process (Matern 5/2), and so has success if evaluations fail.
+    The next design maximises the expected hypervolume improvement (expected improvement for one objective; Jones,
+    Schonlau & Welch 1998; Emmerich, Deutz & Klinkenberg 2011) times the probability that it meets all limits (Schonlau,
+    Welch & Jones 1998; Gardner et al. 2014) and does not fail. Without a feasible design the probability alone decides.
+    Integers, choices and conditions are searched directly; noise is estimated for stochastic models. Values are
+    transformed to compress large ones if that increases the likelihood. If fewer than half of the last ten designs were
+    improvements, about every other one is chosen by a local model; values that jump there, as between branches of a
+    solution, get a second kernel of short length scales. With several objectives every fourth design aims at an end of
+    the front. From 16 parameters on the search uses a trust region around the best designs (Eriksson et al. 2019).
 
-    Designs are asked one by one, `look_ahead` of them at the same time: so many workers are busy, and each design is
-    chosen as if those on their way gave what is predicted (Ginsbourger, Le Riche & Carraro 2010). Designs of
-    ``start_from`` are known from the start. Where the model gives derivatives, the processes learn from them too
-    (Morris, Mitchell & Ylvisaker 1993). Where the model names a `Fidelity`, cheap evaluations teach them more: some are
-    made before the next full one where they take a larger share of its uncertainty away than they cost. With `min_gain`
-    the stage ends when no design has a larger expected gain.
+    Designs are requested one by one, with `look_ahead` pending, which keeps as many workers busy; each is chosen with
+    predictions in place of pending results (Ginsbourger, Le Riche & Carraro 2010). Designs of ``start_from`` are used
+    from the start. The processes also learn from derivatives of the model, if available (Morris, Mitchell & Ylvisaker
+    1993), and from cheap evaluations, if the model has a `Fidelity`: some precede the next full one if they remove a
+    larger share of its uncertainty than they cost. With `min_gain` the stage ends when no design has a larger expected
+    improvement.
     """
 
     needs_budget: ClassVar[bool] = True
@@ -112,15 +111,15 @@ class GaussianProcessSearch:
     fidelity: Annotated[bool, Quantity("", "learn from cheap evaluations too, if the model declares them")] = True
 
     def wants_cheap(self) -> bool:
-        """Whether cheap evaluations are of use."""
+        """Whether the solver uses cheap evaluations."""
         return self.fidelity
 
     def wants_gradient(self) -> bool:
-        """Whether the model's derivatives are of use."""
+        """Whether the solver uses the model's derivatives."""
         return self.gradients is not False
 
     def check(self, problem: Problem) -> None:
-        """Raises `InvalidSetting` when there is nothing to search for, too many objectives, or no derivatives."""
+        """Raises `InvalidSetting` without free parameters, for too many objectives, and for missing derivatives."""
         if not problem.space.free:
             raise InvalidSetting("use", "gp needs a free parameter")
         if not problem.objectives:
@@ -138,7 +137,7 @@ class GaussianProcessSearch:
                 raise InvalidSetting("fidelity", f"{text}; set fidelity: false") from error
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str | None:
-        """Ask for design after design; all random numbers come from `rng`."""
+        """Search design by design; all random numbers come from `rng`."""
         self.check(problem)
         search = _Search(self, problem, rng, start)
         # One thread: matrices are small, more threads would only wait, and digits would depend on their number.
@@ -168,7 +167,7 @@ class GaussianProcessSearch:
 
 
 class _Search:
-    """The conversation: what was asked and told, and the next design."""
+    """State of the ask-and-tell loop, and the choice of the next design."""
 
     def __init__(self, settings: GaussianProcessSearch, problem: Problem, rng: np.random.Generator, start: Outcomes):
         self.ended: str | None = None
@@ -208,7 +207,7 @@ class _Search:
 
     @property
     def starting(self) -> bool:
-        """Whether nothing is known yet of a design that the processes chose."""
+        """Whether no result of a design chosen by the processes is available yet."""
         return self._told <= len(self._first)
 
     @property
@@ -216,7 +215,7 @@ class _Search:
         return len(self._recent) == RECENT and sum(self._recent) < RECENT // 2
 
     def ask(self) -> Matrix:
-        """The next design (1, d); (0, d) when the search is over."""
+        """The next design (1, d); (0, d) at the end of the search."""
         x = self._next()
         if x is None:
             return np.empty((0, len(self._problem.space.free)))
@@ -225,14 +224,14 @@ class _Search:
         return x[None]
 
     def learn(self, outcomes: Outcomes) -> None:
-        """What became of the designs that were `wanted`."""
+        """Called with the outcomes of the designs `wanted`."""
         self._cheap.append(Observations.of(self._problem, [outcomes]))
         self._since_cheap = 0
         self._known_cheap.update(x.tobytes() for x in outcomes.X + 0.0)
         self.wanted = np.empty((0, outcomes.X.shape[1]))
 
     def tell(self, outcomes: Outcomes) -> None:
-        """What became of the design that was asked for first (1 row)."""
+        """Called with the outcome (1 row) of the first pending design."""
         self._told += 1
         self._pending = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
         better = self._better(outcomes)
@@ -250,7 +249,7 @@ class _Search:
             if x.tobytes() not in self._asked:
                 return np.asarray(x)
         self.paused = self.cost is not None and self._told < len(self._first)
-        if self.paused:  # the first are few: what they give is waited for
+        if self.paused:  # early in the search: wait for their results
             return None
         seen = Observations.together(self._seen)
         if int((~seen.failed).sum()) < 2:
@@ -279,7 +278,7 @@ class _Search:
         return None if self.paused else found.design
 
     def _found(self, processes: Processes, X: Matrix) -> Maximum | None:
-        """The next design, the known ones being `X` (n, d); None where there is no candidate."""
+        """The next design for known designs `X` (n, d); None without a candidate."""
         if self._region is not None:
             centre = processes.front[int(self._rng.integers(len(processes.front)))]
             return self._searched(processes, self._region.bounds(self._coordinates.coordinates(centre[None])[0]))
@@ -298,11 +297,11 @@ class _Search:
         return best
 
     def _ways(self, processes: Processes, X: Matrix) -> Iterator[tuple[Processes, Bounds | None, Crowd | None]]:
-        """Where a search that improves little looks, first by one of two ways, at random: around a design of the front,
-        and away from where much is known; and everywhere at last.
+        """The regions of a search with little improvement: first one of two ways, at random (around a design of the
+        front, or away from densely sampled regions), and finally the whole space.
 
-        Where values jump, what is expected around the front is often chance. The first way then decides, and is around
-        the front the less often the fewer improvements that gave.
+        With jumping values an expected gain around the front is often spurious. The first way then decides, and is
+        around the front the less often the fewer improvements it has given.
         """
         share = 0.5
         if self._jumps:
@@ -321,10 +320,10 @@ class _Search:
         return maximum(self._coordinates, processes, X, bounds, self._asked, crowd)
 
     def _end(self, found: Maximum, best: Matrix) -> Matrix | None:
-        """The design that is expected to move an end of the front most, where it is its turn and that is worth it.
+        """The design that is expected to move an end of the front most, if it is due and worthwhile.
 
-        It is looked for where the maximum was `found`; `best` are the least feasible values (m,) of the objectives. An
-        aim that left its end where it was doubles the time to the next one.
+        The search starts from the maximum `found`; `best` are the smallest feasible values (m,) of the objectives. An
+        unsuccessful attempt doubles the interval to the next one.
         """
         self._turns += 1
         processes, m = found.processes, len(best)
@@ -342,14 +341,14 @@ class _Search:
         return end.design
 
     def _worth_a_look(self, best: Matrix, others: Matrix) -> Matrix:
-        """Designs for cheap evaluations at the price of one full one: the `best`, and others (n, d) that come after it,
+        """Designs for cheap evaluations at the cost of one full one: the `best`, and others (n, d) that follow it,
         apart from each other."""
         X = np.array([x for x in (best, *others) if x.tobytes() not in self._known_cheap]).reshape(-1, len(best))
         count = max(int(1.0 / (self.cost or 1.0)), 1)
         return np.asarray(X[list(apart(self._coordinates.features(X), np.arange(len(X)), count))])
 
     def _near(self, processes: Processes, X: Matrix) -> tuple[Processes, Bounds]:
-        """Processes of the designs around one of the front, few or many of them, and the box in which they are."""
+        """Processes of the designs around one of the front, few or many of them, and their bounding box."""
         d = X.shape[1]
         few, many = np.log(5 * d), np.log(min(20 + 10 * d, 100))
         count = int(np.exp(self._rng.uniform(min(few, many), many)))
@@ -363,7 +362,7 @@ class _Search:
         return near, (np.clip(u - reach, 0.0, 1.0), np.clip(u + reach, 0.0, 1.0))
 
     def _better(self, outcomes: Outcomes) -> bool:
-        """Whether a design enters the front, or is nearer to the limits than all before while none is feasible."""
+        """Whether a design enters the front, or has a smaller violation than all before while none is feasible."""
         if not self._outcomes or outcomes.failed[0]:
             return not outcomes.failed[0]
         feasible = np.concatenate([o.feasible for o in self._outcomes])
@@ -373,24 +372,24 @@ class _Search:
         return bool(outcomes.feasible[0] and not np.all(outcomes.objectives[0] >= F, axis=1).any())
 
     def _new(self, X: Matrix) -> Matrix:
-        """The designs of `X` that were not asked for."""
+        """The designs of `X` that are new."""
         return np.array([x for x in X + 0.0 if x.tobytes() not in self._asked]).reshape(-1, X.shape[1])
 
     def _anything(self) -> Matrix | None:
-        """A design at random that was not asked for, None where there seems to be no other."""
+        """A new random design, None if none is found."""
         for _ in range(PATIENCE):
             U = self._rng.random((256, len(self._problem.space.free)))
             X = self._coordinates.designs(U)
             X = self._new(X[self._problem.space.relation_violation(X) <= 0.0])
             if len(X):
                 return np.asarray(X[0])
-        if not self._asked:  # relations that hold nowhere: the run says so when it has seen designs that break them
+        if not self._asked:  # relations that cannot be met: the run reports it after some invalid designs
             return np.asarray(self._coordinates.designs(self._rng.random((1, len(self._problem.space.free))))[0])
         self.ended = f"no design is left that was not evaluated{self._restricted()}"
         return None
 
     def _restricted(self) -> str:
-        """What leaves so few designs."""
+        """What restricts the number of designs."""
         free, relations = self._problem.space.free, self._problem.space.relations
         reasons = []
         if all(p.kind != "real" for p in free):
@@ -411,7 +410,7 @@ def _distinct(X: Matrix) -> Matrix:
 
 
 def _spread(coordinates: Coordinates, count: int, rng: np.random.Generator) -> Matrix:
-    """Designs (`count`, d) of the scrambled Sobol' sequence that break no relation, fewer where these are rare."""
+    """Designs (`count`, d) of the scrambled Sobol' sequence that meet all relations, fewer if these are rare."""
     d = len(coordinates.space.free)
     found = np.empty((0, d))
     sequence = scipy.stats.qmc.Sobol(d, rng=rng)

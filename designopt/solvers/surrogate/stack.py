@@ -1,4 +1,4 @@
-"""Processes of the same points as one: what a search along slopes asks for is computed for all of them together."""
+"""Processes of the same points stacked, so that gradient searches evaluate all of them together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Stack:
 
     @classmethod
     def of(cls, processes: Sequence[GaussianProcess]) -> Stack:
-        """Those of `processes`, which are one at least."""
+        """The stack of `processes`, at least one."""
         return cls(
             np.stack([p.scales for p in processes]),
             np.stack([p.scaled for p in processes]),
@@ -56,7 +56,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class Together:
-    """All processes of one moment: `stacks`, the places of their processes, and the processes of their own kind."""
+    """All present processes: `stacks`, the indices of their processes, and the remaining processes."""
 
     stacks: tuple[Stack, ...]
     stacked: tuple[tuple[int, ...], ...]
@@ -64,7 +64,7 @@ class Together:
 
     @classmethod
     def of(cls, processes: Sequence[GaussianProcess | CoKriging]) -> Together:
-        """Those without slopes or cheap values are stacked with others of as many points."""
+        """Processes without slopes or cheap values are stacked with others of as many points."""
         alike: dict[int, list[int]] = defaultdict(list)
         others = {}
         for i, p in enumerate(processes):
