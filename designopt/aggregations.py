@@ -14,10 +14,10 @@ import numpy as np
 from designopt.arrays import Array
 from designopt.plugin import Quantity, aggregation
 
-#: Number of standard deviations that are added to a mean by default.
+#: Number of standard deviations added to a mean by default.
 TIMES = 1.0
-Times = Annotated[float, Quantity("", "standard deviations that are added", ge=0.0)]
-Level = Annotated[float, Quantity("", "share of scenarios that are better", ge=0.0, le=1.0)]
+Times = Annotated[float, Quantity("", "number of standard deviations added", ge=0.0)]
+Level = Annotated[float, Quantity("", "probability level", ge=0.0, le=1.0)]
 
 
 def _nominal_weights(values: Array) -> Array:

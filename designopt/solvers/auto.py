@@ -59,7 +59,7 @@ class Auto:
     evaluations: Annotated[
         int, Quantity("", "planned designs; default: those of the budget when the study is read", ge=1)
     ]
-    cost: Annotated[float, Quantity("s", "time of one evaluation; default: seconds or more", gt=0.0)] | None = None
+    cost: Annotated[float, Quantity("s", "duration of one evaluation; default: seconds or more", gt=0.0)] | None = None
 
     @property
     def _few(self) -> bool:

@@ -142,7 +142,7 @@ class LatinHypercube:
 
     samples: Samples
     optimization: Annotated[
-        Literal["none", "random-cd", "lloyd"], Quantity("", "how the spread in all dimensions is improved")
+        Literal["none", "random-cd", "lloyd"], Quantity("", "optimization of the uniformity in all dimensions")
     ] = "none"
     scramble: Scramble = True
 

@@ -31,9 +31,9 @@ CONSTANT = 1e-12
 #: Seed of the bootstrap: the confidence intervals of a store are the same in every report.
 BOOTSTRAP = 20020501
 
-Outputs = Annotated[list[str], Quantity("", "objectives or figures to be explained; default: all objectives")]
+Outputs = Annotated[list[str], Quantity("", "objectives or figures to analyse; default: all objectives")]
 Confidence = Annotated[float, Quantity("", "level of the confidence intervals", gt=0.0, lt=1.0)]
-Resamples = Annotated[int, Quantity("", "bootstrap samples behind the confidence intervals", ge=2, le=100_000)]
+Resamples = Annotated[int, Quantity("", "number of bootstrap samples for the confidence intervals", ge=2, le=100_000)]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class SobolIndices:
     uses_start: ClassVar[bool] = False
 
     base: Annotated[int, Quantity("", "blocks of designs, a power of two", ge=2, le=2**20)]
-    second_order: Annotated[bool, Quantity("", "also the interactions of pairs of parameters")] = False
+    second_order: Annotated[bool, Quantity("", "also pairwise interactions of parameters")] = False
     outputs: Outputs = field(default_factory=list)
     confidence: Confidence = 0.95
     resamples: Resamples = 200
@@ -155,9 +155,9 @@ class Morris:
     uses_start: ClassVar[bool] = False
 
     trajectories: Annotated[
-        int, Quantity("", "paths through the space, each of one step a parameter", ge=2, le=100_000)
+        int, Quantity("", "number of trajectories, each with one step per parameter", ge=2, le=100_000)
     ] = 20
-    levels: Annotated[int, Quantity("", "values of each parameter on the grid; even", ge=2, le=1000)] = 4
+    levels: Annotated[int, Quantity("", "number of grid levels of each parameter; even", ge=2, le=1000)] = 4
     outputs: Outputs = field(default_factory=list)
     confidence: Confidence = 0.95
     resamples: Resamples = 1000

@@ -34,14 +34,15 @@ class TPE:
     objectives: ClassVar[Literal["one", "several", "any"]] = "any"
 
     startup: Annotated[
-        int, Quantity("", "designs at random, those of start_from counted, before the model", ge=1, le=1_000_000)
+        int,
+        Quantity("", "number of random designs before the model, including those of start_from", ge=1, le=1_000_000),
     ] = 10
-    candidates: Annotated[int, Quantity("", "places that are compared for each design", ge=1, le=100_000)] = 24
+    candidates: Annotated[int, Quantity("", "number of candidates for each design", ge=1, le=100_000)] = 24
     joint: (
-        Annotated[bool, Quantity("", "model the parameters jointly, not each alone; default: with one objective")]
+        Annotated[bool, Quantity("", "model the parameters jointly, not separately; default: with one objective")]
         | None
     ) = None
-    look_ahead: Annotated[int, Quantity("", "pending designs at the same time", ge=1, le=10_000)] = 4
+    look_ahead: Annotated[int, Quantity("", "number of pending designs", ge=1, le=10_000)] = 4
     liar: Annotated[bool, Quantity("", "treat pending designs as bad ones, so that the next are farther from them")] = (
         False
     )

@@ -27,9 +27,9 @@ class RateLimits:
 class SwitchSetting:
     """A control that is on or off, or has levels."""
 
-    pieces: Annotated[int, Quantity("", "equal ones of a phase, on each of which it is constant", ge=1, le=100_000)]
+    pieces: Annotated[int, Quantity("", "number of equal pieces of a phase with a constant control", ge=1, le=100_000)]
     step: Annotated[float, Quantity("", "between its levels; default: off or on", gt=0)] | None = None
-    others: Annotated[list[str], Quantity("", "of which exactly one, or this control, is on")] = field(
+    others: Annotated[list[str], Quantity("", "controls of which, including this one, exactly one is on")] = field(
         default_factory=list
     )
 

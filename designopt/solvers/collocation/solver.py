@@ -34,11 +34,11 @@ USUAL_LEVEL = 0.95
 class Refine:
     """Mesh refinement, Patterson, Hager & Rao (2015)."""
 
-    tolerance: Annotated[float, Quantity("", "relative error of every interval that is good enough", gt=0)] = 1e-5
+    tolerance: Annotated[float, Quantity("", "admissible relative error of every interval", gt=0)] = 1e-5
     method: Annotated[
         Literal["split", "hp"], Quantity("", "divide intervals, or raise the degree of radau intervals first")
     ] = "split"
-    rounds: Annotated[int, Quantity("", "refinements at most", ge=1)] = 8
+    rounds: Annotated[int, Quantity("", "maximum number of refinements", ge=1)] = 8
     max_degree: Annotated[int, Quantity("", "of radau intervals with hp", ge=1, le=9, former="greatest_degree")] = 8
 
 
@@ -73,10 +73,10 @@ class Collocation:
     intervals: Annotated[int, Quantity("", "of the mesh of every phase", ge=1, le=100_000)] = 50
     degree: Annotated[int, Quantity("", "of radau; default: 3, or 5 for a fine refinement", ge=1, le=9)] | None = None
     midpoint_control: Annotated[
-        Literal["free", "linear"], Quantity("", "of hermite_simpson; linear keeps controls from ringing")
+        Literal["free", "linear"], Quantity("", "of hermite_simpson; linear avoids oscillating controls")
     ] = "free"
     form: Annotated[
-        Literal["auto", "explicit", "residual"], Quantity("", "of the equations; auto: residual where there is one")
+        Literal["auto", "explicit", "residual"], Quantity("", "of the equations; auto: residual if the model has one")
     ] = "auto"
     refine: Annotated[Refine | None, Quantity("", "refinement of the mesh; default: none")] = None
     mesh_check: Annotated[
@@ -89,22 +89,22 @@ class Collocation:
         Literal["exact", "lbfgs"], Quantity("", "lbfgs for models whose second derivatives are too large")
     ] = "exact"
     compile: Annotated[
-        Literal["auto", "never", "always"], Quantity("", "the model's functions as machine code; auto: when it pays")
+        Literal["auto", "never", "always"], Quantity("", "compile the model's functions; auto: if that saves time")
     ] = "auto"
     scales: Annotated[
-        Mapping[str, float], Quantity("", "sizes of variables by name, instead of the automatic ones", gt=0)
+        Mapping[str, float], Quantity("", "scales of variables by name, instead of automatic ones", gt=0)
     ] = field(default_factory=dict)
     ipopt: Annotated[
         Mapping[str, float | str], Quantity("", "settings of IPOPT and its linear solver by their own names")
     ] = field(default_factory=dict)
-    rollout: Annotated[bool, Quantity("", "begin with the motion that the guessed controls cause")] = False
-    persistent: Annotated[bool, Quantity("", "after a failure other strategies are tried, in a fixed order")] = True
+    rollout: Annotated[bool, Quantity("", "start from a simulation with the guessed controls")] = False
+    persistent: Annotated[bool, Quantity("", "try other strategies after a failure, in a fixed order")] = True
     starts: Annotated[
         int, Quantity("", "number of different guesses to solve from; the best result counts", ge=1, le=10_000)
     ] = 1
     sweep: Annotated[
         Mapping[str, int | list[float | str | bool]],
-        Quantity("", "parameters that are fixed, with their levels (a list, or how many)"),
+        Quantity("", "fixed parameters with their levels (a list, or their number)"),
     ] = field(default_factory=dict)
     chain: Annotated[
         int,
@@ -113,9 +113,9 @@ class Collocation:
         ),
     ] = 16
     verify: Annotated[int, Quantity("", "points of a sweep that are also solved cold, drawn at random", ge=0)] = 0
-    rates: Annotated[
-        Mapping[str, RateLimits], Quantity("", "controls by name whose rates are limited, or cost something")
-    ] = field(default_factory=dict)
+    rates: Annotated[Mapping[str, RateLimits], Quantity("", "controls by name with limited or penalised rates")] = (
+        field(default_factory=dict)
+    )
     held: Annotated[
         Mapping[str, int],
         Quantity("", "controls by name that are constant on this number of equal pieces of a phase", ge=1, le=100_000),
@@ -134,14 +134,14 @@ class Collocation:
     ] = field(default_factory=dict)
     margins: Annotated[
         Mapping[str, float],
-        Quantity("", "number of its standard deviations, from 'deviations', by which a limit is kept", ge=0),
+        Quantity("", "margin of limits in standard deviations due to 'deviations'", ge=0),
     ] = field(default_factory=dict)
-    confidence: Annotated[
-        float, Quantity("", "level of the intervals of what is fitted to measurements", gt=0, lt=1)
-    ] = USUAL_LEVEL
+    confidence: Annotated[float, Quantity("", "confidence level of estimates from measurements", gt=0, lt=1)] = (
+        USUAL_LEVEL
+    )
     margin: Annotated[
         float,
-        Quantity("", "share of its size by which a limit is tightened, for the model to keep it", ge=0, lt=0.1),
+        Quantity("", "relative tightening of limits, so that the model's evaluation meets them", ge=0, lt=0.1),
     ] = 1e-4
 
     _known: tuple[Problem, StudyTrajectory, Matrix] | None = field(default=None, init=False, repr=False, compare=False)

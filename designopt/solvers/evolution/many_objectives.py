@@ -58,7 +58,7 @@ class NSGA2(Generations):
             int,
             Quantity(
                 "",
-                "pending designs while the next is bred, at least the number of workers; default: generations",
+                "pending designs of a steady-state search, at least the number of workers; default: generations",
                 ge=1,
                 le=100_000,
             ),
@@ -219,8 +219,8 @@ class SMSEMOA(Generations):
         float,
         Quantity(
             "",
-            "how far the reference point of the hypervolume lies beyond the worst of the population in each objective, "
-            "in widths of the population; large prefers the ends of the front",
+            "distance of the reference point of the hypervolume beyond the worst values of the population, in widths "
+            "of the population; large prefers the ends of the front",
             gt=0.0,
             le=1e6,
         ),

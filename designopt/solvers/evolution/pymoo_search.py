@@ -36,7 +36,9 @@ Offspring = Annotated[
 class Crossover:
     """Simulated binary crossover, Deb & Agrawal (1995)."""
 
-    probability: Annotated[float, Quantity("", "share of pairs of parents that are crossed", ge=0.0, le=1.0)] = 0.9
+    probability: Annotated[float, Quantity("", "probability of the crossover of a pair of parents", ge=0.0, le=1.0)] = (
+        0.9
+    )
     eta: Annotated[float, Quantity("", "distribution index; large keeps children near their parents", ge=1.0)] = 15.0
 
 
@@ -44,12 +46,12 @@ class Crossover:
 class Mutation:
     """Polynomial mutation, Deb & Goyal (1996); it changes each of d parameters with probability ``min(1/2, 1/d)``."""
 
-    probability: Annotated[float, Quantity("", "share of children that are mutated", ge=0.0, le=1.0)] = 0.9
+    probability: Annotated[float, Quantity("", "probability of the mutation of a child", ge=0.0, le=1.0)] = 0.9
     eta: Annotated[float, Quantity("", "distribution index; large makes small changes", ge=1.0)] = 20.0
 
 
-HowToCross = Annotated[Crossover, Quantity("", "how two parents make two children")]
-HowToMutate = Annotated[Mutation, Quantity("", "how a child is changed")]
+HowToCross = Annotated[Crossover, Quantity("", "crossover of two parents")]
+HowToMutate = Annotated[Mutation, Quantity("", "mutation of a child")]
 
 
 def variation(crossover: Crossover | Mapping[str, Any], mutation: Mutation | Mapping[str, Any]) -> dict[str, Any]:

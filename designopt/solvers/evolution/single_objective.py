@@ -70,7 +70,7 @@ class CMAES:
         | None
     ) = None
     step: Annotated[
-        float, Quantity("", "first standard deviation as a share of each parameter's range", gt=0.0, le=1.0)
+        float, Quantity("", "initial standard deviation as a share of each parameter's range", gt=0.0, le=1.0)
     ] = 0.3
     restarts: (
         Annotated[int, Quantity("", "restarts after the first run; default: until the budget ends", ge=0)] | None

@@ -25,12 +25,12 @@ class ByDerivatives:
         Literal["auto", "model", "differences"],
         Quantity(
             "",
-            "derivatives: the model's with differences where it has none (auto), the model's alone, differences alone",
+            "derivatives: the model's, completed by differences (auto), the model's alone, differences alone",
         ),
     ] = "auto"
     differences: Annotated[
         Literal["forward", "central"],
-        Quantity("", "differences from one design beside for each parameter, or from two: more exact, twice the cost"),
+        Quantity("", "forward or central differences: the latter are more accurate at twice the cost"),
     ] = "forward"
     step: Annotated[
         float,

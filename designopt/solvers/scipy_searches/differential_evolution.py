@@ -48,13 +48,11 @@ class DifferentialEvolution:
             "best2bin",
             "best2exp",
         ],
-        Quantity("", "what a trial is made of: base, number of differences, how parameters are exchanged"),
+        Quantity("", "composition of a trial: base vector, number of differences, crossover"),
     ] = "best1bin"
     weight_low: Annotated[float, Quantity("", "smallest factor of the differences, F", ge=0.0, lt=2.0)] = 0.5
     weight_high: Annotated[float, Quantity("", "largest factor of the differences, F", gt=0.0, lt=2.0)] = 1.0
-    rate: Annotated[
-        float, Quantity("", "share of parameters that a trial takes from the differences, CR", ge=0, le=1)
-    ] = 0.7
+    rate: Annotated[float, Quantity("", "crossover probability of a parameter, CR", ge=0, le=1)] = 0.7
     tolerance: Annotated[
         float, Quantity("", "standard deviation of the objectives, relative to their mean, that ends it", ge=0.0)
     ] = 0.01

@@ -31,7 +31,7 @@ class DualAnnealing:
         float, Quantity("", "at the start, in the objective's unit; differences below it hardly count", gt=0.01, le=5e4)
     ] = 5230.0
     restart: Annotated[
-        float, Quantity("", "temperature, relative to that at the start, at which it restarts", gt=0.0, lt=1.0)
+        float, Quantity("", "temperature, relative to the initial one, of a restart", gt=0.0, lt=1.0)
     ] = 2e-5
     visit: Annotated[float, Quantity("", "tail of the steps: larger ones jump farther", gt=1.0, le=3.0)] = 2.62
     accept: Annotated[

@@ -19,7 +19,7 @@ Starts = Annotated[
     int,
     Quantity(
         "",
-        "searches, one after the other: from the best designs of start_from or the middle, then spread",
+        "number of successive searches: from the best designs of start_from or the centre, then spread",
         ge=1,
         le=100_000,
     ),

@@ -79,8 +79,8 @@ class GaussianProcessSearch:
         ]
         | None
     ) = None
-    look_ahead: Annotated[int, Quantity("", "pending designs at the same time", ge=1, le=1000)] = 4
-    candidates: Annotated[int, Quantity("", "designs that are compared for each proposed one", ge=16, le=100_000)] = 512
+    look_ahead: Annotated[int, Quantity("", "number of pending designs", ge=1, le=1000)] = 4
+    candidates: Annotated[int, Quantity("", "number of candidates for each design", ge=16, le=100_000)] = 512
     noise: (
         Annotated[
             bool,

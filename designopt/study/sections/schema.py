@@ -72,7 +72,7 @@ class ObjectiveSection(TypedDict, total=False):
     minimize: Annotated[Formula, Quantity("", "expression to minimise")]
     maximize: Annotated[Formula, Quantity("", "expression to maximise, instead of minimize")]
     unit: Annotated[str, Quantity("", "unit of results; default: that of the expression")]
-    over: Annotated[NamedPart, Quantity("", "how scenarios become one number; default worst")]
+    over: Annotated[NamedPart, Quantity("", "aggregation over scenarios; default worst")]
     former: Annotated[Label, Quantity("", "its name when the study was run, so that the existing store is used")]
 
 
@@ -80,12 +80,12 @@ class ConstraintSection(TypedDict, total=False):
     """A limit on a figure."""
 
     name: Annotated[Label, Quantity("", "name in results; default: what is limited, if that is one word")]
-    of: Required[Annotated[Formula, Quantity("", "expression that is limited")]]
-    min: Annotated[Amount, Quantity("", "smallest value that is allowed")]
-    max: Annotated[Amount, Quantity("", "largest value that is allowed")]
-    equals: Annotated[Amount, Quantity("", "the only value that is allowed")]
+    of: Required[Annotated[Formula, Quantity("", "limited expression")]]
+    min: Annotated[Amount, Quantity("", "minimum")]
+    max: Annotated[Amount, Quantity("", "maximum")]
+    equals: Annotated[Amount, Quantity("", "required value")]
     unit: Annotated[str, Quantity("", "unit of bare limits, and of results; default: that of the expression")]
-    over: Annotated[NamedPart, Quantity("", "how scenarios become one number; default worst")]
+    over: Annotated[NamedPart, Quantity("", "aggregation over scenarios; default worst")]
     former: Annotated[Label, Quantity("", "its name when the study was run, so that the existing store is used")]
 
 
@@ -130,7 +130,7 @@ class BudgetSection(TypedDict, total=False):
 
     evaluations: Annotated[int, Quantity("", "number of proposed designs", ge=1)]
     wall: Annotated[float, Quantity("s", "time of the stage", gt=0.0)]
-    hypervolume: Annotated[HypervolumeSection, Quantity("", "ends a search when its front hardly grows")]
+    hypervolume: Annotated[HypervolumeSection, Quantity("", "end of a search when its front hardly grows")]
 
 
 class StartFromSection(TypedDict, total=False):
@@ -151,7 +151,7 @@ class StageSection(TypedDict, total=False):
     name: Required[Annotated[Label, Quantity("", "name of the stage")]]
     solver: Required[Annotated[PartSection, Quantity("", "plugin that proposes designs")]]
     budget: Annotated[BudgetSection, Quantity("", "when the stage ends; default: when its solver does")]
-    start_from: Annotated[StartFromSection, Quantity("", "known designs to begin with; default none")]
+    start_from: Annotated[StartFromSection, Quantity("", "starting designs; default none")]
 
 
 class RetriesSection(TypedDict, total=False):
@@ -213,7 +213,7 @@ class ExecutionSection(TypedDict, total=False):
     timeout: Annotated[float, Quantity("s", "time limit of an evaluation; default: none", gt=0.0)]
     grace: Annotated[float, Quantity("s", "wait for running evaluations when interrupted; default 10 s", ge=0.0)]
     retries: Annotated[RetriesSection, Quantity("", "retries of an evaluation, by kind of failure")]
-    on_failure: Annotated[FailureSection, Quantity("", "response of the run to a failure, by kind")]
+    on_failure: Annotated[FailureSection, Quantity("", "action of the run after a failure, by kind")]
     arrays: Annotated[
         list[str] | dict[str, Literal["all", "front", "chosen"]],
         Quantity(
@@ -221,7 +221,8 @@ class ExecutionSection(TypedDict, total=False):
         ),
     ]
     order: Annotated[
-        Literal["ask", "completion"], Quantity("", "in which a solver that asks ahead receives results; default ask")
+        Literal["ask", "completion"],
+        Quantity("", "order in which a solver with look-ahead receives results; default ask"),
     ]
 
 
@@ -232,8 +233,8 @@ class ValidateSection(TypedDict, total=False):
         Annotated[ScenarioEntry | list[ScenarioEntry], Quantity("", "scenarios, as in the section scenarios")]
     ]
     quantiles: Annotated[
-        list[Annotated[float, Quantity("", "share of scenarios below the quantile", ge=0.0, le=1.0)]],
-        Quantity("", "shares of scenarios below the quantiles that are shown; default 0.05, 0.5, 0.95"),
+        list[Annotated[float, Quantity("", "probability of the quantile", ge=0.0, le=1.0)]],
+        Quantity("", "probabilities of the reported quantiles; default 0.05, 0.5, 0.95"),
     ]
 
 
@@ -253,7 +254,9 @@ class ReportSection(TypedDict, total=False):
     """Contents of the report, and evaluations for it."""
 
     plots: Annotated[list[NamedPart], Quantity("", "parts of the page, in order; default: the general ones")]
-    choose: Annotated[list[Rule], Quantity("", "rules that pick designs of the front; default: utopia, the compromise")]
+    choose: Annotated[
+        list[Rule], Quantity("", "rules that select designs of the front; default: utopia, the compromise")
+    ]
     validate: Annotated[ValidateSection, Quantity("", "scenarios in which the chosen designs are evaluated")]
     tolerances: Annotated[
         TolerancesSection, Quantity("", "neighbours of the chosen designs that are evaluated within tolerances")

@@ -26,9 +26,9 @@ FilesSection = TypedDict(
     "FilesSection",
     {
         "use": Required[Literal["files"]],
-        "pattern": Required[Annotated[str, Quantity("", "which files, as in trials/*.c3d")]],
-        "as": Annotated[Label, Quantity("", "the condition that takes the file; default: the only one that does")],
-        "with": Annotated[dict[str, Any], Quantity("", "conditions that all scenarios have")],
+        "pattern": Required[Annotated[str, Quantity("", "pattern of the files, as in trials/*.c3d")]],
+        "as": Annotated[Label, Quantity("", "condition that receives the file; default: the only one of this type")],
+        "with": Annotated[dict[str, Any], Quantity("", "conditions common to all scenarios")],
     },
     total=False,
 )
@@ -40,7 +40,7 @@ TableSection = TypedDict(
         "file": Required[
             Annotated[InputFile, Quantity("", "CSV file: a scenario in each row, columns are conditions")]
         ],
-        "with": Annotated[dict[str, Any], Quantity("", "conditions that all scenarios have")],
+        "with": Annotated[dict[str, Any], Quantity("", "conditions common to all scenarios")],
     },
     total=False,
 )

@@ -45,8 +45,8 @@ SampleSection = TypedDict(
         "count": Required[Annotated[int, Quantity("", "number of scenarios", ge=1)]],
         "seed": Annotated[int, Quantity("", "seed of this sample; default: that of the study", ge=0)],
         "vary": Annotated[dict[str, SpreadEntry], Quantity("", "conditions that vary")],
-        "with": Annotated[dict[str, Any], Quantity("", "conditions that all scenarios have")],
-        "name": Annotated[Label, Quantity("", "first part of the names of the scenarios")],
+        "with": Annotated[dict[str, Any], Quantity("", "conditions common to all scenarios")],
+        "name": Annotated[Label, Quantity("", "prefix of the names of the scenarios")],
     },
     total=False,
 )
