@@ -57,7 +57,7 @@ def _briefly(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _known_options(caller: str, options: Mapping[str, Any], *own: Callable[..., Any]) -> None:
-    """Raise a `TypeError` in the name of `caller` for a keyword argument that neither the functions `own` nor
+    """Raise a `TypeError` that names `caller` for a keyword argument that neither the functions `own` nor
     `run_study` have."""
     from designopt.run.runner import run_study
 

@@ -54,7 +54,7 @@ def show(
 
     NAME is a plugin; a STORE; STORE/POINT, where POINT is a design's number (its row in exported tables), the beginning
     of its key, or a label of the chosen designs such as "best mass"; or `schema`, the JSON Schema of study files.
-    With --set model.SETTING=VALUE a model tells the inputs, outputs and arrays that follow from its settings.
+    --set model.SETTING=VALUE shows the inputs, outputs and arrays that a model declares for its settings.
     """
     if (every is not None or page_every is not None) and not follow:
         raise click.UsageError("--every and --report need --follow")

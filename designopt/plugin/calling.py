@@ -21,7 +21,7 @@ def titled(plugin: Plugin) -> str:
 
 
 def code_of(plugin: Plugin) -> str:
-    """``road.py:12: model 'road'``: the first line of the plugin's code that computes, and its name."""
+    """``road.py:12: model 'road'``: the position and name of the plugin's code."""
     function = getattr(plugin.target, "evaluate", plugin.target)
     code = getattr(inspect.unwrap(function), "__code__", None)
     where = f"{Path(code.co_filename).name}:{code.co_firstlineno}: " if code is not None else ""
@@ -29,7 +29,7 @@ def code_of(plugin: Plugin) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value that a plugin returned, in a few words."""
+    """Short description of a plugin's return value."""
     value = float(value) if isinstance(value, float) else value  # not np.float64(...)
     return f"{value!r:.60}" if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
 
@@ -49,5 +49,5 @@ def calling(plugin: Plugin, *passed: type[BaseException]) -> Iterator[None]:
 
 
 def wrong_return(plugin: Plugin, text: str) -> PluginFailed:
-    """The exception for a return value that is not what the plugin should return; `text` says how."""
+    """The exception for a wrong return value, described by `text`."""
     return PluginFailed(f"{code_of(plugin)} {text}")

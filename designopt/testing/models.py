@@ -155,7 +155,7 @@ def _differences(
 ) -> tuple[float, float] | None:
     """The derivative by central differences with one step and its half, extrapolated, and its error.
 
-    None where a design beside this one has no answer. `beside` keeps the outputs of such designs, by the input that
+    None if a neighbouring design has no result. `beside` stores the outputs of such designs, by the input that
     differs and its value: they serve all outputs.
     """
     step = 1e-3 * (abs(float(design[name])) or 1.0)
@@ -180,7 +180,7 @@ def _differences(
 def _outputs(
     model: Any, plugin: ModelPlugin, design: Mapping[str, Any], scenario: Mapping[str, Any]
 ) -> Mapping[str, Any] | None:
-    """The outputs alone, None where the design has none."""
+    """The outputs alone, None if the design has none."""
     wanted = (frozenset[str](),) if plugin.takes_arrays else ()
     given = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
     try:
