@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import distributed  # noqa: F401  it keeps the clock of its import, which must not be that of a test here
 import numpy as np
 import pytest
 from dask_processes import Cluster
