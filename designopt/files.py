@@ -213,7 +213,9 @@ def regular(path: Path, name: str, largest: int = LARGEST) -> os.stat_result:
     regular file of at most `largest` bytes."""
     about = path.stat()
     if not stat.S_ISREG(about.st_mode):
-        raise InputFileError(f"'{name}' is {_kind(about.st_mode)}, not a file that can be read from its beginning")
+        raise InputFileError(
+            f"'{name or path}' is {_kind(about.st_mode)}, not a file that can be read from its beginning"
+        )
     if about.st_size > largest:
         raise InputFileError(f"'{name}' has {about.st_size} bytes; at most {largest} are read")
     return about

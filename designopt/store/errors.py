@@ -84,6 +84,8 @@ def reading(path: Path, file: str = "journal.db", known: StoreError | None = Non
 def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:
     """`safe_files.check` of the store `path`; foreign files raise `StoreError`."""
     try:
+        if path.is_file():
+            raise StoreError(f"{path}: is a file; a store is a folder", path)
         safe_files.check(path, thoroughly=thoroughly)
     except safe_files.NotOwn as error:
         raise StoreError(f"{error.filename}: {error.strerror}", path) from error

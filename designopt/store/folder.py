@@ -57,6 +57,9 @@ class Store:
                 raise _exists(path)
             if path.exists() and not path.is_dir():
                 raise StoreError(f"{path}: is a file; give the name of a folder", path)
+            above = next((folder for folder in path.parents if folder.exists()), path)
+            if not above.is_dir():
+                raise StoreError(f"{path}: {above} is a file, so there can be no folder below it", path)
             if path.exists() and not set(os.listdir(path)) <= _OF_AN_UNFINISHED_START:
                 if (path / "journal.db").exists():  # another start has created it meanwhile
                     raise _exists(path)

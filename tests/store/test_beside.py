@@ -38,3 +38,19 @@ def test_the_command_line_names_it_too(folder, command):
     done = designopt(folder, *command)
     assert done.returncode in (2, 4)
     assert done.stderr.rstrip().endswith("did you mean 'results/one.study'?")
+
+
+def test_a_file_in_place_of_a_store_or_above_it_is_said_to_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "car.yaml").write_text(
+        "study: car\nmodel: {use: car}\nspace: {a: [1, 2]}\nobjectives: [{minimize: b}]\n"
+        "solver: {use: random, samples: 2}\n"
+    )
+    (tmp_path / "car.py").write_text("def car(design, scenario):\n    return {'b': design['a']}\n")
+    done = designopt(tmp_path, "resume", "car.yaml")
+    assert (done.returncode, done.stderr) == (4, "car.yaml: is a file; a store is a folder\n")
+    done = designopt(tmp_path, "run", "car.yaml", "--plugin", "car.py", "-o", "car.yaml/s.study")
+    assert done.returncode == 4
+    assert "car.yaml is a file, so there can be no folder below it" in done.stderr
+    done = designopt(tmp_path, "run", ".")
+    assert done.returncode == 2
+    assert "'.' is a folder" in done.stderr

@@ -155,7 +155,9 @@ def parse(text: str, name: str) -> Node:
         tab = source.lines[line][column : column + 1] == "\t" or "tab character" in str(error.problem)
         if (key := _without_colon(source.lines, line)) and any(sign in str(error.problem) for sign in _COLON):
             raise _error(source, *key[:2], f"not valid YAML here; is a ':' missing after '{key[2]}'?") from None
-        raise _error(source, line, column, _syntax(error, tab)) from None
+        if opened := _not_closed(error):
+            raise _error(source, *opened) from None
+        raise _error(source, line, column, _syntax(error, source.lines, line, column, tab)) from None
     except pyyaml.YAMLError as error:
         raise _error(source, 0, 0, str(error).splitlines()[0]) from None
     except RecursionError:
@@ -191,18 +193,45 @@ def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
-def _syntax(error: pyyaml.MarkedYAMLError, tab: bool) -> str:
+def _not_closed(error: pyyaml.MarkedYAMLError) -> tuple[int, int, str] | None:
+    """Line and column of a bracket or quote that is not closed in its line or at all, and the message."""
+    begin, end, context = error.context_mark, error.problem_mark, str(error.context)
+    if begin is None or end is None or end.line == begin.line:
+        return None
+    for inside, mark in (("flow mapping", "{"), ("flow sequence", "["), ("quoted scalar", "quote")):
+        if inside in context:
+            what = "this quote" if mark == "quote" else f"this '{mark}'"
+            return begin.line, begin.column, f"not valid YAML: {what} is not closed"
+    return None
+
+
+def _syntax(error: pyyaml.MarkedYAMLError, lines: Sequence[str], line: int, column: int, tab: bool) -> str:
     """One sentence, with a hint for frequent mistakes."""
     problem = error.problem or "not valid YAML"
+    if tab:
+        return "not valid YAML: a tab is not allowed here; indent with spaces, not tabs"
+    first = line < len(lines) and not lines[line][:column].strip()
+    begin = error.context_mark.line + 1 if error.context_mark is not None else 0
+    context = str(error.context or "")
+    block_ends = "<block end>" in problem  # PyYAML's own parser says it in other words than libyaml
+    if "did not find expected key" in problem or (block_ends and "mapping" in context):
+        if not first:
+            return (
+                "not valid YAML: unexpected text after the value; a text with quotes or brackets needs quotes around it"
+            )
+        where = f"line {begin}, where this mapping begins" if begin > 1 else "the lines above"
+        return f"not valid YAML: indented differently from {where}"
+    if ("did not find expected '-'" in problem or (block_ends and "collection" in context)) and first:
+        return f"not valid YAML: line {begin} begins a list, so each entry needs a '-' in the same column"
     hint = ""
     if "mapping values are not allowed" in problem:
         hint = "; a text that contains ': ' needs quotes"
-    elif tab:
-        hint = "; indent with spaces, not tabs"
+        above = next((i for i in range(line - 1, -1, -1) if lines[i].strip()), line)
+        if ":" not in lines[line][:column] and _indent(lines[above]) < _indent(lines[line]):
+            return f"not valid YAML: indented further than line {above + 1}, which has a value already"
     elif "did not find expected ','" in problem:
         hint = "; a text with brackets or commas needs quotes there"
-    context = f" {error.context}" if error.context else ""
-    return f"not valid YAML: {problem}{context}{hint}"
+    return f"not valid YAML: {problem}{' ' if context else ''}{context}{hint}"
 
 
 def _inside(source: Source, line: int, column: int) -> tuple[int, int]:

@@ -247,3 +247,16 @@ def test_a_constant_that_is_no_finite_number_is_found_at_its_place(text, offset,
 @pytest.mark.parametrize("text", ["1/x", "x/0.5", "log(x)", "x - 1 <= 2/3", "0*x", "(1 - x)/(x - x)", "exp(-1000)"])
 def test_what_names_are_for_is_not_judged_beforehand(text) -> None:
     Expression.parse(text).check_constants()
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("sag > 10 mm", r"a unit stands in brackets, 10 \[mm\]"),
+        ("2 sag", r"a product needs a '\*'"),
+        ("sag^2", r"a power is written a \*\* b"),
+    ],
+)
+def test_a_number_with_a_bare_unit_and_a_caret_get_the_way_to_write_them(text, hint):
+    with pytest.raises(ExpressionError, match=hint):
+        Expression.parse(text)

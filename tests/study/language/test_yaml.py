@@ -138,6 +138,27 @@ def test_what_is_not_a_text_of_the_allowed_kind(parser, content, place, message)
     assert message in issue.message
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("a: {b: 1\nc: 2\n", (1, 4), "this '{' is not closed"),
+        ("a: [1, 2\nc: 2\n", (1, 4), "this '[' is not closed"),
+        ('a: "text\nc: 2\n', (1, 4), "this quote is not closed"),
+        ("a:\n  b: 1\n   c: 2\n", (3, 5), "indented further than line 2, which has a value already"),
+        ("a:\n    b: 1\n  c: 2\n", (3, 3), "indented differently from the lines above"),
+        ("a:\n  - 1\n  b: 2\n", (3, 3), "line 2 begins a list, so each entry needs a '-' in the same column"),
+        ("a: {b: 1}}\n", (1, 10), "unexpected text after the value"),
+        ("a:\n\tb: 1\n", (2, 1), "a tab is not allowed here; indent with spaces, not tabs"),
+    ],
+)
+def test_a_mistake_of_syntax_is_explained_in_terms_of_the_file(parser, text, place, message) -> None:
+    with pytest.raises(StudyError) as caught:
+        parse(text, "t")
+    issue = caught.value.issues[0]
+    assert message in issue.message
+    assert (issue.line, issue.column) == place
+
+
 def test_a_byte_order_mark_is_allowed_and_does_not_shift_columns(parser) -> None:
     root = parse_bytes(b"\xef\xbb\xbfa: 1\n", "t")
     assert root.data() == {"a": 1}

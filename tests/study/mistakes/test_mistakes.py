@@ -26,7 +26,7 @@ CASES = [
     ("damping: [0, 100]", "damping« »[0, 100]", "", "is a ':' missing after 'damping'?"),
     ("seed: 7", "«\t»seed: 7", "", "indent with spaces, not tabs"),
     ("seed: 7", "title: «\a»", "", "U+0007"),
-    ("[0, 100]\n  offset: {type", "[0, 100\n  offset«:» {type", "", "did not find expected ','"),
+    ("[0, 100]\n  offset: {type", "«[»0, 100\n  offset: {type", "", "this '[' is not closed"),
     # --- top level
     ("study: wheel_damper", "study: «7»", "study", "expected a word, not the number 7; put quotes around it"),
     ("study: wheel_damper", "study: «a/b»", "study", "is not a name"),

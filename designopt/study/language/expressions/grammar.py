@@ -119,7 +119,7 @@ class _Parser:
                 raise self.fail("'!=' is not supported; use <=, <, >=, > or ==", token)
             if token.text == "[":
                 raise self.fail("a unit in brackets comes directly after a number, as in 5 [mm]", token)
-            raise self.fail(f"unexpected '{token.text}'", token)
+            raise self.unexpected(token)
         return term
 
     def binary(self, operator: _Token, left: Term, right: Term) -> Term:
@@ -185,7 +185,7 @@ class _Parser:
             return inner
         if token.kind == "end":
             raise ExpressionError("the expression ends too early", max(0, len(self.text.rstrip()) - 1), 1)
-        raise self.fail(f"unexpected '{token.text}'", token)
+        raise self.unexpected(token)
 
     def number(self, token: _Token) -> Term:
         value = float(token.text)
@@ -236,7 +236,15 @@ class _Parser:
         elif self.token.text in RELATIONS:
             raise self.fail("a comparison is not allowed inside parentheses", self.token)
         else:
-            raise self.fail(f"unexpected '{self.token.text}'", self.token)
+            raise self.unexpected(self.token)
+
+    def unexpected(self, token: _Token) -> ExpressionError:
+        """The error for a token that cannot follow; a name directly after a number is probably its unit."""
+        before = next((part for part in reversed(_tokens(self.text[: token.at])) if part.kind != "end"), None)
+        if token.kind == "name" and before is not None and before.kind == "number":
+            hint = f"a unit stands in brackets, {before.text} [{token.text}], and a product needs a '*'"
+            return self.fail(f"unexpected '{token.text}'; {hint}", token)
+        return self.fail(f"unexpected '{token.text}'", token)
 
 
 def _tokens(text: str) -> list[_Token]:
@@ -250,7 +258,8 @@ def _tokens(text: str) -> list[_Token]:
         kind = str(match.lastgroup)
         value = match[kind]
         if kind == "other" and not in_unit:
-            raise ExpressionError(f"'{value}' is not allowed in an expression", match.start(kind))
+            hint = "; a power is written a ** b" if value == "^" else ""
+            raise ExpressionError(f"'{value}' is not allowed in an expression{hint}", match.start(kind))
         in_unit = value == "[" or (in_unit and value != "]")
         tokens.append(_Token(kind, value, match.start(kind)))
         position = match.end()
