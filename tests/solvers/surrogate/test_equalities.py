@@ -29,5 +29,6 @@ def test_most_designs_of_a_search_meet_an_equality_that_it_has_learned(seed):
     evaluate = InProcess(problem, 40)
     with contextlib.suppress(StageEnded):
         GaussianProcessSearch().solve(problem, evaluate, np.random.default_rng(seed), no_outcomes(problem))
-    assert np.median(np.abs(evaluate.X[20:].sum(axis=1) - 0.9)) < 1e-5
-    assert np.abs(evaluate.X[20:].sum(axis=1) - 0.9).max() < 1e-2
+    distance = np.abs(evaluate.X[20:].sum(axis=1) - 0.9)
+    assert np.median(distance) < 1e-5
+    assert np.mean(distance < 1e-2) >= 0.9  # which one explores elsewhere depends on the last digits of the processor
