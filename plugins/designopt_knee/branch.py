@@ -81,7 +81,7 @@ class FourBarKneeBranch(FourBarKnee):
     rho_margin: Annotated[float, Q("", "loss of rho that the robust interval allows", gt=0, lt=1)] = 0.01
 
     def check(self) -> None:
-        """Check the settings of the knee and the range of stiffness."""
+        """Check the knee's settings. Raises `InvalidSetting` for an empty range of stiffness."""
         super().check()
         if self.lowest_stiffness >= self.highest_stiffness:
             raise InvalidSetting(

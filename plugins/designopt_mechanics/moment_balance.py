@@ -64,7 +64,10 @@ class MomentBalance:
         return np.asarray(self.status < 100)
 
     def residual(self, forces: Vector) -> Vector:
-        """(n, m) the part of the moments that `forces` (n, k) leave; NaN in frames that cannot be used."""
+        """(n, m) residual moments under `forces` (n, k), NaN in unusable frames.
+
+        Raises `ValueError` for another shape.
+        """
         given = np.asarray(forces, dtype=np.float64)
         if given.shape != (len(self.time), len(self.columns)):
             raise ValueError(f"forces have shape {given.shape}, not {(len(self.time), len(self.columns))}")

@@ -100,7 +100,7 @@ class PendulumRecord:
         return Measurements(found.times, {"angle": values}, {"angle": sigma if self.sigma is None else self.sigma})
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
-        """The fit as a program."""
+        """The fit as a program. Raises `InvalidSetting` for an unusable file."""
         swing = Phase(_system(), tf=float(self._measured.times.max()), name="swing")
         plain = TrajectoryProblem([swing], cost=lambda e: 0.0, guess={"length": 1.0, "friction": 0.1, "drag": 0.01})
         try:

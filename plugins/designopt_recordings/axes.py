@@ -29,7 +29,10 @@ def length(unit: str) -> float:
 
 
 def turned(vectors: ArrayLike, up: str) -> Array:
-    """Vectors (..., 3) given with the axis `up` ("x", "y" or "z", "-z" where it points down) in axes with Y up."""
+    """Vectors (..., 3) given with the axis `up` ("x", "y" or "z", "-z" where it points down) in axes with Y up.
+
+    Raises `RecordingError` for another axis.
+    """
     axis = up.strip().lower().lstrip("+")
     if axis.lstrip("-") not in _TURNS:
         raise RecordingError(f"the vertical axis is '{up}'; it must be x, y or z, with - if it points down")

@@ -39,7 +39,7 @@ def channels_of(table: TimeTable, names: Sequence[str], unit: str = "V") -> Chan
 def reference(envelopes: Channels, window: float = 0.25) -> Array:
     """(c,) reference of each channel: the largest mean over `window` s of its envelope, in a trial or a contraction.
 
-    NaN for a channel without so long a run of samples.
+    NaN for a channel without so long a run of samples. Raises `RecordingError` if the trial is shorter than `window`.
     """
     length = max(1, round(window * envelopes.rate))
     values = envelopes.values
@@ -55,7 +55,10 @@ def reference(envelopes: Channels, window: float = 0.25) -> Array:
 
 
 def normalised(envelopes: Channels, references: ArrayLike) -> Channels:
-    """Envelopes divided by `references` (c,), of unit 1: of the same trial, of several, or of a maximum contraction."""
+    """Envelopes divided by `references` (c,), of unit 1: of the same trial, of several, or of a maximum contraction.
+
+    Raises `RecordingError` unless each channel has one positive reference.
+    """
     divisors = np.asarray(references, dtype=float)
     if divisors.shape != (len(envelopes.names),):
         raise RecordingError(f"{len(envelopes.names)} channels need one reference each, not {divisors.size}")

@@ -85,7 +85,7 @@ def write_csv(result: Result, folder: Path, prefix: str) -> list[Path]:
 
 @exporter("trc", version=1)
 def write_trc(result: Result, folder: Path, prefix: str) -> list[Path]:
-    """Arrays of points over time, (time, point, 3), as markers in TRC files."""
+    """Arrays of points over time, (time, point, 3), as markers in TRC files. Raises `ExportError` without any."""
     files = []
     for trajectory in _trajectories(result):
         for name, what, values in trajectory.over_time():

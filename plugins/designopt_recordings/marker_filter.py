@@ -67,7 +67,7 @@ class MarkerFilter:
     max_gap: Annotated[float, Q("s", "that is interpolated", ge=0, former="longest_gap")] = 0.2
 
     def prepare_scenario(self, conditions: RecordedTrial) -> _Prepared:
-        """Read the trial, fill its gaps, find its noise."""
+        """Read the trial, fill its gaps, find its noise. Raises `Diverged` for an unusable or smoothed trial."""
         try:
             recording = read_recording(conditions["trial"])
             filling = fill(recording, {}, longest=self.max_gap)
@@ -83,7 +83,7 @@ class MarkerFilter:
     def evaluate(
         self, design: Filter, scenario: RecordedTrial, arrays: Set[str], prepared: _Prepared
     ) -> tuple[Filtered, Mapping[str, Any]]:
-        """Filter at the cut-off."""
+        """Filter at the cut-off. Raises `InvalidDesign` for a cut-off that the rate excludes."""
         recording, cutoff = prepared.filling.recording, design["cutoff"]
         try:
             design_frequency(cutoff, recording.rate, self.order)

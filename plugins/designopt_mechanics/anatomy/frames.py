@@ -73,7 +73,10 @@ class AnatomyRows:
         loads: Mapping[str, ArrayLike] | None = None,
         pose_rate: ArrayLike | None = None,
     ) -> AnatomyFrames:
-        """All arrays for `tensions` (n, w) of all wires; links without given motion are at rest."""
+        """All arrays for `tensions` (n, w) of all wires; links without given motion are at rest.
+
+        Raises `ValueError` for arrays of another shape.
+        """
         a = self.anatomy
         m, k, w, f = len(a.joints), len(a.links), len(a.wires), len(a.tree.frames)
         joints = np.asarray(q, dtype=np.float64)

@@ -92,7 +92,7 @@ class WirePatterns:
     companion: InputFile | None = None
 
     def check(self) -> None:
-        """Read the files, if there are any."""
+        """Read the files, if any. Raises `InvalidSetting` for only one of geometry and companion."""
         if (self.geometry is None) != (self.companion is None):
             raise InvalidSetting("geometry", "geometry and companion belong together: give both or none")
         _ = self._own
@@ -100,7 +100,7 @@ class WirePatterns:
     def evaluate(
         self, design: Pull, scenario: Which, arrays: Set[str] = frozenset()
     ) -> tuple[PatternOutputs, dict[str, Vector]]:
-        """Find the balance along the sweep."""
+        """Find the equilibria along the sweep. Raises `Diverged` if there is none."""
         anatomy, balance = self._equilibrium(scenario)
         chosen = filled(Pull, design)
         muscles = [law for law in anatomy.laws.values() if isinstance(law, Muscle)]
@@ -146,7 +146,10 @@ class WirePatterns:
         return outputs, {name: shown[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
-        """Muscles move the first coordinate, virtual links follow without a resultant."""
+        """Muscles move the first coordinate; the resultant on virtual links is zero.
+
+        Raises `InvalidSetting` for an anatomy without muscles.
+        """
         anatomy, _ = self._equilibrium(scenario)
         made = _system(anatomy)
         first = anatomy.joints[0]

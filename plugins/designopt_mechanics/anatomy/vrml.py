@@ -88,7 +88,7 @@ class _Reader:
         return token
 
     def skip(self) -> None:
-        """A balanced value of an unknown field or an unknown node."""
+        """Skip the value of an unknown field or node. Raises `StudyError` for unbalanced brackets."""
         opened: list[_Token] = []
         while True:
             token = self.take("a value")

@@ -91,7 +91,7 @@ class AndrewsSqueezer:
     def evaluate(
         self, design: Treatment, scenario: Drive, arrays: Set[str] = frozenset()
     ) -> tuple[AndrewsOutputs, dict[str, Vector]]:
-        """Integrate the motion."""
+        """Integrate the motion. Raises `Diverged` if the integration fails."""
         given, drive = filled(Treatment, design), filled(Drive, scenario)
         torque, duration = drive["torque"], drive["duration"]
         formulation, stiffness = given["formulation"], given["stiffness"]

@@ -110,7 +110,7 @@ class ExoskeletonGait:
     def evaluate(
         self, design: Links, scenario: Operator, arrays: Set[str] = frozenset()
     ) -> tuple[GaitOutputs, dict[str, Vector]]:
-        """Simulate the single support."""
+        """Simulate the single support. Raises `Diverged` if the integration fails."""
         conditions = _conditions(scenario)
         chosen = cast(Mapping[str, float], design)
         duration = float(single_support(self.rods, conditions))
@@ -223,7 +223,10 @@ class ExoskeletonGait:
 
 
 def start(size: Size, design: Mapping[str, float], conditions: Mapping[str, float], at: float = 0.0) -> Vector:
-    """(6 n + 1,) the recorded state at a time (s), links compressed as at rest, no work done."""
+    """(6 n + 1,) recorded state at a time (s), links compressed as at rest, no work done.
+
+    Raises `InvalidDesign` if a link collapses under the weight.
+    """
     angles, rates, axial, rest = (
         np.asarray(r, dtype=np.float64).ravel() for r in _recorded(size)(at, _row(conditions))
     )

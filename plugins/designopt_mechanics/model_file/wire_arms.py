@@ -93,7 +93,7 @@ class WireArms:
         return tree.coordinates[tree.names.index(self.coordinate)].unit
 
     def check(self) -> None:
-        """Read the mechanism and find wire and coordinate."""
+        """Read the mechanism. Raises `InvalidSetting` for an unknown wire or coordinate, or a missing range."""
         made = self._mechanism
         try:
             made.wire(self.wire)

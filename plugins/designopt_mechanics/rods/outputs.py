@@ -73,7 +73,10 @@ def torque_drives(tree: RodTree, q: Any, torques: Any) -> Any:
 
 
 def point_forces(tree: RodTree, q: Any, forces: Mapping[str, tuple[float, Any]]) -> Any:
-    """(..., 3 n) generalised forces of `forces`: by rod the fraction of its length, and a force (..., 3) N there."""
+    """(..., 3 n) generalised forces of `forces`: by rod the fraction of its length, and a force (..., 3) N there.
+
+    Raises `ValueError` for an unknown rod.
+    """
     first = basis(tree, q).first
     total = 0.0 * np.asarray(q)
     names = [rod.name for rod in tree.rods]

@@ -94,7 +94,7 @@ class ShoulderRhythm:
     def evaluate(
         self, design: Arm, scenario: Timing, arrays: Set[str] = frozenset()
     ) -> tuple[RhythmOutputs, dict[str, Vector]]:
-        """Compare torques along the motion, and control it."""
+        """Compare torques along the motion, and control it. Raises `Diverged` if the simulation fails."""
         arm, timing = filled(Arm, design), filled(Timing, scenario)
         elevation, travel, duration = arm["elevation_angle"], arm["travel"], timing["duration"]
         time = np.linspace(0.0, duration, _SAMPLES)

@@ -94,7 +94,7 @@ class StaticSharing:
     _given: dict[tuple[str, ...], SharingData] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def check(self) -> None:
-        """Read the model, so that a file that cannot be used is refused before anything runs."""
+        """Read the model before the run. Raises `InvalidSetting` for an unusable file and unknown names."""
         if 1.0 < self.reserve_exponent < 2.0:
             raise InvalidSetting("reserve_exponent", f"{self.reserve_exponent:g}: it must be 1 or at least 2")
         try:

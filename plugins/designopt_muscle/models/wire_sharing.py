@@ -104,7 +104,7 @@ class WireSharingModel:
     )
 
     def check(self) -> None:
-        """Read the files, so that what cannot be used is refused before anything runs."""
+        """Read the files before the run. Raises `InvalidSetting` for only one of geometry and companion."""
         if (self.geometry is None) != (self.companion is None):
             raise InvalidSetting("geometry", "geometry and companion belong together: give both or none")
         _ = self._anatomy
@@ -112,7 +112,7 @@ class WireSharingModel:
     def evaluate(
         self, design: WireDesign, scenario: WireScenario, arrays: Set[str] = frozenset()
     ) -> tuple[WireOutputs, dict[str, NDArray[Any]]]:
-        """Share the moments of the motion."""
+        """Share the moments of the motion. Raises `InvalidDesign` for values that sharing rejects."""
         time, q, dq, ddq = self._motion(scenario.get("motion") or bundled("wire_arm.csv"))
         values = filled(WireDesign, design)
         terms = Terms(criterion_of(values, self.linear, self.tie_break))

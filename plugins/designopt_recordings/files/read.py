@@ -18,7 +18,10 @@ _TABLES: dict[str, Callable[[InputFile], TimeTable]] = {".sto": read_storage, ".
 
 
 def read_recording(file: InputFile, *, unit: str | None = None, up: str | None = None) -> Recording:
-    """The recording of a C3D or TRC file; `unit` and `up` replace those of the file (see `read_c3d`, `read_trc`)."""
+    """The recording of a C3D or TRC file; `unit` and `up` replace those of the file (see `read_c3d`, `read_trc`).
+
+    Raises `RecordingError` for other formats and unusable files.
+    """
     ending = PurePath(file.name).suffix.lower()
     if ending == ".c3d":
         return read_c3d(file, unit=unit, up=up)
@@ -30,7 +33,7 @@ def read_recording(file: InputFile, *, unit: str | None = None, up: str | None =
 
 
 def read_table(file: InputFile) -> TimeTable:
-    """The table of a STO, MOT or CSV file."""
+    """The table of a STO, MOT or CSV file. Raises `RecordingError` for other formats and unusable files."""
     ending = PurePath(file.name).suffix.lower()
     if ending not in _TABLES:
         raise RecordingError(

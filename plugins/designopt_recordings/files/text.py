@@ -35,7 +35,10 @@ class Lines:
 
     @classmethod
     def of(cls, file: InputFile) -> Lines:
-        """Lines of `file`: UTF-8, UTF-16 with its mark, or single bytes (an old path in a header); any line ends."""
+        """Lines of `file`: UTF-8, UTF-16 with its mark, or single bytes (an old path in a header); any line ends.
+
+        Raises `RecordingError` for an empty or binary file.
+        """
         content = file.content
         if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             text = content.decode("utf-16", errors="replace")

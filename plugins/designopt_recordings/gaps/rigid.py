@@ -51,7 +51,10 @@ def spread(points: Array) -> bool:
 
 
 def shape(frames: Array) -> Array:
-    """Mean shape (k, 3) of complete `frames` (f, k, 3), each carried to the mean by a rigid fit."""
+    """Mean shape (k, 3) of complete `frames` (f, k, 3), each carried to the mean by a rigid fit.
+
+    Raises `RecordingError` without a complete frame.
+    """
     if not len(frames):
         raise RecordingError("there is no frame in which all markers of the cluster are present")
     mean = frames[0]

@@ -30,6 +30,7 @@ class ContactInterval:
 def loaded_samples(plate: ForcePlate, threshold: float = THRESHOLD, shortest: float = SHORTEST) -> Mask:
     """(k,) where the normal force exceeds `threshold` N; interruptions and contacts shorter than `shortest` s do not
     count. Samples without a finite value are not loaded; what they cut off a contact is as long as they and it.
+    Raises `RecordingError` unless `threshold` is positive.
     """
     if not threshold > 0.0:
         raise RecordingError(f"the threshold of a contact is {threshold:g} N; it must be positive")

@@ -82,7 +82,7 @@ def zeroed(plate: ForcePlate, start: float, end: float) -> ForcePlate:
     """The plate with its mean wrench between `start` and `end` s, when it was unloaded, taken off.
 
     The offset of each transducer is a constant wrench, whatever the load: taking it off moves no centre of pressure of
-    a true load.
+    a true load. Raises `RecordingError` if no sample in this time is finite.
     """
     idle = (plate.time >= start) & (plate.time <= end) & np.isfinite(plate.force).all(axis=1)
     if not idle.any():

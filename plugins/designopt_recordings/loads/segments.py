@@ -37,7 +37,10 @@ class Bearing:
     status: Integers
 
     def of(self, segment: str) -> Array:
-        """(n,) 1 where `segment` bears on the plate, 0 elsewhere: a factor for the load."""
+        """(n,) factor for the load: 1 while `segment` bears on the plate, else 0.
+
+        Raises `RecordingError` for an unknown segment.
+        """
         if segment not in self.segments:
             raise RecordingError(f"there is no segment '{segment}'; known: {', '.join(self.segments)}")
         return np.asarray(self.which == self.segments.index(segment), dtype=float)

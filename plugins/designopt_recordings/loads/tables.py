@@ -75,6 +75,7 @@ def reaction_table(time: Array, loads: Sequence[PlateLoad], title: str = "ground
 
     Columns are ``ground_force_NAME_vx``, ``_px`` and ``ground_torque_NAME_x``; blanks of a plate's name become ``_``.
     `plates_from_table` gives the same forces and moments back. Frames without a load are NaN.
+    Raises `RecordingError` without loads.
     """
     names: list[str] = []
     columns: list[Array] = []

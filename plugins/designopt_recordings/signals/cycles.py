@@ -46,7 +46,10 @@ def cycles_between(times: Sequence[float], shortest: float = 0.0, longest: float
 
 
 def event_times(recording: Recording, label: str, side: str = "") -> tuple[float, ...]:
-    """Times (s) of the events of a recording with this `label` and, if given, `side`, in any case of letters."""
+    """Times (s) of the events of a recording with this `label` and, if given, `side`, in any case of letters.
+
+    Raises `RecordingError` without such an event.
+    """
     found = [e for e in recording.events if e.label.lower() == label.lower() and side.lower() in ("", e.side.lower())]
     if not found:
         known = sorted({f"{e.side} {e.label}".strip() for e in recording.events})

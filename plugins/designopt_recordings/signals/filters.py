@@ -30,7 +30,10 @@ def highpass(values: ArrayLike, rate: float, cutoff: float, order: int = 2) -> A
 
 
 def bandpass(values: ArrayLike, rate: float, band: Sequence[float], order: int = 2) -> Array:
-    """High-pass at the lower and low-pass at the upper frequency of `band`, Hz, both zero-phase."""
+    """High-pass at the lower and low-pass at the upper frequency of `band`, Hz, both zero-phase.
+
+    Raises `RecordingError` for an empty band.
+    """
     lower, upper = band
     if not 0.0 < lower < upper:
         raise RecordingError(f"the band {lower:g} to {upper:g} Hz is empty; give a lower and a higher frequency")
@@ -42,6 +45,7 @@ def design_frequency(cutoff: float, rate: float, order: int = 2, *, highpass: bo
 
     tan(pi f_d / f_s) = tan(pi f_c / f_s) / C for a low-pass, times C for a high-pass, C = (sqrt(2) - 1)^(1 / (2 n)) for
     the order n: 0.802 for the second. Exact for the bilinear transform.
+    Raises `RecordingError` for an impossible cut-off or order.
     """
     if not (math.isfinite(cutoff) and 0.0 < cutoff < rate / 2.0):
         raise RecordingError(

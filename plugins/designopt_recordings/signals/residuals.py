@@ -41,6 +41,7 @@ def analyse_residuals(
     dropped from the low end until |Pearson's r| exceeds `correlation`. Its value at 0 Hz is the noise, and the cut-off
     is where R falls to it. On signals that were smoothed before, the result means little. Without `grid`, from 1 Hz in
     steps of 0.5 Hz to 20 Hz or 0.4 times the rate. Winter 2009, section 3.4.4.3; Nunes 2017, equation (3.5).
+    Raises `RecordingError` for fewer than four frequencies, or a grid that does not increase.
     """
     grid = np.arange(1.0, min(_UPPER, 0.4 * rate) + 0.25, 0.5) if grid is None else np.asarray(grid, dtype=float)
     if grid.ndim != 1 or len(grid) < 4 or (np.diff(grid) <= 0.0).any():

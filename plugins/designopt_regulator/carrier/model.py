@@ -239,7 +239,7 @@ class TrackedCarrier:
         return scene
 
     def settings_of(self, design: Mapping[str, float]) -> _Settings:
-        """The settings of both regulators for a design."""
+        """The settings of both regulators for a design. Raises `InvalidDesign` for settings of an untuned one."""
         endings = ("", "_v") if self.loop == "both" else ("",)
         known = {name + ending for name in _NAMES for ending in endings}
         if "course" in self.tuned:

@@ -114,7 +114,7 @@ def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> di
 
 
 def check_steps(p: VehicleNumbers, speeds: Vector, sample_time: float, substeps: int) -> None:
-    """Reject conditions of one vehicle for which the integration steps are too long, or which the tracks cannot hold.
+    """Raises `InvalidDesign` if integration steps are too long for one vehicle, or if its tracks spin at the speed.
 
     With steps too long for the classical Runge-Kutta method motions grow, or oscillate between the limits.
     """
@@ -163,6 +163,7 @@ def noise(scenario: Mapping[str, Any], samples: int) -> Vector | None:
     """White noise (2, samples) of the measured speed (m/s) and course (rad); None for a scenario without noise.
 
     A draw gives the same sequence for every design, independent of the division of evaluations.
+    Raises `InvalidDesign` for a draw without noise.
     """
     names = ("speed_noise", "course_noise")
     if not any(name in scenario for name in names):
@@ -191,7 +192,10 @@ def noise_command(noisy: SimulatedRuns, quiet: SimulatedRuns, loop: Loop) -> Vec
 
 
 def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
-    """Gain and maximum rate of the inner loop of the yaw rate; gain 0 for a design without one."""
+    """Gain and maximum rate of the inner loop of the yaw rate; gain 0 for a design without one.
+
+    Raises `InvalidDesign` for missing or non-positive values.
+    """
     names = ("rate_gain", "max_rate")
     given = {name: design[name] for name in names if name in design}
     if len(given) == 1:
@@ -206,7 +210,7 @@ def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
 
 
 def feed_forward(design: Mapping[str, float]) -> dict[str, float]:
-    """Share of the grade's force that is fed forward; 0 for a design without it."""
+    """Feed-forward share of the grade's force, 0 by default. Raises `InvalidDesign` outside 0 to 2."""
     share = design.get("grade_share", 0.0)
     if not 0.0 <= share <= 2.0:
         raise InvalidDesign(f"grade_share: {share:g} must be between 0 and 2")

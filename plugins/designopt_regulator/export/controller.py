@@ -31,7 +31,10 @@ def write_controller(
     ] = None,
     replace: Annotated[bool, Quantity("", "whether existing programs of other designs are replaced")] = True,
 ) -> list[Path]:
-    """The difference equations of tuned regulators with their limits and anti-windup, one file for each regulator."""
+    """The difference equations of tuned regulators with their limits and anti-windup, one file for each regulator.
+
+    Raises `ExportError` if a file exists with other contents.
+    """
     ending, write = LANGUAGES[language]
     texts: dict[Path, str] = {}
     for label, row in _designs(result, design).items():
@@ -70,7 +73,10 @@ def _designs(result: Result, design: str | None) -> dict[str, int]:
 
 
 def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
-    """The programs of the regulators of a design by loop; of a linear plant there is one, ``loop``."""
+    """The programs of the regulators of a design by loop; of a linear plant there is one, ``loop``.
+
+    Raises `ExportError` for a design without result and for other models.
+    """
     model = result.problem.model.build()
     design = result.problem.space.design(result.outcomes.X[row].tolist())
     if result.outcomes.failed[row]:

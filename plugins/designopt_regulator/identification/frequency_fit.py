@@ -85,7 +85,10 @@ def fit_response_file(file: InputFile, model: Model) -> ResponseFit:
 
 
 def fit_response(data: ResponseData, model: Model) -> ResponseFit:
-    """The `model` whose frequency response is nearest by least squares of the logarithm of the ratio."""
+    """The `model` whose frequency response is nearest by least squares of the logarithm of the ratio.
+
+    Raises `BadData` for too few frequencies.
+    """
     from scipy.optimize import least_squares
     from scipy.stats import t as student
 

@@ -112,7 +112,8 @@ def fit_file(file: InputFile, model: Model, between: Between = "held") -> StepFi
 def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit:
     """The `model` whose output, from rest at the first sample's input, is nearest by least squares.
 
-    `between` its samples the input is held, or linear.
+    `between` its samples the input is constant, or linear.
+    Raises `BadData` for too few samples or too many input changes.
     """
     from scipy.optimize import least_squares
     from scipy.stats import t as student

@@ -149,7 +149,7 @@ class Loop:
         return float(self.plant.C @ np.linalg.solve(-self.plant.A, self.plant.B) + self.plant.D)
 
     def grid(self) -> Array:
-        """Frequencies (rad/s) from below all that is slow to where the gain is small."""
+        """Frequencies (rad/s) from below the slowest dynamics to a small gain. Raises `NotSettled` for a long delay."""
         M, *_ = self.equations()
         rates = np.abs(np.linalg.eigvals(M))
         rates = [*rates[rates > 0.0], 1.0 / self.ti, *([1.0 / self.delay] if self.delay else [])]

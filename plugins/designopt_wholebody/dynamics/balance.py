@@ -19,6 +19,7 @@ def moment_balance(subject: Subject, motion: Motion, loads: JointLoads) -> Momen
     A row is the generalised force of its angle: the joint torque on the distal segment times the angle's axis, signed
     as the angle. Angles between segments that no joint connects (the scapula on the thorax) have no row. Frames without
     a result, and frames in which an angle is not defined, are not finite (`FrameStatus.NOT_FINITE`).
+    Raises `ValueError` for a model without joint angles.
     """
     rows: list[str] = []
     moments: list[Array] = []

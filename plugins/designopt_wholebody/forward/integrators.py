@@ -110,7 +110,7 @@ def adams(
 ) -> IntegratedMotion:
     """Adams-Bashforth of order k - 1 predicts, Adams-Moulton of order k corrects until the positions change no more.
 
-    Runge-Kutta of order 4 makes the first steps.
+    Runge-Kutta of order 4 makes the first steps. Raises `ValueError` for another order than 2, 3 or 4.
     """
     if order not in (2, 3, 4):
         raise ValueError(f"the order must be 2, 3 or 4, not {order}")

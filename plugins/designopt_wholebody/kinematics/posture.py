@@ -29,7 +29,7 @@ def posture(
     in the axes of the laboratory while the body stands in its static posture; joints that are not named do not turn.
     `root_turn` (f, 3, 3) turns the root about its root point, `root_shift` (..., 3) m shifts it.
 
-    Whether a turn is one that the joint allows is the caller's matter, and so are surfaces and closed loops.
+    The caller ensures that joints allow the rotations, and closes loops. Raises `ValueError` for an unknown joint.
     """
     frames = max([1, *(len(t) for t in turns.values()), 1 if root_turn is None else len(root_turn)])
     shift = np.broadcast_to(np.asarray(root_shift, dtype=float), (frames, 3))

@@ -121,7 +121,10 @@ class ConstrainedMotion:
     def evaluate(
         self, design: Method, scenario: Conditions, arrays: Set[str] = frozenset()
     ) -> tuple[MotionOutputs, dict[str, Array]]:
-        """Simulate and compare with the reference."""
+        """Simulate and compare with the reference.
+
+        Raises `InvalidDesign` for too many steps or a bad pair of methods, and `Diverged`.
+        """
         method = filled(Method, design)
         steps = max(1, round(self.duration / method["step"]))
         if steps > 1_000_000:

@@ -85,7 +85,10 @@ class WholebodyTrial:
     def evaluate(
         self, design: Preparing, scenario: TrialOf, arrays: Set[str] = frozenset()
     ) -> tuple[TrialOutputs, dict[str, NDArray[Any]]]:
-        """Analyse the trial."""
+        """Analyse the trial.
+
+        Raises `InvalidDesign` for an unusable recording or setting, and `Diverged` if no frame has joint loads.
+        """
         given = filled(Preparing, design)
         body = varied(chosen(given["body"]), cast(Mapping[str, float], given))
         try:

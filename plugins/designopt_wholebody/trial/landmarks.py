@@ -73,7 +73,7 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, m
     needed are interpolated by a cubic spline in time, those with the fewest missing frames first, over gaps of at most
     `max_gap` s, and the others are rebuilt (Nunes 2017, section 3.2.3). A frame in which a landmark has no position is
     MISSING_MARKER; one in which a marker that other frames have was rebuilt is REBUILT, or INTERPOLATED. Measured
-    landmarks do not change.
+    landmarks do not change. Raises `ValueError` for a landmark that cannot be placed.
     """
     model = subject.model
     found = markers.placed(recording, tuple(model.landmarks))

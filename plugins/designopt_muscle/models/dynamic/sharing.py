@@ -132,7 +132,7 @@ class DynamicSharingModel:
     _last: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def check(self) -> None:
-        """Read the model, so that a file that cannot be used is refused before anything runs."""
+        """Read the model before the run. Raises `InvalidSetting` for an unusable file and unknown names."""
         try:
             skeleton = read_model(self._skeleton.content)
         except ModelError as error:
@@ -198,7 +198,10 @@ class DynamicSharingModel:
         return {"objective": {name: slopes[name] for name in design if name in slopes}}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
-        """The same program, with the design's values as parameters."""
+        """The same program, with the design's values as parameters.
+
+        Raises `InvalidSetting` for an unusable trial or a margin.
+        """
         try:
             trial, frames = self._trial(scenario)
         except InvalidDesign as error:

@@ -72,7 +72,7 @@ def phase(trial: DynamicTrial, name: str = "motion") -> Phase:
 
 def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None = None) -> TrajectoryProblem:
     """The cost of all `trials` over what balances them; `parameters` have numbers or ranges, those that are left out
-    are neutral: no device, factors of 1."""
+    are neutral: no device, factors of 1. Raises `ValueError` for an unknown parameter."""
     phases = [phase(trial, "motion" if len(trials) == 1 else f"trial_{i + 1}") for i, trial in enumerate(trials)]
     known = {v.name: v for p in phases for v in p.system.parameters}
     if unknown := [name for name in parameters or {} if name not in known]:
