@@ -71,7 +71,7 @@ class FourBarKneeBranch(FourBarKnee):
 
     A design is a damping; the stiffness runs from `highest_stiffness` downwards. Settings of the leg and the gait are
     those of ``four_bar_knee``. The critical stiffness is that of the followed motion: walks from a given initial state
-    may leave it at a higher stiffness, if another motion attracts them.
+    may leave it at a higher stiffness, if another attractor exists.
     """
 
     highest_stiffness: Annotated[float, Q("N/m", "where the branch begins; the walk must settle there", gt=0)] = 30e3

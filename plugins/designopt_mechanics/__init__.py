@@ -6,7 +6,7 @@ joint function of the coordinates (`functions`: affine, splines and polynomials,
 closed form, implicit loop closures). Several motions in one frame make a joint of several axes: the spatial transform
 of an OpenSim joint is three slides, then three rotations. A frame without motions is welded. Frames carry a
 `body.Body` or nothing. Closed chains, rhythms and couplers are joint functions; rods of variable length are polar
-motions; nothing here knows muscles.
+motions; nothing here depends on muscles.
 
 `state.TreeState` is a tree with CasADi symbols for z and its rates: positions, axes, velocities. From it come
 

@@ -16,7 +16,7 @@ from designopt_mechanics.wires import Wire
 
 #: Part of the largest eigenvalue of the mass matrix, scaled to a unit diagonal, below which a direction has no mass.
 _MASSLESS = 1e-11
-#: Relative difference between a derivative and its finite difference that tells of a jump.
+#: Relative difference between a derivative and its finite difference that indicates a jump.
 _JUMP = 1e-5
 #: Points of a wire that are nearer to each other than this (m) are one.
 _SAME = 1e-9

@@ -19,7 +19,7 @@ import numpy as np
 
 from designopt.lazy import casadi
 
-#: Greatest speed of shortening in optimal lengths per second.
+#: Maximum speed of shortening in optimal lengths per second.
 FASTEST = 10.0
 #: Where the curves hold: fibre lengths, fibre speeds, tendon forces.
 LENGTHS, SPEEDS, TENDON_FORCES = (0.2, 1.8), (-1.0, 1.0), (0.0, 5.0)

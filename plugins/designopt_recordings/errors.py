@@ -1,4 +1,4 @@
-"""Errors of unusable recordings: the file, the position in it, what is wrong, the way out."""
+"""Errors of unusable recordings: the file, the position in it, the fault, the remedy."""
 
 from __future__ import annotations
 

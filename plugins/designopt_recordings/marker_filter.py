@@ -56,11 +56,11 @@ class _Prepared:
 
 @model("marker_filter", version=1, arrays=ARRAYS)
 class MarkerFilter:
-    """The trade-off of a low-pass filter on a trial of markers (C3D or TRC): signal lost against noise left.
+    """The trade-off of a low-pass filter on a trial of markers (C3D or TRC): lost signal against remaining noise.
 
     Gaps are interpolated; the noise of every marker and axis is estimated by residual analysis (Winter 2009) and
-    assumed white. What the filter removes beyond that noise is signal; the noise left in the accelerations grows with
-    the fourth power of the frequency.
+    assumed white. Removed power beyond that noise counts as lost signal. The remaining noise of the accelerations grows
+    with the fourth power of the frequency.
     """
 
     order: Annotated[int, Q("", "of the Butterworth filter, forwards and backwards", ge=1, le=8)] = 2

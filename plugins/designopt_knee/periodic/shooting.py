@@ -18,7 +18,7 @@ from designopt_knee.periodic.strides import Stride, Strides, angles, distance
 
 #: A state counts as one that repeats when Newton would move it by less than this (deg).
 FOUND = 0.01
-#: Newton's method has left what it began with when it moves the state by more than this.
+#: Newton's method has left its initial guess when it moves the state by more than this.
 _REACH = 30.0
 #: Multipliers of a size between these are computed again with the finer tolerance.
 _DOUBTFUL = (0.5, 1.1)

@@ -22,7 +22,7 @@ BRANCHES = 12
 #: Loss of rho that the interval of a scan allows.
 MARGIN = 0.01
 
-#: What is drawn over stiffness: array, title, label of the axis, lines drawn across.
+#: Curves over stiffness: array, title, label of the axis, lines drawn across.
 _CURVES = (
     ("branch_multiplier", "Leading Floquet multiplier", "largest multiplier, real part", (-1.0, 1.0)),
     ("branch_rho", "Correlation with the recorded knee angle", "rho", ()),

@@ -28,7 +28,7 @@ MARKED = {
     60: "bottom center",
     110: "top left",
 }
-#: What is shown, above and below A (m): the links go on below.
+#: Range shown above and below A (m): the links extend below.
 _ABOVE, _BELOW = 0.15, 0.04
 #: The linkage of the straight knee, drawn below the path.
 _LINKS = ("A", "B", "C", "D", "A")

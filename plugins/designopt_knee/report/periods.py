@@ -34,7 +34,7 @@ PERIOD_NAMES = ("longer or irregular", "T", "2T", "3T", "4T")
 
 @report("period_map", version=1)
 def period_map(result: Result) -> Section | None:
-    """After how many gait cycles the response repeats, over stiffness and damping, and the peaks over stiffness."""
+    """Period of the response in gait cycles over stiffness and damping, and the peaks over stiffness."""
     title = "Period of the response"
     grid = scan(result)
     if grid is None or "period_n" not in result.outcomes.figures:

@@ -80,12 +80,12 @@ ARRAYS = {
 
 @model("wire_patterns", version=1, arrays=ARRAYS)
 class WirePatterns:
-    """Wires with virtual links (Nakamura et al., JP 2002-154853): five branching patterns, or files of one's own.
+    """Wires with virtual links (Nakamura et al., JP 2002-154853): five branching patterns, or the user's files.
 
-    The pose of the virtual links is the one with the least potential of all wires, so that no resultant is left on
-    them. The first coordinate goes from 0 to `angle`, the others stay at 0. As a trajectory problem the muscles take
-    the first coordinate to 0.5 rad in half a second, with the poses of the links as algebraic variables, at the least
-    mean square of their tensions by the maximum; moments beside the wires help with a large weight in the cost.
+    The pose of the virtual links minimises the potential of all wires: the resultant on each link is zero. The
+    first coordinate goes from 0 to `angle`, the others stay at 0. As a trajectory problem the muscles move the first
+    coordinate to 0.5 rad in half a second, with the poses of the links as algebraic variables, at the least mean square
+    of tensions relative to their maxima; reserve moments have a large weight in the cost.
     """
 
     geometry: InputFile | None = None

@@ -74,7 +74,7 @@ class AndrewsSqueezer:
 
     Schiehlen (ed.), Multibody Systems Handbook (1990). With joint functions (Ehsani, Rostami and Parnianpour 2016) beta
     is the only coordinate and no loop can open; with constraints all seven angles are coordinates, multipliers close
-    the loops on the level of accelerations, and Baumgarte's terms pull the gaps back. The errors are
+    the loops on the level of accelerations, and Baumgarte's terms stabilise the gaps. The errors are
     differences to an integration with joint functions at a tolerance of 1e-12.
 
     As a trajectory problem the crank turns by `turn` from rest to rest with the least integral of its squared torque.

@@ -67,10 +67,10 @@ ARRAYS = {
 class CableRobot:
     """Robot whose platform hangs on cables that only pull: four in a plane, or eight in space.
 
-    A pose counts when the tensions can be found within their bounds for every wrench of a box (wrench-feasible
-    workspace). The frame is 2 m wide (and deep) and 1.6 m high, the platform 0.2 by 0.12 m with 5 kg, cables have 1e5
-    N/m. As a trajectory problem the platform moves from the middle to the side and up in a second, from rest to rest,
-    with the least integral of squared tensions.
+    A pose counts if tensions within their bounds balance every wrench of a box (wrench-feasible workspace). The
+    frame is 2 m wide (and deep) and 1.6 m high, the platform 0.2 by 0.12 m with 5 kg, cables have 1e5 N/m. As a
+    trajectory problem the platform moves from the middle to the side and up in a second, from rest to rest, with the
+    least integral of squared tensions.
     """
 
     kind: Annotated[Literal["planar", "spatial"], Q("", "four cables in a plane, or eight in space")] = "planar"

@@ -88,7 +88,7 @@ class WireSharingModel:
     tensions: it is an unknown of every frame. Criteria and statuses are those of ``muscle_sharing``. The model is a
     VRML file with its companion, or the bundled arm of five joints, eighteen muscles and a forked biceps.
 
-    Without a motion of one's own: one second of a motion of the arm by formulas.
+    The default motion is one second of a synthetic motion of the arm.
     """
 
     geometry: Annotated[InputFile | None, Q("", "wires and virtual links (VRML); the bundled arm if none")] = None

@@ -68,7 +68,7 @@ _DRIVE = {
 def read_forces(
     model: Element, bodies: set[str], coordinates: set[str], wraps: Mapping[str, WrapObject]
 ) -> tuple[tuple[OsimMuscle, ...], tuple[CoordinateActuator, ...], tuple[str, ...]]:
-    """Muscles, drives, and notes. Forces that are switched off are left out, with all they hold."""
+    """Muscles, drives, and notes. Forces that are switched off are omitted with their contents."""
     defaults = {e.tag: e for e in (model.find("defaults") or model).children if e.tag in _MODELS}
     muscles: list[OsimMuscle] = []
     drives: list[CoordinateActuator] = []

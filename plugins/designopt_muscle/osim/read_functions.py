@@ -37,7 +37,7 @@ def function_in(holder: Element) -> Function:
 
 
 def read_function(element: Element) -> Function:
-    """The function that an element is."""
+    """The function of an element."""
     match element.tag:
         case "Constant":
             return Polynomial((element.number("value", 0.0),))

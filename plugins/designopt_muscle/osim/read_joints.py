@@ -47,7 +47,7 @@ class Joints:
         self._joints: dict[str, tuple[Joint, Element]] = {}
 
     def read(self, element: Element, body: str) -> None:
-        """Read a joint; `body` is the one that it is written in, '' in files of version 4."""
+        """Read a joint; `body` is the body that contains it, '' in files of version 4."""
         if element.tag != "CustomJoint" and element.tag not in _DRIVEN:
             raise element.error("is not a supported joint")
         only(element, _JOINT)

@@ -12,7 +12,7 @@ from designopt.report.colours import axis, category, layout
 from designopt.report.designs import Arrays, Plot, line, selectable
 from designopt.report.section import Figure
 
-#: Muscles with a colour of their own; the others are summed.
+#: Muscles with separate colours; the others are summed.
 _NAMED = 8
 #: Coordinates whose balance is drawn: those with the largest moments.
 _ROWS = 8

@@ -13,7 +13,7 @@ from designopt.report.labels import number
 from designopt.report.section import Figure, Table
 from designopt_muscle.sharing.status import SharingStatus
 
-#: Colours of the statuses: what is well, what needs a look, what has no balance, what has no answer.
+#: Colours of the statuses: solved, to be checked, infeasible, without solution.
 _COLOURS = {
     SharingStatus.OPTIMAL: "@accent",
     SharingStatus.EDGE: "@faint",

@@ -11,7 +11,7 @@ from designopt.arrays import Array
 from designopt.report.colours import category
 from designopt.report.designs import Arrays
 
-#: Muscles with a colour of their own; the others are drawn faintly.
+#: Muscles with separate colours; the others are drawn faintly.
 NAMED = 8
 
 

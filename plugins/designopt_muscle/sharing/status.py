@@ -1,4 +1,4 @@
-"""What became of a frame."""
+"""Status of a frame."""
 
 from __future__ import annotations
 

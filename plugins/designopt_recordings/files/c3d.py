@@ -28,7 +28,7 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
     points down); without `up` it is POINT:Y_SCREEN, and Z where the file has none. Time counts from the first frame of
     the whole capture, as events do. Raises `RecordingError` with the section for a file that is damaged; needs ezc3d.
     """
-    file = InputFile(file.name, file.content)  # read once: what is checked is what the library gets
+    file = InputFile(file.name, file.content)  # read once: the library gets the checked contents
     check_layout(file)
     content = _opened(file)
     parameters, header = dict(content["parameters"].items()), content["header"]["points"]

@@ -1,7 +1,7 @@
-"""Robustness of the course loop with an inner loop of the yaw rate, broken at the difference command.
+"""Robustness of the heading loop with an inner loop of the yaw rate, broken at the difference command.
 
-The open loop is L = F P_psi + k P_r: the course regulator F times the gain on its output, the gain k of the yaw rate,
-and the sampled plants from the command to course and yaw rate.
+The open loop is L = F P_psi + k P_r: the heading regulator F times the gain on its output, the gain k of the yaw rate,
+and the sampled plants from the command to heading and yaw rate.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _LOWEST = 1e-4  # rad/s, where the grid of frequencies begins
 
 
 def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, gain: Vector) -> LoopMeasures:
-    """Measures of n loops of plants `A` (n, s, s), `B` (n, s), `C` (n, s) from the difference command to the course.
+    """Measures of n loops of plants `A` (n, s, s), `B` (n, s), `C` (n, s) from the difference command to the heading.
 
-    `delay` (n,) in samples; `pid` are the course regulators, kp times the gain on their output; `gain` (n,) is that of
+    `delay` (n,) in samples; `pid` are the heading regulators, kp times the gain on their output; `gain` (n,) is that of
     the yaw rate (s). A loop with gain 0 has no inner loop.
     """
     T = pid.sample_time
-    rate = (C[:, None, :] @ A)[:, 0]  # of the course: C x' = C A x, as the command does not act on the course at once
+    rate = (C[:, None, :] @ A)[:, 0]  # of the heading: C x' = C A x, as the command does not act on the heading at once
     R, B0, B1, whole = sampled(A, B, delay, T)
     n, s = B0.shape
     found = no_margins(n)
@@ -69,9 +69,9 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
 def _closed(
     R: Vector, B0: Vector, B1: Vector, C: Vector, rate: Vector, d: int, pid: PID, gain: Vector, rows: NDArray[np.intp]
 ) -> tuple[Vector, Vector, Vector, Vector]:
-    """Closed loops of equal delay: transition, effect of noise of the course, and the command, of states and of noise.
+    """Closed loops of equal delay: transition, effect of noise of the heading, and the command, of states and of noise.
 
-    States: those of the plant, d + 1 past commands, the integral part, the derivative part, the last course.
+    States: those of the plant, d + 1 past commands, the integral part, the derivative part, the last heading.
     """
     n, s = B0.shape
     T, kp, ti, td, tf = pid.sample_time, *(v[rows] for v in (pid.kp, pid.ti, pid.td, pid.tf))

@@ -27,7 +27,7 @@ Q = Quantity
 
 
 class CarrierDesign(TypedDict, total=False):
-    """Settings of the tuned regulator. If both are tuned, these are the settings of the course, and names that end
+    """Settings of the tuned regulator. If both are tuned, these are the settings of the heading, and names that end
     in _v those of the speed.
     """
 

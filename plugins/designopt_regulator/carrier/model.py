@@ -54,7 +54,7 @@ from designopt_regulator.frequency.sampled_loop import LoopMeasures, measures
 Q = Quantity
 Answer = tuple[RefinedOutputs, dict[str, Vector]]
 
-#: Regulators of the loop that is not tuned, from the course and the speed study.
+#: Regulators of the loop that is not tuned, from the heading and the speed study.
 FIXED_SPEED_REGULATOR = FixedRegulator(kp=0.55, ti=4.0, td=0.0, tf=0.1, b=0.6, tt=2.0)
 FIXED_COURSE_REGULATOR = FixedRegulator(kp=1.5, ti=8.0, td=0.6, tf=0.1, b=1.0, tt=3.0)
 
@@ -92,7 +92,7 @@ _Settings = dict[Loop, dict[str, float]]
 
 @model("tracked_carrier_10t", version=2, arrays=ARRAYS)
 class TrackedCarrier:
-    """Heavy tracked vehicle on a class of terrain; sampled PID regulators control its speed and course.
+    """Heavy tracked vehicle on a class of terrain; sampled PID regulators control its speed and heading.
 
     From trim, a step of the reference, then a disturbing moment and a slope. The loop measures are those of the sampled
     linear loop at the scenario's speed (of the speed loop: at the speed after the step). Mass, dimensions and terrains

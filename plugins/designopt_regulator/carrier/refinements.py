@@ -160,7 +160,7 @@ def _longest_turning_step(p: VehicleNumbers, speeds: Vector) -> float:
 
 
 def noise(scenario: Mapping[str, Any], samples: int) -> Vector | None:
-    """White noise (2, samples) of the measured speed (m/s) and course (rad); None for a scenario without noise.
+    """White noise (2, samples) of the measured speed (m/s) and heading (rad); None for a scenario without noise.
 
     A draw gives the same sequence for every design, independent of the division of evaluations.
     Raises `InvalidDesign` for a draw without noise.

@@ -1,4 +1,4 @@
-"""The closed loops of speed and course in time: many vehicles side by side, each with its own regulators.
+"""The closed loops of speed and heading in time: many vehicles side by side, each with its own regulators.
 
 Classical Runge-Kutta of order 4 with a fixed step that divides the sample time. Commands are held over a sample and
 delayed by whole steps, so they change only between steps. Rows are independent: results are the same to the bit in any
@@ -30,7 +30,7 @@ from designopt_regulator.controllers.pid import PID, Law, Memory
 
 Loop = Literal["speed", "course"]
 
-_LIMIT = 1e3  # speed (m/s) or course (rad) beyond which a row has diverged
+_LIMIT = 1e3  # speed (m/s) or heading (rad) beyond which a row has diverged
 _ROWS = 32  # that machine code runs and that are assessed together: their records stay in the processor's cache
 _ROWS_OF_ARRAYS = 200  # the same for numpy, whose calls cost more than their arithmetic
 
@@ -39,7 +39,7 @@ _ROWS_OF_ARRAYS = 200  # the same for numpy, whose calls cost more than their ar
 class Manoeuvre:
     """The manoeuvre of n vehicles: arrays (n,) and, common to all, times (s), whole numbers of samples.
 
-    They drive straight in trim at `speed`. At `step_at` the references step to `target_speed` (m/s) and to the course
+    They drive straight in trim at `speed`. At `step_at` the references step to `target_speed` (m/s) and to the heading
     `turn` (rad); from `load_at` on the moment `moment` (N m) and the `grade`, the sine of the slope, act.
     """
 
@@ -53,13 +53,13 @@ class Manoeuvre:
     horizon: float
     band: float = SETTLED  # share of the step within which a loop is settled
     feed: Vector | None = None  # fed forward to the speed's command from `load_at` on
-    noise: Vector | None = None  # (n, 2, samples), of the measured speed (m/s) and course (rad)
+    noise: Vector | None = None  # (n, 2, samples), of the measured speed (m/s) and heading (rad)
 
 
 @former_arguments(least_speed="min_speed")
 @dataclass(frozen=True)
 class Schedule:
-    """A gain of the course regulator that falls with speed: kp times reference_speed / max(v, min_speed)."""
+    """A gain of the heading regulator that falls with speed: kp times reference_speed / max(v, min_speed)."""
 
     reference_speed: Annotated[float, Quantity("m/s", "at which the gain is kp", gt=0)]
     min_speed: Annotated[
@@ -75,15 +75,15 @@ class Schedule:
 class RateLoop:
     """Inner loops of the yaw rate, arrays (n,): the difference command is gain (max_rate w - r).
 
-    w is the course regulator's output, r the yaw rate (rad/s). A row with the gain 0 has no such loop.
+    w is the heading regulator's output, r the yaw rate (rad/s). A row with the gain 0 has no such loop.
     """
 
     gain: Vector  # s/rad
-    max_rate: Vector  # rad/s, which the course regulator asks for at full output
+    max_rate: Vector  # rad/s, which the heading regulator asks for at full output
 
     @property
     def forward(self) -> Vector:
-        """From the course regulator's output to the difference command."""
+        """From the heading regulator's output to the difference command."""
         return np.where(self.gain > 0.0, self.gain * self.max_rate, 1.0)
 
 
@@ -202,7 +202,7 @@ class _Record(NamedTuple):
     yaw_rate: Vector
     course: Vector
     power: Vector
-    commands: tuple[Vector, Vector, Vector, Vector]  # speed, before clipping, course, before clipping
+    commands: tuple[Vector, Vector, Vector, Vector]  # speed, before clipping, heading, before clipping
     final: Vector  # (5, n)
     ended: NDArray[np.int64]  # the sample at whose end a row had diverged, or 0
 

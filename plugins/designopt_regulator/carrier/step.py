@@ -14,7 +14,7 @@ from designopt_regulator.controllers.pid import Law, Memory
 
 
 class Gain(NamedTuple):
-    """Gain schedule of the course regulator: kp times reference_speed / max(v, min_speed)."""
+    """Gain schedule of the heading regulator: kp times reference_speed / max(v, min_speed)."""
 
     reference_speed: Any
     min_speed: Any
@@ -27,7 +27,7 @@ class Loops(NamedTuple):
     speed: Law
     course: Law
     schedule: Gain | None
-    forward: Any  # of the course regulator's output to the difference command; 1 without a yaw-rate loop
+    forward: Any  # of the heading regulator's output to the difference command; 1 without a yaw-rate loop
     rate_gain: Any  # s/rad, of the yaw rate to the difference command; 0 without a yaw-rate loop
     max_force: Any
 
@@ -62,13 +62,13 @@ class Commands(NamedTuple):
 def sample(
     m: Any, loops: Loops, memory: tuple[Memory, Memory], seen: Measured, wanted: References
 ) -> tuple[Commands, tuple[Memory, Memory]]:
-    """Commands of this sample, and the states of speed and course regulator after it."""
+    """Commands of this sample, and the states of speed and heading regulator after it."""
     scale = 1.0
     if loops.schedule is not None:
         scale = loops.schedule.reference_speed / m.fmax(seen.speed, loops.schedule.min_speed)
     u, u_raw, speed = loops.speed.sample(m, memory[0], wanted.speed, seen.speed, feed=wanted.feed)
     w, w_raw, course = loops.course.sample(m, memory[1], wanted.course, seen.course, scale=scale, angle=True)
-    # With a yaw-rate loop the course regulator asks for a rate, which is followed in proportion.
+    # With a yaw-rate loop the heading regulator asks for a rate, which is followed in proportion.
     turn = loops.forward * w_raw - loops.rate_gain * seen.yaw_rate
     turn_clipped = clip(m, loops.forward * w - loops.rate_gain * seen.yaw_rate, 1.0)
     left, right = (loops.max_force * clip(m, both, 1.0) for both in (u - turn_clipped, u + turn_clipped))

@@ -3,7 +3,7 @@
 The plant is built from published terramechanics; drive lag, delay, rotating-mass factor, maximum force and power are
 design assumptions. Turning resistance after Nikitin as given by Zabavnikov (1975).
 
-States: speed v (m/s), yaw rate r (rad/s, to the left positive), course psi (rad), drive forces of the left and the
+States: speed v (m/s), yaw rate r (rad/s, to the left positive), heading psi (rad), drive forces of the left and the
 right track F_L, F_R (N). The equations are stated once, for the module `m` that computes: with numpy states are arrays
 (n,), with casadi symbols of which machine code is made.
 """
@@ -174,7 +174,7 @@ def speed_loop(p: VehicleNumbers, speed: Vector) -> tuple[Vector, Vector, Vector
 
 
 def course_loop(p: VehicleNumbers, speed: Vector) -> tuple[Vector, Vector, Vector]:
-    """Linear plant from the difference command to the course: A (n, 3, 3), B (n, 3), C (n, 3); without delay."""
+    """Linear plant from the difference command to the heading: A (n, 3, 3), B (n, 3), C (n, 3); without delay."""
     n = len(p)
     A, B, C = np.zeros((n, 3, 3)), np.zeros((n, 3)), np.zeros((n, 3))
     A[:, 0, 1] = 1.0

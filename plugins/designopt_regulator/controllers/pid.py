@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["P", "PI", "PD", "PID", "I_PD", "PI_D"]
 
-#: What may be chosen for a regulator of each kind; what is absent is off (no I, no D) or fixed by the kind (b).
+#: Free parameters of a regulator of each kind; the others are off (no I, no D) or fixed by the kind (b).
 PARAMETERS: Mapping[Kind, tuple[str, ...]] = {
     "P": ("kp", "b"),
     "PI": ("kp", "ti", "b", "tt"),
@@ -139,7 +139,7 @@ class Law(NamedTuple):
         )
 
     def at_rest(self, y: Any, u: Any) -> Memory:
-        """What it keeps at measurement `y` and output `u`, without bump."""
+        """State for a bumpless start at measurement `y` and output `u`."""
         return Memory.at_rest(y, u, self.sections)
 
     def sample(

@@ -64,7 +64,7 @@ class Predictor(NamedTuple):
         return memory.prompt[0] - memory.late[-1]
 
     def after(self, memory: ModelMemory, u: Any) -> ModelMemory:
-        """What it keeps after a sample with the command `u`."""
+        """State after a sample with the command `u`."""
         x = memory.states
 
         def seen(output: AffineOutput) -> Any:

@@ -76,7 +76,7 @@ class DifferenceEquation(NamedTuple):
         return cls(tuple(float(v) for v in b), tuple(float(v) for v in a[1:]))
 
     def at_rest(self) -> tuple[Any, ...]:
-        """What it keeps at rest at the input 1, at which its output is 1."""
+        """State at rest for the input 1, for which the output is 1."""
         kept: list[Any] = []
         for b, a in zip(reversed(self.b[1:]), reversed(self.a), strict=True):
             kept.append(b - a + (kept[-1] if kept else 0.0))

@@ -258,7 +258,7 @@ class Loop:
         return max(found[0], float(rest[0][0]), at_once), max(found[1], float(rest[1][0]), through)
 
     def margins(self) -> Margins | None:
-        """Peaks and margins, arrays (1,); None for an unstable loop, which has none."""
+        """Peaks and margins, arrays (1,); None for an unstable loop."""
         (found,) = loop_margins([self])
         if isinstance(found, NotSettled):
             raise found

@@ -60,8 +60,8 @@ _SAMPLES = 501  # of the arrays of a continuous loop
 class LinearLoop:
     """A PI(D) loop around a linear plant with exact delay: unit steps of set-point and load, robustness.
 
-    Without `sample_time` the regulator is continuous and the integrals reach to the end of the motion; an unstable loop
-    has no answer. With it the regulator is sampled and may be limited, and the run has a horizon.
+    Without `sample_time` the regulator is continuous and the integrals extend to the end of the motion; unstable
+    loops have no outputs. With it the regulator is sampled and may be limited, and the run has a horizon.
     """
 
     batch_size: ClassVar[int] = 64
@@ -251,7 +251,7 @@ class LinearLoop:
     def batch(
         self, designs: Sequence[LinearDesign], scenarios: Sequence[LinearConditions], arrays: Set[str]
     ) -> list[Answer | Exception]:
-        """Figures of design i in scenario i, or why there are none."""
+        """Outputs of design i in scenario i, or the reason for their absence."""
         answers: list[Answer | Exception | None] = []
         rows: list[tuple[Plants, Parts]] = []
         known: dict[str, Plants] = {}  # once: a plant of data is fitted for it

@@ -1,6 +1,6 @@
 """Sampled loops around linear plants, many at once: steps of set-point and load, saturation, anti-windup.
 
-Between samples the input is held, so that the plant's motion with its exact delay is known in closed form; only the
+Between samples the input is constant: the plant's motion with its exact delay has a closed form; only the
 integrals of the error are sums (trapezoidal rule over the substeps, split where a command arrives that the plant passes
 at once).
 """

@@ -29,7 +29,7 @@ _MOST_TICKS = 6
 
 @report("loop_bode", version=1)
 def loop_bode(result: Result) -> Section | None:
-    """Bode plot of the open loop of the chosen designs, what noise and load make of it, and the command under noise."""
+    """Bode plot of the open loop of chosen designs, its responses to noise and load, and the command under noise."""
     title = "Frequency responses"
     model = regulated(result)
     if model is None:

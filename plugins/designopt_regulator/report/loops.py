@@ -216,7 +216,7 @@ def loop_sensitivity(
         float | None, Quantity("", "Ms of the circle; the study's limit, else the largest, if none", gt=1)
     ] = None,
 ) -> Section | None:
-    """Sensitivities |S| and |T| over frequency and the Nyquist plot of the chosen designs, with the circle of an Ms."""
+    """Sensitivities |S| and |T| over frequency and the Nyquist plot of chosen designs, with the circle of an Ms."""
     title = "Robustness of the loop"
     model = regulated(result)
     if model is None:

@@ -98,7 +98,7 @@ def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
 
 @report("step_responses", version=1)
 def step_responses(result: Result) -> Section | None:
-    """Course, speed or output of the chosen designs over time with its reference, and the command below.
+    """Heading, speed or output of the chosen designs over time with its reference, and the command below.
 
     Of a plant that was fitted to measured data, the data with the model and its residual come first.
     """

@@ -35,7 +35,7 @@ VIOLATIONS = ("raw_violations_by_type", "violations_by_type")
 def joint_loads(result: Result) -> Section | None:
     """Trials of the whole body: scene, joint torques and forces, cycles, residuals, violations, agreement, frames.
 
-    Needs the arrays `NAMES`. What else is kept is drawn too: raw_sticks, simulated_sticks, surfaces and ground_forces
+    Needs the arrays `NAMES`. Draws these too if recorded: raw_sticks, simulated_sticks, surfaces and ground_forces
     in the scene, cycles from `CYCLES`, violations from `VIOLATIONS`, agreement from differences.
     """
     title = "Joint loads"

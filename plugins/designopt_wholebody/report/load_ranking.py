@@ -31,7 +31,7 @@ Values = NDArray[np.float64]
 
 @report("load_ranking", version=1)
 def load_ranking(result: Result) -> Section | None:
-    """Peak loads of joints of the first designs, means over the scenarios, and which design has the least of each.
+    """Peak loads of joints of the first designs, means over the scenarios, and the design with the lowest of each.
 
     Nothing for fewer than two designs, and for other models.
     """

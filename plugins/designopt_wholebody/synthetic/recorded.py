@@ -1,4 +1,4 @@
-"""A trial whose truth is known: markers that move on the skin, plates under the hands and feet."""
+"""A synthetic trial: markers that move on the skin, plates under the hands and feet."""
 
 from __future__ import annotations
 

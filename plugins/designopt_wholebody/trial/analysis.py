@@ -24,7 +24,7 @@ from designopt_wholebody.trial.contacts import PlateLoads, plate_loads
 from designopt_wholebody.trial.landmarks import Landmarks, find_landmarks, raw_coordinates
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet
 
-#: What is done to the coordinates, in order (Nunes 2017, section 5.1.4).
+#: Operations on the coordinates, in order (Nunes 2017, section 5.1.4).
 Preparation = Literal[
     "raw", "filtered", "consistent", "filtered_consistent", "consistent_filtered", "filtered_consistent_filtered"
 ]

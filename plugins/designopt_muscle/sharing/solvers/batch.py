@@ -66,7 +66,7 @@ class DualSolution:
 
     @classmethod
     def empty(cls, rows: int, variables: int, frames: int) -> DualSolution:
-        """Of as many frames, nothing of which is known."""
+        """Batch of as many frames, without results yet."""
         return cls(
             np.empty((variables, frames)),
             np.empty((rows, frames)),

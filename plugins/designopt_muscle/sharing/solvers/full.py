@@ -20,7 +20,7 @@ def is_full(there: Mask) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class FullMatrices:
-    """The matrices of n frames: `values` (n, m, v). What it does is that of `Matrices`, frames last."""
+    """The matrices of n frames: `values` (n, m, v). The interface is that of `Matrices`, frames last."""
 
     values: Vector
 

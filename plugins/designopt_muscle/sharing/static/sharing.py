@@ -1,4 +1,4 @@
-"""What sharing gives: activations, forces, and for every frame what became of it."""
+"""Result of sharing: activations, forces and the status of every frame."""
 
 from __future__ import annotations
 

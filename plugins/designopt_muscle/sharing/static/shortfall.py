@@ -17,7 +17,7 @@ from designopt_muscle.sharing.statement.convex import ConvexProblem
 from designopt_muscle.sharing.statement.formulation import Formulation
 from designopt_muscle.sharing.statement.limits import AllLimits
 
-#: A proof is one when it holds by more than this share of what is compared.
+#: A proof is valid if the difference exceeds this share of the compared numbers.
 _MARGIN = 1e-9
 #: Muscles that add less than this share of the largest to the proof may take any activation.
 _FREE = 1e-6
