@@ -23,7 +23,7 @@ def pytest_ignore_collect(config: pytest.Config) -> bool | None:
 
 
 def machine() -> str:
-    """The processor's name, as far as the system tells it."""
+    """The processor's name, if the system reports it."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""How old what the desk shows of a running study is, in a real browser. Run with: pytest -m bench -s."""
+"""Delay of the desk's view of a running study, in a real browser. Run with: pytest -m bench -s."""
 
 import contextlib
 import sqlite3
@@ -32,7 +32,7 @@ LOOK = r"""
 
 
 def test_what_the_page_shows_of_a_running_study_is_never_older_than_two_seconds(tmp_path, record_property):
-    """What is shown is so old as the first evaluation on record that is not in it."""
+    """The delay is the age of the first recorded evaluation that the view lacks."""
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "springs.yaml").write_text(STUDY)

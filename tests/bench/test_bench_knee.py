@@ -1,4 +1,4 @@
-"""What one evaluation of the knee costs on one core, against the same physics as a plain-array model under LSODA.
+"""Cost of one evaluation of the knee on one core, against the same physics as a plain-array model under LSODA.
 
 Both run in one process, one after the other: ratios are of the same machine in the same minute. The plain-array model
 is the seven-coordinate form of the tests (NumPy, multipliers) under SciPy's LSODA at relative tolerance 1e-6.

@@ -1,4 +1,4 @@
-"""What one closed-loop run of the tracked carrier costs, beside SciPy and python-control. Run: pytest -m bench -s.
+"""Cost of one closed-loop run of the tracked carrier, against SciPy and python-control. Run: pytest -m bench -s.
 
 The peers run one vehicle at a time in plain Python numbers (peers/carrier_loop.py), with the coarsest settings whose
 error stays below a share of 1e-5 of the iae; all times are processor seconds of one core. python-control is no
@@ -88,7 +88,7 @@ def _control():
 
 @pytest.fixture(scope="module")
 def own():
-    """Processor seconds of one run by size of the batch; a batch of 400 is what the model asks for."""
+    """Processor seconds of one run by size of the batch; the model requests batches of 400."""
     _run_seconds(8)
     seconds = {count: _run_seconds(count) for count in (200, 400, 1600)}
     print("\ncarrier, a run: " + ", ".join(f"{1e3 * s:.2f} ms in batches of {n}" for n, s in seconds.items()))
@@ -162,7 +162,7 @@ def test_a_run_is_60_times_as_fast_as_an_integrator_written_by_hand_under_python
 
 
 def test_a_study_of_5000_evaluations_in_four_scenarios_takes_less_than_20_seconds(tmp_path):
-    """From the command to the finished run and its page, with two workers; it needs two cores of its own."""
+    """From the command to the finished run and its page, with two workers; it needs two idle cores."""
     scenarios = ", ".join(f"{{name: s{i}, terrain: {ground}, speed: {v}}}" for i, (ground, v) in enumerate(COURSE[:4]))
     changes = [
         f"scenarios=[{scenarios}]",

@@ -1,4 +1,4 @@
-"""What the runner costs: durable evaluations a second, lost workers, share of a run. Run with: pytest -m bench -s."""
+"""Cost of the runner: durable evaluations a second, lost workers, share of a run. Run with: pytest -m bench -s."""
 
 import dataclasses
 import json
@@ -27,7 +27,7 @@ BEFORE = os.environ.get("DESIGNOPT_BEFORE")
 
 
 def _commits_per_second(tmp_path, count=1500):
-    """What SQLite itself reaches here with one small row for each durable transaction."""
+    """Rate that SQLite itself reaches here with one small row for each durable transaction."""
     db = sqlite3.connect(tmp_path / "raw.db", isolation_level=None)
     db.execute("PRAGMA journal_mode=WAL")
     db.execute("PRAGMA synchronous=FULL")

@@ -1,4 +1,4 @@
-"""What the adapter of pymoo's algorithms costs, and what the archive is worth. Run with: pytest -m bench -s."""
+"""Overhead of the adapter of pymoo's algorithms, and gain by the archive. Run with: pytest -m bench -s."""
 
 import time
 
@@ -87,7 +87,7 @@ def test_the_adapter_costs_little_beside_pymoos_own_loop():
 
 
 def test_the_archive_is_worth_more_than_the_last_population():
-    """Hypervolume of all that was asked for and of pymoo's final population, for the same seed."""
+    """Hypervolume of all evaluated designs and of pymoo's final population, for the same seed."""
     print(f"\n{'problem':8} {'archive':>12} {'population':>12} {'lost':>8} {'in archive':>11}")
     for name, options in PROBLEMS:
         _, evaluate = through_designopt(name, options, seed=1)

@@ -61,7 +61,7 @@ def test_commands_on_stores_grow_no_faster_than_the_stores(stores, command, reco
 
 
 def test_fifty_stores_are_listed_by_the_desk_in_a_second(tmp_path, record_property):
-    """By processor time, at the first look; what has not changed since is not read again."""
+    """Processor time of the first reading; unchanged files are not read again."""
     from designopt.desk.folder import Folder
 
     stage = Stage("s", cases.use("solver", "random", samples=10_000))

@@ -1,4 +1,4 @@
-"""Trivial evaluations by the hundred thousand: what the benchmarks of the runner share.
+"""Trivial evaluations by the hundred thousand: common parts of the runner's benchmarks.
 
 As a script, ``python throughput.py run|resume STORE COUNT``: one session on two workers; prints a line of JSON with its
 seconds and the peak of its resident memory. With ``start`` or ``start-spawned`` on six workers, which are forked or
@@ -34,7 +34,7 @@ cases = _cases()
 
 @solver("uniform", version=1)
 class Uniform:
-    """Asks for `count` random designs, `batch` at a time; notes when it began and ended."""
+    """Request `count` random designs, `batch` at a time; record start and end times."""
 
     count: int
     batch: int

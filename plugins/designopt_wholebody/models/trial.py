@@ -37,7 +37,8 @@ class WholebodyTrial:
 
     Landmarks, gaps, filters, kinematic consistency, joint forces and torques, residual loads (Nunes 2017). A scenario
     with files is a trial of a laboratory; without them it is a bundled synthetic push-up (closed or open grip) or walk
-    with exact reference loads. Joint forces are those of torque actuators: muscles add to them. Cycles are cut at the minima of `cycle_angle`: by default hip or elbow flexion, whichever moves more.
+    with exact reference loads. Joint forces are those of torque actuators: muscles add to them. Cycles are cut
+    at the minima of `cycle_angle`: by default hip or elbow flexion, whichever moves more.
     """
 
     marker_set: Annotated[InputFile | None, Q("", "your own file of landmarks from the markers of the files")] = None

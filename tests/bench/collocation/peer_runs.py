@@ -1,4 +1,4 @@
-"""One run of a peer's script in a process of its own, and what it printed.
+"""One run of a peer's script in a separate process, and its output.
 
 No two of the peers have to share an environment (and opensim must not meet casadi's wheel in one process), so each has
 an environment variable that names its Python: DESIGNOPT_PEER_MOCO, DESIGNOPT_PEER_DYMOS, DESIGNOPT_PEER_OPTY and
@@ -23,7 +23,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 
 @dataclass(frozen=True)
 class PeerRun:
-    """What a peer's script prints: seconds of wall clock, or of the processor where the name says so.
+    """Output of a peer's script: seconds of wall clock, or of the processor where the name says so.
 
     `build_seconds` ends when the first solve may begin; some peers do a part of their building inside the first solve
     (`scheme` says so). `repeat_seconds` is the median of the solves after the first, each from the guess.

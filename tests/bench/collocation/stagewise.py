@@ -1,4 +1,4 @@
-"""The cart-pole with Radau points as a program stage after stage, the form that Fatrop asks for.
+"""The cart-pole with Radau points as a program stage by stage, the form that Fatrop needs.
 
 A stage has the state at its node as x and all that is inside its interval as u: the states at the collocation points,
 of which the last is handed to the next stage, and the controls. Variables are scaled by their ranges.

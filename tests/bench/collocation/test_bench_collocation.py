@@ -1,4 +1,4 @@
-"""What solving trajectory problems costs, against peers and against the usual ways. Run: pytest -m bench -s.
+"""Cost of solving trajectory problems, against peers and the usual methods. Run: pytest -m bench -s.
 
 Peers run in processes of their own, one after the other with designopt, on the same cart-pole from the same guess with
 one thread; ratios are of processor time for a repeated solve, medians. Targets: direct collocation, section 13.
@@ -96,7 +96,7 @@ def test_a_repeated_solve_is_many_times_faster_than_that_of(
 )
 def test_a_repeated_solve_is_compared_with_a_program_written_by_hand(name, cost, size, intervals, record_property):
     """In turns, medians of processor time, with the same tolerance and with the same digits of the optimum; ours are
-    scaled, checked for singular arcs and told in full."""
+    scaled, checked for singular arcs and reported in full."""
     problem = getattr(benchmark_problems, name)()
     began = time.process_time()
     by_hand = ByHand(problem, intervals, cost, size)

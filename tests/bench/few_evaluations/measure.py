@@ -1,4 +1,4 @@
-"""Runs searches on the problems and keeps what came of every design: one file for each problem, search and seed.
+"""Runs searches on the problems and records the result of every design: one file for each problem, search and seed.
 
     python measure.py FOLDER --searches gp tpe ... --problems bnh ... --seeds 0 1 --evaluations 200 --limit 600
 
@@ -75,7 +75,7 @@ def own(name: str, problem: Problem, seed: int, evaluate: Written) -> None:
 
 
 def peer(name: str, problem: Problem, seed: int, evaluations: int, evaluate: Written, limit: float) -> None:
-    """Search with another package, which sees the search coordinates of the space (logarithms on a log scale).
+    """Search with another package, in the search coordinates of the space (logarithms on a log scale).
 
     A design that fails gets the worst values that were seen and breaks every limit. Equalities are limits of their
     distance.
@@ -115,7 +115,7 @@ def peer(name: str, problem: Problem, seed: int, evaluations: int, evaluate: Wri
 
 
 def measure(folder: Path, name: str, search: str, seed: int, evaluations: int, limit: float) -> None:
-    """One run, unless it is known or was ended before."""
+    """One run, unless it is recorded or was stopped before."""
     path = folder / f"{name}-{search}-{seed}.jsonl"
     if path.exists() and len(path.read_text().splitlines()) >= evaluations:
         return
@@ -135,7 +135,7 @@ def measure(folder: Path, name: str, search: str, seed: int, evaluations: int, l
 
 
 def main() -> None:
-    """Run what is asked for, seed by seed."""
+    """Run the requested searches, seed by seed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--searches", nargs="+", default=[*OWN, *PEERS], choices=[*OWN, *PEERS])

@@ -1,4 +1,4 @@
-"""Searches of other packages, asked by lines: run by a Python that has them installed.
+"""Searches of other packages, controlled line by line: run by a Python that has them installed.
 
     python peers.py METHOD SEED EVALUATIONS < values > designs
 

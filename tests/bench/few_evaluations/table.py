@@ -21,7 +21,7 @@ RESULTS = Path(__file__).parents[3] / "results" / "benchmarks" / "few_evaluation
 
 
 def rows(folder: Path, counts: tuple[int, ...] = (50, 100, 200)) -> list[tuple[str, str, int, int, float, float]]:
-    """Shares of all runs that are as long as one of `counts`; processor time a design where it is known."""
+    """Shares of all runs that are as long as one of `counts`; processor time per design if recorded."""
     found = []
     for path in sorted(folder.glob("*.jsonl")):
         name, search, seed = path.stem.split("-")

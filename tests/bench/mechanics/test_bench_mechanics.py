@@ -59,7 +59,7 @@ def best(call: Callable[[], Any], repeats: int = 1, batches: int = 5) -> float:
 
 
 def peer(*arguments: str) -> Any:
-    """What the peer's process answers."""
+    """Output of the peer's process."""
     if not PEER:
         pytest.skip("no Pinocchio: set DESIGNOPT_PEERS_MECHANICS to a Python that has it")
     done = subprocess.run([PEER, str(SCRIPT), *arguments], capture_output=True, text=True, timeout=300)

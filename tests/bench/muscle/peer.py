@@ -1,4 +1,4 @@
-"""One solver on the frames of a sharing problem, in a process of its own: ``python peer.py NAME PROBLEM.npz``.
+"""One solver on the frames of a sharing problem, in a separate process: ``python peer.py NAME PROBLEM.npz``.
 
 The problem holds `matrix` (n, m, v), `needed` (n, m), `lower` and `upper` (v,), the exponent `p` and the `blocks`
 (m + v) of rows and variables; it is ``min sum |x|^p`` subject to ``matrix x = needed`` and the bounds. Prints one line

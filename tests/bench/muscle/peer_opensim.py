@@ -1,4 +1,4 @@
-"""OpenSim on one trial, in a process of its own: ``python peer_opensim.py FOLDER CASE``.
+"""OpenSim on one trial, in a separate process: ``python peer_opensim.py FOLDER CASE``.
 
 It runs StaticOptimization with squares and a convergence of 1e-8 on the case's kinematics and ground reactions,
 reserves as in the case's problem file. Prints one line of JSON: frames, seconds of processor time (model and files

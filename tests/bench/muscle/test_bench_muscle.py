@@ -47,7 +47,7 @@ def opensim() -> Path:
 
 
 def formulated(opensim, name, frames, p):
-    """The case with its frames interpolated to as many as are asked for, as solvers take it."""
+    """The case with its frames interpolated to the requested number, in the solvers' form."""
     given = case(opensim, name)
     n = len(given.balance.time)
     at = np.linspace(0, n - 1, frames)

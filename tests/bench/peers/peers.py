@@ -1,4 +1,4 @@
-"""One peer on the work of the benchmark, in a process of its own: ``python peers.py NAME COUNT PAUSE FOLDER``.
+"""One peer on the work of the benchmark, in a separate process: ``python peers.py NAME COUNT PAUSE FOLDER``.
 
 Every peer evaluates `COUNT` random designs of two parameters on two workers with an objective that sleeps for `PAUSE`
 seconds (not at all for 0), and prints one line of JSON: evaluations a second after its start-up, and whether what it

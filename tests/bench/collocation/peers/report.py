@@ -1,4 +1,4 @@
-"""What every peer's script measures and prints: one line of JSON after everything that the peer itself prints."""
+"""Measurements of every peer's script: one line of JSON after all output of the peer itself."""
 
 import json
 import statistics

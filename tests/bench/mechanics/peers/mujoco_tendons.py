@@ -1,4 +1,4 @@
-"""MuJoCo's spatial tendons, in a process of its own: ``python mujoco_tendons.py FILE`` with a model and poses as JSON.
+"""MuJoCo's spatial tendons, in a separate process: ``python mujoco_tendons.py FILE`` with a model and poses as JSON.
 
 Prints one line of JSON: lengths (n, k) and their derivatives by the coordinates (n, k, m).
 """

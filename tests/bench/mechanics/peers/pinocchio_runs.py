@@ -1,4 +1,4 @@
-"""Pinocchio on the work of the benchmark, in a process of its own: ``pinocchio_runs.py chains|tips|andrews``.
+"""Pinocchio on the work of the benchmark, in a separate process: ``pinocchio_runs.py chains|tips|andrews``.
 
 Prints one line of JSON. ``chains``: microseconds of one forward dynamics (aba) of chains of rods with all mass at the
 tip: a hinge about z, one about -y and a slide along x for each rod. ``tips FILE``: accelerations of the tips of such a
