@@ -1,9 +1,12 @@
 """What commit has returned from is on the disk."""
 
+import errno
+
 import pytest
 from run_cases import make_study
 
 from designopt.problem import Problem
+from designopt.store.disk.explain import explain
 from designopt.store.journal.writer import Journal
 
 
@@ -37,3 +40,12 @@ def test_a_commit_that_does_not_wait_is_in_the_log_and_those_after_it_wait_again
     note()
     assert found[3:] == [full]
     journal.close()
+
+
+def test_the_name_of_a_folder_says_nothing_of_the_cause_of_an_error(tmp_path):
+    path = tmp_path / "full" / "s.study"
+    error = OSError(errno.EROFS, "Read-only file system", str(path))
+    message = str(explain(error, path))
+    assert "make the folder writable" in message
+    assert "free some space" not in message
+    assert message.count("s.study") == 1

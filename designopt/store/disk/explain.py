@@ -27,7 +27,8 @@ def explain(error: Exception, path: Path) -> StoreError:
     """`error` of the disk or of SQLite as a message for the user."""
     if isinstance(error, safe_files.NotOwn):
         return StoreError(f"{error.filename}: {error.strerror}", path)
-    text = str(error)
+    # Without the name of the file: a folder may be called "full".
+    text = (isinstance(error, OSError) and error.strerror) or str(error)
     recorded = (path / "journal.db").exists()
     again = f"what was recorded is intact; continue with: {resume_command(path)}" if recorded else "then run again"
     full = "full" in text or "No space" in text or "too large" in text
