@@ -135,7 +135,7 @@ def test_springs_and_contacts_of_a_file_act_in_its_equations() -> None:
         (changed("{on: shank, at: [0, -0.1, 0]}]", "{on: shank, at: [0, 0.1, 0]}]").replace("angle: 30 deg", "angle: 0")
          .replace("reference: 10 deg", "reference: 0"), "24:13: wires.calf.points: two points one after the other"),
         ("coordinates: {}\n", "1:1: : 'frames' is missing"),
-        ("a: [1\n", "1:6: : not valid YAML"),
+        ("a: [1\n", "1:4: : not valid YAML"),
         (changed("slide: {unit: m", "more: {unit: m}\n  slide: {unit: m"), "4:9: coordinates.more: mass"),
     ],
 
