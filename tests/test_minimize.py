@@ -175,6 +175,32 @@ def test_a_parameter_that_a_function_does_not_take_is_named_instead_of_left_out(
         designopt.minimize(plate, space, ["mass", "sag"], evaluations=20, executor="serial", store=tmp_path / "s")
 
 
+def as_it_is(a):
+    return {"y": a}
+
+
+def squared(a):
+    return {"y": a**2}
+
+
+@pytest.mark.parametrize("function", [as_it_is, squared])
+def test_a_function_that_takes_the_whole_design_for_one_number_is_told_so(function, tmp_path):
+    with pytest.raises(FailurePolicyStop, match=r"has no argument 'b', .* 'a' is the whole design, .* write a\['b'\]"):
+        designopt.minimize(function, {"b": [0, 1]}, ["y"], evaluations=20, executor="serial", store=tmp_path / "s")
+
+
+def test_a_design_of_a_function_is_shown_with_the_command_that_recomputes_it(tmp_path):
+    (tmp_path / "beam.py").write_text(
+        "import designopt\n\n\ndef beam(width):\n    return {'sag': 1 / width**3}\n\n\nif __name__ == '__main__':\n"
+        "    designopt.minimize(beam, {'width': [1, 2]}, ['sag'], evaluations=20, executor='serial', store='s')\n"
+    )
+    subprocess.run([sys.executable, "beam.py"], cwd=tmp_path, check=True, capture_output=True)
+    shown = subprocess.run(
+        [sys.executable, "-m", "designopt", "show", "s/3"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert "designopt show s/3 --plugin beam.py --evaluate" in shown.stdout
+
+
 def test_a_function_of_any_names_takes_all_parameters(tmp_path):
     def total(first, **others):
         return first + sum(others.values())

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from designopt import plugin
 from designopt.cli.ending import DIFFERENT, STORE, WRONG_INPUT, fail
 from designopt.cli.opening import open_result, without_plugin
+from designopt.store.errors import plugin_options
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -50,7 +51,7 @@ def show_design(
     if evaluate:
         click.echo()
         sys.exit(_again(result, row, array_file))
-    files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files)
+    files = plugin_options(result.path)
     given = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
     click.echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{given}")
     if damaged:

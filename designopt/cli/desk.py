@@ -27,7 +27,7 @@ def desk(
 ) -> None:
     """Show stores and studies in the browser.
 
-    One page has all below FOLDER, those of running studies as they grow.
+    One page lists all stores and studies below FOLDER and follows the running ones.
 
     The page is served on this machine only, to the browser that opens the printed address; without --run it only
     shows. Closing it, or this command, ends no run.

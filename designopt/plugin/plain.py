@@ -52,10 +52,14 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
         else:
             try:
                 answer = function(design) if len(names) == 1 else function(design, scenario)
-            except TypeError:
+            except TypeError as error:
                 if any(closest(one, list(asked)) for one in design):  # misspelt, so not called by names
                     _check_names(name, asked, design, {**scenario, **design})
+                if f"'{type(design).__name__}'" in str(error):
+                    raise _taken_as_design(name, names[0], design) from error
                 raise
+            if isinstance(answer, Mapping) and any(value is design for value in answer.values()):
+                raise _taken_as_design(name, names[0], design)
         return answer if isinstance(answer, Mapping) else {VALUE: _number(answer, name)}
 
     evaluate.__module__, evaluate.__doc__ = function.__module__, function.__doc__
@@ -98,6 +102,15 @@ def _check_names(
     for one, parameter in asked.items():
         if one not in given and parameter.default is parameter.empty:
             raise TypeError(f"{name}() needs '{one}', which is neither in space nor in a scenario{_meant(one, given)}")
+
+
+def _taken_as_design(name: str, argument: str, design: Mapping[str, Any]) -> TypeError:
+    """The error of a function that computes with the whole design as if it were one number."""
+    first = next(iter(design), argument)
+    return TypeError(
+        f"{name}() has no argument '{first}', which is in space, so '{argument}' is the whole design, a mapping; "
+        f"rename '{argument}', or write {argument}['{first}']"
+    )
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
