@@ -101,7 +101,9 @@ def duration(seconds: float) -> str:
 
 def _question(result: Result) -> str:
     problem = result.problem
-    aims = [f"{o.direction} {o.name}" for o in problem.objectives]
+    aims: dict[str, list[str]] = {}
+    for o in problem.objectives:
+        aims.setdefault(o.direction, []).append(o.name)
     held = f", within {plural(len(problem.constraints), 'limit')}" if problem.constraints else ""
     where = f" in {plural(len(problem.scenarios), 'scenario')}" if len(problem.scenarios) > 1 else ""
     if not problem.objectives:
@@ -109,4 +111,6 @@ def _question(result: Result) -> str:
         return f"What does {problem.model.plugin.name} give{given}{where}{held}?"
     names = [p.name for p in problem.space.free]
     free = listed(names) if len(names) <= MAX_LISTED else f"{len(names)} parameters"
-    return f"Which {free} of {problem.model.plugin.name} {listed(aims)}{held}{where}?"
+    verb_end = "s" if len(names) == 1 else ""
+    aim = " and ".join(f"{direction}{verb_end} {listed(some)}" for direction, some in aims.items())
+    return f"Which {free} of {problem.model.plugin.name} {aim}{held}{where}?"
