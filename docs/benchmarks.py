@@ -28,12 +28,12 @@ qLogNEHVI with four at a time, 64 samples, 4 restarts from 64 points, one thread
 GP samplers with their defaults; NSGA-II of pymoo and `nsga2` with a population of 20.
 
 Rules of `gp` were chosen with seeds 0 to 2 of these problems; the table has its runs with other seeds. A cell with one
-run or none says little: BoTorch and Optuna's GP take minutes of a core for each. Their runs to 200
-evaluations, and those of SMAC, were made later than the runs to 100, on another machine. Behind each table stands, for
-every problem, which other search has the largest median, gp's median over it, and the probability that the other's runs rank
-so far above those of gp by chance (Mann & Whitney 1947, one-sided). One run against five cannot tell (p is 1/6 at
-least); 0.000 everywhere says that no search had come below the worst corner of the front by then. Problems and settings
-are in `tests/bench/few_evaluations`; `measure.py` there adds runs, `table.py` the rows.
+run or none says little: BoTorch and Optuna's GP take minutes of a core for each. Their runs to 200 evaluations, and
+those of SMAC, were made later than the runs to 100, on another machine. Behind each table stands, for every problem,
+which other search has the largest median, gp's median over it, and the probability that the other's runs rank so far
+above those of gp by chance (Mann & Whitney 1947, one-sided). One run against five cannot tell (p is 1/6 at least);
+0.000 everywhere says that no search had come below the worst corner of the front by then. Problems and settings are in
+`tests/bench/few_evaluations`; `measure.py` there adds runs, `table.py` the rows.
 """
 
 #: Below this probability another search is ahead of gp.
