@@ -139,7 +139,7 @@ class Ahead:
         return bool((self._ledger.status[slots[slots >= 0]] == PENDING).any())
 
     def _next(self) -> int | None:
-        """The ask whose result is told next; None if it has to wait."""
+        """The ask whose result the solver receives next; None if it has to wait."""
         if not self._out:
             return None
         first = next(iter(self._out))

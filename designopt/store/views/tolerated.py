@@ -166,7 +166,7 @@ def _scored(
 
 
 def beyond_limits(problem: Problem, outcomes: Outcomes) -> Matrix:
-    """The largest excess (n,) over a limit, relative to its size, negative within all limits.
+    """The largest constraint violation (n,), relative to the size of the limit; negative within all limits.
 
     Equalities count only where they are violated. NaN without limits that allow a margin.
     """

@@ -28,7 +28,7 @@ class Shortfall:
     """Of n frames, in the units of the rows.
 
     `missing` (n, m) is the least-squares shortfall, `x` (n, v) its variables. `combination` (n, m) is the unit vector y
-    of the proof, `deficit` (n,) the excess of ``needed . y`` over the maximum of the variables. `proved` (n,) marks
+    of the proof, `deficit` (n,) is ``needed . y`` less its maximum over the variables. `proved` (n,) marks
     frames whose proof holds.
     """
 
@@ -78,7 +78,7 @@ def _without_dust(formulation: Formulation, combination: Vector) -> Vector:
 
 
 def _deficit(formulation: Formulation, combination: Vector, multipliers: Vector, x: Vector) -> tuple[Vector, Vector]:
-    """The excess of ``needed . y`` over the maximum of the variables, and the magnitude of the compared numbers.
+    """The difference of ``needed . y`` and its maximum over the variables, and the magnitude of both numbers.
 
     Limits g(x) <= 0 enter with their linear parts at `x` and multipliers z >= 0: feasible x reach at most the maximum
     of ``(A^T y - G^T z) x + z (G x0 - g(x0))`` over the bounds.
