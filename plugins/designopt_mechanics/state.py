@@ -12,7 +12,7 @@ import numpy as np
 from designopt.former import former_names
 from designopt.lazy import casadi as ca
 from designopt_mechanics.motions import Polar, Rotate, Slide
-from designopt_mechanics.tree import GROUND, Frame, Point, Tree, TreeError
+from designopt_mechanics.tree import GROUND, Frame, Point, Tree, TreeError, values_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +131,22 @@ class TreeState:
     def named(self) -> Mapping[str, Any]:
         """The coordinates by name."""
         return _named(self.tree, self.z)
+
+
+def joint_slopes(tree: Tree) -> dict[str, Any]:
+    """Of each frame the derivatives (v, m) of its v joint variables by the coordinates, as functions of these."""
+    z = ca.SX.sym("z", len(tree.names))
+    named = _named(tree, z)
+    slopes = {}
+    for frame in tree.frames:
+        variables = ca.vertcat(ca.SX(0, 1), *(_value(value, named, frame) for value in values_of(frame)))
+        slopes[frame.name] = ca.Function("slopes", [z], [ca.jacobian(variables, z)])
+    return slopes
+
+
+def coordinates_by_frame(tree: Tree) -> dict[str, set[int]]:
+    """Of each frame the indices of the coordinates that its own motions follow."""
+    return {name: set(slopes.sparsity_out(0).get_col()) for name, slopes in joint_slopes(tree).items()}
 
 
 def _named(tree: Tree, z: Any) -> dict[str, Any]:

@@ -28,7 +28,8 @@ class TreeRows:
     Coordinates `z`, rates `dz` and accelerations `ddz` are (n, m) in the order of the tree's coordinates. `loaded`
     names the frames that loads act on; `loads` are then a mapping from each of them to (n, 6): force (N) and moment (N
     m) about the origin of the ground, in its axes. The forces of `springs` and `contacts` act in addition. Each
-    function is compiled at its first call (see `Rows`).
+    function is compiled at its first call (see `Rows`). `couplers` states that what couples joints acts
+    within them and closes no loop of bodies (see `efforts`): only then has such a tree joint forces.
 
     Raises `ValueError` for arrays that do not fit.
     """
@@ -42,9 +43,11 @@ class TreeRows:
         compiled: Literal["auto"] | bool = "auto",
         springs: Sequence[Spring] = (),
         contacts: Sequence[Contact] = (),
+        couplers: bool = False,
     ) -> None:
         self.tree, self.gravity, self.wires, self.loaded = tree, gravity, tuple(wires), tuple(loaded)
         self.springs, self.contacts = tuple(springs), tuple(contacts)
+        self.couplers = couplers
         self._compiled = compiled
         self._state = TreeState.symbols(tree)
         for frame in self.loaded:
@@ -92,7 +95,11 @@ class TreeRows:
     def joint_forces(
         self, z: ArrayLike, dz: ArrayLike, ddz: ArrayLike, loads: Mapping[str, ArrayLike] | None = None
     ) -> dict[str, Vector]:
-        """Of each frame (n, 6) force and moment from the frame before it, about its origin, in the ground's axes."""
+        """Of each frame (n, 6) force and moment from the frame before it, about its origin, in the ground's axes.
+
+        Raises `TreeError` for frames that joint functions couple: a loop of bodies has forces that do not follow from
+        the tree (see `couplers`).
+        """
         (found,) = self._joints(z, dz, ddz, self._loads(loads))
         parts = found.reshape(len(found), -1, 6)
         return {frame.name: parts[:, i] for i, frame in enumerate(self.tree.frames)}
@@ -142,7 +149,7 @@ class TreeRows:
     @cached_property
     def _joints(self) -> Rows:
         symbol, loads = self._load_symbols()
-        joints = efforts(self._state, self.gravity, loads).joints
+        joints = efforts(self._state, self.gravity, loads, self.couplers).joints
         both = ca.vertcat(*(ca.vertcat(*joints[frame.name]) for frame in self.tree.frames))
         return self._rows("joint_forces", [self._state.z, self._state.dz, self._state.ddz, symbol], both)
 

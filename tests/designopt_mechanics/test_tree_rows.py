@@ -25,7 +25,7 @@ LOADS = {"b4": RNG.normal(size=(5, 6)), "b6": RNG.normal(size=6)}
 
 @pytest.fixture(scope="module")
 def rows() -> TreeRows:
-    return TreeRows(CASE.tree, GRAVITY, CASE.wires, loaded=("b4", "b6"), compiled=False)
+    return TreeRows(CASE.tree, GRAVITY, CASE.wires, loaded=("b4", "b6"), compiled=False, couplers=True)
 
 
 def by_hand(expression: Any, s: TreeState, *more: Any) -> Any:
@@ -57,7 +57,7 @@ def test_inverse_dynamics_and_joint_forces_with_loads_on_frames(rows: TreeRows) 
     w = ca.SX.sym("w", 12)
     loads = [Load("b4", w[:3], w[3:6]), Load("b6", w[6:9], w[9:12])]
     forces = by_hand(inverse_dynamics(s, GRAVITY, loads), s, w)
-    joint = by_hand(ca.vertcat(*efforts(s, GRAVITY, loads).joints["b5"]), s, w)
+    joint = by_hand(ca.vertcat(*efforts(s, GRAVITY, loads, couplers=True).joints["b5"]), s, w)
     found = rows.inverse_dynamics(Z, DZ, DDZ, LOADS)
     joints = rows.joint_forces(Z, DZ, DDZ, LOADS)
     for i in range(5):

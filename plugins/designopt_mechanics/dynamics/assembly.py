@@ -20,8 +20,8 @@ from designopt.arrays import Vector
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number, tensor
 from designopt_mechanics.dynamics.recursion import NO_GRAVITY
-from designopt_mechanics.state import TreeState
-from designopt_mechanics.tree import GROUND, Tree, TreeError, values_of
+from designopt_mechanics.state import TreeState, coordinates_by_frame
+from designopt_mechanics.tree import GROUND, Tree, TreeError
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class Assembly:
         joints = []
         taken: dict[int, str] = {}
         used: dict[str, str] = {}
-        rows = self._moved_by()
+        rows = coordinates_by_frame(self.tree)
         for frame in self.tree.frames:
             if frame.body is None:
                 continue
@@ -141,17 +141,6 @@ class Assembly:
                     raise TreeError(frame.name, "motions", f"'{self.tree.names[row]}' moves another joint as well")
             joints.append(_Joint(frame.name, here.parent, tuple(sorted(own))))
         return joints
-
-    def _moved_by(self) -> dict[str, set[int]]:
-        """Of each frame the coordinates that its motions follow."""
-        z = ca.SX.sym("z", len(self.tree.names))
-        named = {name: z[i] for i, name in enumerate(self.tree.names)}
-        found = {}
-        for frame in self.tree.frames:
-            values = [named[v] if isinstance(v, str) else v(named) if callable(v) else 0.0 for v in values_of(frame)]
-            made = ca.vertcat(ca.SX(0, 1), *(ca.SX(v) for v in values))
-            found[frame.name] = {i for i in range(z.numel()) if ca.depends_on(made, z[i])}
-        return found
 
     def _order(self, order: str) -> list[list[_Joint]]:
         """Groups of joints of disjoint pairs."""

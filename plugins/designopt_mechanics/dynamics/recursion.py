@@ -11,10 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from designopt.lazy import casadi as ca
 from designopt_mechanics.body import is_number, tensor
 from designopt_mechanics.loads import Load
-from designopt_mechanics.state import TreeState
+from designopt_mechanics.state import TreeState, coordinates_by_frame, joint_slopes
+from designopt_mechanics.tree import Tree, TreeError
 
 #: Without weight.
 NO_GRAVITY = (0.0, 0.0, 0.0)
@@ -42,8 +45,17 @@ def inverse_dynamics(state: TreeState, gravity: Any = NO_GRAVITY, loads: Sequenc
     return _recursion(state, gravity, loads)[0]
 
 
-def efforts(state: TreeState, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = ()) -> Efforts:
-    """`inverse_dynamics` with the forces and moments in the joints of all frames."""
+def efforts(state: TreeState, gravity: Any = NO_GRAVITY, loads: Sequence[Load] = (), couplers: bool = False) -> Efforts:
+    """`inverse_dynamics` with the forces and moments in the joints of all frames.
+
+    They follow from the balance of the bodies beyond a joint. Joint functions that couple several frames may close a
+    loop of bodies, and where the loop was cut there is a force that is not part of the tree. `couplers` states that
+    none do: what couples the joints acts within them, as a coupler of OpenSim does.
+
+    Raises `TreeError` for frames with fewer freedoms than joint variables, unless `couplers` couple them.
+    """
+    if not couplers:
+        _check_open(state.tree)
     forces, carried = _recursion(state, gravity, loads)
     joints = {}
     for frame in state.tree.frames:
@@ -52,6 +64,29 @@ def efforts(state: TreeState, gravity: Any = NO_GRAVITY, loads: Sequence[Load] =
         force, moment = carried[i]
         joints[frame.name] = (axes @ force, axes @ moment)
     return Efforts(forces, joints)
+
+
+def _check_open(tree: Tree) -> None:
+    """Raises `TreeError` where joint functions leave the variables of several frames fewer freedoms than variables."""
+    slopes = joint_slopes(tree)
+    groups: list[tuple[set[int], list[str]]] = []  # coordinates, and the frames that they move together
+    for name, rows in coordinates_by_frame(tree).items():
+        joined = [group for group in groups if group[0] & rows]
+        groups = [group for group in groups if group not in joined]
+        groups.append((rows.union(*(g[0] for g in joined)), [*(n for g in joined for n in g[1]), name]))
+    for coordinates, frames in groups:
+        if len(frames) == 1:
+            continue
+        slope = np.vstack([np.asarray(slopes[name](tree.reference), dtype=np.float64) for name in frames])
+        if np.linalg.matrix_rank(slope) < np.any(slope != 0.0, axis=1).sum():
+            raise TreeError(
+                ", ".join(tree.names[i] for i in sorted(coordinates)),
+                "joint forces",
+                f"joint functions couple the frames {', '.join(frames)}: if they close a loop of bodies, the forces in "
+                "its joints do not follow from the tree. inverse_dynamics (generalised forces) is available; joint "
+                "forces are without the functions, each joint with its own coordinates, or with couplers=True if what "
+                "couples the joints acts within them",
+            )
 
 
 def _recursion(state: TreeState, gravity: Any, loads: Sequence[Load]) -> tuple[Any, list[tuple[Any, Any]]]:

@@ -45,7 +45,8 @@ class Dynamics:
         default = {c.name: c.default for c in model.coordinates}
         still = {name: (np.full(n, default[name]), np.zeros(n), np.zeros(n)) for name in tree.names}
         z, dz, ddz = (np.column_stack([{**still, **motion}[name][i] for name in tree.names]) for i in range(3))
-        return cls(TreeRows(tree, gravity=model.gravity, loaded=tuple(loads)), z, dz, ddz, dict(loads))
+        rows = TreeRows(tree, gravity=model.gravity, loaded=tuple(loads), couplers=True)
+        return cls(rows, z, dz, ddz, dict(loads))
 
     @property
     def coordinates(self) -> tuple[str, ...]:
