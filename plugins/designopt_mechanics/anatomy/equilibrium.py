@@ -39,7 +39,7 @@ def tensions_and_potential(anatomy: Anatomy, length: Any, pull: Any) -> tuple[An
 
 
 class NoEquilibrium(ValueError):
-    """The links find no pose; the message has the resultant that is left."""
+    """The links find no pose; the message has the wire without a direction, or the resultant that is left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,9 @@ class Equilibrium:
             value, gradient, hessian = (np.asarray(r, dtype=np.float64) for r in self._potential(q, x, pull))
             g = gradient.ravel()
             if not np.isfinite(g).all():
-                raise NoEquilibrium("a wire has no length at the pose of its virtual link")
+                raise NoEquilibrium(
+                    f"wire '{self._shortest(q, x, pull)}' has no length at the pose of its virtual link"
+                )
             if np.abs(g).max() < 1e-13 * scale:
                 return x, step
             values, vectors = np.linalg.eigh(hessian)
@@ -120,10 +122,20 @@ class Equilibrium:
             if np.abs(part * way).max() < 1e-15:
                 break
         _, gradient, _ = self._potential(q, x, pull)
-        left = float(np.abs(np.asarray(gradient)).max())
-        if left > 1e-8 * scale:
-            raise NoEquilibrium(f"the virtual links find no equilibrium: a resultant of {left:.3g} N remains")
+        left = np.abs(np.asarray(gradient, dtype=np.float64)).ravel()
+        if not left.max() <= 1e-8 * scale:
+            k = int(left.argmax())
+            unit = "N m" if self.anatomy.tree.coordinates[len(q) + k].unit == "rad" else "N"
+            raise NoEquilibrium(
+                f"the virtual links find no equilibrium: a resultant of {left[k]:.3g} {unit} remains along "
+                f"'{self.anatomy.links[k]}'"
+            )
         return x, step
+
+    def _shortest(self, q: Vector, x: Vector, pull: Vector) -> str:
+        """The wire of least length."""
+        length = np.asarray(self._results(np.concatenate([q, x]), pull)[0], dtype=np.float64)
+        return self.anatomy.wires[int(length.argmin())].name
 
     @cached_property
     def _symbols(self) -> tuple[TreeState, Any, Any, Any]:
