@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,28 +15,44 @@ from designopt_muscle.sharing.static.derivatives import FrameDerivatives
 from designopt_muscle.sharing.static.sharing import Sharing
 
 
-def device_moment(trial: Trial, coordinate: str | None, values: Mapping[str, Any]) -> Vector:
-    """(n,) N m of spring and drive together at the assisted `coordinate`; 0 without one.
+@dataclass(frozen=True, eq=False)
+class DeviceMoments:
+    """Moments (n,) N m of `spring` and `drive` at the assisted coordinate, and its `rate` (n,) rad/s."""
 
-    `values` have the `stiffness`, the angle `rest` and the share of `assistance`. Raises `InvalidDesign` for a device
-    without a coordinate, and for a coordinate without a net moment.
+    spring: Vector
+    drive: Vector
+    rate: Vector
+
+    @property
+    def total(self) -> Vector:
+        """(n,) N m of both together."""
+        return self.spring + self.drive
+
+    def drive_work(self, time: Vector) -> float:
+        """Integral of the absolute power of the drive (J); frames with missing numbers count as 0. A spring returns its
+        energy and is not included."""
+        power = np.abs(self.drive * self.rate)
+        return float(np.trapezoid(np.where(np.isfinite(power), power, 0.0), time)) if len(time) > 1 else 0.0
+
+
+def device_moments(trial: Trial, coordinate: str | None, values: Mapping[str, Any]) -> DeviceMoments:
+    """Spring and drive at the assisted `coordinate`; 0 without one.
+
+    `values` have the `stiffness`, the angle `rest` and the share of `assistance` that the drive gives of what the
+    spring leaves. Raises `InvalidDesign` for a device without a coordinate, and for a coordinate without a net moment.
     """
+    time = trial.balance.time
     if coordinate is None:
         if values["stiffness"] or values["assistance"]:
             raise InvalidDesign("a device needs a coordinate: name it with the model's setting 'assisted'")
-        return np.zeros(len(trial.balance.time))
+        return DeviceMoments(*(np.zeros(len(time)) for _ in range(3)))
     if coordinate not in trial.balance.rows:
         raise InvalidDesign(f"the trial has no net moment about the assisted coordinate '{coordinate}'")
-    spring = values["stiffness"] * (values["rest"] - trial.values[coordinate])
+    angle = trial.values[coordinate]
+    spring = values["stiffness"] * (values["rest"] - angle)
     needed = trial.balance.moments[:, trial.balance.rows.index(coordinate)]
-    return np.asarray(spring + values["assistance"] * (needed - spring))
-
-
-def device_rate(trial: Trial, coordinate: str | None) -> Vector:
-    """(n,) rad/s of the assisted `coordinate`; 0 without one."""
-    if coordinate is None or len(trial.balance.time) < 2:
-        return np.zeros(len(trial.balance.time))
-    return np.asarray(np.gradient(trial.values[coordinate], trial.balance.time))
+    rate = np.gradient(angle, time) if len(time) > 1 else np.zeros(len(time))
+    return DeviceMoments(spring, values["assistance"] * (needed - spring), rate)
 
 
 def design_slopes(

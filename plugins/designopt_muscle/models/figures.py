@@ -9,6 +9,7 @@ import numpy as np
 from designopt.arrays import Vector
 from designopt.plugin import Array, Diverged
 from designopt.plugin import Quantity as Q
+from designopt_muscle.models.device import DeviceMoments
 from designopt_muscle.sharing.static.sharing import Sharing
 from designopt_muscle.sharing.status import SharingStatus
 
@@ -39,7 +40,7 @@ class SharingOutputs(TypedDict):
     ]
     peak_reserve: Annotated[float, Q("", "largest generalised force of a reserve, in N m or N")]
     peak_reaction: Annotated[float, Q("N", "largest norm of a joint reaction that the settings name; 0 without one")]
-    device_work: Annotated[float, Q("J", "absolute work of the drive")]
+    device_work: Annotated[float, Q("J", "absolute work of the drive, without that of the spring")]
     peak_device: Annotated[float, Q("N m", "largest moment of spring and drive together")]
     worst_residual: Annotated[float, Q("", "largest relative error of a balance")]
 
@@ -76,8 +77,8 @@ ARRAYS = {
 }
 
 
-def figures(sharing: Sharing, device: Vector, rate: Vector, reactions: Vector) -> SharingOutputs:
-    """Figures of a sharing: `device` (n,) N m and its `rate` (n,) rad/s, `reactions` (n, joints, 3) N.
+def figures(sharing: Sharing, device: DeviceMoments, reactions: Vector) -> SharingOutputs:
+    """Figures of a sharing with a `device` and `reactions` (n, joints, 3) N.
 
     Raises `Diverged` where no frame has an answer.
     """
@@ -86,8 +87,6 @@ def figures(sharing: Sharing, device: Vector, rate: Vector, reactions: Vector) -
         raise Diverged(f"no frame of the trial has a solution: {sharing.summary()}", reason="no_frames")
     a = sharing.activations[answered]
     factor = np.nan_to_num(sharing.strength_factor[answered], nan=1.0).max()
-    time = sharing.balance.time
-    power = np.abs(np.where(np.isfinite(device), device, 0.0) * np.where(np.isfinite(rate), rate, 0.0))
     infeasible = (sharing.status == SharingStatus.INFEASIBLE) | (sharing.status == SharingStatus.TOO_FAST)
     return SharingOutputs(
         mean_cost=float(sharing.cost[answered].mean()),
@@ -103,8 +102,8 @@ def figures(sharing: Sharing, device: Vector, rate: Vector, reactions: Vector) -
         peak_shortfall=float(np.abs(sharing.shortfall[answered]).max()),
         strength_needed=float(f"{min(factor, _MOST_STRENGTH):.{_DIGITS}g}"),
         peak_reserve=float(np.abs(sharing.reserves[answered]).max()),
-        device_work=float(np.trapezoid(power, time)) if len(time) > 1 else 0.0,
-        peak_device=float(np.nanmax(np.abs(device))),
+        device_work=device.drive_work(sharing.balance.time),
+        peak_device=float(np.nanmax(np.abs(device.total))),
         peak_reaction=float(np.nanmax(np.linalg.norm(reactions[answered], axis=2), initial=0.0)),
         worst_residual=float(sharing.residual[answered].max()),
     )

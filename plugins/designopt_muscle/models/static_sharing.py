@@ -15,7 +15,7 @@ from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting,
 from designopt.plugin import Quantity as Q
 from designopt.study.language.findings import nearest_or_all
 from designopt_muscle.geometry.drawing import drawing
-from designopt_muscle.models.device import design_slopes, device_moment, device_rate
+from designopt_muscle.models.device import DeviceMoments, design_slopes, device_moments
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
@@ -35,7 +35,7 @@ from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.static.sharing import Sharing
 
 
-@model("muscle_sharing", version=3, arrays=ARRAYS)
+@model("muscle_sharing", version=4, arrays=ARRAYS)
 class StaticSharing:
     """Shares the net moments of a recorded motion among the muscles of an OpenSim model, frame by frame.
 
@@ -138,7 +138,7 @@ class StaticSharing:
         trial = given.trial
         sharing, device = self._shared(given, cast(Mapping[str, Any], filled(SharingDesign, design)))
         reactions = given.reaction_forces(sharing.forces)
-        outputs = figures(sharing, device, device_rate(trial, self.assisted), reactions)
+        outputs = figures(sharing, device, reactions)
         made: dict[str, NDArray[Any]] = {
             "time": sharing.balance.time,
             "muscles": np.array(sharing.balance.columns),
@@ -147,7 +147,7 @@ class StaticSharing:
             "forces": sharing.forces,
             "muscle_moments": sharing.moments,
             "net_moments": sharing.balance.moments,
-            "device_moment": device,
+            "device_moment": device.total,
             "reserves": sharing.reserves,
             "shortfall": sharing.shortfall,
             "multipliers": sharing.multipliers,
@@ -236,13 +236,13 @@ class StaticSharing:
             signals = measured(files["emg"], self.emg, trial.balance.columns, trial.balance.time)
         return SharingData(trial, signals, joint_reactions(trial, self.joint_reactions) if self.joint_reactions else ())
 
-    def _shared(self, given: SharingData, values: Mapping[str, Any]) -> tuple[Sharing, Vector]:
+    def _shared(self, given: SharingData, values: Mapping[str, Any]) -> tuple[Sharing, DeviceMoments]:
         trial = given.trial
         balance = trial.balance
-        device = device_moment(trial, self.assisted, values)
+        device = device_moments(trial, self.assisted, values)
         moments = np.array(balance.moments)
         if self.assisted is not None:
-            moments[:, balance.rows.index(self.assisted)] -= device
+            moments[:, balance.rows.index(self.assisted)] -= device.total
         keep = [i for i, name in enumerate(balance.rows) if self.coordinates is None or name in self.coordinates]
         needed = MomentBalance(
             time=balance.time,
