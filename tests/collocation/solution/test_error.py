@@ -6,6 +6,8 @@ state, from a solution that is at least a hundred times finer.
 
 from __future__ import annotations
 
+import math
+
 import benchmark_problems
 import casadi as ca
 import numpy as np
@@ -23,6 +25,7 @@ from designopt.collocation import (
     TrajectoryProblem,
     solve,
 )
+from designopt.collocation.solution.verification.equations import explicit_rates
 from designopt.collocation.solution.verification.error import finer_quadrature, interval_errors
 from designopt.collocation.statement.scheme import radau
 from designopt.dynamics.system import System, Variable
@@ -160,3 +163,20 @@ def test_data_that_are_signals_are_followed_between_the_points(of_duration: bool
     assert found.phase.values["x"] == pytest.approx(
         (np.sin(3.0 * found.phase.times) - 3.0 * np.cos(3.0 * found.phase.times)) / 10.0, abs=1e-6
     )
+
+
+def test_rates_are_nan_where_the_algebraic_equations_have_no_solution():
+    """z^2 = x - 1 has the solution z = sqrt(x - 1) for x > 1, and none below; sizes of 1e8 do not matter."""
+    x, z = ca.SX.sym("x"), ca.SX.sym("z")
+    system = System.from_expressions(
+        "root",
+        states=[(Variable("x", ""), x, 3.0 * z)],
+        algebraic=[(Variable("z", ""), z, 1e8 * (z**2 + 1.0 - x))],
+    )
+    rates = explicit_rates(system)
+
+    def at(value):
+        return float(rates([value], [], [0.8], [], [], 0.0))
+
+    assert at(1.5) == pytest.approx(3.0 * math.sqrt(0.5), rel=1e-12)
+    assert math.isnan(at(0.5))

@@ -16,7 +16,8 @@ from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import System
 from designopt.lazy import casadi as ca
 
-#: Numbers by interval, place in it and variable.
+#: Share of the change of a residual beyond which an algebraic equation is not solved.
+UNSOLVED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +128,8 @@ def is_determined(system: System) -> bool:
 def explicit_rates(system: System) -> Any:
     """The CasADi function (x, u, z, p, q, t) -> rates, with algebraic variables solved for, starting from z.
 
-    Without a structural solution (a higher index), the given z are used.
+    Without a structural solution (a higher index), the given z are used. Where the search finds no solution the rates
+    are NaN: residuals then exceed `UNSOLVED` times what a change of z by 1 + |z| makes.
     """
     residual = system.algebraic_residual
     if residual is None or not is_determined(system):
@@ -138,4 +140,9 @@ def explicit_rates(system: System) -> Any:
     parts = ca.vertsplit(numbers, np.cumsum([0, *(s.numel() for s in (x, u, p, q, t))]).tolist())
     equations = {"x": unknown, "p": numbers, "g": residual(parts[0], parts[1], unknown, *parts[2:])}
     root = ca.rootfinder("root", "newton", equations, {"abstol": 1e-12, "error_on_fail": False})
-    return ca.Function("explicit_rates", [x, u, z, p, q, t], [system.rhs(x, u, root(z, given), p, q, t)])
+    slope = ca.jacobian(equations["g"], unknown)
+    sizes = ca.mtimes(ca.fabs(slope), 1.0 + ca.fabs(unknown))
+    left = ca.Function("left", [unknown, numbers], [ca.mmax(ca.fabs(equations["g"]) - UNSOLVED * sizes)])
+    solved = root(z, given)
+    rates = ca.if_else(left(solved, given) <= 0.0, system.rhs(x, u, solved, p, q, t), np.nan)
+    return ca.Function("explicit_rates", [x, u, z, p, q, t], [rates])
