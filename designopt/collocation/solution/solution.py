@@ -192,7 +192,8 @@ class Solution:
     `constraints` are all rows of the program at the end; `explain` describes violated ones.
 
     `optimisation_error` estimates the distance of the objective from the optimum of the discretised problem, relative
-    to it; `singular_arcs` are those where the states and costates at a time do not determine a control.
+    to it; absolute where it was 0 in all iterations, 0 of a constant objective. `singular_arcs` are those where the
+    states and costates at a time do not determine a control.
 
     `error_estimate` is the largest of all intervals; `rounds` of a refinement, `starts` of a multi-start with `seed`;
     `warm_path` lists the starts tried in turn: full, primal, cold; `attempts` the alternatives after a failure, the

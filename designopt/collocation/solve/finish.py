@@ -27,6 +27,8 @@ from designopt.collocation.transcription.boxes import ProgramBounds
 
 #: Share of the usual cost of the iterations below which a cost is zero.
 ZERO = 1e-6
+#: Smaller scaled costs are zero.
+NOTHING = 1e-100
 #: Maximum number of runs that finish a solve, and the share of the permitted error for each.
 RUNS, AIM = 3, 0.3
 #: Smallest useful tolerance with 16 digits.
@@ -38,10 +40,13 @@ LARGEST_FACTOR = 1e10
 
 
 def optimisation_error(search: Search, given: ProgramBounds, end: End, *, flat: bool) -> float:
-    """Estimated distance of the cost of `end` from the optimum of the discretised problem, relative to the cost.
+    """Estimated distance of the cost of `end` from the optimum of the discretised problem, relative to the cost; of a
+    cost that was zero in all iterations it is absolute, of a constant one 0.
 
     For a `flat` problem (a singular arc), inactive bounds also change the cost.
     """
+    if search.made.constant_cost:
+        return 0.0
     iterate = end.iterate
     size = _size(end)
     bend = 0.0 if flat else size / len(iterate.x)
@@ -75,10 +80,12 @@ def _last(history: Mapping[str, Any], name: str) -> float:
 
 
 def _size(end: End) -> float:
-    """The size of the scaled cost: that at the end, unless it is near zero compared with the iterations."""
+    """The size of the scaled cost: that at the end, unless it is near zero compared with the iterations; 1 if all were
+    zero."""
     found = abs(end.cost)
     usual = [abs(cost) for cost in end.stats.get("iterations", {}).get("obj", [])]
-    return max(found, ZERO * statistics.median(usual) if usual else 0.0, 1e-300)
+    size = max(found, ZERO * statistics.median(usual) if usual else 0.0)
+    return size if size > NOTHING else 1.0
 
 
 def finished(search: Search, given: ProgramBounds, end: End, *, flat: bool) -> End:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.verification.equations import is_determined
@@ -90,8 +93,13 @@ def checked(problem: TrajectoryProblem, statement: ProblemFunctions, found: Solu
             f"re-simulation of the controls differs by {segments:.1e} when it restarts at every node; the motion is"
             " unstable, so that a run over the whole of it leaves it and says nothing."
         )
-    text = f"Error estimate {found.error_estimate:.1e}; {simulated} Optimisation error {found.optimisation_error:.1e}."
-    if found.error_estimate > COARSE:
+    text = f"Error estimate {found.error_estimate:.1e}; {simulated} {_optimisation_error(found)}"
+    if math.isinf(found.error_estimate):
+        text += (
+            " Between the points of the mesh the equations are not finite: the solution is not checked there; see the"
+            " warnings."
+        )
+    elif found.error_estimate > COARSE:
         text += " The mesh is coarse: take more intervals, or refine."
     elif segments > DISAGREES * max(found.error_estimate, SMALL):
         text += (
@@ -104,7 +112,31 @@ def checked(problem: TrajectoryProblem, statement: ProblemFunctions, found: Solu
         for phase in problem.phases
         if not is_determined(phase.system)
     )
+    doubts += tuple(_not_finite(found))
     timing = {**found.timing, "check": time.perf_counter() - begin}
     return replace(
         found, phases=phases, message=f"{found.message} {text}", timing=timing, warnings=(*found.warnings, *doubts)
     )
+
+
+def _optimisation_error(found: Solution) -> str:
+    """A sentence; the error of a cost that is zero to all digits is absolute."""
+    error = found.optimisation_error
+    if error > 1.0 or found.objective == 0.0 != error:
+        size = abs(found.objective) or 1.0
+        return f"The cost is zero to within its optimisation error of {error * size:.1e}."
+    return f"Optimisation error {error:.1e}."
+
+
+def _not_finite(found: Solution) -> Iterator[str]:
+    """Warnings about intervals on which the error could not be estimated, with the first times."""
+    for phase in found.phases.values():
+        rows = np.flatnonzero(np.isinf(phase.error))
+        if len(rows):
+            times = phase.times[phase.mesh.bases]
+            yield (
+                f"error_estimate: infinite in {len(rows)} of {len(phase.mesh)} intervals of {phase.name}, first from"
+                f" {times[rows[0]]:.6g} to {times[rows[0] + 1]:.6g} s: an equation is not finite between the points"
+                " there (a table or a joint function that ends, a root of a negative number, algebraic equations without"
+                " a solution): keep the states away from it by bounds, or take more intervals"
+            )

@@ -34,7 +34,7 @@ class Transcription:
     `objective`, `constraints` (m rows), `gradient` -> (nothing, grad), `jacobian` -> (nothing, J), `hessian` (upper
     triangle) have the arguments that CasADi's solvers require; their first results (f, g), which no solver uses, stay
     empty to save their computation. A variable is ``shift + scale * scaled``; row i of the constraints is divided by
-    ``row_scale[i]``, the objective multiplied by `cost_scale`.
+    ``row_scale[i]``, the objective multiplied by `cost_scale`. The cost of `constant_cost` has no variable.
     """
 
     statement: ProblemFunctions
@@ -50,6 +50,7 @@ class Transcription:
     gradient: ca.Function
     jacobian: ca.Function
     hessian: ca.Function
+    constant_cost: bool
 
     def box(self, given: ProgramBounds) -> tuple[Vector, Vector]:
         """Lower and upper limits (n,) of the scaled variables."""
@@ -76,7 +77,9 @@ def transcribe(
     x, p = parts.x, parts.parameters
     per_row, none = 1.0 / parts.row_scale, np.ones(1)
     f, g = parts.cost, parts.values
-    gradient = ca.densify(parts.gradient.matrix(scale, none))
+    gradient = parts.gradient.matrix(scale, none)
+    constant_cost = gradient.nnz() == 0
+    gradient = ca.densify(gradient)
     J, H = parts.jacobian.matrix(per_row, scale), parts.hessian.matrix(scale, scale)
     return Transcription(
         statement=statement,
@@ -95,6 +98,7 @@ def transcribe(
             "nlp_hess_l", [x, p, parts.of_cost, parts.multipliers], [H], ["x", "p", "lam_f", "lam_g"],
             ["triu_hess_gamma_x_x"],
         ),
+        constant_cost=constant_cost,
     )  # fmt: skip
 
 
