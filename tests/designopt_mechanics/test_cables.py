@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from designopt_mechanics.cables.model import CableRobot
-from designopt_mechanics.cables.robot import margins, stiffness
+from designopt_mechanics.cables.robot import HEIGHT, MASS, margins, stiffness
 from designopt_mechanics.report.scene import mechanism_scene
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
 
 import designopt
 from designopt.collocation import Options, solve_design
@@ -63,6 +63,30 @@ def test_the_spatial_robot_has_a_workspace_as_well() -> None:
     assert 0.0 < outputs["workspace"] <= 1.0
     assert arrays["poses"].shape == (64, 3)
     assert arrays["scene"].shape[2] == 3
+
+
+@pytest.mark.parametrize("kind", ["planar", "spatial"])
+def test_the_effort_is_of_cables_that_pull_within_their_bounds(kind: Any) -> None:
+    """By SciPy's SLSQP; the least tensions without bounds push with up to 18 N, and no cables carry a tonne."""
+    model = CableRobot(kind=kind)
+    outputs, _ = model.evaluate({}, {})
+    moves = 2 if kind == "planar" else 3
+    middle = np.zeros((1, moves + (1 if kind == "planar" else 3)))
+    middle[0, moves - 1] = 0.5 * HEIGHT
+    arms = model._arms(middle, [0.0, 0.0, 0.0])[0][0]
+    weight = np.zeros(len(arms))
+    weight[moves - 1] = 9.81 * MASS
+    assert (np.linalg.lstsq(arms, weight, rcond=None)[0] < -10.0).any()
+    reference = minimize(
+        lambda t: t @ t, np.full(arms.shape[1], 50.0), jac=lambda t: 2.0 * t, bounds=[(5.0, 300.0)] * arms.shape[1],
+        constraints={"type": "eq", "fun": lambda t: arms @ t - weight, "jac": lambda t: arms}, method="SLSQP",
+        options={"ftol": 1e-9},
+    )  # fmt: skip
+    assert reference.success
+    assert outputs["effort"] == pytest.approx(reference.fun, rel=1e-6)
+    heavy, _ = model.evaluate({}, {"payload": 1000.0})
+    assert "effort" not in heavy
+    assert heavy["workspace"] == 0.0
 
 
 @pytest.mark.parametrize("kind", ["planar", "spatial"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from designopt.dynamics.system import System, Variable
 from designopt.lazy import casadi as ca
 from designopt.plugin import Array, filled, model
 from designopt.plugin import Quantity as Q
-from designopt_mechanics.cables.robot import DEPTH, HALF, HEIGHT, MASS, WIDTH, margins, robot, stiffness
+from designopt_mechanics.cables.robot import DEPTH, HALF, HEIGHT, MASS, WIDTH, least_tensions, margins, robot, stiffness
 from designopt_mechanics.equations import equations_of
 from designopt_mechanics.state import TreeState
 from designopt_mechanics.wires import moment_arms
@@ -50,7 +50,16 @@ class RobotOutputs(TypedDict):
     stiffness: Annotated[float, Q("N/m", "least eigenvalue of the translations at the middle of the frame")]
     turning_stiffness: Annotated[float, Q("N m/rad", "least eigenvalue of the turns at the middle of the frame")]
     mean_stiffness: Annotated[float, Q("N/m", "mean over the feasible poses of the least eigenvalue; 0 without any")]
-    effort: Annotated[float, Q("N^2 s", "of the trajectory problem's cost of standing in the middle for a second")]
+    effort: NotRequired[
+        Annotated[
+            float,
+            Q(
+                "N^2 s",
+                "of the trajectory problem's cost of standing in the middle for a second; none without tensions within "
+                "their bounds that carry the platform",
+            ),
+        ]
+    ]
 
 
 ARRAYS = {
@@ -63,7 +72,7 @@ ARRAYS = {
 }
 
 
-@model("cable_robot", version=1, arrays=ARRAYS)
+@model("cable_robot", version=2, arrays=ARRAYS)
 class CableRobot:
     """Robot whose platform hangs on cables that only pull: four in a plane, or eight in space.
 
@@ -98,15 +107,16 @@ class CableRobot:
         K = stiffness(self._arms(middle, anchors)[0], CABLE)[0]
         everywhere = np.linalg.eigvalsh(stiffness(arms, CABLE)[:, :moves, :moves])[:, 0]
         rest = self._arms(middle, anchors)[0][0]
-        balanced = np.linalg.lstsq(rest, -weight, rcond=None)[0]
+        tensions = least_tensions(rest, -weight, self.min_tension, self.max_tension)
         outputs = RobotOutputs(
             workspace=float(feasible.mean()),
             min_margin=float(margin.min()),
             stiffness=float(np.linalg.eigvalsh(K[:moves, :moves])[0]),
             turning_stiffness=float(np.linalg.eigvalsh(K[moves:, moves:])[0]),
             mean_stiffness=float(everywhere[feasible].mean()) if feasible.any() else 0.0,
-            effort=float((balanced**2).sum()),
         )
+        if tensions is not None:
+            outputs["effort"] = float((tensions**2).sum())
         shown: dict[str, Vector] = {"poses": poses, "margin": margin, "time": np.array([0.0, 1.0])}
         if "scene" in arrays:
             drawn = self._drawing(anchors, poses[feasible])

@@ -93,6 +93,26 @@ def margins(arms: Vector, low: float, high: float, weight: Vector, box: Vector) 
     return worst
 
 
+def least_tensions(arms: Vector, wrench: Vector, low: float, high: float) -> Vector | None:
+    """(k,) N with the least sum of squares, from `low` to `high`, whose wrench (m,) is `wrench`; None without any.
+
+    `arms` (m, k) is the wrench of a unit tension of each cable.
+    """
+    m, k = arms.shape
+    program = ca.conic(
+        "tensions",
+        "qrqp",
+        {"h": ca.Sparsity.diag(k), "a": ca.Sparsity.dense(m, k)},
+        {"print_iter": False, "print_header": False, "print_info": False, "error_on_fail": False},
+    )
+    solution = program(h=2.0 * np.eye(k), g=0.0, a=arms, lba=wrench, uba=wrench, lbx=low, ubx=high)
+    tensions: Vector = np.asarray(solution["x"], dtype=np.float64).ravel()
+    error = np.abs(arms @ tensions - wrench).max()
+    if not program.stats()["success"] or not error < 1e-6 * (1.0 + np.abs(wrench).max()):
+        return None
+    return tensions
+
+
 def stiffness(arms: Vector, tangential: float) -> Vector:
     """(n, m, m) N/m, N m/rad: R diag(k) R' of cables with `tangential` stiffness k (N/m), pre-tension left out."""
     made: Vector = tangential * arms @ np.swapaxes(arms, 1, 2)
