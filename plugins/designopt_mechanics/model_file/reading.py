@@ -84,7 +84,13 @@ def _mechanism(at: At, findings: Findings) -> Mechanism | None:
     frames = each("frames", lambda name, entry: frame(name, entry, coordinates, functions))
     gravity: Vector3 = (0.0, 0.0, 0.0)
     with findings.item():
-        gravity = entries["gravity"].vector("m/s^2") if "gravity" in entries else gravity
+        if "gravity" in entries:
+            gravity = entries["gravity"].vector("m/s^2")
+        elif any(f.body is not None and f.body.mass > 0.0 for f in frames.values()):
+            raise at.wrong(
+                "bodies with mass need a 'gravity': write gravity: [0, -9.81, 0] (m/s^2, in the axes of the ground), "
+                "or gravity: [0, 0, 0] for a motion without weight"
+            )
     known = {GROUND, *given}
     wires = each("wires", lambda name, entry: wire(name, entry, known))
     springs = each("springs", lambda name, entry: spring(name, entry, known))

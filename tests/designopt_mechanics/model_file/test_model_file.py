@@ -144,6 +144,16 @@ def test_what_is_wrong_is_reported_with_line_and_column(text: str, message: str)
     assert any(line.startswith(message) for line in told(text)), told(text)
 
 
+def test_bodies_with_mass_need_a_gravity_and_its_absence_is_reported_with_what_to_write() -> None:
+    with pytest.raises(StudyError) as caught:
+        read(GOOD.removeprefix("gravity: [0, -9.81, 0]\n").encode(), "leg.yaml")
+    (issue,) = caught.value.issues
+    assert (issue.file, issue.line) == ("leg.yaml", 1)
+    assert "write gravity: [0, -9.81, 0] (m/s^2, in the axes of the ground), or gravity: [0, 0, 0]" in issue.message
+    weightless = read(GOOD.replace("[0, -9.81, 0]", "[0, 0, 0]", 1).encode(), "leg.yaml")
+    assert weightless.gravity == (0.0, 0.0, 0.0)
+
+
 def test_several_mistakes_are_reported_at_once() -> None:
     text = changed("mass: 8", "mass: none").replace("on: shank", "on: shnk", 1)
     assert len(told(text)) == 2
