@@ -87,7 +87,7 @@ def fit_response_file(file: InputFile, model: Model) -> ResponseFit:
 def fit_response(data: ResponseData, model: Model) -> ResponseFit:
     """The `model` whose frequency response is nearest by least squares of the logarithm of the ratio.
 
-    Raises `BadData` for too few frequencies.
+    Raises `BadData` for too few frequencies, and where no search converges.
     """
     from scipy.optimize import least_squares
     from scipy.stats import t as student
@@ -118,9 +118,10 @@ def fit_response(data: ResponseData, model: Model) -> ResponseFit:
             for delay in (0.0, 0.3, 1.0, 3.0):
                 first = np.array([size, *(log - 0.5 * k for k, log in enumerate(start)), delay])
                 found = least_squares(misfit, first, bounds=(lower, upper), x_scale="jac", args=(sign,))
-                if best is None or found.cost < best[0].cost:
+                if found.success and (best is None or found.cost < best[0].cost):
                     best = found, sign
-    assert best is not None
+    if best is None:
+        raise BadData(f"no search for the numbers of {model} converges; take another model")
     found, sign = best
     free = 2 * len(w) - len(found.x)
     covariance = np.linalg.pinv(found.jac.T @ found.jac) * 2.0 * found.cost / free

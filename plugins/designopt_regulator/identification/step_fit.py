@@ -113,7 +113,7 @@ def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit
     """The `model` whose output, from rest at the first sample's input, is nearest by least squares.
 
     `between` its samples the input is constant, or linear.
-    Raises `BadData` for too few samples or too many input changes.
+    Raises `BadData` for too few samples, too many input changes and a search that does not converge.
     """
     from scipy.optimize import least_squares
     from scipy.stats import t as student
@@ -167,7 +167,7 @@ def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit
     lower = np.array([-np.inf, *[1e-6 * span] * (len(names) - 2), 0.0, -np.inf])
     upper = np.array([np.inf, *[1e3 * span] * (len(names) - 2), span, np.inf])
     start = np.clip(np.array([gain, *first, offset]), lower, np.where(np.isfinite(upper), upper * (1.0 - 1e-12), upper))
-    found = least_squares(
+    fit = least_squares(
         lambda p: (p[0] * shape(p[1:-1]) + p[-1] - output) / level,
         start,
         bounds=(lower, upper),
@@ -177,17 +177,21 @@ def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit
         gtol=1e-14,
         max_nfev=400,
     )
-    free = len(data.time) - len(found.x)
-    misfit = found.fun * level
+    if not (fit.success and np.isfinite(fit.x).all()):
+        raise BadData(
+            f"the fit of {model} does not converge: {fit.message}; take another model, or a record of a whole step"
+        )
+    free = len(data.time) - len(fit.x)
+    misfit = fit.fun * level
     with np.errstate(invalid="ignore"):
         # In columns of size 1, as numbers of different units are of different size; what has no effect is not known.
-        size = np.linalg.norm(found.jac, axis=0)
-        columns = found.jac / np.where(size > 0.0, size, 1.0)
-        variance = np.diag(np.linalg.pinv(columns.T @ columns)) * float((found.fun**2).sum()) / free
+        size = np.linalg.norm(fit.jac, axis=0)
+        columns = fit.jac / np.where(size > 0.0, size, 1.0)
+        variance = np.diag(np.linalg.pinv(columns.T @ columns)) * float((fit.fun**2).sum()) / free
         known = (size > 0.0) & (variance >= 0.0)
         width = float(student.ppf(0.975, free)) * np.sqrt(np.where(known, variance, 0.0))
         half = np.where(known, width / np.where(size > 0.0, size, 1.0), np.inf)
-    values, wide = [float(v) for v in found.x[:-1]], [float(v) for v in half[:-1]]
+    values, wide = [float(v) for v in fit.x[:-1]], [float(v) for v in half[:-1]]
     if model == "sopdt" and values[1] < values[2]:
         for order in (values, wide):
             order[1], order[2] = order[2], order[1]
@@ -195,7 +199,7 @@ def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit
         model,
         dict(zip(names, values, strict=True)),
         dict(zip(names, wide, strict=True)),
-        float(found.x[-1]) + level_at_rest,
+        float(fit.x[-1]) + level_at_rest,
         float(np.sqrt((misfit**2).mean())),
         1.0 - float((misfit**2).sum() / ((data.output - data.output.mean()) ** 2).sum()),
         np.asarray(data.output + misfit),

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
+from designopt_regulator.identification.frequency_fit import ResponseData, fit_response
 from designopt_regulator.identification.step_fit import StepData, fit_step, read_step
 from designopt_regulator.identification.table import BadData
 from designopt_regulator.linear_loop.model import LinearLoop, LinearPlant
@@ -132,3 +134,15 @@ def test_a_poor_fit_is_warned_about():
     model = LinearLoop(plant=LinearPlant(type="data", file=InputFile("step.csv", csv_of(data))))
     with pytest.warns(UserWarning, match="explains only"):
         model.check()
+
+
+@pytest.mark.parametrize("fit", ["step", "response"])
+def test_a_search_that_does_not_converge_is_no_answer(fit, monkeypatch):
+    search = scipy.optimize.least_squares
+    monkeypatch.setattr(scipy.optimize, "least_squares", lambda *a, **more: search(*a, **{**more, "max_nfev": 1}))
+    with pytest.raises(BadData, match="converge"):
+        if fit == "step":
+            fit_step(measured(CASES["fopdt"][1], 0.02), "fopdt")
+        else:
+            w = np.geomspace(0.01, 1.0, 20)
+            fit_response(ResponseData(w, 2.0 / (8j * w + 1.0) * np.exp(-1.3j * w), ""), "fopdt")
