@@ -217,7 +217,8 @@ def _finish(result: Result) -> int:
     click.echo(f"resume       {resume_command(result.path)}{larger}")
     if not feasible:
         nothing = "No feasible design was found" if result.problem.objectives else "No design has a feasible result"
-        click.echo(f"\n{nothing}: see failures and limits in the report.", err=True)
+        cause = result.never_finite() or "see failures and limits in the report"
+        click.echo(f"\n{nothing}: {cause}.", err=True)
         limits = broken_limits(result) if result.problem.objectives else []  # the table of an analysis has them
         for line in (without_number(result), *limits, most_frequent_failure(result), most_frequent_end(result)):
             if line:

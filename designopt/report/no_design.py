@@ -23,8 +23,8 @@ def without_feasible(result: Result) -> str:
         return f"No program has produced a design yet, so there is no design to choose. {ended}"
     if not len(outcomes):
         return "Nothing has been evaluated yet, so there is no design to choose."
-    if outcomes.failed.all() and (said := without_number(result)):
-        return f"{said}, so there is no design to choose."
+    if outcomes.failed.all() and (clause := result.never_finite() or without_number(result)):
+        return f"{clause[0].upper()}{clause[1:]}, so there is no design to choose."
     if outcomes.failed.all():
         return "No evaluation gave a result, so there is no design to choose; the failures say why."
     return "No design satisfies all limits, so there is no design to choose."

@@ -64,7 +64,8 @@ class Result:
         counts, chosen = self.counts, self.chosen()
         head = f"{self.study.title or self.study.name}: {_designs(counts['designs'])}, {counts['feasible']} feasible, "
         head += f"{len(self.front())} on the front"
-        text = table.as_text(self._shown(), chosen) if chosen else "no design has a result within all limits"
+        nothing = ": ".join(filter(None, ["no design has a result within all limits", self.never_finite()]))
+        text = table.as_text(self._shown(), chosen) if chosen else nothing
         act, first = self.recommended(), self.first_choice()
         if act is not None and first is not None:
             why = "" if act == first else f", because {first[0]} violates limits within its tolerances"
@@ -382,6 +383,14 @@ class Result:
         bad = each != "ok"
         pairs = zip(each[bad].tolist(), reasons[bad].tolist(), strict=True)
         return dict(Counter((str(s), str(r)) for s, r in pairs).most_common())
+
+    def never_finite(self) -> str:
+        """The output that was not finite in any evaluation, in a clause; "" if some ended otherwise."""
+        status, total = self.status[:, self._evaluated], len(self.outcomes)
+        if not total or not (status == "nonfinite").all() or len(self.failures()) != 1:
+            return ""
+        ((_, name),) = self.failures()
+        return f"output '{name}' is NaN or infinite in {'the only design' if total == 1 else f'all {total} designs'}"
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:

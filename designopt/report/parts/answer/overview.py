@@ -58,6 +58,7 @@ def overview(result: Result) -> Section:
         ]
     if evaluated and not done.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
+        findings += [f"{clause[0].upper()}{clause[1:]}."] if (clause := result.never_finite()) else []
         findings += broken.findings(result)
     answer = problem.objectives and bool(done.feasible.any())
     table, drawn = (summary.table(result), summary.front(result)) if answer else (None, None)
