@@ -57,8 +57,6 @@ EXACT = {
     "pushup_consistency": ({"contact_weight", "cutoff"}, "settings of a method"),
     "marker_filter": ({"cutoff"}, "setting of a filter"),
     "shoulder_girdle": ({"ellipsoid"}, "size of a body's surface, which markers determine"),
-    "shoulder_rhythm": ({"elevation_angle", "travel"}, "the movement that is asked about"),
-    "inertia_sensitivity": ({"trunk_mass", "arm_mass", "leg_mass"}, "factors whose influence is asked about"),
     "wire_patterns": ({"activation", "angle"}, "the states in which muscles are asked about"),
 }
 #: Studies that recommend nothing that could be off: designs that are given, without an objective, or choices alone.
@@ -69,13 +67,15 @@ NOTHING = {
     "forward_formulations",
     "gait_sharing",
     "hidden_markers",
+    "inertia_sensitivity",
     "preprocessing",
     "pushup_loads",
     "segments_17_21",
+    "shoulder_rhythm",
     "wire_sharing",
 }
 #: Of those in `EXACT` a recommendation takes minutes, of all others there seconds.
-LONG = {"inertia_sensitivity", "gait_consistency", "pushup_consistency"}
+LONG = {"gait_consistency", "pushup_consistency"}
 
 
 @functools.cache

@@ -78,6 +78,7 @@ class SobolIndices:
     """
 
     uses_start: ClassVar[bool] = False
+    needs_objectives: ClassVar[bool] = False
 
     base: Annotated[int, Quantity("", "blocks of designs, a power of two", ge=2, le=2**20)]
     second_order: Annotated[bool, Quantity("", "also pairwise interactions of parameters")] = False
@@ -153,6 +154,7 @@ class Morris:
     """
 
     uses_start: ClassVar[bool] = False
+    needs_objectives: ClassVar[bool] = False
 
     trajectories: Annotated[
         int, Quantity("", "number of trajectories, each with one step per parameter", ge=2, le=100_000)

@@ -94,6 +94,7 @@ def test_the_bundled_study_runs_and_its_report_draws_it(tmp_path: Path) -> None:
     changes = ["stages.0.solver.levels.elevation_angle=2", "stages.0.solver.levels.travel=2"]
     result = designopt.load(STUDIES / "shoulder_rhythm.yaml", overrides=changes).run(tmp_path / "s.study")
     assert len(result.outcomes.X) == 8
+    assert result.recommended() is None  # movements are asked about, not chosen
     section = shoulder_torques(result)
     assert section is not None
     assert len(section.figures) == 2

@@ -11,7 +11,9 @@ from designopt_wholebody.models.trial import WholebodyTrial
 from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.trial.figures import ANGLES, JOINTS
 
+import designopt
 from designopt.plugin import Diverged, InputFile, InvalidDesign, InvalidSetting
+from designopt.report.parts.designs.influence import influence
 from designopt.study.load import load_study
 from designopt.testing import check_model
 
@@ -172,3 +174,12 @@ def test_studies_of_trials_are_valid(name: str) -> None:
     study = load_study(STUDIES / f"{name}.yaml")
     assert study.model.plugin.name == "wholebody_trial"
     assert json.dumps(study.name) == f'"{name}"'
+
+
+def test_the_study_of_masses_asks_for_their_influence_and_recommends_none(tmp_path: Path) -> None:
+    study = designopt.load(STUDIES / "inertia_sensitivity.yaml", overrides=["stages.0.solver.base=2"])
+    assert not study.definition.objectives
+    result = study.run(tmp_path / "s.study")
+    section = influence(result)
+    assert section is not None
+    assert result.recommended() is None
