@@ -136,13 +136,16 @@ def test_a_poor_fit_is_warned_about():
         model.check()
 
 
-@pytest.mark.parametrize("fit", ["step", "response"])
+W = np.geomspace(0.01, 1.0, 20)
+FITS = {
+    "step": lambda: fit_step(measured(CASES["fopdt"][1], 0.02), "fopdt"),
+    "response": lambda: fit_response(ResponseData(W, 2.0 / (8j * W + 1.0) * np.exp(-1.3j * W), ""), "fopdt"),
+}
+
+
+@pytest.mark.parametrize("fit", FITS)
 def test_a_search_that_does_not_converge_is_no_answer(fit, monkeypatch):
     search = scipy.optimize.least_squares
     monkeypatch.setattr(scipy.optimize, "least_squares", lambda *a, **more: search(*a, **{**more, "max_nfev": 1}))
     with pytest.raises(BadData, match="converge"):
-        if fit == "step":
-            fit_step(measured(CASES["fopdt"][1], 0.02), "fopdt")
-        else:
-            w = np.geomspace(0.01, 1.0, 20)
-            fit_response(ResponseData(w, 2.0 / (8j * w + 1.0) * np.exp(-1.3j * w), ""), "fopdt")
+        FITS[fit]()
