@@ -191,11 +191,11 @@ def test_a_failing_solver_is_named_with_its_line(folder: Path) -> None:
 
 def test_an_output_that_is_nan_in_all_designs_is_named_as_the_cause(folder: Path) -> None:
     (folder / "rod.py").write_text(MODEL.replace('design["side"] ** 2', 'float("nan")'))
-    done = designopt(folder, "run", "rod.yaml", "--plugin", "rod.py")
-    assert done.returncode == 1, done.stderr
-    assert "No feasible design was found: output 'mass' is NaN or infinite in all 6 designs." in done.stderr
-    shown = designopt(folder, "show", "results/rod.study", "--plugin", "rod.py")
-    assert "Output 'mass' is NaN or infinite in all 6 designs, so there is no design to choose." in shown.stdout
+    run = designopt(folder, "run", "rod.yaml", "--plugin", "rod.py")
+    assert run.returncode == 1, run.stderr
+    assert "No feasible design was found: output 'mass' is NaN or infinite in all 6 designs." in run.stderr
+    listing = designopt(folder, "show", "results/rod.study", "--plugin", "rod.py")
+    assert "Output 'mass' is NaN or infinite in all 6 designs, so there is no design to choose." in listing.stdout
     page = next((folder / "results" / "rod.study").glob("*.html")).read_text()
     assert "mass&#39; is NaN or infinite in all 6 designs" in page
 
@@ -204,5 +204,5 @@ def test_an_output_that_is_nan_in_some_designs_is_a_failure_of_these(folder: Pat
     (folder / "rod.py").write_text(
         MODEL.replace('design["side"] ** 2', '(float("nan") if design["side"] < 0.6 else 1)')
     )
-    done = designopt(folder, "run", "rod.yaml", "--plugin", "rod.py")
-    assert "is NaN or infinite" not in done.stdout + done.stderr
+    run = designopt(folder, "run", "rod.yaml", "--plugin", "rod.py")
+    assert "is NaN or infinite" not in run.stdout + run.stderr

@@ -137,7 +137,7 @@ def test_absolute_angles_leave_each_joint_free_so_that_its_forces_follow_from_th
         return TreeRows(Tree((Coordinate("first"), Coordinate("second")), frames), GRAVITY, compiled=False)
 
     relative, absolute = (np.array(v)[None] for v in ([0.3, 0.4], [0.3, 0.7]))
-    one = pendulum("second").joint_forces(relative, relative, relative)
-    other = pendulum(Affine({"second": 1.0, "first": -1.0})).joint_forces(absolute, absolute, absolute)
+    by_relative = pendulum("second").joint_forces(relative, relative, relative)
+    by_absolute = pendulum(Affine({"second": 1.0, "first": -1.0})).joint_forces(absolute, absolute, absolute)
     for name in ("a", "b"):
-        assert one[name] == pytest.approx(other[name], rel=1e-12, abs=1e-12)
+        assert by_relative[name] == pytest.approx(by_absolute[name], rel=1e-12, abs=1e-12)

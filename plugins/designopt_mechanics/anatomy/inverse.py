@@ -93,19 +93,19 @@ class Inverse:
             np.concatenate([np.ones(len(most)), reference + near]),
         )
         if self._overdetermined:
-            found, status = self._least_residuals(x0, data, low, high), _SOLVED[0]
+            unknowns, status = self._least_residuals(x0, data, low, high), _SOLVED[0]
         else:
             solved = self._program(x0=x0, p=data, lbx=low, ubx=high, lbg=0.0, ubg=0.0)
-            found, status = np.asarray(solved["x"], dtype=np.float64).ravel(), self._program.stats()["return_status"]
-        left = np.abs(np.asarray(self._residuals(found, data)[0], dtype=np.float64).ravel())
+            unknowns, status = np.asarray(solved["x"], dtype=np.float64).ravel(), self._program.stats()["return_status"]
+        left = np.abs(np.asarray(self._residuals(unknowns, data)[0], dtype=np.float64).ravel())
         if not left.max(initial=0.0) < _TOLERANCE:
             raise Infeasible(self._missing(left))
         if status not in _SOLVED:
             raise NotConverged(f"the least tensions that carry the motion were not found: IPOPT ends with {status}")
-        tensions, tau, contact = (np.asarray(r, dtype=np.float64).ravel() for r in self._results(found, data))
+        tensions, tau, contact = (np.asarray(r, dtype=np.float64).ravel() for r in self._results(unknowns, data))
         parts = {f.name: contact[6 * i : 6 * i + 6] for i, f in enumerate(a.tree.frames)}
         cost = float(((tensions[muscle] / most) ** 2).sum())
-        return Shared(tensions, found[len(most) :], tau, cost, float(left.max(initial=0.0)), parts)
+        return Shared(tensions, unknowns[len(most) :], tau, cost, float(left.max(initial=0.0)), parts)
 
     @cached_property
     def _statement(self) -> tuple[Any, Any, Any, Any, Any, Any, Any]:

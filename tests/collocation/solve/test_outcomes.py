@@ -45,26 +45,26 @@ def test_solved_says_how_far_the_result_can_be_trusted():
 
 @pytest.mark.parametrize("value", [0.0, 5.0])
 def test_a_constant_cost_has_no_optimisation_error_and_a_warning_says_that_nothing_is_optimised(value):
-    found = collocation.solve(replace(problems.block_move(), cost=lambda e: value), Options(intervals=10))
+    solution = collocation.solve(replace(problems.block_move(), cost=lambda e: value), Options(intervals=10))
 
-    assert found.status is Status.SOLVED
-    assert found.objective == value
-    assert found.optimisation_error == 0.0
-    assert "Optimisation error 0.0e+00." in found.message
-    assert any(warning.startswith("constant_cost: the cost has the same value") for warning in found.warnings)
+    assert solution.status is Status.SOLVED
+    assert solution.objective == value
+    assert solution.optimisation_error == 0.0
+    assert "Optimisation error 0.0e+00." in solution.message
+    assert any(warning.startswith("constant_cost: the cost has the same value") for warning in solution.warnings)
 
 
 def test_a_cost_that_is_zero_from_the_guess_on_has_an_absolute_error():
     """At rest at the origin with u = 0, the optimum: the cost has no size to which an error could be relative."""
     rest = motion(lambda s: s["u"], final=0.0)
-    found = collocation.solve(
+    solution = collocation.solve(
         rest, Options(intervals=4), Guess({"motion": sampled([0.0, 1.0], {"x": [0.0, 0.0], "u": [0.0, 0.0]})})
     )
 
-    assert found.status is Status.SOLVED
-    assert found.objective == pytest.approx(0.0, abs=1e-12)
-    assert found.optimisation_error < 1.0 or "The cost is zero to within" in found.message
-    assert not re.search(r"e\+\d\d\d", found.message)
+    assert solution.status is Status.SOLVED
+    assert solution.objective == pytest.approx(0.0, abs=1e-12)
+    assert solution.optimisation_error < 1.0 or "The cost is zero to within" in solution.message
+    assert not re.search(r"e\+\d\d\d", solution.message)
 
 
 def test_an_infinite_error_estimate_comes_with_the_warning_where_the_equations_are_not_finite():
@@ -77,15 +77,15 @@ def test_an_infinite_error_estimate_comes_with_the_warning_where_the_equations_a
         ended, tf=1.0, initial={"x": 0.0, "v": 1.0}, final={"x": 0.0, "v": -1.0}, bounds={"x": (-1.0, limit)},
         integrals={"effort": Integral(lambda v: v["u"] ** 2)},
     )  # fmt: skip
-    found = collocation.solve(TrajectoryProblem([phase], cost=lambda e: e.integral["effort"]), Options(intervals=7))
+    solution = collocation.solve(TrajectoryProblem([phase], cost=lambda e: e.integral["effort"]), Options(intervals=7))
 
-    assert found.status is Status.SOLVED
-    assert math.isinf(found.error_estimate)
-    assert "Between the points of the mesh the equations are not finite" in found.message
-    (warning,) = [w for w in found.warnings if w.startswith("error_estimate: ")]
+    assert solution.status is Status.SOLVED
+    assert math.isinf(solution.error_estimate)
+    assert "Between the points of the mesh the equations are not finite" in solution.message
+    (warning,) = [w for w in solution.warnings if w.startswith("error_estimate: ")]
     begin, end = (float(t) for t in re.search(r"first from (\S+) to (\S+) s", warning).groups())
     assert 0.0 <= begin < end <= 1.0
-    assert np.isin(np.round([begin, end], 6), np.round(found.phases["motion"].times, 6)).all()
+    assert np.isin(np.round([begin, end], 6), np.round(solution.phases["motion"].times, 6)).all()
 
 
 def test_acceptable_names_the_residual_that_missed():

@@ -23,10 +23,10 @@ def test_tensions_and_poses_of_the_equilibrium_come_back_from_the_motion_that_th
     balance = forward.equilibrium.at(q, pull)
     ddq = forward.accelerations(q, 0.0 * q, pull)
     answer = Inverse(anatomy).at(q, 0.0 * q, ddq)
-    again = Equilibrium(anatomy).at(q, [t for t, w in zip(answer.tensions, anatomy.wires, strict=True)
+    equilibrium = Equilibrium(anatomy).at(q, [t for t, w in zip(answer.tensions, anatomy.wires, strict=True)
                                         if w.name in forward.equilibrium.muscles], answer.pose)  # fmt: skip
-    assert again.tau == pytest.approx(balance.tau, rel=1e-6, abs=1e-5)
-    assert np.abs(again.pose - answer.pose).max(initial=0.0) < 1e-7
+    assert equilibrium.tau == pytest.approx(balance.tau, rel=1e-6, abs=1e-5)
+    assert np.abs(equilibrium.pose - answer.pose).max(initial=0.0) < 1e-7
     if name != "pectoralis":  # its wires share, the others' tensions are unique
         assert answer.tensions == pytest.approx(balance.tensions, rel=1e-5, abs=1e-3)
 
@@ -71,6 +71,6 @@ def test_a_wire_without_a_length_is_named() -> None:
     anatomy = bundled("biceps")
     balance = Equilibrium(anatomy)
     wire = next(w for w in anatomy.wires if w.name == "R_Mus_FlexorB")
-    place = TreeRows(anatomy.tree, compiled=False).positions([wire.points[0]], [anatomy.tree.reference])[0, 0]
+    end = TreeRows(anatomy.tree, compiled=False).positions([wire.points[0]], [anatomy.tree.reference])[0, 0]
     with pytest.raises(NoEquilibrium, match="wire 'R_Mus_FlexorB' has no length at the pose of its virtual link"):
-        balance.at([0.0, 0.0], [10.0, 10.0], place)
+        balance.at([0.0, 0.0], [10.0, 10.0], end)

@@ -109,15 +109,15 @@ def test_a_device_that_gives_all_leaves_nothing_to_the_muscles():
 
 
 def test_the_work_of_a_device_is_that_of_its_drive_and_a_spring_alone_has_none():
-    """Of the net moment the drive takes the share a and leaves 1 - a: its power is a / (1 - a) net moment times rate."""
+    """The drive takes the share a of the moment and leaves 1 - a: its power is a / (1 - a) net moment times rate."""
     model = StaticSharing(assisted="hip_flexion")
     spring = {"stiffness": 80.0, "rest": -0.2}
     names = frozenset({"time", "coordinates", "net_moments", "device_moment"})
-    passive, kept = model.evaluate(spring, {}, names)
+    passive, at_spring = model.evaluate(spring, {}, names)
     assert passive["device_work"] == 0.0
     assert passive["peak_device"] > 10.0
-    angle = -0.2 - kept["device_moment"] / 80.0
-    rate = np.gradient(angle, kept["time"])
+    angle = -0.2 - at_spring["device_moment"] / 80.0
+    rate = np.gradient(angle, at_spring["time"])
     for device in ({"stiffness": 0.0}, spring):
         outputs, arrays = model.evaluate({**device, "assistance": 0.4}, {}, names)
         net = arrays["net_moments"][:, arrays["coordinates"].tolist().index("hip_flexion")]
