@@ -129,6 +129,17 @@ def logistic(tau: float, tf: float, rate: float = 1.5) -> tuple[TrajectoryProble
     return TrajectoryProblem([phase], cost=lambda e: 0.0), x
 
 
+@pytest.mark.parametrize("by", [0.3, 0.5])
+def test_costates_of_a_delayed_state_make_the_hamiltonian_stationary(by: float) -> None:
+    """H = x^2 + u^2 + costate (u - 1.5 x(t - by)), so that costate = -2 u wherever u may be chosen."""
+    of = system("late", {"x": lambda s: s["u"] - 1.5 * s["x_late"]}, ["u", "x_late"])
+    cost = {"cost": Integral(lambda v: v["x"] ** 2 + v["u"] ** 2)}
+    phase = Phase(of, tf=2.0, initial={"x": 1.0}, integrals=cost, delays={"x_late": Delay("x", by, 1.0)})
+    found = solve(TrajectoryProblem([phase], cost=lambda e: e.integral["cost"]), Options(intervals=20, check=False))
+    costate, u = found.phase.costates["x"], found.phase.values["u"]
+    assert costate[1:] == pytest.approx(-2.0 * u[1:], abs=2e-4)  # controls have no value of their own at the first
+
+
 def test_the_order_of_the_scheme_is_kept() -> None:
     problem, exact = logistic(1.0, 4.0)
     errors = [
