@@ -77,6 +77,17 @@ def test_a_linear_regulator_has_the_derivatives_of_its_riccati_equation(scheme: 
     assert s.phases["motion"].times[:, 2] == pytest.approx(times / HORIZON)
 
 
+def test_a_figure_changes_with_a_number_that_it_contains_itself() -> None:
+    """weight x(T)^2 with x(T) = x0 / cosh(sqrt(weight) T)."""
+    weighted = {"weighted": lambda e: e.phase["motion"].data["weight"] * e.final["x"] ** 2}
+    problem = replace(regulator(), figures=weighted)
+    s = sensitivities(problem, solve(problem, meshes=[Mesh.uniform(radau(4), 20)]))
+
+    end = START / math.cosh(HORIZON)
+    expected = end**2 - end**2 * HORIZON * math.tanh(HORIZON)
+    assert s.of("weighted")["weight"] == pytest.approx(expected, rel=1e-6)
+
+
 def pushed(*, mass: float = 1.0, tf: float = 1.0, limit: float = 4.5, way: float = 1.0) -> TrajectoryProblem:
     """A block on a spring that may be chosen; the force is at its limit for a while. The second half is a phase."""
     x, v, u, k, m, wind = (ca.SX.sym(n) for n in ("x", "v", "u", "k", "m", "wind"))

@@ -73,6 +73,18 @@ def test_fit_of_exact_samples_is_exact_and_its_residual_vanishes(gait):
         assert fitted.residuals[signal] < 1e-12
 
 
+def test_the_speed_over_ground_is_fitted_with_the_series_to_all_samples(gait):
+    """An error of 4 mm in the last sample moves the trend by its weight in the least squares, not by all of it."""
+    phase = np.linspace(0.0, 1.0, 101)
+    forward = gait.series("hip_x", phase) + 1.2 * phase
+    forward[-1] += 4e-3
+    waves = np.exp(2j * np.pi * phase[:, None] * np.arange(1, 9))
+    weight = np.linalg.pinv(np.column_stack([np.ones(101), waves.real, waves.imag, phase]))[-1, -1]
+    fitted = read_gait(text_of(cycle(gait, hip_x_m=forward), comment="# no speed"))
+    assert 0.1 < weight < 0.6
+    assert fitted.belt_speed * PERIOD == pytest.approx(1.2 + 4e-3 * weight, abs=1e-9)
+
+
 def test_residual_tells_what_too_few_harmonics_leave_out(gait):
     fitted = read_gait(text_of(cycle(gait)), harmonics=3)
     left = gait.coefficients["knee"][7:]

@@ -73,6 +73,17 @@ def test_damper_has_its_rest_length_at_full_extension_and_its_stroke_at_60_degre
     assert stroke == pytest.approx(0.0234, abs=5e-5)
 
 
+def test_the_arm_of_the_damper_is_the_derivative_of_its_length_by_the_angle_of_its_lever(leg):
+    for eta in (-0.1, eta_of_flexion(leg, 30.0), eta_of_flexion(leg, 80.0)):
+        lengths, angles = [], []
+        for near in (eta - 1e-6, eta + 1e-6):
+            lengths.append(linkage.damper_length(leg, linkage.closure(leg, near)[1]))
+            angles.append(linkage.relative_angles(leg, near)[0])
+        d = linkage.closure(leg, eta)[1]
+        arm = linkage.damper_arm(leg, d, linkage.damper_length(leg, d))
+        assert arm == pytest.approx((lengths[1] - lengths[0]) / (angles[1] - angles[0]), rel=1e-6)
+
+
 def test_linkage_hyperextends_by_less_than_4_degrees_and_bends_beyond_110(leg):
     lowest, highest = np.degrees(linkage.flexion_range(leg))
     assert lowest == pytest.approx(-3.7, abs=0.05)

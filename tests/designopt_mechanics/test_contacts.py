@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import casadi as ca
@@ -149,6 +150,32 @@ def test_assembly_and_recursion_find_the_same_motion_and_joint_forces_with_conta
     on_points = rows.contact_forces(z[None], dz[None])
     assert on_points.shape == (1, 2, 3)
     assert on_points[0].sum(axis=0) == pytest.approx(given[0][:3] + given[1][:3] + on_points[0][1], rel=1e-9)
+
+
+def test_a_point_on_a_turntable_slips_by_the_speed_of_the_table_beneath_it() -> None:
+    """The table turns about the vertical, so that at a radius r along x it moves with -w r along z."""
+    coordinates = (Coordinate("turn"), *BALL.coordinates)
+    tree = Tree(coordinates, (Frame("table", motions=(Rotate((0, 1, 0), "turn"),), body=Body(5.0)), *BALL.frames))
+    contact = Contact("rubber", Point("ball"), Plane("table"), 1e4, friction=0.5, slip_speed=0.05)
+    s = TreeState.symbols(tree)
+    force = ca.Function("f", [s.z, s.dz], [contact_forces(s, [contact])])
+    pressed, speed = 0.5 * 1e4 * (2e-3 + np.hypot(2e-3, 1e-4)), 3.0 * 0.4
+    found = np.asarray(force([0.8, 0.4, -2e-3], [3.0, 0.0, 0.0]), float).ravel()
+    rubbed = 0.5 * pressed * speed / np.hypot(speed, 0.05)
+    assert found == pytest.approx([0.0, pressed, -rubbed], rel=1e-9, abs=1e-9)
+
+
+def test_a_plane_that_turns_toward_a_point_is_damped_by_the_rate_of_their_distance() -> None:
+    tree, contact = pair()
+    contact = replace(contact, friction=0.0)
+    s = TreeState.symbols(tree)
+    gap = gaps(s, [contact])
+    damped = 5e3 * positive(-gap, 1e-4) * positive(1.0 - 2.0 * s.rate(gap), 1e-2) / positive(ca.SX(1.0), 1e-2)
+    size = ca.norm_2(contact_forces(s, [contact]))
+    found = ca.Function("f", [s.z, s.dz], [size, damped, s.rate(gap)])
+    turning = found([0.02, 0.19, 0.1, 0.0, 0.0, -0.2], [0.0, 0.0, 0.0, 0.0, 0.0, 0.8])
+    assert abs(float(turning[2])) > 1e-3
+    assert float(turning[0]) == pytest.approx(float(turning[1]), rel=1e-10)
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,22 @@ def test_parts_of_a_force_make_the_force(full: Subject, moving: Motion) -> None:
         assert (parts.compression * parts.traction == 0.0).all()
 
 
+def test_off_axis_torque_is_what_a_revolute_joint_does_not_turn_about(full: Subject, moving: Motion) -> None:
+    """The segments turn relative to each other about the axis alone."""
+    found = inverse_dynamics(full, moving, random_loads(10, seed=5))
+    checked = 0
+    for name, joint in full.model.joints.items():
+        if joint.type != "revolute" or joint.compression is None or name not in found.joints:
+            continue
+        ends = (full.bodies[joint.proximal], full.bodies[joint.distal])
+        before, after = (angular_velocity(body, moving.q, moving.qdot) for body in ends)
+        axis = (after - before) / np.linalg.norm(after - before, axis=1, keepdims=True)
+        across = np.linalg.norm(np.cross(axis, found.at(name)[1]), axis=1)
+        assert np.allclose(force_parts(full, moving.q, found, name).off_axis, across, rtol=1e-6), name
+        checked += 1
+    assert checked >= 4
+
+
 def test_moments_about_the_axes_of_angles_give_the_power_of_the_joint(full: Subject, moving: Motion) -> None:
     """sum of moment times rate of the angle = torque times relative angular velocity, at the hip with three angles."""
     found = inverse_dynamics(full, moving, random_loads(10, seed=6))

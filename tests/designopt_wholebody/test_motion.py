@@ -1,9 +1,12 @@
 """Derivatives, projected velocities and accelerations, joint angles, postures from joint rotations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from body_postures import random_postures, turns_of, with_errors
 from designopt_wholebody.consistency.rates import Projection, derivative, motion
+from designopt_wholebody.dynamics.balance import angle_axes
 from designopt_wholebody.kinematics.angles import joint_angles
 from designopt_wholebody.kinematics.posture import posture, rotation
 from designopt_wholebody.kinematics.tree import NoTree, tree
@@ -127,22 +130,63 @@ def test_a_turn_about_the_axis_of_a_revolute_joint_is_allowed_by_it(full: Subjec
 
 def test_segments_that_nothing_carries_are_named() -> None:
     model = load_model("lower_limbs7")
-    from dataclasses import replace
-
     cut = replace(model, joints={name: joint for name, joint in model.joints.items() if name != "knee_L"})
     with pytest.raises(NoTree, match="no chain of joints leads to shank_L, foot_L"):
         tree(make_subject(cut))
 
 
-@pytest.mark.parametrize("sequence", ["ZXY", "YXZ"])
-def test_angles_are_those_of_the_printed_formulas(full: Subject, sequence: str) -> None:
-    # spec section 8: R = Rz Rx Ry and R = Ry Rx Rz
-    R = turns_of(np.random.default_rng(6), 20, 0.5)
-    if sequence == "ZXY":
-        expected = [np.arctan2(-R[:, 0, 1], R[:, 1, 1]), np.arcsin(R[:, 2, 1]), np.arctan2(-R[:, 2, 0], R[:, 2, 2])]
-    else:
-        expected = [np.arctan2(R[:, 0, 2], R[:, 2, 2]), np.arcsin(-R[:, 1, 2]), np.arctan2(R[:, 1, 0], R[:, 1, 1])]
-    assert np.allclose(Rotation.from_matrix(R).as_euler(sequence), np.stack(expected, axis=1), atol=1e-13)
+def elementary(axis: str, angle: Array) -> Array:
+    """(f, 3, 3) turns by `angle` (f,) about an axis, written out."""
+    c, s, one, none = np.cos(angle), np.sin(angle), np.ones_like(angle), np.zeros_like(angle)
+    rows = {
+        "X": [[one, none, none], [none, c, -s], [none, s, c]],
+        "Y": [[c, none, s], [none, one, none], [-s, none, c]],
+        "Z": [[c, -s, none], [s, c, none], [none, none, one]],
+    }
+    return np.moveaxis(np.array(rows[axis]), 2, 0)
+
+
+def hip_by(sequence: str) -> Subject:
+    """The whole body whose right hip has angles a, b and c of this sequence."""
+    model = load_model("wholebody21")
+    stated = replace(model.angles["hip_R"], sequence=sequence, names={"a": 1.0, "b": 1.0, "c": 1.0})
+    return make_subject(replace(model, angles={"hip_R": stated}))
+
+
+@pytest.mark.parametrize("sequence", ["ZXY", "YXZ", "YXY"])
+def test_angles_are_turns_about_axes_that_move_with_the_segment(sequence: str) -> None:
+    """Spec section 8: R = R_1(a) R_2(b) R_3(c) carries the axes of the proximal segment into those of the distal one;
+    a turn by one angle alone is about its axis (Grood & Suntay 1983)."""
+    subject = hip_by(sequence)
+    turns = turns_of(np.random.default_rng(6), 20, 0.5)
+    q = posture(subject, {"hip_R": turns @ elementary("X", np.full(20, 0.6))}, root_turn=turns[::-1])
+    proximal, distal = (subject.bodies[name].axes(q) for name in ("pelvis", "thigh_R"))
+    angles = joint_angles(subject, q)
+    values = [angles.angle(f"hip_R.{name}") for name in "abc"]
+
+    def distal_by(moved: list[Array]) -> Array:
+        first, second, third = (elementary(k, v) for k, v in zip(sequence, moved, strict=True))
+        return proximal @ first @ second @ third
+
+    assert np.allclose(distal_by(values), distal, atol=1e-12)
+    assert not angles.gimbal.any()
+    axes = angle_axes(subject, q, subject.model.angles["hip_R"])
+    for k in range(3):
+        later, earlier = ([v + s * (j == k) for j, v in enumerate(values)] for s in (1e-5, -1e-5))
+        turned = Rotation.from_matrix(distal_by(later) @ distal_by(earlier).swapaxes(-1, -2)).as_rotvec()
+        assert np.allclose(turned / 2e-5, axes[:, k], atol=1e-8)
+
+
+@pytest.mark.parametrize("sequence", ["ZXY", "YXZ", "YXY"])
+def test_angles_are_ill_defined_where_the_first_and_the_last_axis_are_nearly_parallel(sequence: str) -> None:
+    subject = hip_by(sequence)
+    proximal, distal = (subject.bodies[name].axes(subject.q0[None])[0] for name in ("pelvis", "thigh_R"))
+    turns = proximal @ rotation([1, 0, 0], np.linspace(-0.2, 2.0, 41)) @ distal.T
+    q = posture(subject, {"hip_R": turns})
+    first, _, last = angle_axes(subject, q, subject.model.angles["hip_R"]).swapaxes(0, 1)
+    parallel = np.linalg.norm(np.cross(first, last), axis=1) < 0.05
+    assert parallel.any()
+    assert np.array_equal(joint_angles(subject, q).gimbal[:, 1], parallel)
 
 
 def test_both_sides_name_the_same_movement(full: Subject) -> None:

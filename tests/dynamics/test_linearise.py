@@ -52,6 +52,29 @@ def test_derivatives_are_those_by_hand(algebraic):
     np.testing.assert_allclose(found.Q, np.array([[0], [-(speed**3) / m]]), atol=1e-14)
 
 
+def test_an_unknown_rate_moves_with_the_point_in_states_and_outputs():
+    """M(x) a = u - k sin(x) - d v^3 in residual form, with a in the output: as with a solved by hand."""
+    x, v, a, u, k, d = (ca.SX.sym(n) for n in "xvaukd")
+    mass, force = 1.5 + x**2, u - k * ca.sin(x) - d * v**3
+
+    def stated(rate, **more):
+        return System.from_expressions(
+            "cart",
+            states=[(Variable("x", "m"), x, v), (Variable("v", "m/s"), v, rate)],
+            controls=[(Variable("u", "N"), u)],
+            parameters=[(Variable("k", "N"), k)],
+            data=[(Variable("d", "N s^3/m^3"), d)],
+            outputs=[(Variable("felt", ""), rate + x * u)],
+            **more,
+        )
+
+    implicit = stated(a, unknowns=[(Variable("a", "m/s^2"), a, mass * a - force)])
+    found, expected = (linearise(s, [0.3, -0.7], u=[2.0], p=[5.0], q=[0.4]) for s in (implicit, stated(force / mass)))
+    for name in "ABCDPQ":
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12, atol=1e-13)
+    assert found.rates == pytest.approx(expected.rates)
+
+
 def test_a_system_without_controls_and_outputs_has_empty_matrices(van_der_pol):
     found = linearise(van_der_pol, [1.0, 0.0], p=[0.5])
     np.testing.assert_allclose(found.A, np.array([[0, 1], [-2, 0]]), atol=1e-14)

@@ -126,3 +126,11 @@ def test_a_problem_of_collocation_follows_the_same_signals(compiler):
     simulator = Simulator(system, rtol=1e-10, atol=1e-12, signals=["k"])
     run = simulator.run([0.2, 0.0], [0.0, 2.0], p=[1.5], q={"c": 0.3}, u=[0.5], signals={"k": STIFFNESS})
     assert found.phase.values["x"][-1] == pytest.approx(run.x[-1, 0], abs=1e-6)
+
+
+def test_the_slope_of_a_signal_is_its_derivative_and_that_of_its_ends_beyond_them():
+    """A cubic spline reproduces t^3 - 2 t."""
+    times = np.linspace(0.0, 2.0, 9)
+    signal = Signal(times, times**3 - 2.0 * times)
+    np.testing.assert_allclose(signal.slope([0.0, 0.7, 2.0]), [-2.0, 3.0 * 0.49 - 2.0, 10.0], atol=1e-12)
+    np.testing.assert_allclose(signal.slope([-0.5, 2.5]), [-2.0, 10.0], atol=1e-12)

@@ -95,6 +95,27 @@ def test_it_keeps_the_rules_for_models_and_its_gradient_is_that_of_differences()
     check_model(Oscillator, designs=[DESIGN], scenarios=[{}, {"start": 0.2}])
 
 
+@motion("test_chase", version=1, cost="meeting")
+class Chase:
+    """A runner follows another one, who is ahead and runs at half a metre a second."""
+
+    speed = Parameter("m/s", "of the follower", gt=0)
+    ahead = Condition("m", "of the other", 1.0)
+    duration = DURATION
+    rtol = Setting("", "relative tolerance", 1e-10, gt=0, le=1e-3)
+    place = State("m", "of the follower")
+    meeting = Event("s", "at which they meet", never="duration")
+
+    def equations(self, v):
+        return {"place": v.speed, "meeting": v.ahead + 0.5 * v.time - v.place}
+
+
+def test_the_gradient_of_an_event_that_time_itself_brings_nearer():
+    """They meet at a / (v - 1/2)."""
+    assert Chase().evaluate({"speed": 1.5}, {})[0]["meeting"] == pytest.approx(1.0, rel=1e-9)
+    assert Chase().gradient({"speed": 1.5}, {})["meeting"]["speed"] == pytest.approx(-1.0, rel=1e-8)
+
+
 def test_the_gradient_of_an_event_and_of_what_never_happens():
     found = Oscillator().gradient(DESIGN, {})
     damped = math.sqrt(4.0**2 - 0.8**2)

@@ -18,10 +18,12 @@ from designopt.report.parts.designs.front import front
 from designopt.run.runner import run_study
 from designopt.store.errors import Interrupted, StoreError
 from designopt.store.result import Result
+from designopt.store.views.tolerated import beyond_limits
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.load import load_text
 from designopt.study.neighbours import shifts, with_neighbours
-from designopt.study.study import Choice, Scenario, Shift, Stage, StudyConstraint, Tolerance, Tolerances
+from designopt.study.study import Choice, DesignVariable, Scenario, Shift, Stage, StudyConstraint, Tolerance, Tolerances
+from designopt.testing import InProcess, problem_from
 
 OFF = Tolerances((Tolerance("a", 0.1),), neighbours=16, front=0)
 POINTS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
@@ -268,3 +270,25 @@ def test_derivatives_of_a_robust_problem_are_those_by_the_design():
     near = np.array([[1.0, 1.75]])
     figures = {"height": near**2, derivative_name("height", "a"): 2.0 * near}
     assert problem.objective_gradients(a, figures)[0, 0, 0] == pytest.approx((2.0 + 1.5 * 3.5) / 2.0)
+
+
+def test_an_equality_is_beyond_its_limit_on_both_sides_and_within_it_has_no_margin():
+    def line(design, scenario):
+        return {"f": design["x"], "x": design["x"]}
+
+    problem = problem_from(line, [DesignVariable("x", "real", 0.0, 2.0)], minimize=["f"])
+    worst = use("aggregation", "worst")
+    middle = StudyConstraint("middle", Expression.parse("x"), worst, equals=1.0)
+    below = StudyConstraint("below", Expression.parse("x"), worst, maximum=1.5)
+    X = np.array([[0.5], [1.0], [1.25], [2.0]])
+
+    def beyond(*constraints):
+        stated = dataclasses.replace(problem, constraints=constraints)
+        return beyond_limits(stated, InProcess(stated, len(X))(X))
+
+    alone = beyond(below)
+    assert alone[[0, 1, 2]].max() < 0.0 < alone[3]
+    both = beyond(middle, below)
+    assert both[0] == pytest.approx(2.0 * both[2])
+    assert both[1] == alone[1]
+    assert both[3] > both[0] > 0.0

@@ -129,6 +129,18 @@ def logistic(tau: float, tf: float, rate: float = 1.5) -> tuple[TrajectoryProble
     return TrajectoryProblem([phase], cost=lambda e: 0.0), x
 
 
+def test_costates_of_a_delayed_state_make_the_hamiltonian_stationary() -> None:
+    """H = x^2 + u^2 + costate (u - 1.5 x(t - 0.37)), so that costate = -2 u. The delay does not divide the mesh: the
+    earlier states lie within intervals and depend on the left ends of these too."""
+    of = system("late", {"x": lambda s: s["u"] - 1.5 * s["x_late"]}, ["u", "x_late"])
+    cost = {"cost": Integral(lambda v: v["x"] ** 2 + v["u"] ** 2)}
+    phase = Phase(of, tf=2.0, initial={"x": 1.0}, integrals=cost, delays={"x_late": Delay("x", 0.37, 1.0)})
+    problem = TrajectoryProblem([phase], cost=lambda e: e.integral["cost"])
+    found = solve(problem, Options(check=False), meshes=[Mesh.uniform(radau(3), 34)]).phase
+    nodes = found.mesh.bases[1:]
+    assert found.costates["x"][nodes] == pytest.approx(-2.0 * found.values["u"][nodes], abs=1e-4)
+
+
 def test_the_order_of_the_scheme_is_kept() -> None:
     problem, exact = logistic(1.0, 4.0)
     errors = [

@@ -122,6 +122,28 @@ def test_outputs_and_integrals_are_followed() -> None:
     assert found.figures["margin(area)"] == pytest.approx(PUSH * 8.0 / 6.0, rel=1e-5)
 
 
+def test_a_limit_that_contains_the_uncertain_number_itself_has_its_derivative_too() -> None:
+    """x + push / 2: dx/dpush = -2 at the end, so that the value moves by -1.5 with the push."""
+    along = nearest(path={"wall": Constraint(lambda v: v["x"] + 0.5 * v["push"], high=0.8)})
+    stated = nearest(path={})
+    ends = Constraint(lambda e: e.final["x"] + 0.5 * e.phase["motion"].data["push"], high=0.8)
+    ended = replace(stated, constraints={"wall": ends})
+
+    for problem in (along, ended):
+        found = solve(with_margins(problem, {"push": PUSH}, {"wall": 2.0}))
+        assert found.objective == pytest.approx(-(0.8 - 2.0 * PUSH * 1.5), abs=1e-8)
+
+
+def test_a_limit_on_what_the_uncertain_number_does_not_change_has_no_margin() -> None:
+    """With the same control x is inversely proportional to the mass: their product stays as it is."""
+    along = nearest(path={"wall": Constraint(lambda v: v["x"] * v["mass"], high=0.8)})
+    ended = replace(nearest(path={}), constraints={"wall": Constraint(lambda e: e.final["x"] * e["mass"], high=0.8)})
+
+    for problem in (along, ended):
+        found = solve(with_margins(problem, {"mass": 0.1}, {"wall": 2.0}))
+        assert found.objective == pytest.approx(-0.8, abs=1e-8)
+
+
 def test_a_deviation_of_a_free_parameter_moves_the_choice() -> None:
     """x = T^2 u / (4 m) with full force: dx/dm = -x/m, so that 0.8 = x (1 + 2 s / m) with x = 1 / m at T = 2."""
     stated = nearest()

@@ -315,6 +315,21 @@ def test_rods_of_fixed_length_keep_it_and_tell_their_axial_force() -> None:
     assert np.isfinite(forces).all()
 
 
+def test_rods_of_fixed_length_feel_a_moving_anchor_as_another_gravity() -> None:
+    tree = RodTree(
+        (Rod("upper", length="fixed", Ix=0.1, Iy=0.1), Rod("lower", "upper", sign=-1, Ix=0.1, Iy=0.1)), (0.4, -9.6, 1.2)
+    )
+    q, dq, _ = state(4, 2)
+    dq[4] = 0.0
+    anchor = np.array([0.3, 2.0, -1.0])
+    lifted = RodTree(tree.rods, tuple(np.array(tree.gravity) - anchor))
+    forces = np.arange(6.0)
+    found = forward_dynamics(tree, q, dq, forces, anchor)
+    assert relative(found, forward_dynamics(lifted, q, dq, forces)) < 1e-12
+    needed = inverse_dynamics(tree, q, dq, found, anchor)
+    assert np.allclose(np.delete(needed, 4), np.delete(forces, 4), atol=1e-11)
+
+
 # ------------------------------------------------------------------------------------------------- written equations
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from designopt_muscle.sharing.solvers.batch import Batch, Variables
 from designopt_muscle.sharing.solvers.dual import solve_dual
+from designopt_muscle.sharing.solvers.dual_newton import _infeasible, _State
 from designopt_muscle.sharing.solvers.full import FullMatrices, is_full
 from designopt_muscle.sharing.solvers.pattern import EntryPattern, Matrices
 from designopt_muscle.sharing.statement.cost import Cost
@@ -84,3 +85,15 @@ def test_a_frame_between_others_that_cannot_be_balanced_is_proved_infeasible():
     assert found.infeasible[(short == 5) | (short == 6)].all()
     assert found.converged[(short != 5) & (short != 6)].all()
     assert not (found.converged & found.infeasible).any()
+
+
+def test_rounding_errors_prove_no_frame_infeasible():
+    """What the frames need lies on the boundary of what their variables give, in the direction of the multipliers: both
+    sides of the proof are equal, but for rounding errors of either sign."""
+    given = batch(matrices(400))
+    multipliers = np.random.default_rng(2).normal(size=(M, 400))
+    outermost = (given.matrix.transposed_times(multipliers) > 0.0).astype(float)
+    exact = Batch(given.matrix, given.matrix.times(outermost), given.variables)
+    assert not _infeasible(exact, _State.at(exact, multipliers)).any()
+    beyond = Batch(given.matrix, exact.needed + 1e-3 * multipliers, given.variables)
+    assert _infeasible(beyond, _State.at(beyond, multipliers)).all()

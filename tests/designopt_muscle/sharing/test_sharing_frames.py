@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from designopt_mechanics.moment_balance import MomentBalance
 from designopt_muscle.sharing.muscles import Muscles
+from designopt_muscle.sharing.statement.cost import Cost
 from designopt_muscle.sharing.statement.criteria import MinMax, Power, Reserves, Tracking
-from designopt_muscle.sharing.statement.formulation import Terms
+from designopt_muscle.sharing.statement.formulation import Formulation, Terms
 from designopt_muscle.sharing.static.share import share
+from designopt_muscle.sharing.static.shortfall import shortfall
 from designopt_muscle.sharing.status import SharingStatus
 from opensim_cases import case
 
@@ -78,6 +80,27 @@ def test_the_answer_for_an_infeasible_frame_leaves_the_least_shortfall(terms):
     assert sharing.activations[1:3] == pytest.approx(np.ones((2, 2)), abs=1e-9)
     assert sharing.strength_factor == pytest.approx([1.0, 10 / 9, 12 / 9, 1.0], rel=1e-8)
     assert sharing.saturated.tolist() == [[False] * 2, [True] * 2, [True] * 2, [False] * 2]
+
+
+def test_rounding_errors_prove_nothing():
+    """Frames that need exactly what all muscles give together: residuals of 1e-16 are no proof that they cannot."""
+    rng = np.random.default_rng(0)
+    n, m, v = 200, 3, 9
+    matrix = rng.normal(size=(n, m, v))
+    cost = Cost(np.zeros(v), np.full(v, 2.0), np.full(v, 2.0), np.zeros(v))
+    lower, upper = np.zeros((n, v)), np.ones((n, v))
+    direction = rng.normal(size=(n, m))
+    outermost = np.where(np.einsum("nmv,nm->nv", matrix, direction) > 0.0, 1.0, 0.0)
+    attainable = np.einsum("nmv,nv->nm", matrix, outermost)
+
+    def of(needed):
+        numbers = (matrix, needed, lower, upper, cost, np.ones(m), 1.0, np.eye(v), np.zeros((m, v)), np.zeros(n))
+        return shortfall(Formulation(*numbers))
+
+    assert not of(attainable).proved.any()
+    beyond = of(attainable + 1e-3 * direction)
+    assert beyond.proved.all()
+    assert (beyond.deficit > 0.0).all()
 
 
 def test_no_strength_helps_against_a_moment_that_no_muscle_gives():

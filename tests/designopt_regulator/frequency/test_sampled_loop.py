@@ -233,6 +233,15 @@ def test_the_noise_gain_is_that_of_the_summed_impulse_response(design, scenario)
     assert measured(plant, design).noise_gain[0] == pytest.approx(np.sqrt((u**2).sum()), rel=1e-12)
 
 
+def test_the_noise_gain_of_a_lag_without_delay_is_that_of_its_difference_equation():
+    """By hand, for y = a y - b kp (y + e) and u = -kp (y + e)."""
+    kp, a = 2.5, np.exp(-T / 0.8)
+    b = 1.0 - a
+    variance = kp**2 * (1.0 + (b * kp) ** 2 / (1.0 - (a - b * kp) ** 2))
+    found = one(plants.fopdt(1.0, 0.8, 0.0), feedback(kp))
+    assert found["noise_gain"] == pytest.approx(np.sqrt(variance), rel=1e-12)
+
+
 def test_the_noise_gain_is_that_of_scipys_lyapunov_solver():
     from designopt_regulator.frequency.sampled_loop import _closed, _loops
 

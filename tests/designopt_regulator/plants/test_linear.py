@@ -89,3 +89,12 @@ def test_a_delay_that_ends_within_a_sample_is_exact():
         ]
         at = until
     np.testing.assert_allclose(x, exact, rtol=1e-9)
+
+
+@pytest.mark.parametrize("delay", [0.3, 0.6, 0.7, 0.1 * 3])
+def test_a_delay_at_the_edge_of_a_sample_is_one_of_whole_samples(delay):
+    """0.3 / 0.1 is less than 3: nothing of the sample before acts, and the state has no place for it."""
+    plant = plants.sopdt(1.5, 0.8, 0.3, delay)
+    _, _, B1, d = plants.sampled(plant.A[None], plant.B[None], plant.delay / 0.1, 0.1)
+    assert d.tolist() == [round(delay * 10)]
+    assert (B1 == 0.0).all()

@@ -84,3 +84,17 @@ def test_fixed_steps_end_exactly_where_asked(smooth, method):
     assert run.t.tolist() == [0.0, 0.55, 1.05]
     assert run.steps == 11
     assert run.rejected == 0
+
+
+@METHOD
+def test_a_step_does_not_depend_on_the_order_of_the_states(compiler, method):
+    """The first diagonal entry of the matrix of a step, 1 / (h gamma) - J_11, is 1e-13: no pivot to divide by."""
+    h, x, y = 0.1, ca.SX.sym("x"), ca.SX.sym("y")
+    rate = (1.0 + 1e-14) / (h * METHODS[method].gamma)
+    states = [(Variable("x", ""), x, rate * x + y), (Variable("y", ""), y, -3.0 * x - 0.5 * y)]
+    ends = []
+    for order in (1, -1):
+        system = System.from_expressions("pair", states=states[::order])
+        simulator = Simulator(system, method)
+        ends.append(simulator.run([1.0, 2.0][::order], [0.0, h], step=h).x[-1][::order])
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-10)

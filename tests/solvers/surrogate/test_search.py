@@ -7,7 +7,7 @@ import pytest
 
 from designopt.plugin import Diverged, Fidelity, InvalidSetting, Use, find, model
 from designopt.problem import StageEnded
-from designopt.solvers.surrogate.candidates import TrustRegion
+from designopt.solvers.surrogate.candidates import TrustRegion, candidates
 from designopt.solvers.surrogate.coordinates import Coordinates
 from designopt.solvers.surrogate.maximum import Crowd
 from designopt.solvers.surrogate.model import Observations, Surrogate, _proper
@@ -310,6 +310,47 @@ def test_a_trust_region_grows_with_success_and_shrinks_with_failure():
     for _ in range(4 * 7):
         region.learn(False)
     assert region.side == 0.8  # smaller than 2^-7: begun again
+
+
+def test_a_trust_region_counts_what_comes_one_after_the_other():
+    """TuRBO (Eriksson et al. 2019, section 2.1): the counts begin anew with a change of the side and of the kind."""
+    region, sides = TrustRegion(4), []
+    for better in [*4 * [False], *3 * [False], True, *3 * [False], True, True, *4 * [False], *4 * [False]]:
+        region.learn(better)
+        sides.append(region.side)
+    assert sides == [*3 * [0.8], *13 * [0.4], *4 * [0.2], 0.1]
+
+
+def test_candidates_stay_within_the_trust_region():
+    space = problem_from(lambda d, s: {"f": 0.0}, AREA, minimize=["f"]).space
+    lower, upper = np.array([0.2, 0.5]), np.array([0.3, 0.9])
+    front = np.array([[-1.25, 12.0]])  # at 0.25 and 0.8 of the ranges
+    X = candidates(Coordinates(space), front, 256, np.random.default_rng(0), (lower, upper))
+    U = (X - [-5.0, 0.0]) / 15.0
+    assert len(X) == 256
+    assert ((lower - 1e-12 <= U) & (upper + 1e-12 >= U)).all()
+
+
+def test_a_design_improves_if_it_enters_the_front_though_it_is_worse_in_one_objective():
+    problem = problem_from(lambda d, s: {"f": d["x"], "g": d["y"]}, SQUARE, minimize=["f", "g"])
+    known = InProcess(problem, 9)
+    search = _Search(GaussianProcessSearch(), problem, np.random.default_rng(0), known(np.array([[0.5, 0.5]])))
+    for x, better in (([0.6, 0.2], True), ([0.5, 0.6], False), ([0.5, 0.5], False), ([0.1, 0.9], True)):
+        assert search._better(known(np.array([x]))) is better
+
+
+def test_an_equality_is_violated_on_both_sides_of_its_value():
+    """Values of whole numbers are a classification: designs above and below belong to one class, those at the value to
+    the other."""
+    x = np.linspace(0.0, 1.0, 20)
+    problem = problem_from(lambda d, s: {"f": d["x"], "n": 0.0}, SQUARE, minimize=["f"])
+    equal = StudyConstraint("once", Expression.parse("n"), Use(find("aggregation", "worst")), equals=1.0)
+    problem = replace(problem, constraints=(equal,))
+    limits = np.round(3.0 * x[:, None]) - 1.0  # -1, 0, 1, 2
+    feasible, none = limits[:, 0] == 0.0, np.zeros(20, dtype=bool)
+    seen = Observations(np.column_stack([x, x]), x[:, None], limits, feasible, none)
+    processes = Surrogate(problem).processes(seen, np.empty((0, 2)))
+    assert np.array_equal(processes.limits[0].values > 0.0, ~feasible)
 
 
 def test_nothing_to_search_for_and_too_many_objectives_are_refused():

@@ -51,6 +51,26 @@ def test_without_any_one_percent_is_assumed_of_the_value_or_of_the_largest_one_w
 
 
 @pytest.mark.parametrize(
+    ("low", "high", "size", "relative"),
+    [(-5, -1, 0.01, True), (1, 5, 0.01, True), (-5, 1, 0.05, False), (-1, 5, 0.05, False), (-5, 0, 0.05, False)],
+)
+def test_the_assumed_tolerance_of_a_range_below_zero_is_that_of_the_range_above(low, high, size, relative):
+    text = STUDY.replace("{low: -5 mm, high: 5 mm", f"{{low: {low} mm, high: {high} mm")
+    text = text.replace(", tolerance: 2 %", "").replace(", tolerance: {deviation: 0.1 mm}", "")
+    (offset,) = (t for t in load(text).tolerances.of if t.parameter == "offset")
+    assert (offset.size, offset.relative) == (pytest.approx(size), relative)
+
+
+@pytest.mark.parametrize("value", [-4.0, 4.0])
+def test_neighbours_of_a_value_below_zero_lie_on_both_sides_of_it(value):
+    tolerances = Tolerances((Tolerance("offset", 0.05, relative=True, low=-10.0, high=10.0),))
+    space = Problem.of(load(STUDY)).space
+    near = [space.shifted(np.array([[1.5, value]]), shift)[0, 1] for shift in shifts(tolerances, 64, seed=1)]
+    assert min(near) == pytest.approx(value - 0.2, abs=0.01)
+    assert max(near) == pytest.approx(value + 0.2, abs=0.01)
+
+
+@pytest.mark.parametrize(
     ("override", "message"),
     [
         ("space.stiffness.tolerance=3 kg", "incompatible units"),

@@ -1,0 +1,183 @@
+"""The interior point method on small programs with a known course: each iterate is that of IPOPT, which implements the
+same paper (Wächter & Biegler 2006); where it stops, the unscaled optimality conditions hold."""
+
+from types import SimpleNamespace
+
+import casadi as ca
+import numpy as np
+import pytest
+
+from designopt.collocation.interior import library
+from designopt.collocation.interior.search import NEAR, RECORDED, SOLVED, Interior, Run
+from designopt.collocation.solution.solution import Iterate
+from designopt.collocation.transcription.boxes import ProgramBounds
+from designopt.dynamics.compile import find_compiler
+
+pytestmark = pytest.mark.skipif(find_compiler() is None, reason="no C compiler")
+
+FREE = np.inf
+
+
+class SmallProgram:
+    """Minimise `cost` over `x` (n,) within bounds, with `rows` (m,) within limits, as CasADi expressions."""
+
+    def __init__(self, x, cost, rows, bounds=(-FREE, FREE), limits=(0.0, 0.0)):
+        n, m = x.numel(), rows.numel()
+        low, high = (np.broadcast_to(np.asarray(side, float), n).copy() for side in bounds)
+        row_low, row_high = (np.broadcast_to(np.asarray(side, float), m).copy() for side in limits)
+        self.bounds = ProgramBounds(low, high, row_low, row_high, np.zeros(0))
+        self.expressions = {"x": x, "f": cost, "g": rows}
+        p, factor, multipliers = ca.SX.sym("p", 0), ca.SX.sym("factor"), ca.SX.sym("y", m)
+        curvature = ca.triu(ca.hessian(factor * cost + ca.dot(multipliers, rows), x)[0])
+        cost, rows = ca.densify(cost), ca.densify(rows)
+        self.transcription = SimpleNamespace(
+            layout=SimpleNamespace(size=n),
+            row_scale=np.ones(m),
+            parameter_size=0,
+            objective=ca.Function("f", [x, p], [cost]),
+            constraints=ca.Function("g", [x, p], [rows]),
+            gradient=ca.Function("df", [x, p], [cost, ca.densify(ca.gradient(cost, x))]),
+            jacobian=ca.Function("dg", [x, p], [rows, ca.jacobian(rows, x)]),
+            hessian=ca.Function("h", [x, p, factor, multipliers], [curvature]),
+            box=lambda bounds: (bounds.low, bounds.high),
+            row_box=lambda bounds: (bounds.row_low, bounds.row_high),
+        )
+
+    def searched(self, start, tolerance=1e-8, constraint_tolerance=1e-4, acceptable=0.0, multipliers=None):
+        """The status and the search itself."""
+        interior = Interior(self.transcription, library.loaded())
+        run = Run(interior, self.bounds, np.asarray(start, float), multipliers)
+        return run.go(tolerance, constraint_tolerance, acceptable, 200, lambda: False), run
+
+    def by_ipopt(self, start):
+        """IPOPT's statistics and solution."""
+        b = self.bounds
+        quiet = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes", "tol": 1e-8}}
+        solver = ca.nlpsol("peer", "ipopt", self.expressions, quiet)
+        solution = solver(x0=start, lbx=b.low, ubx=b.high, lbg=b.row_low, ubg=b.row_high)
+        return solver.stats(), {name: solution[name].full().ravel() for name in ("x", "lam_g")}
+
+
+def circle():
+    """Full Newton steps along the circle increase cost and violation (Maratos 1978; Nocedal & Wright, example 15.4)."""
+    x = ca.SX.sym("x", 2)
+    return SmallProgram(x, 2.0 * (ca.sumsqr(x) - 1.0) - x[0], ca.sumsqr(x) - 1.0)
+
+
+def hock_schittkowski_71():
+    x = ca.SX.sym("x", 4)
+    cost = x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2]
+    rows = ca.vertcat(x[0] * x[1] * x[2] * x[3], ca.sumsqr(x))
+    return SmallProgram(x, cost, rows, (1.0, 5.0), ([25.0, 40.0], [FREE, 40.0]))
+
+
+def waves():
+    """Several minima, curvature of both signs."""
+    x = ca.SX.sym("x", 2)
+    cost = ca.sin(3.0 * x[0]) * ca.cos(2.0 * x[1]) + 0.1 * ca.sumsqr(x)
+    return SmallProgram(x, cost, x[0] * x[1] + ca.exp(x[0]) - 1.5, (-3.0, 3.0))
+
+
+def saddle():
+    """Variables with one limit and with two, rows with one value and with two limits, cost without convexity."""
+    x = ca.SX.sym("x", 3)
+    cost = x[0] * x[1] * x[2] + 0.1 * ca.sumsqr(x - 0.3) ** 2
+    rows = ca.vertcat(x[0] ** 2 + x[1] ** 2 - 2.0 * x[2], ca.sin(x[0] * x[2]) + x[1])
+    return SmallProgram(x, cost, rows, (-2.0, [2.0, 2.0, FREE]), ([0.0, -0.5], [0.0, 0.5]))
+
+
+#: Starts of `saddle`: uniform from -2 to 2, of seed 0.
+STARTS = np.random.default_rng(0).uniform(-2.0, 2.0, (12, 3))
+
+
+@pytest.mark.parametrize(
+    ("program", "start"),
+    [
+        *((circle(), [np.cos(angle), np.sin(angle)]) for angle in (0.5, 1.0, 2.0)),
+        (hock_schittkowski_71(), [1.0, 5.0, 5.0, 1.0]),
+        (waves(), [-1.2, 1.0]),
+        *((saddle(), STARTS[k]) for k in (0, 3, 6, 10, 11)),
+    ],
+    ids=["circle-0.5", "circle-1", "circle-2", "hs71", "waves", *(f"saddle-{k}" for k in (0, 3, 6, 10, 11))],
+)
+def test_every_iterate_is_that_of_ipopt(program, start):
+    """Steps, corrections of second order, filter, shifts of the diagonal, barrier: a difference in one of them gives
+    other iterates. Limits are relaxed differently below a barrier of 1e-7, by less than 1e-8."""
+    status, run = program.searched(start)
+    statistics, solution = program.by_ipopt(start)
+
+    assert status == SOLVED
+    assert statistics["success"]
+    course, expected = run.stats()["iterations"], statistics["iterations"]
+    for name in RECORDED:
+        if name != "d_norm":
+            np.testing.assert_allclose(course[name], expected[name], rtol=1e-5, atol=1e-7, err_msg=name)
+    iterate, _, _ = run.place()
+    np.testing.assert_allclose(iterate.x, solution["x"], rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(iterate.constraint_multipliers, solution["lam_g"], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("limits", [(1.0, 1.0), (1.0, FREE), (1.0, 3.0)])
+@pytest.mark.parametrize("steep", [1.0, 1e5])
+def test_multipliers_of_a_steep_row_are_those_of_the_row_itself(limits, steep):
+    """The solver divides the row by 1e3 and the cost by 1e2. By hand: the minimum of 5e3 x^2 with steep x >= steep
+    is at 1, with the multiplier -1e4 / steep."""
+    x = ca.SX.sym("x", 2)
+    cost = 5e3 * x[0] ** 2 + 0.5 * (x[1] - 1.0) ** 2
+    program = SmallProgram(x, cost, steep * x[0], limits=(steep * limits[0], steep * limits[1]))
+    status, run = program.searched([2.0, 0.0])
+    iterate, rows, gradient = run.place()
+
+    assert status == SOLVED
+    assert rows == pytest.approx([steep], rel=1e-7)
+    assert iterate.constraint_multipliers == pytest.approx([-1e4 / steep], rel=1e-6)
+    assert np.abs(gradient).max() <= 1e-4
+
+    again, warm = program.searched(iterate.x, multipliers=iterate)
+    assert again == SOLVED
+    assert warm.iterations <= 3
+    assert warm.stats()["iterations"]["inf_du"][0] <= 0.1  # the gradient of the cost alone is 1e4
+
+
+def test_multipliers_of_bounds_belong_to_the_unscaled_cost():
+    """By hand: the minimum of 1e4 (x - 2 y) in the unit square is at (0, 1), with the slopes of the cost there."""
+    x = ca.SX.sym("x", 2)
+    program = SmallProgram(x, 1e4 * (x[0] - 2.0 * x[1]), x[0] + x[1], (0.0, 1.0), (-FREE, FREE))
+    status, run = program.searched([0.5, 0.5])
+    iterate, _, _ = run.place()
+
+    assert status == SOLVED
+    assert iterate.x == pytest.approx([0.0, 1.0], abs=1e-7)
+    assert iterate.bound_multipliers == pytest.approx([-1e4, 2e4], rel=1e-6)
+    again, warm = program.searched(iterate.x, multipliers=Iterate(iterate.x, np.zeros(1), iterate.bound_multipliers))
+    assert again == SOLVED
+    assert warm.iterations <= 4
+
+
+def test_a_steep_cost_is_solved_to_its_own_gradient():
+    """1e8 x^4 / 4 is divided by 1e6: a tolerance of 1e-4 alone would leave a gradient of 100."""
+    x = ca.SX.sym("x", 1)
+    status, run = SmallProgram(x, 0.25e8 * x**4, x, limits=(-FREE, FREE)).searched([1.0], tolerance=1e-4)
+
+    assert status == SOLVED
+    assert abs(1e8 * run.place()[0].x[0] ** 3) <= 1.0
+
+
+def test_a_steep_cost_is_solved_to_its_own_complementarity():
+    """1e8 x with x >= 0, divided by 1e6: a tolerance of 1e-3 alone leaves a cost of 149."""
+    x = ca.SX.sym("x", 1)
+    status, run = SmallProgram(x, 1e8 * x, x, (0.0, FREE), (-FREE, FREE)).searched([1.0], tolerance=1e-3)
+
+    assert status == SOLVED
+    assert abs(1e8 * run.place()[0].x[0]) <= 1.0
+
+
+def test_a_search_is_not_near_while_a_steep_row_is_violated():
+    """Newton's steps toward the fourfold root of 1e12 x^4 reduce it by 0.316 each. Divided by 4e10 it is below 0.1 for
+    more than 15 iterations in which the row itself is above 0.01."""
+    x = ca.SX.sym("x", 2)
+    program = SmallProgram(x, 0.5 * (x[1] - 1.0) ** 2, 1e12 * x[0] ** 4)
+    status, run = program.searched([1.0, 0.0], tolerance=1e-13, constraint_tolerance=1e-13, acceptable=0.1)
+
+    assert status in (SOLVED, NEAR)
+    assert abs(run.place()[1][0]) <= 1e-2
