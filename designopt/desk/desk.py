@@ -22,7 +22,7 @@ from designopt.desk.views import Refused
 
 #: Number of processes for views, time limit of a view, and validity of a folder listing (s).
 VIEWERS, LONGEST, FRESH = 2, 120.0, 0.5
-#: Maximum number of cached pages of evaluated designs.
+#: Maximum number of cached pages.
 KEPT = 8
 
 
@@ -73,7 +73,7 @@ class Desk:
         pool.shutdown(wait=False, cancel_futures=True)
 
     def keep(self, page: str) -> str:
-        """Cache a computed page; returns its name."""
+        """Cache a computed page until it is fetched; returns its name, which is a secret."""
         name = secrets.token_urlsafe(16)
         self._computed[name] = page
         while len(self._computed) > KEPT:
@@ -81,10 +81,10 @@ class Desk:
         return name
 
     def computed(self, name: str) -> str:
-        """A cached page. Raises `KeyError`, with a sentence, if it has expired."""
+        """A cached page, once. Raises `KeyError`, with a sentence, if it has expired or was fetched."""
         if name not in self._computed:
             raise KeyError("this page is no longer kept: recompute it")
-        return self._computed[name]
+        return self._computed.pop(name)
 
     def close(self) -> None:
         """End the processes for views. Runs continue."""

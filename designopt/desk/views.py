@@ -6,6 +6,7 @@ Opening a store runs no code of it; errors raise `Refused` with a sentence for t
 from __future__ import annotations
 
 import io
+import os
 import time
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from designopt import plugin
-from designopt.api import load, open_store
+from designopt.api import open_store
 from designopt.desk.folder import stamp_of
 from designopt.problem import Problem
 from designopt.report import one_design
@@ -27,6 +28,7 @@ from designopt.report.page.page import page, part_names, render, sections
 from designopt.report.section import Figure, Section
 from designopt.run.observed import snapshot
 from designopt.run.progress import event_text, line
+from designopt.store import safe_files
 from designopt.store.errors import StoreError
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
@@ -58,15 +60,21 @@ class Refused(Exception):
 
 
 def prepare(plugin_files: Sequence[str], data: Mapping[str, str]) -> None:
-    """Declare the plugins of `plugin_files` and set the data roots: once for each process."""
+    """Declare the plugins of `plugin_files` (absolute paths without links) and set the data roots, once for each
+    process."""
     for file in plugin_files:
-        plugin.load_file(file, Path(file).read_bytes())
+        with os.fdopen(safe_files.open_without_links(Path(file)), "rb") as stream:
+            plugin.load_file(file, stream.read())
     _given_files[:] = plugin_files
     _data.update({name: Path(folder) for name, folder in data.items()})
 
 
 def _result(path: Path, changes: Sequence[str] = ()) -> Result:
-    """The present result of the store at `path`."""
+    """The present result of the store at `path`. Raises `Refused`, also if a link leads to it by now."""
+    try:
+        safe_files.check_folder(path)
+    except OSError as error:
+        raise Refused(f"{error.filename}: {error.strerror}") from None
     stamp, _ = stamp_of(path)
     known = _open.pop(path, None)
     try:
@@ -164,16 +172,6 @@ def checked(path: Path, text: str) -> list[dict[str, Any]]:
 def _advised(text: str) -> str:
     """`text` with a hint about missing plugins."""
     return text if _given_files or "no plugin named" not in text else f"{text}; {PLUGIN_FILE}"
-
-
-def default_store(path: Path) -> str:
-    """The default store of a study file for ``designopt run``, relative to the starting folder. Raises `Refused`."""
-    try:
-        return str(load(path, data=_data).default_store)
-    except StudyError as error:
-        raise Refused(_advised(render_text(error.issues))) from None
-    except plugin.PluginError as error:
-        raise Refused(_advised(str(error))) from None
 
 
 def progress(path: Path) -> dict[str, Any]:
