@@ -19,6 +19,7 @@ from designopt.desk.access import Access
 from designopt.desk.folder import Folder
 from designopt.desk.runs import Runs
 from designopt.desk.views import Refused
+from designopt.store import safe_files
 
 #: Number of processes for views, time limit of a view, and validity of a folder listing (s).
 VIEWERS, LONGEST, FRESH = 2, 120.0, 0.5
@@ -47,8 +48,9 @@ class Desk:
     async def view(self, make: Callable[..., Any], *arguments: Any) -> Any:
         """The value of `make`, a function of `views`, computed in another process. Raises `Refused`."""
         if self._pool is None:
+            prepared = (self._plugin_contents(), self.data)
             self._pool = ProcessPoolExecutor(
-                VIEWERS, get_context("spawn"), initializer=views.prepare, initargs=(tuple(self.plugin_files), self.data)
+                VIEWERS, get_context("spawn"), initializer=views.prepare, initargs=prepared
             )
         pool = self._pool
         try:
@@ -63,6 +65,17 @@ class Desk:
         except BrokenProcessPool:
             self._end(pool)
             raise Refused("the process for this view ended early; try again") from None
+
+    def _plugin_contents(self) -> dict[str, bytes]:
+        """Contents of the plugin files by path. Raises `Refused`, also for a link in a path, which had none."""
+        try:
+            contents = {}
+            for file in self.plugin_files:
+                with safe_files.open_without_links(Path(file)) as stream:
+                    contents[file] = stream.read()
+            return contents
+        except OSError as error:
+            raise Refused(f"{error.filename}: {error.strerror}") from None
 
     def _end(self, pool: ProcessPoolExecutor) -> None:
         """End a pool with its work; the next view starts another one."""

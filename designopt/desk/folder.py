@@ -100,7 +100,7 @@ class Folder:
         try:
             changed = path.lstat().st_mtime_ns
             if self._read.get(path, (0, False))[0] != changed:
-                with os.fdopen(safe_files.open_without_links(path), "rb") as stream:
+                with safe_files.open_without_links(path) as stream:
                     self._read[path] = (changed, bool(_STUDY.search(stream.read(HEAD))))
         except OSError:
             return False

@@ -69,7 +69,7 @@ class Runs:
         """The last lines printed by a run started here, or why it could not begin; "" without any."""
         self._started = [process for process in self._started if process.poll() is None]
         try:
-            with os.fdopen(safe_files.open_without_links(self._log(store)), "rb") as stream:
+            with safe_files.open_without_links(self._log(store)) as stream:
                 stream.seek(max(0, os.fstat(stream.fileno()).st_size - SHOWN))
                 return _CONTROLS.sub("", stream.read().decode(errors="replace"))
         except OSError:
@@ -105,7 +105,7 @@ class Runs:
         log_file = self._log(store)
         try:
             for file in (*files, *self._plugin_files):
-                os.close(safe_files.open_without_links(file))
+                safe_files.open_without_links(file).close()
             with safe_files.folder_descriptor(log_file.parent, create=True) as folder:
                 if os.path.lexists(store):
                     safe_files.check_folder(store)

@@ -28,7 +28,7 @@ class StudyHandler(Handler):
     def get(self) -> None:
         path = self.found(self.desk.folder.study, self.get_query_argument("file"))
         try:
-            with os.fdopen(safe_files.open_without_links(path), "rb") as stream:
+            with safe_files.open_without_links(path) as stream:
                 content, stamp = _read(stream, path)
         except OSError as error:
             raise unusable(error, path.name) from None
@@ -83,10 +83,7 @@ class StartHandler(Handler):
 class PrintedHandler(Handler):
     def get(self) -> None:
         place = self.get_query_argument("store")
-        try:
-            store = self.desk.folder.store(place)
-        except KeyError:  # it may have failed to begin
-            store = self.desk.started.get(place) or self.store
+        store = self.desk.started.get(place) or self.store  # a run may have failed to begin
         self.json(self.runs.printed(store) if self.desk.runs else "")
 
 

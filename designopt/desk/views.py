@@ -6,7 +6,6 @@ Opening a store runs no code of it; errors raise `Refused` with a sentence for t
 from __future__ import annotations
 
 import io
-import os
 import time
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
@@ -59,22 +58,25 @@ class Refused(Exception):
     """The request cannot be answered; the text gives the reason."""
 
 
-def prepare(plugin_files: Sequence[str], data: Mapping[str, str]) -> None:
-    """Declare the plugins of `plugin_files` (absolute paths without links) and set the data roots, once for each
-    process."""
-    for file in plugin_files:
-        with os.fdopen(safe_files.open_without_links(Path(file)), "rb") as stream:
-            plugin.load_file(file, stream.read())
+def prepare(plugin_files: Mapping[str, bytes], data: Mapping[str, str]) -> None:
+    """Declare the plugins of `plugin_files`, contents by path, and set the data roots, once for each process."""
+    for file, content in plugin_files.items():
+        plugin.load_file(file, content)
     _given_files[:] = plugin_files
     _data.update({name: Path(folder) for name, folder in data.items()})
 
 
-def _result(path: Path, changes: Sequence[str] = ()) -> Result:
-    """The present result of the store at `path`. Raises `Refused`, also if a link leads to it by now."""
+def _refuse_links(folder: Path) -> None:
+    """Raise `Refused` if a link leads to `folder` by now."""
     try:
-        safe_files.check_folder(path)
+        safe_files.check_folder(folder)
     except OSError as error:
-        raise Refused(f"{error.filename}: {error.strerror}") from None
+        raise Refused(f"{error.filename or folder}: {error.strerror}") from None
+
+
+def _result(path: Path, changes: Sequence[str] = ()) -> Result:
+    """The present result of the store at `path`. Raises `Refused`."""
+    _refuse_links(path)
     stamp, _ = stamp_of(path)
     known = _open.pop(path, None)
     try:
@@ -160,6 +162,7 @@ def compared(paths: Sequence[Path]) -> str:
 
 def checked(path: Path, text: str) -> list[dict[str, Any]]:
     """The findings of ``designopt validate`` for `text` in place of the study file at `path`. Raises `Refused`."""
+    _refuse_links(path.parent)
     try:
         load_text(text, path.name, path.parent, problem_of=Problem.of, data=_data)
     except StudyError as error:

@@ -130,12 +130,6 @@ def open_descriptor(file: Path, flags: int, mode: int = 0o666, *, folder: int | 
     return descriptor
 
 
-def open_without_links(file: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
-    """`open_descriptor` of an absolute path without links in any component. Raises `NotOwn`, `OSError`."""
-    with folder_descriptor(file.parent) as folder:
-        return open_descriptor(file, flags, mode, folder=folder)
-
-
 def _name(file: Path, folder: int | None) -> str:
     """The argument for functions of `os` with the descriptor of the file's `folder`."""
     return str(file) if folder is None else file.name
@@ -144,6 +138,13 @@ def _name(file: Path, folder: int | None) -> str:
 def open_to_read(file: Path, *, folder: int | None = None) -> IO[bytes]:
     """A regular file, open for reading; see `open_descriptor`. Raises `NotOwn` and other `OSError`."""
     return os.fdopen(open_descriptor(file, os.O_RDONLY, folder=folder), "rb")
+
+
+def open_without_links(file: Path) -> IO[bytes]:
+    """A regular file at an absolute path without a link in any component, open for reading. Raises `NotOwn`,
+    `OSError`."""
+    with folder_descriptor(file.parent) as folder:
+        return open_to_read(file, folder=folder)
 
 
 def read_bytes(file: Path, largest: int | None = LARGEST_TEXT) -> bytes:

@@ -27,7 +27,6 @@ def test_a_study_of_a_plugin_that_is_not_there_tells_how_the_desk_is_given_one(t
     assert finding["message"].startswith("no plugin named 'spring_of_mine'")
     assert finding["message"].endswith(advice)
 
-    (tmp_path / "mine.py").write_text("")
-    views.prepare([str(tmp_path / "mine.py")], {})
+    views.prepare({str(tmp_path / "mine.py"): b""}, {})
     (finding,) = views.checked(path, STUDY)
     assert advice not in finding["message"]
