@@ -52,11 +52,11 @@ class Entrance:
             loop.remove_reader(self._listening)
             self._pause = loop.call_later(PAUSE, self.open)
             return
-        self._streams = {stream: other for stream, other in self._streams.items() if not stream.closed()}
-        other_user = another_user(peer, self._port)
-        if len(self._streams) >= self._most or (other_user and sum(self._streams.values()) >= STRANGERS):
+        self._streams = {stream: stranger for stream, stranger in self._streams.items() if not stream.closed()}
+        stranger = another_user(peer, self._port)
+        if len(self._streams) >= self._most or (stranger and sum(self._streams.values()) >= STRANGERS):
             connection.close()
             return
         stream = IOStream(connection)
-        self._streams[stream] = other_user
+        self._streams[stream] = stranger
         self._server.handle_stream(stream, peer)

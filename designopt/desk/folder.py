@@ -154,8 +154,8 @@ def listed(place: str, path: Path, stamp: str, changed: float, title: str = "") 
             kinds = "kind" in {row[1] for row in db.execute("PRAGMA table_info(evaluation)")}
             own = " WHERE kind = 'scenario'" if kinds else ""
             counts = [
-                # SQLite counts the rows of COUNT(*) without a filter in one step, which no limit ends.
-                db.execute("SELECT COUNT(id) FROM design").fetchone()[0],
+                # They are numbered from 0; a COUNT(*) without a filter is one step of SQLite, which no limit ends.
+                db.execute("SELECT IFNULL(MAX(id) + 1, 0) FROM design").fetchone()[0],
                 db.execute(f"SELECT COUNT(key) FROM evaluation{own}").fetchone()[0],
             ]
             session = db.execute("SELECT reason FROM session ORDER BY id DESC LIMIT 1").fetchone()

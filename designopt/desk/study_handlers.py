@@ -51,8 +51,8 @@ class SaveHandler(Handler):
         try:
             with safe_files.folder_descriptor(path.parent) as folder:
                 with safe_files.open_to_read(path, folder=folder) as stream:
-                    before, known = _read(stream, path)
-                if known != str(stamp):
+                    before, current = _read(stream, path)
+                if current != str(stamp):
                     raise Refused(f"{path.name} has changed on the disk since it was opened here; open it again")
                 ends = b"\r\n" if b"\r\n" in before else b"\n"  # a page uses one kind of line end
                 with safe_files.replacing(path, partial, folder=folder) as stream:

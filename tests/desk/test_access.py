@@ -70,9 +70,9 @@ def add(table: Path, *rows: str) -> None:
     table.write_text(table.read_text() + "".join(rows))
 
 
-@pytest.mark.parametrize(("difference", "other"), [(0, False), (1, True)])
+@pytest.mark.parametrize(("difference", "refused"), [(0, False), (1, True)])
 @pytest.mark.parametrize(("name", "prefix"), [("tcp", ""), ("tcp6", MAPPED)])
-def test_the_owner_of_a_connection_is_found_by_both_of_its_ends(kernel, name, prefix, difference, other):
+def test_the_owner_of_a_connection_is_found_by_both_of_its_ends(kernel, name, prefix, difference, refused):
     own = os.getuid()
     add(
         kernel / name,
@@ -81,7 +81,7 @@ def test_the_owner_of_a_connection_is_found_by_both_of_its_ends(kernel, name, pr
         ROW.format(peer=prefix + THERE, end=prefix + "0200007F:0FA0", user=own + 1 - difference, inode=9),
         ROW.format(peer=prefix + THERE, end=prefix + HERE, user=own + difference, inode=10),
     )
-    assert another_user(("127.0.0.2", 51000), 4000) is other
+    assert another_user(("127.0.0.2", 51000), 4000) is refused
 
 
 def test_a_connection_without_an_owner_is_that_of_another_user(kernel):

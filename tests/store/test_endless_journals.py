@@ -97,23 +97,29 @@ def multiply(file, table, levels=8, branches=100):
     pages = [root, *range(last + 1, last + levels + 1)]
     content += bytes(levels * size)
     content[28:32] = pages[-1].to_bytes(4, "big")  # number of pages
-    for page, below in itertools.pairwise(pages):  # an interior page: pairs of a child and a row number
-        start = size - 5 * branches
-        cells = [start + 5 * cell for cell in range(branches)]
-        head = b"\x05\0\0" + branches.to_bytes(2, "big") + start.to_bytes(2, "big") + b"\0" + below.to_bytes(4, "big")
-        head += b"".join(cell.to_bytes(2, "big") for cell in cells)
-        children = b"".join(below.to_bytes(4, "big") + bytes([cell]) for cell in range(branches))
-        content[(page - 1) * size : page * size] = head.ljust(start, b"\0") + children
-    leaf = b"\x0d\0\0\0\1" + (size - 3).to_bytes(2, "big") + b"\0" + (size - 3).to_bytes(2, "big")
-    content[-size:] = leaf.ljust(size - 3, b"\0") + b"\1\1\1"  # row 1, without values
+    # An interior page has pairs of a child and a row number, or a record if its table is an index by key.
+    interior, leaf, separators, record = (
+        (b"\x02", b"\x0a", [b"\2\2\0"] * branches, b"\2\2\0\0")
+        if table == "evaluation"
+        else (b"\x05", b"\x0d", [bytes([cell]) for cell in range(branches)], b"\2\1\2\0")
+    )
+    for page, below in itertools.pairwise(pages):
+        cells = [below.to_bytes(4, "big") + separator for separator in separators]
+        start = size - len(cells[0]) * branches
+        head = interior + b"\0\0" + branches.to_bytes(2, "big") + start.to_bytes(2, "big") + b"\0"
+        head += below.to_bytes(4, "big")
+        head += b"".join((start + len(cells[0]) * cell).to_bytes(2, "big") for cell in range(branches))
+        content[(page - 1) * size : page * size] = head.ljust(start, b"\0") + b"".join(cells)
+    start = (size - len(record)).to_bytes(2, "big")
+    content[-size:] = (leaf + b"\0\0\0\1" + start + b"\0" + start).ljust(size - len(record), b"\0") + record
     file.write_bytes(bytes(content))
 
 
-@pytest.mark.parametrize("table", ["design", "session"])
+@pytest.mark.parametrize("table", ["design", "session", "evaluation"])
 def test_pages_that_are_one_page_many_times_are_not_read_without_end(store, table):
     multiply(store / "journal.db", table)
     with contextlib.closing(connect_to_read(store)) as db, pytest.raises(sqlite3.OperationalError, match="interrupted"):
-        db.execute(f"SELECT COUNT(id) FROM {table}").fetchone()
+        db.execute(f"SELECT COUNT(digest) FROM {table}").fetchone()
     with pytest.raises(StoreError, match=r"journal.db (cannot be read|is damaged)"):
         _ = Result.open(store).counts, Result.open(store).sessions
     with pytest.raises(StoreError, match=r"journal.db (cannot be read|is damaged)"):
@@ -123,7 +129,7 @@ def test_pages_that_are_one_page_many_times_are_not_read_without_end(store, tabl
 def test_the_list_of_the_desk_gives_the_reason_and_goes_on(intact, tmp_path, monkeypatch):
     for name in ("bomb", "sound", "view"):
         shutil.copytree(intact, tmp_path / name)
-    multiply(tmp_path / "bomb" / "journal.db", "design")
+    multiply(tmp_path / "bomb" / "journal.db", "evaluation")
     change(tmp_path / "view", "DROP TABLE design", FOREIGN["a view in place of designs"])
     folder = Folder(tmp_path)
     entries = {entry.place: entry for entry in folder.look()[0]}

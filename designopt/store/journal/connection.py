@@ -99,8 +99,8 @@ def _refuse_other_tables(db: sqlite3.Connection, path: Path) -> None:
     for kind, name, text in entries:
         if kind == "index" and text is None:
             continue
-        known = kind == "table" and name in (*COLUMNS, "design") and _PLAIN_TABLE.fullmatch(str(text))
-        if not known or (name != "design" and text != expected.get(name, text)):
+        plain = kind == "table" and name in (*COLUMNS, "design") and _PLAIN_TABLE.fullmatch(str(text))
+        if not plain or (name != "design" and text != expected.get(name, text)):
             raise foreign_table(path, kind, name)
 
 
