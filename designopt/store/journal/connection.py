@@ -17,7 +17,7 @@ from designopt.store.journal.schema import COLUMNS, statements
 
 #: Steps of SQLite's virtual machine between two checks of the limits.
 INTERVAL = 100_000
-#: Maximum number of steps of a query: a constant, and for each byte of the file (measured: at most 2).
+#: Maximum number of steps of a query: a constant, and for each byte of the file (measured: at most 0.2).
 STEPS, STEPS_PER_BYTE = 2_000_000, 20
 
 #: A table with columns and a primary key, but without expressions (defaults, checks, computed columns).
