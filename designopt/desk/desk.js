@@ -4,6 +4,8 @@
   const made = (name, text, more) => Object.assign(document.createElement(name), text === undefined ? {} : {textContent: text}, more);
   const POLL = 500, CHECK = 400;  // ms between two looks at the folder; ms after the last key until a text is checked
 
+  const LOST = $("lost").textContent;
+
   let state = {stores: [], studies: [], run: false};
   let shown = null;      // {store} or {study} or {stores: [two]}
   let asked = [];        // KEY=VALUE texts of the question
@@ -23,10 +25,21 @@
     if (!response.ok) throw new Error(await response.text() || `the desk answers ${response.status}`);
     return response;
   }
-  const get = async (path, parameters = {}) => (await answer(await fetch(address(path, parameters)))).json();
+  // The key of the session is in the storage of this port's pages only; it is sent with every request.
+  const authorized = () => ({"Authorization": `Bearer ${sessionStorage.getItem("session")}`});
+  const get = async (path, parameters = {}) =>
+    (await answer(await fetch(address(path, parameters), {headers: authorized()}))).json();
   const post = async (path, body) => answer(await fetch(path, {
-    method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(body),
+    method: "POST", headers: {...authorized(), "Content-Type": "application/json"}, body: JSON.stringify(body),
   }));
+
+  // The token of the address opens a session, once, and leaves the address.
+  async function enter() {
+    const token = new URLSearchParams(location.search).get("token");
+    if (!token) return;
+    history.replaceState(null, "", "/");
+    sessionStorage.setItem("session", await (await post("/enter", {token})).json());
+  }
 
   // What went wrong is said in `place`; a later success takes it away.
   async function tried(place, work) {
@@ -46,7 +59,8 @@
     try {
       state = await get("/state");
       $("lost").hidden = true;
-    } catch {
+    } catch (error) {  // a TypeError: there is no answer at all
+      $("lost").textContent = error instanceof TypeError ? LOST : error.message;
       $("lost").hidden = false;
       return;
     }
@@ -146,19 +160,31 @@
 
   async function draw() {
     const at = shown, part = $("part").value;
-    const source = address("/report", {store: at.store, part: part ? [part] : [], set: asked});
-    await tried($("said"), () => intoFrame($("frames"), source, () => shown === at));
+    const name = () => get("/report", {store: at.store, part: part ? [part] : [], set: asked});
+    await tried($("said"), () => intoFrame($("frames"), name, () => shown === at));
   }
 
-  // A page of the server in a frame; the next one is drawn behind the present one, which keeps its place and choices.
-  // Where `wanted` says no by then, it is not shown.
-  function intoFrame(box, source, wanted = () => true) {
-    const before = box.querySelector("iframe:not(.next)");
-    const frame = made("iframe", undefined, {className: "next", title: "Figures", src: source});
+  // The page that the server has computed under the promised name, in a frame; the next one is drawn behind the present
+  // one, which keeps its place and choices. It is not shown where `wanted` says no by then, or after a later call.
+  const calls = new WeakMap();
+
+  async function intoFrame(box, name, wanted = () => true) {
+    const call = (calls.get(box) ?? 0) + 1;
+    calls.set(box, call);
     for (const late of box.querySelectorAll("iframe.next")) {
       late.dispatchEvent(new Event("dropped"));
       late.remove();
     }
+    const last = () => calls.get(box) === call && wanted();
+    let source;
+    try {
+      source = address("/computed", {page: await name()});
+    } catch (error) {
+      if (last()) throw error;
+    }
+    if (!source || !last()) return undefined;
+    const before = box.querySelector("iframe:not(.next)");
+    const frame = made("iframe", undefined, {className: "next", title: "Figures", src: source});
     box.append(frame);
     return new Promise((resolve, reject) => {
       frame.addEventListener("dropped", resolve);
@@ -318,7 +344,7 @@
         box.style.minHeight = "60vh";
         $("tables").prepend(box);
       }
-      intoFrame(box, address("/computed", {page}));
+      intoFrame(box, async () => page);
     }
   });
 
@@ -328,7 +354,7 @@
     const box = $("compared"), at = shown;
     box.replaceChildren();
     try {
-      await intoFrame(box, address("/compare", {store: stores}), () => shown === at);
+      await intoFrame(box, () => get("/compare", {store: stores}), () => shown === at);
     } catch (error) {
       box.append(made("p", error.message, {role: "alert"}));
     }
@@ -409,5 +435,5 @@
 
   // Looks follow each other, however long one takes.
   const watch = async () => { await look(); setTimeout(watch, POLL); };
-  watch();
+  enter().catch(() => undefined).then(watch);  // the first look says what is wrong
 })();

@@ -19,10 +19,11 @@ from designopt.desk.access import Access
 from designopt.desk.folder import Folder
 from designopt.desk.runs import Runs
 from designopt.desk.views import Refused
+from designopt.store import safe_files
 
 #: Number of processes for views, time limit of a view, and validity of a folder listing (s).
 VIEWERS, LONGEST, FRESH = 2, 120.0, 0.5
-#: Maximum number of cached pages of evaluated designs.
+#: Maximum number of cached pages.
 KEPT = 8
 
 
@@ -47,8 +48,9 @@ class Desk:
     async def view(self, make: Callable[..., Any], *arguments: Any) -> Any:
         """The value of `make`, a function of `views`, computed in another process. Raises `Refused`."""
         if self._pool is None:
+            prepared = (self._plugin_contents(), self.data)
             self._pool = ProcessPoolExecutor(
-                VIEWERS, get_context("spawn"), initializer=views.prepare, initargs=(tuple(self.plugin_files), self.data)
+                VIEWERS, get_context("spawn"), initializer=views.prepare, initargs=prepared
             )
         pool = self._pool
         try:
@@ -64,6 +66,17 @@ class Desk:
             self._end(pool)
             raise Refused("the process for this view ended early; try again") from None
 
+    def _plugin_contents(self) -> dict[str, bytes]:
+        """Contents of the plugin files by path. Raises `Refused`, also for a link in a path, which had none."""
+        try:
+            contents = {}
+            for file in self.plugin_files:
+                with safe_files.open_without_links(Path(file)) as stream:
+                    contents[file] = stream.read()
+            return contents
+        except OSError as error:
+            raise Refused(f"{error.filename}: {error.strerror}") from None
+
     def _end(self, pool: ProcessPoolExecutor) -> None:
         """End a pool with its work; the next view starts another one."""
         if self._pool is pool:
@@ -73,7 +86,7 @@ class Desk:
         pool.shutdown(wait=False, cancel_futures=True)
 
     def keep(self, page: str) -> str:
-        """Cache a computed page; returns its name."""
+        """Cache a computed page until it is fetched; returns its name, which is a secret."""
         name = secrets.token_urlsafe(16)
         self._computed[name] = page
         while len(self._computed) > KEPT:
@@ -81,10 +94,10 @@ class Desk:
         return name
 
     def computed(self, name: str) -> str:
-        """A cached page. Raises `KeyError`, with a sentence, if it has expired."""
+        """A cached page, once. Raises `KeyError`, with a sentence, if it has expired or was fetched."""
         if name not in self._computed:
             raise KeyError("this page is no longer kept: recompute it")
-        return self._computed[name]
+        return self._computed.pop(name)
 
     def close(self) -> None:
         """End the processes for views. Runs continue."""

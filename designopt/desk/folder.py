@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 import os
 import re
-import sqlite3
+import time
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -14,9 +16,10 @@ from typing import Any
 
 from designopt.store import safe_files
 from designopt.store.beside import suggestion
+from designopt.store.disk.explain import explained
 from designopt.store.disk.lock import at_work
 from designopt.store.errors import StoreError
-from designopt.store.journal.reader import connect_to_read
+from designopt.store.journal.connection import connect_to_read
 from designopt.study.language.findings import nearest
 
 #: Maximum depth, and maximum number of folders, of the search for stores and studies.
@@ -26,6 +29,8 @@ _STUDY = re.compile(rb"^study[ \t]*:", re.MULTILINE)
 HEAD = 65536
 #: Maximum size of a problem.json for the title of a store.
 LARGEST = 4 * 2**20
+#: Maximum time for reading a store for the list, and time after which an unreadable one is read again (s).
+LONGEST, RETRY = 2.0, 60.0
 #: Folders without studies.
 _OTHERS = {"node_modules", "__pycache__", "site-packages"}
 
@@ -57,14 +62,17 @@ class Folder:
         self._stores: dict[str, Path] = {}
         self._studies: dict[str, Path] = {}
         self._listed: dict[str, StoreEntry] = {}
+        self._again: dict[str, float] = {}  # unreadable stores: when they are read again, though unchanged
         self._read: dict[Path, tuple[int, bool]] = {}  # YAML files: time of change, and whether they are studies
 
     def store(self, place: str) -> Path:
-        """The store at `place`. Raises `KeyError`, with a sentence, unless the last search has found one there."""
+        """The store at `place`. Raises `KeyError`, with a sentence, unless the last search has found one there, and
+        `OSError` if it is behind a link by now."""
         if place not in self._stores:
             self.look()
         if place not in self._stores:
             raise KeyError(f"there is no store '{place[:80]}' here{suggestion(place, self._stores)}")
+        safe_files.check_folder(self._stores[place])
         return self._stores[place]
 
     def study(self, place: str) -> Path:
@@ -90,9 +98,9 @@ class Folder:
 
     def _is_study(self, path: Path) -> bool:
         try:
-            changed = path.stat().st_mtime_ns
+            changed = path.lstat().st_mtime_ns
             if self._read.get(path, (0, False))[0] != changed:
-                with path.open("rb") as stream:
+                with safe_files.open_without_links(path) as stream:
                     self._read[path] = (changed, bool(_STUDY.search(stream.read(HEAD))))
         except OSError:
             return False
@@ -101,9 +109,11 @@ class Folder:
     def _listed_store(self, place: str, path: Path) -> StoreEntry:
         stamp, changed = stamp_of(path)
         known = self._listed.get(place)
-        if known is not None and known.stamp == stamp and not known.problem:
+        if known is not None and known.stamp == stamp and time.monotonic() < self._again.get(place, math.inf):
             return known
-        return listed(place, path, stamp, changed, known.title if known else "")
+        entry = listed(place, path, stamp, changed, known.title if known else "")
+        self._again[place] = time.monotonic() + RETRY if entry.problem else math.inf
+        return entry
 
 
 def _distinct(entries: Collection[StoreEntry]) -> Iterator[StoreEntry]:
@@ -126,9 +136,11 @@ def stamp_of(path: Path) -> tuple[str, float]:
     stats = []
     for name in ("journal.db", "journal.db-wal", "lock"):
         try:
-            stats.append(os.lstat(path / name))
+            status = os.lstat(path / name)
         except OSError:
             continue
+        if status.st_size or name != "journal.db-wal":  # reading creates an empty one
+            stats.append(status)
     running = at_work(path)
     stamp = "-".join([*(f"{s.st_mtime_ns:x}.{s.st_size:x}" for s in stats), str(int(running))])
     return stamp, max((s.st_mtime for s in stats), default=0.0)
@@ -137,18 +149,21 @@ def stamp_of(path: Path) -> tuple[str, float]:
 def listed(place: str, path: Path, stamp: str, changed: float, title: str = "") -> StoreEntry:
     """The entry of the store at `path`; an unreadable one contains the reason."""
     try:
-        db = connect_to_read(path)
-        try:
+        safe_files.check_folder(path)
+        with explained(path), contextlib.closing(connect_to_read(path, LONGEST)) as db:
             kinds = "kind" in {row[1] for row in db.execute("PRAGMA table_info(evaluation)")}
             own = " WHERE kind = 'scenario'" if kinds else ""
             counts = [
-                db.execute("SELECT COUNT(*) FROM design").fetchone()[0],
-                db.execute(f"SELECT COUNT(*) FROM evaluation{own}").fetchone()[0],
+                # They are numbered from 0; a COUNT(*) without a filter is one step of SQLite, which no limit ends.
+                db.execute("SELECT IFNULL(MAX(id) + 1, 0) FROM design").fetchone()[0],
+                db.execute(f"SELECT COUNT(key) FROM evaluation{own}").fetchone()[0],
             ]
             session = db.execute("SELECT reason FROM session ORDER BY id DESC LIMIT 1").fetchone()
-        finally:
-            db.close()
-    except (StoreError, OSError, sqlite3.Error) as error:
+    except safe_files.NotOwn as error:
+        return StoreEntry(
+            place, title or place, "unreadable", 0, 0, changed, stamp, f"{error.filename}: {error.strerror}"
+        )
+    except (StoreError, OSError) as error:
         return StoreEntry(place, title or place, "unreadable", 0, 0, changed, stamp, str(error))
     state = "running" if at_work(path) else str((session or ("",))[0] or "stopped")
     return StoreEntry(place, title or _title(path), state, int(counts[0]), int(counts[1]), changed, stamp)

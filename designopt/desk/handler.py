@@ -13,6 +13,7 @@ from designopt.desk.access import another_user
 from designopt.desk.desk import Desk
 from designopt.desk.runs import Runs
 from designopt.desk.views import Refused
+from designopt.store.safe_files import NotOwn
 
 T = TypeVar("T")
 
@@ -24,6 +25,8 @@ class Handler(RequestHandler):
 
     desk: Desk
     POLICY = FRAMED
+    #: Whether a request is allowed without a session: for the page and its files, which contain no data.
+    PUBLIC = False
 
     def initialize(self, desk: Desk) -> None:
         self.desk = desk
@@ -40,19 +43,15 @@ class Handler(RequestHandler):
         access, headers = self.desk.access, self.request.headers
         context = getattr(self.request.connection, "context", None)
         address = getattr(context, "address", None)
-        if isinstance(address, tuple) and another_user(int(address[1]), access.port):
+        if not isinstance(address, tuple) or another_user(address, access.port):
             raise HTTPError(403, reason="Another user")
         said = access.refusal(
             self.request.method or "", self.request.host, headers.get("Origin"), headers.get("Sec-Fetch-Site")
         )
         if said:
             raise HTTPError(403, log_message=said, reason="Refused")
-        if not access.knows(self.get_cookie(access.cookie) or "") and not self.enters():
+        if not self.PUBLIC and not access.knows(headers.get("Authorization", "")):
             raise HTTPError(403, reason="No session")
-
-    def enters(self) -> bool:
-        """Whether this request is allowed without a session."""
-        return False
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:
         error = (kwargs.get("exc_info") or (None, None, None))[1]
@@ -81,6 +80,8 @@ class Handler(RequestHandler):
             return look(place)
         except KeyError as error:
             raise UnknownPlace(str(error.args[0])) from None
+        except OSError as error:
+            raise unusable(error, place) from None
 
     @property
     def row(self) -> int:
@@ -121,6 +122,12 @@ class Handler(RequestHandler):
     def json(self, value: Any) -> None:
         self.set_header("Content-Type", "application/json; charset=utf-8")
         self.finish(json.dumps(value))
+
+
+def unusable(error: OSError, place: str) -> Refused:
+    """The refusal of a file or folder at `place` that cannot be read or written."""
+    name = Path(error.filename).name if isinstance(error, NotOwn) else place
+    return Refused(f"{name}: {error.strerror or error}")
 
 
 class WrongRequest(HTTPError):

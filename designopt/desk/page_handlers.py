@@ -18,31 +18,36 @@ _STATIC = {"desk.js": "text/javascript", "desk.css": "text/css"}
 
 class PageHandler(Handler):
     POLICY = _PAGE
-
-    def enters(self) -> bool:
-        token = self.get_query_argument("token", "")
-        session = self.desk.access.enter(token) if token else None
-        if session is None:
-            return False
-        self.set_cookie(self.desk.access.cookie, session, httponly=True, samesite="Strict", path="/")
-        self.desk.opened()
-        return True
+    PUBLIC = True
 
     def get(self) -> None:
-        if self.get_query_argument("token", ""):
-            self.redirect("/")  # the token becomes invalid, and stays out of the history
-            return
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.finish((files("designopt.desk") / "desk.html").read_bytes())
 
 
+class EnterHandler(Handler):
+    PUBLIC = True
+
+    def post(self) -> None:
+        (token,) = self.body("token")
+        session = self.desk.access.enter(str(token))
+        if session is None:
+            raise HTTPError(403, reason="No session")
+        self.desk.opened()
+        self.json(session)
+
+
 class StaticHandler(Handler):
+    PUBLIC = True
+
     def get(self, name: str) -> None:
         self.set_header("Content-Type", f"{_STATIC[name]}; charset=utf-8")
         self.finish((files("designopt.desk") / name).read_bytes())
 
 
 class PlotlyHandler(Handler):
+    PUBLIC = True
+
     def get(self) -> None:
         from plotly.offline import get_plotlyjs
 

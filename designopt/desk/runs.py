@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -28,7 +29,8 @@ class Runs:
 
     def __init__(self, root: Path, plugin_files: Sequence[str], data: Mapping[str, str]) -> None:
         self._root = root
-        self._given = [option for file in plugin_files for option in ("--plugin", str(Path(file).resolve()))]
+        self._plugin_files = [Path(file).resolve() for file in plugin_files]
+        self._given = [option for file in self._plugin_files for option in ("--plugin", str(file))]
         self._given += [o for name, folder in data.items() for o in ("--data", f"{name}={Path(folder).resolve()}")]
         self._started: list[subprocess.Popen[bytes]] = []
 
@@ -45,9 +47,7 @@ class Runs:
             raise Refused(f"{_shown(store, self._root)} already exists: resume it, or choose another name")
         if store.suffix != ".study":
             raise Refused(f"{store.name}: the name of a folder of results ends with .study")
-        if self._log(store).exists() and not store.exists():
-            self._log(store).unlink()  # of a run that could not begin
-        self._launch(["run", str(study), "-o", str(store)], store)
+        self._launch(["run", str(study), "-o", str(store)], store, study)
 
     def resume(self, store: Path) -> None:
         """Continue the run of a store. Raises `Refused`."""
@@ -69,7 +69,7 @@ class Runs:
         """The last lines printed by a run started here, or why it could not begin; "" without any."""
         self._started = [process for process in self._started if process.poll() is None]
         try:
-            with safe_files.open_to_read(self._log(store)) as stream:
+            with safe_files.open_without_links(self._log(store)) as stream:
                 stream.seek(max(0, os.fstat(stream.fileno()).st_size - SHOWN))
                 return _CONTROLS.sub("", stream.read().decode(errors="replace"))
         except OSError:
@@ -100,13 +100,23 @@ class Runs:
         """The output of a run: beside the store, or inside the one that is the desk's folder itself."""
         return store / "desk.log" if store == self._root else store.with_name(f"{store.name}.log")
 
-    def _launch(self, arguments: Sequence[str], store: Path) -> None:
+    def _launch(self, arguments: Sequence[str], store: Path, *files: Path) -> None:
+        """Start a command that reads `files` and the plugins, and writes the `store`, none of them behind a link."""
         log_file = self._log(store)
         try:
-            store.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = safe_files.open_descriptor(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            for file in (*files, *self._plugin_files):
+                safe_files.open_without_links(file).close()
+            with safe_files.folder_descriptor(log_file.parent, create=True) as folder:
+                if os.path.lexists(store):
+                    safe_files.check_folder(store)
+                else:
+                    with contextlib.suppress(FileNotFoundError):
+                        os.unlink(log_file.name, dir_fd=folder)  # of a run that could not begin
+                flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+                descriptor = safe_files.open_descriptor(log_file, flags, 0o644, folder=folder)
         except OSError as error:
-            raise Refused(f"{_shown(log_file, self._root)}: cannot be written: {error.strerror or error}") from None
+            file = Path(error.filename or log_file) if isinstance(error, safe_files.NotOwn) else log_file
+            raise Refused(f"{_shown(file, self._root)}: cannot be used: {error.strerror or error}") from None
         with os.fdopen(descriptor, "ab") as log:
             self._started = [process for process in self._started if process.poll() is None]
             self._started.append(

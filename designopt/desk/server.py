@@ -12,16 +12,20 @@ from tornado.httpserver import HTTPServer
 from tornado.web import Application, RequestHandler
 
 from designopt.desk import page_handlers, store_handlers, study_handlers
-from designopt.desk.access import Access
+from designopt.desk.access import LISTENING, Access
 from designopt.desk.desk import Desk
+from designopt.desk.entrance import Entrance
 from designopt.desk.folder import Folder
 from designopt.desk.runs import Runs
 
 #: Time for open connections to close at the end (s).
 CLOSING = 5.0
+#: Maximum time for the headers of a request, also the next one of an open connection, and for its body (s).
+WAITING = 30.0
 
 _ROUTES: tuple[tuple[str, type[RequestHandler]], ...] = (
     ("/", page_handlers.PageHandler),
+    ("/enter", page_handlers.EnterHandler),
     (r"/(desk\.js|desk\.css)", page_handlers.StaticHandler),
     (r"/plotly\.js", page_handlers.PlotlyHandler),
     ("/state", store_handlers.StateHandler),
@@ -58,10 +62,10 @@ async def serve(
     `port` 0 selects a free one. `announce` is called with the address that gives a browser access, and with a new one
     after each use. With `run` studies can be changed, started and stopped. Raises `OSError` if the port is in use.
     """
-    listening = socket.create_server(("127.0.0.1", port))
-    listening.setblocking(False)
+    listening = socket.create_server((LISTENING, port))
     access = Access(int(listening.getsockname()[1]))
     given = dict(data or {})
+    plugin_files = [str(Path(file).resolve()) for file in plugin_files]
     runs = Runs(folder.resolve(), plugin_files, given) if run else None
     desk = Desk(Folder(folder), access, runs, plugin_files, given, lambda: announce(access.address))
     application = Application(
@@ -71,14 +75,19 @@ async def serve(
         log_function=lambda handler: None,
     )
     server = HTTPServer(
-        application, max_body_size=study_handlers.LARGEST, max_header_size=65536, idle_connection_timeout=300
+        application,
+        max_body_size=study_handlers.LARGEST,
+        max_header_size=65536,
+        idle_connection_timeout=WAITING,
+        body_timeout=WAITING,
     )
-    server.add_socket(listening)
+    entrance = Entrance(server, listening)
+    entrance.open()
     announce(access.address)
     try:
         await (until or asyncio.Event()).wait()
     finally:
-        server.stop()
+        entrance.close()
         desk.close()
         with contextlib.suppress(TimeoutError):  # a browser keeps its connections as long as possible
             await asyncio.wait_for(server.close_all_connections(), CLOSING)

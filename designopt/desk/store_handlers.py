@@ -16,13 +16,13 @@ class StateHandler(Handler):
 class ReportHandler(Handler):
     async def get(self) -> None:
         parts = self.get_query_arguments("part")
-        self.finish(await self.desk.view(views.report, self.store, parts, self.changes))
+        self.json(self.desk.keep(await self.desk.view(views.report, self.store, parts, self.changes)))
 
 
 class CompareHandler(Handler):
     async def get(self) -> None:
         stores = [self.found(self.desk.folder.store, place) for place in self.get_query_arguments("store")]
-        self.finish(await self.desk.view(views.compared, stores))
+        self.json(self.desk.keep(await self.desk.view(views.compared, stores)))
 
 
 class QuestionHandler(Handler):
@@ -55,5 +55,9 @@ class ComputeHandler(Handler):
 
 
 class ComputedHandler(Handler):
+    """A computed page, once: a frame cannot send the session, and only our page knows the name."""
+
+    PUBLIC = True
+
     def get(self) -> None:
         self.finish(self.found(self.desk.computed, self.get_query_argument("page")))

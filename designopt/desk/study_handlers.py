@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
+from typing import IO
 
 from designopt.desk import views
-from designopt.desk.handler import Handler, WrongRequest
+from designopt.desk.handler import Handler, WrongRequest, unusable
 from designopt.desk.views import Refused
-from designopt.store.safe_files import replacing
+from designopt.store import safe_files
 
 #: Maximum bytes of a request, and of a saved study file.
 LARGEST = 4 * 2**20
 
 
+def _read(stream: IO[bytes], path: Path) -> tuple[bytes, str]:
+    """The content of a study file, and a stamp that changes with it."""
+    content = stream.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise Refused(f"{path.name} is larger than a study file can be")
+    return content, str(os.fstat(stream.fileno()).st_mtime_ns)
+
+
 class StudyHandler(Handler):
-    async def get(self) -> None:
+    def get(self) -> None:
         path = self.found(self.desk.folder.study, self.get_query_argument("file"))
         try:
-            if path.stat().st_size > LARGEST:
-                raise Refused(f"{path.name} is larger than a study file can be")
-            content, stamp = path.read_bytes(), str(path.stat().st_mtime_ns)
+            with safe_files.open_without_links(path) as stream:
+                content, stamp = _read(stream, path)
         except OSError as error:
-            raise Refused(f"{path.name} cannot be read: {error.strerror}") from None
-        try:
-            store = await self.desk.view(views.default_store, path)
-        except Refused:  # mistakes are shown beside the text
-            store = f"results/{path.stem}.study"
-        self.json({"text": content.decode(errors="replace"), "stamp": stamp, "store": store})
+            raise unusable(error, path.name) from None
+        self.json({"text": content.decode(errors="replace"), "stamp": stamp, "store": f"results/{path.stem}.study"})
 
 
 class CheckHandler(Handler):
@@ -42,15 +47,20 @@ class SaveHandler(Handler):
         _ = self.runs
         place, text, stamp = self.body("file", "text", "stamp")
         path = self.found(self.desk.folder.study, str(place))
+        partial = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
-            if str(path.stat().st_mtime_ns) != str(stamp):
-                raise Refused(f"{path.name} has changed on the disk since it was opened here; open it again")
-            ends = b"\r\n" if b"\r\n" in path.read_bytes() else b"\n"  # a page uses one kind of line end
-            with replacing(path, path.with_name(f".{path.name}.{os.getpid()}.part")) as stream:
-                stream.write(str(text).encode(errors="replace").replace(b"\r\n", b"\n").replace(b"\n", ends))
-            self.json({"stamp": str(path.stat().st_mtime_ns)})
+            with safe_files.folder_descriptor(path.parent) as folder:
+                with safe_files.open_to_read(path, folder=folder) as stream:
+                    before, current = _read(stream, path)
+                if current != str(stamp):
+                    raise Refused(f"{path.name} has changed on the disk since it was opened here; open it again")
+                ends = b"\r\n" if b"\r\n" in before else b"\n"  # a page uses one kind of line end
+                with safe_files.replacing(path, partial, folder=folder) as stream:
+                    stream.write(str(text).encode(errors="replace").replace(b"\r\n", b"\n").replace(b"\n", ends))
+                changed = os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_mtime_ns
         except OSError as error:
-            raise Refused(f"{path.name} cannot be written: {error.strerror}") from None
+            raise unusable(error, path.name) from None
+        self.json({"stamp": str(changed)})
 
 
 class StartHandler(Handler):
@@ -73,10 +83,7 @@ class StartHandler(Handler):
 class PrintedHandler(Handler):
     def get(self) -> None:
         place = self.get_query_argument("store")
-        try:
-            store = self.desk.folder.store(place)
-        except KeyError:  # it may have failed to begin
-            store = self.desk.started.get(place) or self.store
+        store = self.desk.started.get(place) or self.store  # a run may have failed to begin
         self.json(self.runs.printed(store) if self.desk.runs else "")
 
 

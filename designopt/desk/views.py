@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from designopt import plugin
-from designopt.api import load, open_store
+from designopt.api import open_store
 from designopt.desk.folder import stamp_of
 from designopt.problem import Problem
 from designopt.report import one_design
@@ -27,6 +27,7 @@ from designopt.report.page.page import page, part_names, render, sections
 from designopt.report.section import Figure, Section
 from designopt.run.observed import snapshot
 from designopt.run.progress import event_text, line
+from designopt.store import safe_files
 from designopt.store.errors import StoreError
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
@@ -57,16 +58,25 @@ class Refused(Exception):
     """The request cannot be answered; the text gives the reason."""
 
 
-def prepare(plugin_files: Sequence[str], data: Mapping[str, str]) -> None:
-    """Declare the plugins of `plugin_files` and set the data roots: once for each process."""
-    for file in plugin_files:
-        plugin.load_file(file, Path(file).read_bytes())
+def prepare(plugin_files: Mapping[str, bytes], data: Mapping[str, str]) -> None:
+    """Declare the plugins of `plugin_files`, contents by path, and set the data roots, once for each process."""
+    for file, content in plugin_files.items():
+        plugin.load_file(file, content)
     _given_files[:] = plugin_files
     _data.update({name: Path(folder) for name, folder in data.items()})
 
 
+def _refuse_links(folder: Path) -> None:
+    """Raise `Refused` if a link leads to `folder` by now."""
+    try:
+        safe_files.check_folder(folder)
+    except OSError as error:
+        raise Refused(f"{error.filename or folder}: {error.strerror}") from None
+
+
 def _result(path: Path, changes: Sequence[str] = ()) -> Result:
-    """The present result of the store at `path`."""
+    """The present result of the store at `path`. Raises `Refused`."""
+    _refuse_links(path)
     stamp, _ = stamp_of(path)
     known = _open.pop(path, None)
     try:
@@ -152,6 +162,7 @@ def compared(paths: Sequence[Path]) -> str:
 
 def checked(path: Path, text: str) -> list[dict[str, Any]]:
     """The findings of ``designopt validate`` for `text` in place of the study file at `path`. Raises `Refused`."""
+    _refuse_links(path.parent)
     try:
         load_text(text, path.name, path.parent, problem_of=Problem.of, data=_data)
     except StudyError as error:
@@ -164,16 +175,6 @@ def checked(path: Path, text: str) -> list[dict[str, Any]]:
 def _advised(text: str) -> str:
     """`text` with a hint about missing plugins."""
     return text if _given_files or "no plugin named" not in text else f"{text}; {PLUGIN_FILE}"
-
-
-def default_store(path: Path) -> str:
-    """The default store of a study file for ``designopt run``, relative to the starting folder. Raises `Refused`."""
-    try:
-        return str(load(path, data=_data).default_store)
-    except StudyError as error:
-        raise Refused(_advised(render_text(error.issues))) from None
-    except plugin.PluginError as error:
-        raise Refused(_advised(str(error))) from None
 
 
 def progress(path: Path) -> dict[str, Any]:

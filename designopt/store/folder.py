@@ -21,8 +21,8 @@ from designopt.store.disk.durable import make_folder_durably, write_durably
 from designopt.store.disk.explain import explain
 from designopt.store.disk.lock import Lock
 from designopt.store.errors import StoreError, reading, refuse_foreign, resume_command
+from designopt.store.journal.connection import connect_to_read
 from designopt.store.journal.in_memory import JournalInMemory
-from designopt.store.journal.reader import connect_to_read
 from designopt.store.journal.rebuild import rebuild
 from designopt.store.journal.writer import Journal
 from designopt.store.provenance import versions

@@ -21,6 +21,8 @@ FOLDERS = ("arrays", "files", "logs", "tls")
 #: Maximum size of a text (problem.json, study.yaml, start_from.json) that is read.
 LARGEST_TEXT = 256 * 1024 * 1024
 
+#: Opens a folder; for `O_PATH` of Linux the right to enter it is enough.
+_FOLDER = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -77,15 +79,48 @@ def _check(file: Path, *, folder: bool = False) -> None:
 def _described(mode: int, wanted: str = "file") -> str:
     """The fault of an entry with this mode, with a hint."""
     if stat.S_ISLNK(mode):
-        return "is a symbolic link, which is not followed in a store; replace it by its target, or remove it"
+        return "is a symbolic link, which is not followed; replace it by its target, or remove it"
     kind = "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "pipe, socket or device"
     return f"is a {kind}, where a {wanted} is expected; move it away"
 
 
-def open_descriptor(file: Path, flags: int, mode: int = 0o666) -> int:
-    """`os.open` of a regular file; it neither follows links nor waits for pipes. Raises `NotOwn`."""
+@contextlib.contextmanager
+def folder_descriptor(folder: Path, *, create: bool = False) -> Iterator[int]:
+    """A descriptor of the absolute `folder`, opened component by component without following links.
+
+    With `create` missing folders are made. Raises `NotOwn` for a component that is a link or a file, and `OSError`.
+    """
+    descriptor = os.open(folder.anchor, _FOLDER)
     try:
-        descriptor = os.open(file, flags | _NOFOLLOW, mode)
+        for component in (*list(reversed(folder.parents))[1:], *([folder] if folder.name else [])):
+            if create:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(component.name, dir_fd=descriptor)
+            try:
+                below = os.open(component.name, _FOLDER | os.O_NOFOLLOW, dir_fd=descriptor)
+            except OSError:
+                _check(component, folder=True)
+                raise
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise `NotOwn` if a component of the absolute path `folder` is a link or a file, and `OSError`."""
+    with folder_descriptor(folder):
+        pass
+
+
+def open_descriptor(file: Path, flags: int, mode: int = 0o666, *, folder: int | None = None) -> int:
+    """`os.open` of a regular file; it neither follows links nor waits for pipes. Raises `NotOwn`.
+
+    With the descriptor of its `folder`, no component of the path is looked up again.
+    """
+    try:
+        descriptor = os.open(_name(file, folder), flags | _NOFOLLOW, mode, dir_fd=folder)
     except OSError:
         _check(file)
         raise
@@ -95,9 +130,21 @@ def open_descriptor(file: Path, flags: int, mode: int = 0o666) -> int:
     return descriptor
 
 
-def open_to_read(file: Path) -> IO[bytes]:
-    """A regular file, open for reading. Raises `NotOwn`, `FileNotFoundError` and other `OSError`."""
-    return os.fdopen(open_descriptor(file, os.O_RDONLY), "rb")
+def _name(file: Path, folder: int | None) -> str:
+    """The argument for functions of `os` with the descriptor of the file's `folder`."""
+    return str(file) if folder is None else file.name
+
+
+def open_to_read(file: Path, *, folder: int | None = None) -> IO[bytes]:
+    """A regular file, open for reading; see `open_descriptor`. Raises `NotOwn` and other `OSError`."""
+    return os.fdopen(open_descriptor(file, os.O_RDONLY, folder=folder), "rb")
+
+
+def open_without_links(file: Path) -> IO[bytes]:
+    """A regular file at an absolute path without a link in any component, open for reading. Raises `NotOwn`,
+    `OSError`."""
+    with folder_descriptor(file.parent) as folder:
+        return open_to_read(file, folder=folder)
 
 
 def read_bytes(file: Path, largest: int | None = LARGEST_TEXT) -> bytes:
@@ -110,22 +157,26 @@ def read_bytes(file: Path, largest: int | None = LARGEST_TEXT) -> bytes:
 
 
 @contextlib.contextmanager
-def replacing(file: Path, partial: Path) -> Iterator[IO[bytes]]:
+def replacing(file: Path, partial: Path, *, folder: int | None = None) -> Iterator[IO[bytes]]:
     """A new file `partial` beside `file` that replaces `file` at the end, flushed; on failure it is removed.
 
-    A link with one of these names is replaced, not followed.
+    A link with one of these names is replaced, not followed. With the descriptor of their `folder`, no component of
+    the paths is looked up again.
     """
+    target, fresh = _name(file, folder), _name(partial, folder)
     with contextlib.suppress(FileNotFoundError):
-        partial.unlink()
+        os.unlink(fresh, dir_fd=folder)
     try:
-        with partial.open("xb") as stream:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666, dir_fd=folder), "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        if file.is_dir() and not file.is_symlink():
+        try:
+            os.replace(fresh, target, src_dir_fd=folder, dst_dir_fd=folder)
+        except IsADirectoryError:
             _check(file)
-        os.replace(partial, file)
+            raise
     except BaseException:
         with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
+            os.unlink(fresh, dir_fd=folder)
         raise

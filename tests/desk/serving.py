@@ -52,11 +52,11 @@ class Answer:
 
 @dataclass
 class Client:
-    """A browser without a page: it keeps the cookie of the first address."""
+    """A browser without a page: it keeps the session of the first address."""
 
     folder: Path
     addresses: list[str] = field(default_factory=list)
-    cookie: str = ""
+    session: str = ""
 
     @property
     def port(self) -> int:
@@ -67,8 +67,8 @@ class Client:
         return f"http://127.0.0.1:{self.port}"
 
     def ask(self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str | None] = {}) -> Answer:
-        """A request with the cookie and the headers of the desk's own page; None leaves a header out."""
-        usual = {"Host": f"127.0.0.1:{self.port}", "Cookie": self.cookie}
+        """A request with the session and the headers of the desk's own page; None leaves a header out."""
+        usual = {"Host": f"127.0.0.1:{self.port}", "Authorization": f"Bearer {self.session}"}
         if method != "GET":
             usual |= {"Origin": self.origin, "Content-Type": "application/json"}
         sent = {name: value for name, value in {**usual, **headers}.items() if value is not None}
@@ -82,6 +82,12 @@ class Client:
 
     def get(self, path: str, **query: Any) -> Answer:
         return self.ask("GET", f"{path}?{urlencode(query, doseq=True)}")
+
+    def page(self, path: str, **query: Any) -> Answer:
+        """The page that the server computes for `path`, as a frame gets it: without the session."""
+        name = self.get(path, **query)
+        assert name.status == 200, name.text
+        return self.ask("GET", f"/computed?page={name.json}", headers={"Authorization": None})
 
     def post(self, path: str, **values: Any) -> Answer:
         return self.ask("POST", path, json.dumps(values).encode())
@@ -104,9 +110,9 @@ def desk(folder: Path, **options: Any) -> Iterator[Client]:
     thread.start()
     try:
         assert ready.wait(PATIENCE)
-        entered = client.ask("GET", client.addresses[0].removeprefix(client.origin), headers={"Cookie": None})
-        assert entered.status == 302
-        client.cookie = entered.headers["Set-Cookie"].partition(";")[0]
+        entered = client.post("/enter", token=client.addresses[0].partition("token=")[2])
+        assert entered.status == 200
+        client.session = entered.json
         yield client
     finally:
         ended["loop"].call_soon_threadsafe(ended["until"].set)

@@ -1,6 +1,7 @@
 """Who is answered."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ def test_a_token_opens_one_session():
     token = access.address.partition("token=")[2]
     session = access.enter(token)
     assert session is not None
-    assert access.knows(session)
+    assert access.knows(f"Bearer {session}")
+    assert not access.knows(session)
     assert access.enter(token) is None
     assert token not in access.address
 
@@ -23,7 +25,7 @@ def test_a_token_opens_one_session():
 def test_what_is_no_token_opens_nothing(given):
     access = Access(4000)
     assert access.enter(given) is None
-    assert not access.knows(given)
+    assert not access.knows(f"Bearer {given}")
 
 
 @pytest.mark.parametrize(
@@ -47,21 +49,49 @@ def test_requests_of_other_pages_and_hosts_are_refused(method, host, origin, sit
     assert bool(Access(4000).refusal(method, host, origin, site)) is refused
 
 
-ROW = "   0: 0100007F:{there:04X} 0100007F:{here:04X} 01 00000000:00000000 00:00000000 00000000 {user:>5} 0 1 1 0\n"
+ROW = "   0: {peer} {end} 01 00000000:00000000 00:00000000 00000000 {user:>5}        0 {inode} 1 00 20 4 30 10 -1\n"
+HERE, THERE = "0100007F:0FA0", "0200007F:C738"  # 127.0.0.1:4000 and 127.0.0.2:51000
+MAPPED = "0000000000000000FFFF0000"
 
 
-@pytest.mark.parametrize(("user", "other"), [(0, False), (1, True)])
-def test_the_kernel_says_whose_connection_it_is(tmp_path: Path, monkeypatch, user, other):
-    table = tmp_path / "tcp"
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch):
+    """Lists of connections as a kernel of a little-endian machine writes them."""
+    tables = {tmp_path / "tcp": "", tmp_path / "tcp6": MAPPED}
+    for table in tables:
+        table.write_text("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n")
+    monkeypatch.setattr(module, "CONNECTIONS", tables)
+    monkeypatch.setattr(module, "KERNEL", tmp_path)
+    monkeypatch.setattr(sys, "byteorder", "little")
+    return tmp_path
+
+
+def add(table: Path, *rows: str) -> None:
+    table.write_text(table.read_text() + "".join(rows))
+
+
+@pytest.mark.parametrize(("difference", "refused"), [(0, False), (1, True)])
+@pytest.mark.parametrize(("name", "prefix"), [("tcp", ""), ("tcp6", MAPPED)])
+def test_the_owner_of_a_connection_is_found_by_both_of_its_ends(kernel, name, prefix, difference, refused):
     own = os.getuid()
-    lines = [
-        ROW.format(there=4000, here=51000, user=own),  # our end of it
-        ROW.format(there=51000, here=4001, user=own),
-        ROW.format(there=51000, here=4000, user=own + user),
-    ]
-    table.write_text(
-        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n" + "".join(lines)
+    add(
+        kernel / name,
+        ROW.format(peer=prefix + HERE, end=prefix + THERE, user=own, inode=7),  # our end of it
+        ROW.format(peer=prefix + "0100007F:C738", end=prefix + HERE, user=own + 1 - difference, inode=8),
+        ROW.format(peer=prefix + THERE, end=prefix + "0200007F:0FA0", user=own + 1 - difference, inode=9),
+        ROW.format(peer=prefix + THERE, end=prefix + HERE, user=own + difference, inode=10),
     )
-    monkeypatch.setattr(module, "CONNECTIONS", (tmp_path / "none", table))
-    assert another_user(51000, 4000) is other
-    assert not another_user(52000, 4000)  # nobody's, as far as the table says
+    assert another_user(("127.0.0.2", 51000), 4000) is refused
+
+
+def test_a_connection_without_an_owner_is_that_of_another_user(kernel):
+    peer = ("127.0.0.2", 51000)
+    assert another_user(peer, 4000)
+    add(kernel / "tcp", ROW.format(peer=THERE, end=HERE, user=os.getuid(), inode=0))  # closed by its process
+    assert another_user(peer, 4000)
+
+
+def test_a_system_without_lists_of_connections_refuses_nobody(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "CONNECTIONS", {tmp_path / "none": ""})
+    monkeypatch.setattr(module, "KERNEL", tmp_path / "none")
+    assert not another_user(("127.0.0.1", 51000), 4000)

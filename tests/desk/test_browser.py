@@ -1,5 +1,8 @@
 """The desk in a real browser: a run that grows, a design on a click, another question, a study edited and started."""
 
+import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,7 @@ def page(tmp_path):
     folder.mkdir()
     (folder / "springs.yaml").write_text(STUDY)
     assert command(folder, "run", "springs.yaml").returncode == 0
+    shutil.copytree(folder / "results" / "springs.study", folder / "results" / "again.study")
     served = desk(folder, run=True, plugin_files=[str(SLOW)])
     with headless_browser(tmp_path / "profile") as browser, served as client:
         browser.get(client.addresses[-1])
@@ -109,3 +113,58 @@ def test_a_study_is_edited_with_its_mistakes_shown_and_run(page):
     wait_until(lambda: in_figures(page, facts), "its figures are drawn while it goes on")
     one(page, "#stop").click()
     wait_until(lambda: not page.find_elements("css selector", "#stores .running"), "it has stopped")
+
+
+def test_stores_are_compared_in_a_frame(page):
+    for tick in page.find_elements("css selector", "#stores input"):
+        tick.click()
+    one(page, "#compare").click()
+    text = "return document.querySelector('#compared iframe:not(.next)')?.contentDocument?.body?.textContent ?? ''"
+    wait_until(lambda: "Comparison of" in page.execute_script(text), "the comparison is shown")
+
+
+def test_the_session_survives_a_reload_and_belongs_to_one_tab(page):
+    address = page.current_url
+    assert "token" not in address
+    page.refresh()
+    wait_until(lambda: one(page, "#stores button"), "the store is listed again")
+    open_store(page)
+    page.switch_to.new_window("tab")
+    page.get(address)
+    wait_until(lambda: "Access denied. Open the latest address" in text_of(page, "#lost"), "the other tab is refused")
+    assert one(page, "#stores button") is None
+
+
+def test_a_server_on_another_port_receives_nothing_with_which_it_could_enter(page):
+    received = []
+
+    class Recording(BaseHTTPRequestHandler):
+        def do_GET(self):
+            received.append(dict(self.headers))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<p>text</p>")
+
+        def log_message(self, *_):
+            pass
+
+    address = page.current_url
+    session = page.execute_script("return sessionStorage.getItem('session')")
+    with HTTPServer(("127.0.0.1", 0), Recording) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            page.get(f"http://127.0.0.1:{server.server_port}/")
+            assert page.execute_script("return sessionStorage.getItem('session')") is None
+            fetch = "fetch(arguments[0] + 'state').then(() => arguments[1]('answer'), () => arguments[1]('refused'))"
+            answer = page.execute_async_script(fetch, address)
+        finally:
+            server.shutdown()
+            thread.join()
+    assert answer == "refused"
+    assert received
+    assert all("Cookie" not in headers and session not in str(headers) for headers in received)
+    errors(page)  # of the refused request
+    page.back()
+    wait_until(lambda: one(page, "#stores button"), "the desk is there as before")

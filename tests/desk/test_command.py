@@ -1,6 +1,7 @@
 """``designopt desk``: what its page in the documentation shows, and how it ends."""
 
 import http.client
+import json
 import re
 import shlex
 import signal
@@ -30,8 +31,10 @@ def test_the_page_is_served_until_the_command_is_stopped(line, tmp_path):
         if "--port" in arguments:
             assert int(address[1]) == port
         connection = http.client.HTTPConnection("127.0.0.1", int(address[1]), timeout=PATIENCE)
-        connection.request("GET", address[2])
-        assert connection.getresponse().status == 302
+        origin = f"http://127.0.0.1:{address[1]}"
+        body = json.dumps({"token": address[2].partition("token=")[2]})
+        connection.request("POST", "/enter", body, {"Origin": origin, "Content-Type": "application/json"})
+        assert connection.getresponse().status == 200
         connection.close()
         assert "for another browser: http://127.0.0.1" in desk.stdout.readline()
     finally:

@@ -141,3 +141,17 @@ def test_a_note_without_the_lock_makes_no_holder(store, tmp_path):
     note = {"host": socket.gethostname(), "pid": os.getpid(), "started": process_start(os.getpid())}
     (tmp_path / "s.study" / "lock").write_text(json.dumps(note))
     assert holder(tmp_path / "s.study") is None
+
+
+def test_looking_at_a_store_changes_neither_its_date_nor_the_order_of_the_list(store, tmp_path):
+    for name, date in (("earlier", 1_000_000_000), ("later", 1_100_000_000)):
+        shutil.copytree(store, tmp_path / name)
+        for file in (tmp_path / name).iterdir():
+            os.utime(file, (date, date))
+    folder = Folder(tmp_path)
+    before = folder.look()[0]
+    assert [entry.place for entry in before] == ["later", "earlier"]
+    assert designopt.open_store(tmp_path / "earlier").counts["evaluations"] == 8
+    assert [(entry.place, entry.changed, entry.stamp) for entry in folder.look()[0]] == [
+        (entry.place, entry.changed, entry.stamp) for entry in before
+    ]

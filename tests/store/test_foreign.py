@@ -70,7 +70,7 @@ def test_a_folder_that_is_a_link_is_not_followed(store, elsewhere, name):
     before = contents(elsewhere)
     shutil.rmtree(store / name, ignore_errors=True)
     (store / name).symlink_to(elsewhere)
-    refused(store, f"{name}: is a symbolic link, which is not followed in a store")
+    refused(store, f"{name}: is a symbolic link, which is not followed;")
     assert contents(elsewhere) == before
 
 
@@ -83,7 +83,7 @@ def test_a_file_that_is_a_link_is_not_followed(store, elsewhere, name):
         target.write_bytes(b"{}")
     before = contents(elsewhere)
     (store / name).symlink_to(target)
-    refused(store, f"{name}: is a symbolic link, which is not followed in a store")
+    refused(store, f"{name}: is a symbolic link, which is not followed;")
     assert contents(elsewhere) == before
 
 

@@ -38,6 +38,9 @@ def explain(error: Exception, path: Path) -> StoreError:
         return StoreError(f"{path}: cannot be written: {text}; make the folder writable, {again}", path)
     if "Could not decode" in text:
         return StoreError(f"{path}: journal.db is damaged: {text}; repair it with: {resume_command(path)}", path)
+    if text == "interrupted":
+        way = "it is damaged, not a journal, or too large"
+        return StoreError(f"{path}: journal.db cannot be read within the limits of steps and time: {way}", path)
     damaged = ("no such table", "no such column")
     if isinstance(error, sqlite3.DatabaseError) and (
         not isinstance(error, sqlite3.OperationalError) or any(words in text for words in damaged)

@@ -13,8 +13,9 @@ from typing import Any
 
 from designopt.problem import Problem
 from designopt.store.disk.explain import explained
-from designopt.store.errors import DamagedRecord, StoreError, refuse_foreign
+from designopt.store.errors import DamagedRecord, StoreError
 from designopt.store.journal import format_1
+from designopt.store.journal.connection import connect_to_read, foreign_table
 from designopt.store.journal.schema import FORMAT, Kind, digest, names, statements
 
 _EVALUATION = names("evaluation")
@@ -61,9 +62,7 @@ class JournalReader:
             if kind == "index" and text is None:
                 continue
             if kind != "table" or name not in ours or (self.digested and text != ours[name]):
-                raise StoreError(
-                    f"{self.path}: journal.db is damaged: its {kind} '{name}' is not that of a journal", self.path
-                )
+                raise foreign_table(self.path, kind, name)
 
     # -------------------------------------------------------------------------------------------------- records
 
@@ -260,25 +259,6 @@ class JournalReader:
             journal.close()
             raise StoreError(f"{path}: journal.db and problem.json do not belong together", path)
         return journal
-
-
-def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A read-only connection to the journal in `path`.
-
-    SQLite cannot read a WAL file in a read-only folder unless it may assume that there is no writer.
-    """
-    refuse_foreign(path)
-    file = path / "journal.db"
-    address = f"{file.absolute().as_uri()}?mode=ro"
-    db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-    try:
-        db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError:
-        db.close()
-        if (path / "journal.db-wal").exists():
-            raise
-        db = sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None, check_same_thread=False)
-    return db
 
 
 def _meta(db: sqlite3.Connection, path: Path) -> dict[str, str]:

@@ -14,7 +14,8 @@ from designopt.counts import plural
 from designopt.problem import Problem
 from designopt.store.disk.durable import flush_folder
 from designopt.store.disk.explain import explained
-from designopt.store.errors import DamagedRecord, StoreError, refuse_foreign
+from designopt.store.errors import DamagedRecord, StoreError
+from designopt.store.journal.connection import connect_to_write
 from designopt.store.journal.reader import JournalReader
 from designopt.store.journal.schema import COUNTED, DIGESTED, digest
 from designopt.store.journal.writer import new_database
@@ -35,9 +36,8 @@ def rebuild(path: Path, problem: Problem, study: StudyDefinition) -> list[str]:
 
     Raises `StoreError` if SQLite cannot read it, or if lost records cannot be recovered.
     """
-    refuse_foreign(path)
     with explained(path):
-        db = sqlite3.connect(path / "journal.db", isolation_level=None)
+        db = connect_to_write(path)
         db.text_factory = lambda text: text.decode(
             "utf-8", "surrogateescape"
         )  # text that is not UTF-8 does not match its digest

@@ -14,7 +14,8 @@ from typing import Any
 from designopt.problem import Problem
 from designopt.store.disk.explain import explained
 from designopt.store.disk.lock import NETWORK_FILE_SYSTEMS, file_system
-from designopt.store.errors import StoreError, refuse_foreign
+from designopt.store.errors import StoreError
+from designopt.store.journal.connection import connect_to_write
 from designopt.store.journal.reader import Ending, JournalReader
 from designopt.store.journal.schema import COUNTED, FORMAT, digest, names, sealed, statements
 
@@ -74,9 +75,9 @@ class Journal(JournalReader):
     def open(cls, path: Path, problem: Problem, *, seed: int) -> Journal:
         """The existing journal in `path`, for writing. Raises `StoreError` if it belongs to another problem or
         format."""
-        refuse_foreign(path)
         with explained(path):
-            db = sqlite3.connect(path / "journal.db", isolation_level=None, check_same_thread=False)
+            db = connect_to_write(path)
+            db.set_progress_handler(None, 0)  # `rebuild` has read all records, and a run may add any number
             try:
                 journal = cls(path, problem, db)
             except BaseException:
