@@ -17,7 +17,7 @@ import click
 
 from designopt.cli.checking import validate
 from designopt.cli.desk import desk
-from designopt.cli.ending import INTERRUPTED, fail, writable_output
+from designopt.cli.ending import INTERRUPTED, fail, fail_usage, writable_output
 from designopt.cli.exporting import export
 from designopt.cli.listing import list_
 from designopt.cli.new import new
@@ -25,11 +25,12 @@ from designopt.cli.reporting import report
 from designopt.cli.running import resume, run
 from designopt.cli.showing import show
 from designopt.interrupts import Kept
+from designopt.printable import printable
 
 
 def _one_line(message: Warning | str, *_: object, **__: object) -> str:
     """A warning for the user: its text, without its position in the code."""
-    return f"warning: {message}\n"
+    return printable(f"warning: {message}\n")
 
 
 class _Commands(click.Group):
@@ -48,6 +49,8 @@ class _Commands(click.Group):
             try:
                 with Kept():
                     return super().invoke(ctx)
+            except click.ClickException as error:
+                fail_usage(error)
             except KeyboardInterrupt:
                 fail("interrupted", INTERRUPTED)
 
@@ -68,7 +71,13 @@ def main(log: str | None) -> None:
     if log is not None:
         import logging
 
-        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        class Printable(logging.Formatter):
+            def format(self, record: logging.LogRecord) -> str:
+                return printable(super().format(record))
+
+        handler = logging.StreamHandler()
+        handler.setFormatter(Printable("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(handlers=[handler])
         logging.getLogger("designopt").setLevel(log.upper())
 
 
