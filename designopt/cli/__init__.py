@@ -9,6 +9,7 @@ reader of the output went away.
 from __future__ import annotations
 
 import io
+import logging
 import sys
 import warnings
 from typing import Any
@@ -31,6 +32,13 @@ from designopt.printable import printable
 def _one_line(message: Warning | str, *_: object, **__: object) -> str:
     """A warning for the user: its text, without its position in the code."""
     return printable(f"warning: {message}\n")
+
+
+class _Printable(logging.Formatter):
+    """Messages with escapes in place of control characters."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
 
 
 class _Commands(click.Group):
@@ -68,15 +76,11 @@ def main(log: str | None) -> None:
     A study file states the problem; `designopt run FILE` solves it. Start with a bundled one (studies/), or with one of
     your own: `designopt new`.
     """
+    if logging.lastResort is not None:  # for messages without a handler
+        logging.lastResort.setFormatter(_Printable())
     if log is not None:
-        import logging
-
-        class Printable(logging.Formatter):
-            def format(self, record: logging.LogRecord) -> str:
-                return printable(super().format(record))
-
         handler = logging.StreamHandler()
-        handler.setFormatter(Printable("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(_Printable("%(asctime)s %(levelname)s %(name)s: %(message)s"))
         logging.basicConfig(handlers=[handler])
         logging.getLogger("designopt").setLevel(log.upper())
 
