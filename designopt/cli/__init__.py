@@ -18,7 +18,7 @@ import click
 
 from designopt.cli.checking import validate
 from designopt.cli.desk import desk
-from designopt.cli.ending import INTERRUPTED, fail, fail_usage, writable_output
+from designopt.cli.ending import INTERRUPTED, STORE, fail, fail_usage, writable_output
 from designopt.cli.exporting import export
 from designopt.cli.listing import list_
 from designopt.cli.new import new
@@ -61,6 +61,12 @@ class _Commands(click.Group):
                 fail_usage(error)
             except KeyboardInterrupt:
                 fail("interrupted", INTERRUPTED)
+            except Exception as error:  # of a store that is read while it is shown
+                from designopt.store.errors import StoreError
+
+                if not isinstance(error, StoreError):
+                    raise
+                fail(str(error), STORE)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

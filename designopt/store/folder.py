@@ -17,6 +17,7 @@ from designopt.plugin import is_installed
 from designopt.problem import Problem
 from designopt.store import archive, safe_files
 from designopt.store.beside import meant
+from designopt.store.consistency import check_consistent
 from designopt.store.disk.arrays import remove_orphans
 from designopt.store.disk.durable import make_folder_durably, write_durably
 from designopt.store.disk.explain import explain
@@ -214,6 +215,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
         study = archive.decode(
             data["study"], file=stored, plugin_file=plugin_file, text=text, path=file if text else None
         )
+        check_consistent(study)
         same = Problem.of(study).digest == data["digest"]  # later comparisons with the journal rely on its types
     if not same:
         text = "is read as another problem than it was written as: by another version of designopt or of a plugin,"

@@ -2,7 +2,9 @@
 
 import json
 import random
+import re
 import shutil
+import sqlite3
 import traceback
 
 import pytest
@@ -141,6 +143,54 @@ def test_a_value_of_another_type_is_damage_with_its_place(intact, tmp_path, plac
     (path / "problem.json").write_bytes(sealed(json.dumps(data)))
     with pytest.raises(StoreError, match=f"problem.json is damaged: TypeError: {text}; put back a copy"):
         designopt.open_store(path)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "text"),
+    [
+        (
+            "choose.0.method",
+            "epsilon_constraint",
+            r"'study.choose.0.objective' names '', which the study does not have",
+        ),
+        ("choose.2.norm", "l7", r"'study.choose.2.norm' is 'l7', which utopia does not have"),
+        ("choose.1.weights", {"x": 1.0}, r"'study.choose.1.weights' names 'x'"),
+        ("reference", {"x": 1.0}, r"'study.reference' names 'x'"),
+        ("stages.2.name", "look", r"'study.stages.2.name' is also the name of an earlier stage"),
+        ("stages.2.start_from.stage", "x", r"'study.stages.2.start_from.stage' names 'x'"),
+        ("stages.2.start_from", {}, r"'study.stages.2.start_from' needs either a stage or a store"),
+        ("tolerances.of.0.parameter", "x", r"'study.tolerances.of.0.parameter' names 'x'"),
+        ("tolerances.of.0.size", float("nan"), r"'study.tolerances.of.0.size' is nan, not a positive number"),
+        ("tolerances.neighbours", -5, r"'study.tolerances.neighbours' is -5, not from 0 to"),
+        ("validate.quantiles", [2.0], r"'study.validate.quantiles.0' is 2.0, not between 0 and 1"),
+    ],
+)
+def test_names_and_numbers_that_contradict_each_other_are_damage_with_their_place(intact, tmp_path, place, value, text):
+    path = tmp_path / "s"
+    shutil.copytree(intact / "s", path)
+    data = json.loads((path / "problem.json").read_text())
+    *above, last = place.split(".")
+    part = data["study"]
+    for key in above:
+        part = part[int(key) if isinstance(part, list) else key]
+    part[last] = value
+    (path / "problem.json").write_bytes(sealed(json.dumps(data)))
+    for arguments in (("show", str(path)), ("report", str(path)), ("resume", str(path))):
+        answer = CliRunner().invoke(main, arguments)
+        assert answer.exit_code == 4
+        assert re.search(f"s: problem.json is damaged: ValueError: {text}", answer.stderr)
+
+
+def test_a_store_whose_journal_fails_while_it_is_shown_ends_with_a_sentence(intact, tmp_path):
+    shutil.copytree(intact / "s", tmp_path / "s")
+    db = sqlite3.connect(tmp_path / "s" / "journal.db")
+    assert db.execute("UPDATE evaluation SET outputs = '{bad' WHERE kind IN ('validation', 'neighbour')").rowcount > 0
+    db.commit()
+    db.close()
+    for arguments in (("show", f"{tmp_path}/s"), ("show", f"{tmp_path}/s/0"), ("report", f"{tmp_path}/s")):
+        answer = CliRunner().invoke(main, arguments)
+        assert answer.exit_code == 4, answer.output
+        assert "s: journal.db is damaged: the record of evaluation" in answer.stderr
 
 
 def test_a_change_of_the_study_in_a_store_is_reported(intact, tmp_path):

@@ -14,8 +14,8 @@ FILES = ("problem.json", "study.yaml", "provenance.jsonl", "start_from.json", "l
 #: Values of another kind or size than those that a store writes.
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, -1, 1, 2**70, -(2**70), 1.5, 1e300, -1e300, 5e-324, float("nan"), float("inf"),
-    -float("inf"), "", " ", "\0", "\n", "x", "é", "\u202e", "\ud800", "x" * 5000, "../../etc/passwd", "/dev/zero", "1e5",
-    "nan", [], [[]], [None], ["x"], [1, 2], {}, {"x": 1}, {"": None}, {"$plugin": "model"},
+    -float("inf"), "", " ", "\0", "\n", "x", "é", "\u202e", "\ud800", "x" * 5000, "../../etc/passwd", "/dev/zero",
+    "1e5", "nan", [], [[]], [None], ["x"], [1, 2], {}, {"x": 1}, {"": None}, {"$plugin": "model"},
     {"$plugin": "x", "name": "x"}, {"$file": "0" * 32, "name": "x"}, {"$file": 1, "name": None}, {"use": "x"}, "%",
     "{}", "%s", "\x1b[2J",
 )  # fmt: skip
