@@ -12,8 +12,8 @@ from designopt.study.study import Choice, StudyDefinition, Tolerances
 
 #: Admissible norms of the rules of choice that have one.
 NORMS = {"utopia": ("", "l1", "l2", "chebyshev"), "topsis": ("", "vector", "minmax")}
-#: Maximum number of neighbours of designs within their tolerances.
-MOST_NEIGHBOURS = 10**9
+#: Maximum numbers of neighbours within the tolerances: of a chosen design, and of the front.
+MOST_NEIGHBOURS, MOST_OF_FRONT = 4096, 10**6
 
 
 def check_consistent(study: StudyDefinition) -> None:
@@ -44,9 +44,12 @@ def _check_tolerances(tolerances: Tolerances, parameters: Collection[str]) -> No
         _known(f"study.tolerances.of.{i}.parameter", [tolerance.parameter], parameters)
         if not 0.0 < tolerance.size < math.inf:
             raise ValueError(f"'study.tolerances.of.{i}.size' is {tolerance.size}, not a positive number")
-    for name, number in (("neighbours", tolerances.neighbours), ("front", tolerances.front)):
-        if number is not None and not 0 <= number <= MOST_NEIGHBOURS:
-            raise ValueError(f"'study.tolerances.{name}' is {number}, not from 0 to {MOST_NEIGHBOURS}")
+    for name, number, most in (
+        ("neighbours", tolerances.neighbours, MOST_NEIGHBOURS),
+        ("front", tolerances.front, MOST_OF_FRONT),
+    ):
+        if number is not None and not 0 <= number <= most:
+            raise ValueError(f"'study.tolerances.{name}' is {number}, not from 0 to {most}")
 
 
 def _check_rule(rule: Choice, objectives: set[str], where: str) -> None:
