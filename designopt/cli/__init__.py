@@ -9,6 +9,7 @@ reader of the output went away.
 from __future__ import annotations
 
 import io
+import logging
 import sys
 import warnings
 from typing import Any
@@ -17,7 +18,7 @@ import click
 
 from designopt.cli.checking import validate
 from designopt.cli.desk import desk
-from designopt.cli.ending import INTERRUPTED, fail, writable_output
+from designopt.cli.ending import INTERRUPTED, STORE, fail, fail_usage, writable_output
 from designopt.cli.exporting import export
 from designopt.cli.listing import list_
 from designopt.cli.new import new
@@ -25,11 +26,19 @@ from designopt.cli.reporting import report
 from designopt.cli.running import resume, run
 from designopt.cli.showing import show
 from designopt.interrupts import Kept
+from designopt.printable import printable
 
 
 def _one_line(message: Warning | str, *_: object, **__: object) -> str:
     """A warning for the user: its text, without its position in the code."""
-    return f"warning: {message}\n"
+    return printable(f"warning: {message}\n")
+
+
+class _Printable(logging.Formatter):
+    """Messages with escapes in place of control characters."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
 
 
 class _Commands(click.Group):
@@ -48,8 +57,16 @@ class _Commands(click.Group):
             try:
                 with Kept():
                     return super().invoke(ctx)
+            except click.ClickException as error:
+                fail_usage(error)
             except KeyboardInterrupt:
                 fail("interrupted", INTERRUPTED)
+            except Exception as error:  # of a store that is read while it is shown
+                from designopt.store.errors import StoreError
+
+                if not isinstance(error, StoreError):
+                    raise
+                fail(str(error), STORE)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -65,10 +82,12 @@ def main(log: str | None) -> None:
     A study file states the problem; `designopt run FILE` solves it. Start with a bundled one (studies/), or with one of
     your own: `designopt new`.
     """
+    if logging.lastResort is not None:  # for messages without a handler
+        logging.lastResort.setFormatter(_Printable())
     if log is not None:
-        import logging
-
-        logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        handler = logging.StreamHandler()
+        handler.setFormatter(_Printable("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(handlers=[handler])
         logging.getLogger("designopt").setLevel(log.upper())
 
 

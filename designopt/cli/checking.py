@@ -11,7 +11,7 @@ import click
 
 from designopt import plugin
 from designopt.cli.completion import studies
-from designopt.cli.ending import DONE, TRIAL_FAILED, WRONG_INPUT, fail
+from designopt.cli.ending import DONE, TRIAL_FAILED, WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, plugin_hint, plugin_option, refuse_python
 from designopt.cli.separate import Tell, separately
 
@@ -58,18 +58,18 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
                 unwritable = _unwritable_exports(study, file)
                 issues += unwritable
                 if form == "text" and not unwritable:
-                    click.echo(f"{file}: a valid study")
+                    echo(f"{file}: a valid study")
                     for note in remarks(study.definition):
-                        click.echo(f"  {note}")
+                        echo(f"  {note}")
                     _show_choices(study)
                 if count:
                     failed += _try(study, count, beside=form == "json")
         if form == "json":
-            click.echo(render_json(tuple(issues)))
+            echo(render_json(tuple(issues)))
         elif issues:
-            click.echo(render_text(tuple(issues)) + plugin_hint(issues, given["plugin_files"]), err=True)
+            echo(render_text(tuple(issues)) + plugin_hint(issues, given["plugin_files"]), err=True)
         if failed:
-            click.echo(f"{failed} of the trial evaluations failed", err=True)
+            echo(f"{failed} of the trial evaluations failed", err=True)
         sys.exit(WRONG_INPUT if issues else TRIAL_FAILED if failed else DONE)
 
     separately(check, None if count else LONGEST)
@@ -95,7 +95,7 @@ def _show_choices(study: Study) -> None:
 
     for stage in study.definition.stages:
         if isinstance(solver := stage.solver.build(), Auto):
-            click.echo(f"  stage {stage.name} takes {solver.choice(study.problem)}")
+            echo(f"  stage {stage.name} takes {solver.choice(study.problem)}")
 
 
 def _refuse_no_file(file: str) -> None:
@@ -119,5 +119,5 @@ def _try(study: Study, count: int, *, beside: bool) -> int:
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     for line in lines:
-        click.echo(f"  {line}", err=beside)
+        echo(f"  {line}", err=beside)
     return failed

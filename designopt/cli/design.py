@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import click
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt import plugin
-from designopt.cli.ending import DIFFERENT, STORE, WRONG_INPUT, fail
+from designopt.cli.ending import DIFFERENT, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result, without_plugin
+from designopt.printable import one_line
 from designopt.store.errors import plugin_options
 
 if TYPE_CHECKING:
@@ -45,15 +45,15 @@ def show_design(
     result = open_result(store, plugin_files, data)
     row = row_of(result, point)
     arrays, damaged = array_rows(result, row)
-    click.echo("\n\n".join(filter(None, [_described(result, row), _aligned(arrays)])))
+    echo("\n\n".join(filter(None, [_described(result, row), _aligned(arrays)])))
     for line in damaged:
-        click.echo(line, err=True)
+        echo(line, err=True)
     if evaluate:
-        click.echo()
+        echo()
         sys.exit(_again(result, row, array_file))
     files = plugin_options(result.path)
     given = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
-    click.echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{given}")
+    echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{given}")
     if damaged:
         sys.exit(STORE)
 
@@ -117,8 +117,9 @@ def _described(result: Result, row: int) -> str:
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
     if len(rows) < 2:
         return ""
-    widths = [max(len(line[k]) for line in rows) for k in range(len(rows[0]))]
-    return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in rows)
+    rows = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return "\n".join("  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
 
 # ---------------------------------------------------------------------------------------------------------- again
@@ -127,7 +128,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 def _again(result: Result, row: int, array_file: str | None) -> int:
     """Evaluate the design in this process and compare with the record; returns the exit code."""
     if result.outcomes.invalid[row] and (result.reason[row] == "relation").any():
-        click.echo("not computed: the design violates a relation")
+        echo("not computed: the design violates a relation")
         return 0
     model = result.problem.model.plugin
     for use in (result.problem.model, *result.problem.figures.values()):
@@ -141,17 +142,17 @@ def _again(result: Result, row: int, array_file: str | None) -> int:
     equal = True
     for k, scenario in enumerate(result.problem.scenarios):
         if result.status[row, k] in OF_THE_PROCESS:
-            click.echo(f"{scenario.name}: recorded as {result.status[row, k]}; evaluating it in this process", err=True)
+            echo(f"{scenario.name}: recorded as {result.status[row, k]}; evaluating it in this process", err=True)
         done = _evaluated(result, values, scenario.name, names)
         lines = _compared(result, row, k, done)
         equal &= not lines
         text = "; ".join(lines) or f"the same as recorded{', bit for bit' if done.ok else ''}"
-        click.echo(f"recomputed in {scenario.name}: {done.status} in {done.wall:.3g} s: {text}")
+        echo(f"recomputed in {scenario.name}: {done.status} in {done.wall:.3g} s: {text}")
         suffix = f"@{scenario.name}" if len(result.problem.scenarios) > 1 else ""
         kept |= {f"{name}{suffix}": array for name, array in done.arrays.items()}
     if array_file:
         _save(Path(array_file), kept)
-        click.echo(f"arrays       {array_file}")
+        echo(f"arrays       {array_file}")
     return 0 if equal else DIFFERENT
 
 

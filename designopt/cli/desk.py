@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from designopt.cli.ending import STORE, WRONG_INPUT, fail
+from designopt.cli.ending import STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, declare, plugin_option
 
 
@@ -44,7 +44,7 @@ def desk(
 
     def announce(address: str) -> None:
         nonlocal first
-        click.echo(f"desk of {Path(folder).resolve()}: {address}" if first else f"for another browser: {address}")
+        echo(f"desk of {Path(folder).resolve()}: {address}" if first else f"for another browser: {address}")
         if first and not no_browser:
             webbrowser.open(address)
         first = False
@@ -57,7 +57,7 @@ def desk(
         await serve(
             Path(folder), port=port, run=run, plugin_files=plugin_files, data=data, announce=announce, until=stop
         )
-        click.echo("the desk is closed; runs continue")
+        echo("the desk is closed; runs continue")
 
     try:
         asyncio.run(until_stopped())

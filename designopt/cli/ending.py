@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterator
 from typing import NoReturn, TextIO
 
 import click
+
+from designopt.printable import printable
 
 DONE, NOTHING_FEASIBLE, WRONG_INPUT, FAILURE_POLICY, STORE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 #: The reader of the output has closed it, like `head`: the code of a process ended by SIGPIPE.
@@ -20,10 +23,22 @@ DIFFERENT = NOTHING_FEASIBLE
 TRIAL_FAILED = FAILURE_POLICY
 
 
+def echo(text: object = "", *, err: bool = False) -> None:
+    """Print a line on stdout, or on stderr with `err`; stored and foreign text in it cannot control the terminal."""
+    click.echo(printable(str(text)), err=err)
+
+
 def fail(message: str, code: int) -> NoReturn:
     """End the command with `message` on stderr."""
-    click.echo(message, err=True)
+    echo(message, err=True)
     sys.exit(code)
+
+
+def fail_usage(error: click.ClickException) -> NoReturn:
+    """End the command with the message and exit code of wrong arguments."""
+    text = io.StringIO()
+    error.show(text)
+    fail(text.getvalue().removesuffix("\n"), error.exit_code)
 
 
 @contextlib.contextmanager
@@ -43,7 +58,7 @@ def writable_output() -> Iterator[None]:
             raise
         _abandon(sys.stdout)
         with contextlib.suppress(OSError):
-            click.echo(f"error: the output cannot be written: {error.strerror}", err=True)
+            echo(f"error: the output cannot be written: {error.strerror}", err=True)
         sys.exit(STORE)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from designopt.cli.completion import stores
-from designopt.cli.ending import WRONG_INPUT, fail
+from designopt.cli.ending import WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, open_result, plugin_option
 from designopt.cli.reporting import write_exports
 from designopt.cli.showing import store_and_point
@@ -54,6 +54,6 @@ def export(
     except PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     if not result.outcomes.feasible[row] and not result.outcomes.failed[row]:
-        click.echo(f"warning: design {row} violates limits of the study; see: designopt show {name}", err=True)
+        echo(f"warning: design {row} violates limits of the study; see: designopt show {name}", err=True)
     folder.mkdir(parents=True, exist_ok=True)
     write_exports(result, folder / "report.html", [use])

@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import click
-
-from designopt.cli.ending import INTERRUPTED, STORE, fail
+from designopt.cli.ending import INTERRUPTED, STORE, echo, fail
 from designopt.cli.reporting import write_page
+from designopt.printable import printable
 from designopt.run.observed import snapshot
 from designopt.run.progress import Snapshot, event_text, line
 from designopt.store.disk.lock import at_work
@@ -39,7 +38,7 @@ def follow(result: Result, *, every: float | None = None, page_every: float | No
     terminal = sys.stdout is not None and sys.stdout.isatty()
     every = every if every is not None else (1.0 if terminal else 60.0)
     if not at_work(result.path):
-        click.echo(f"no run is active on {result.path}", err=True)
+        echo(f"no run is active on {result.path}", err=True)
         return result
     display: _Display = _Terminal() if terminal else _Lines()
     looks: deque[tuple[float, int]] = deque(maxlen=LOOKS)
@@ -100,9 +99,9 @@ class _Lines:
     def update(self, result: Result, snapshot: Snapshot) -> None:
         events = result.events
         for event in events[self._shown_events :] if self._shown_events >= 0 else ():
-            click.echo(f"{_clock(event['time'])} {_event(event)}")
+            echo(f"{_clock(event['time'])} {_event(event)}")
         self._shown_events = len(events)
-        click.echo(f"{_clock(time.time())} {line(snapshot)}")
+        echo(f"{_clock(time.time())} {line(snapshot)}")
         sys.stdout.flush()
 
     def close(self) -> None:
@@ -135,25 +134,28 @@ def view(result: Result, snapshot: Snapshot) -> Any:
 
     from designopt.counts import plural
 
+    def text(words: str, style: str = "") -> Text:
+        return Text(printable(words), style=style)
+
     title = result.study.title or result.study.name
     grid = Table.grid(padding=(0, 2))
-    grid.add_row("store", Text(str(result.path)))
+    grid.add_row("store", text(str(result.path)))
     counts = result.counts
     grid.add_row(
         "recorded",
-        Text(f"{plural(counts['evaluations'], 'evaluation')}, {plural(counts['feasible'], 'feasible design')}"),
+        text(f"{plural(counts['evaluations'], 'evaluation')}, {plural(counts['feasible'], 'feasible design')}"),
     )
     for name, value in snapshot.best.items():
-        grid.add_row("best", Text(f"{name} {value:.6g}"))
+        grid.add_row("best", text(f"{name} {value:.6g}"))
     failed = [f"{status}{f' ({why})' if why else ''} {n}" for (status, why), n in result.failures().items()]
-    grid.add_row("failed", Text(", ".join(failed[:6]) or "none", style="yellow" if failed else ""))
-    parts: list[Any] = [Text(title, style="bold")]
+    grid.add_row("failed", text(", ".join(failed[:6]) or "none", style="yellow" if failed else ""))
+    parts: list[Any] = [text(title, style="bold")]
     if snapshot.total:
         bar = Table.grid()  # a bar alone would share its line with the next one
         bar.add_row(ProgressBar(total=snapshot.total, completed=min(snapshot.done, snapshot.total), width=60))
         parts.append(bar)
-    parts += [Text(line(replace(snapshot, best={}))), grid]
-    parts += [Text(f"{_clock(e['time'])} {_event(e)}", style="bright_black") for e in result.events[-EVENTS:]]
+    parts += [text(line(replace(snapshot, best={}))), grid]
+    parts += [text(f"{_clock(e['time'])} {_event(e)}", style="bright_black") for e in result.events[-EVENTS:]]
     return Group(*parts)
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from designopt import plugin
-from designopt.cli.ending import WRONG_INPUT, fail
+from designopt.cli.ending import WRONG_INPUT, echo, fail
+from designopt.printable import one_line
 
 
 class _Kinds(click.Choice[str]):
@@ -32,9 +33,9 @@ def list_(kind: str | None, folder: str | None) -> None:
         return
     for k in plugin.GROUPS:
         if kind in (None, f"{k}s"):
-            click.echo(f"{k}s")
+            echo(f"{k}s")
             for listed in plugin.installed(k):
-                click.echo(f"  {listed.name:<22} {listed.distribution} {listed.version}")
+                echo(f"  {listed.name:<22} {listed.distribution} {listed.version}")
 
 
 def _stores(folder: Path, *, given: bool) -> None:
@@ -44,6 +45,6 @@ def _stores(folder: Path, *, given: bool) -> None:
     try:
         own = [folder] if (folder / "journal.db").exists() else []
         for store in [*own, *(journal.parent for journal in sorted(folder.glob("*/journal.db")))]:
-            click.echo(store)
+            echo(one_line(str(store)))
     except PermissionError as error:
         fail(f"error: {folder}: {error.strerror}", WRONG_INPUT)

@@ -8,7 +8,7 @@ import click
 
 from designopt import templates
 from designopt.cli.completion import of_templates
-from designopt.cli.ending import STORE, WRONG_INPUT, fail
+from designopt.cli.ending import STORE, WRONG_INPUT, echo, fail
 
 
 @click.command()
@@ -26,8 +26,8 @@ def new(template: str | None, output: str | None, name: str | None) -> None:
         if output or name:
             raise click.UsageError("-o and --name need a template: designopt new TEMPLATE")
         for known in templates.TEMPLATES.values():
-            click.echo(f"{known.name:<10} {known.meaning}")
-        click.echo("\nstart from one of them: designopt new TEMPLATE [-o FILE] [--name NAME]")
+            echo(f"{known.name:<10} {known.meaning}")
+        echo("\nstart from one of them: designopt new TEMPLATE [-o FILE] [--name NAME]")
         return
     try:
         made = templates.write(template, Path(output) if output else None, name)
@@ -38,7 +38,7 @@ def new(template: str | None, output: str | None, name: str | None) -> None:
     except OSError as error:
         fail(f"error: {error.filename}: cannot be written: {error.strerror or error}", STORE)
     for file in made.files:
-        click.echo(f"wrote  {file}")
-    click.echo("\nnext:")
+        echo(f"wrote  {file}")
+    echo("\nnext:")
     for command in made.next:
-        click.echo(f"  {command}")
+        echo(f"  {command}")

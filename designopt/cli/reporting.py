@@ -12,7 +12,7 @@ import click
 
 from designopt import plugin
 from designopt.cli.completion import stores as stores_here
-from designopt.cli.ending import NOTHING_FEASIBLE, STORE, WRONG_INPUT, fail
+from designopt.cli.ending import NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import open_result, plugin_option
 from designopt.plugin import ExportPlugin, Use
 
@@ -73,21 +73,21 @@ def report(
         raise click.UsageError("--export writes the tables of each store; omit --compare")
     results = [_changed(open_result(store, plugin_files), changes, plugin_files) for store in stores]
     if compare:
-        click.echo(_write_comparison(results, Path(output or "comparison.html")))
+        echo(_write_comparison(results, Path(output or "comparison.html")))
         return
     nothing = []
     for result in results:
         page = write_page(result, Path(output) if output else _default_page(result, changes))
-        click.echo(page)
+        echo(page)
         if formats:
             write_exports(
                 result, page, list(dict.fromkeys(form for text in formats for form in text.split(",") if form))
             )
         if changes and result.problem.objectives and not result.outcomes.feasible.any():
             nothing.append(result)
-            click.echo(f"{result.path}: no design satisfies the present limits", err=True)
+            echo(f"{result.path}: no design satisfies the present limits", err=True)
         elif changes:
-            click.echo(summary_table(result))
+            echo(summary_table(result))
     if nothing and len(nothing) == len(results):
         sys.exit(NOTHING_FEASIBLE)
 
@@ -167,12 +167,12 @@ def write_exports(
                 text = f"{page.parent}: the {name} export cannot be written ({error.strerror or error})"
             if required:
                 fail(text, code)
-            click.echo(f"not exported: {text.removeprefix('error: ')}", err=True)
+            echo(f"not exported: {text.removeprefix('error: ')}", err=True)
             lacking += 1
             continue
         listed = files if len(files) <= LISTED else files[:1]
         for file in listed:
-            click.echo(f"{label}{file}")
+            echo(f"{label}{file}")
         if len(listed) < len(files):
-            click.echo(f"{label}{files[-1].parent}: {len(files) - 1} more files of the format {name}")
+            echo(f"{label}{files[-1].parent}: {len(files) - 1} more files of the format {name}")
     return lacking

@@ -15,7 +15,7 @@ import click
 
 from designopt.cli.checking import LONGEST, set_option
 from designopt.cli.completion import stores, studies
-from designopt.cli.ending import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, WRONG_INPUT, fail
+from designopt.cli.ending import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, load_study, plugin_option
 from designopt.cli.reporting import write_exports, write_page
 from designopt.cli.separate import Tell, separately
@@ -127,7 +127,7 @@ def run(
     store = Path(output) if output else study.default_store
     if progress_mode in ("auto", "line"):
         for note in remarks(study.definition):
-            click.echo(note, err=True)
+            echo(note, err=True)
     if dry_run:
         from designopt.run.given_budgets import refuse_too_small, with_budgets
         from designopt.run.plan import plan
@@ -136,7 +136,7 @@ def run(
         execution = dataclasses.replace(study.definition.execution, **chosen)
         stages = with_budgets(study.definition.stages, budgets, store)
         refuse_too_small(study.definition, study.problem, budgets, store)
-        click.echo(plan(dataclasses.replace(study.definition, execution=execution, stages=stages), store))
+        echo(plan(dataclasses.replace(study.definition, execution=execution, stages=stages), store))
         return DONE
     tell.runs(store)
     return _finish(study.run(store, progress=progress(progress_mode), budget=budgets, **options))
@@ -205,27 +205,27 @@ def _finish(result: Result) -> int:
 
     feasible = bool(result.outcomes.feasible.any())
     if feasible or (not result.problem.objectives and len(result.outcomes)):
-        click.echo(f"{summary_table(result)}\n")
+        echo(f"{summary_table(result)}\n")
     page = write_page(result)
-    click.echo(f"report       {page}")
+    echo(f"report       {page}")
     lacking = write_exports(result, page, result.study.export, required=False, label="export       ")
-    click.echo(f"look closer  designopt show {shlex.quote(str(result.path))}")
+    echo(f"look closer  designopt show {shlex.quote(str(result.path))}")
     budgets = {stage.name: stage.budget for stage in result.study.stages}
     limited = [f"{name}=N" for name, budget in budgets.items() if budget.evaluations is not None]
     limited = limited or [f"{name}=TIME" for name, budget in budgets.items() if budget.wall is not None]
     larger = f" --budget {limited[-1]}   (with a larger budget)" if limited else ""
-    click.echo(f"resume       {resume_command(result.path)}{larger}")
+    echo(f"resume       {resume_command(result.path)}{larger}")
     if not feasible:
         nothing = "No feasible design was found" if result.problem.objectives else "No design has a feasible result"
         cause = result.never_finite() or "see failures and limits in the report"
-        click.echo(f"\n{nothing}: {cause}.", err=True)
+        echo(f"\n{nothing}: {cause}.", err=True)
         limits = broken_limits(result) if result.problem.objectives else []  # the table of an analysis has them
         for line in (without_number(result), *limits, most_frequent_failure(result), most_frequent_end(result)):
             if line:
-                click.echo(line, err=True)
+                echo(line, err=True)
         return NOTHING_FEASIBLE
     if lacking:
         again = resume_command(result.path)
-        click.echo(f"\nThe results are kept. After removing the cause, write the exports with: {again}", err=True)
+        echo(f"\nThe results are kept. After removing the cause, write the exports with: {again}", err=True)
         return STORE
     return DONE

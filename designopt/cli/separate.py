@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import click
 
-from designopt.cli.ending import INTERRUPTED, STORE, WRONG_INPUT, fail, writable_output
+from designopt.cli.ending import INTERRUPTED, STORE, WRONG_INPUT, echo, fail, fail_usage, writable_output
 
 #: Interval between checks of the child (s).
 LOOK = 0.2
@@ -103,19 +103,19 @@ def _do(work: Callable[[Tell], None], tell: Tell, *, stay: bool) -> NoReturn:
     code = 1
     try:
         with writable_output():
-            work(tell)
+            try:
+                work(tell)
+            except click.ClickException as error:
+                fail_usage(error)
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except click.ClickException as error:
-        error.show()
-        code = error.exit_code
     except KeyboardInterrupt:
         _end_when_asked_again()
-        click.echo("interrupted", err=True)
+        echo("interrupted", err=True)
         code = INTERRUPTED
     except BaseException:
-        traceback.print_exc()
+        echo(traceback.format_exc(), err=True)
     _end_when_asked_again()
     tell.ends(code)
     if stay:  # not by SystemExit: a Python caller of the command would continue in this process, too

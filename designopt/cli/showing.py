@@ -10,7 +10,7 @@ import click
 from designopt import plugin
 from designopt.cli.checking import set_option
 from designopt.cli.completion import plugins_and_stores
-from designopt.cli.ending import WRONG_INPUT, fail
+from designopt.cli.ending import WRONG_INPUT, echo, fail
 from designopt.cli.opening import data_option, declare, open_result, plugin_option
 
 
@@ -67,7 +67,7 @@ def show(
 
         _refuse(follow, evaluate, "the schema")
         declare(plugin_files)
-        click.echo(json.dumps(schema(), indent=2))
+        echo(json.dumps(schema(), indent=2))
     elif Path(name).is_dir() and ((Path(name) / "problem.json").exists() or not _is_plugin(name, plugin_files)):
         _refuse(False, evaluate, "a whole store; name a design: STORE/POINT")
         _store(name, follow, every, page_every, plugin_files)
@@ -99,10 +99,10 @@ def _store(
         from designopt.cli.follow import follow as look_on
 
         result = look_on(result, every=every, page_every=page_every)
-        click.echo()
-    click.echo(f"{state(result)}\n\n{summary_table(result)}")
+        echo()
+    echo(f"{state(result)}\n\n{summary_table(result)}")
     if rest := unfinished(result):
-        click.echo(f"\n{rest}")
+        echo(f"\n{rest}")
 
 
 def store_and_point(name: str) -> tuple[str, str] | None:
@@ -141,7 +141,7 @@ def _plugin(
         try:
             roots = {root: Path(folder) for root, folder in (data or {}).items()}
             shown = plugin_with(plugin.find(k, name), overrides, roots) if overrides else plugin.find(k, name)
-            click.echo(describe(shown))
+            echo(describe(shown))
         except plugin.PluginError as error:
             fail(f"error: {error}", WRONG_INPUT)
         except StudyError as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from designopt.counts import count, plural
+from designopt.printable import one_line
 from designopt.report.labels import (
     chosen_once,
     design_names,
@@ -115,7 +116,7 @@ def _failed(result: Result) -> list[str]:
 
 def failure_class(status: str, reason: str) -> str:
     """``nonfinite (travel)``."""
-    return f"{status} ({reason})" if reason else status
+    return one_line(f"{status} ({reason})" if reason else status)
 
 
 def first_said(result: Result, status: str, reason: str) -> str:
@@ -192,6 +193,7 @@ def broken_limits(result: Result) -> list[str]:
 
 def _aligned(lines: list[list[str]], words: int) -> list[str]:
     """The lines in columns; the first `words` columns are left-aligned, the others right-aligned."""
+    lines = [[one_line(cell) for cell in line] for line in lines]
     widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
     return [
         "  ".join(
@@ -216,7 +218,7 @@ def state(result: Result) -> str:
     ends = ", ".join(f"{status} {count(n)}" for status, n in programs.most_common(6))
     return "\n".join(
         [
-            f"study        {result.study.name}",
+            f"study        {one_line(result.study.name)}",
             *([f"programs     {count(programs.total())}: {ends}"] if programs else []),
             f"evaluated    {plural(counts['evaluations'], 'evaluation')} of {designs}",
             *([f"cheap        {plural(cheap, 'cheap evaluation')}, not part of the results"] if cheap else []),
@@ -226,7 +228,7 @@ def state(result: Result) -> str:
                 if invalid
                 else []
             ),
-            f"last session {result.ended}",
+            f"last session {one_line(result.ended)}",
         ]
     )
 

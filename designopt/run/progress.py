@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, Protocol, TextIO
 
 from designopt.counts import of_number
+from designopt.printable import printable
 
 #: Wait for the reader of a full pipe (ms).
 PATIENCE = 100
@@ -134,7 +135,7 @@ class PlainLines:
     def event(self, kind: str, text: str) -> None:
         """Print the event; the reason for a stop is the last line."""
         if kind != STOPPED:
-            _say(event_text(kind, text), self._stream)
+            _say(printable(event_text(kind, text)), self._stream)
 
     def close(self) -> None:
         """Print the last state."""
@@ -145,7 +146,7 @@ class PlainLines:
         """A line; the last one of a stage only if there is progress since the line before."""
         state = line(replace(snapshot, rate=0.0, elapsed=0.0, left=None))
         if not (last and state == self._written):
-            _say(line(snapshot), self._stream)
+            _say(printable(line(snapshot)), self._stream)
         self._written = state
 
 
@@ -194,7 +195,7 @@ class LiveLine:
     def event(self, kind: str, text: str) -> None:
         """Print the event above the live line; the reason for a stop is the last line."""
         if kind != STOPPED:
-            self._console.print(self._text(event_text(kind, text), style="yellow"))
+            self._console.print(self._text(printable(event_text(kind, text)), style="yellow"))
 
     def close(self) -> None:
         """Keep the last state on the terminal."""
@@ -207,7 +208,7 @@ class LiveLine:
         text = self._text(no_wrap=True, overflow="ellipsis")
         text.append("━" * round(width * share), style="green")
         text.append("━" * (width - round(width * share)), style="bright_black")
-        text.append(" " + line(snapshot))
+        text.append(" " + printable(line(snapshot)))
         return text
 
 

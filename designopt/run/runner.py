@@ -281,10 +281,15 @@ def _known(store: Store, problem: Problem) -> Ledger:
 def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
     """Begin a session; report changed code."""
     facts = provenance(study)
-    changed = other_code(store.path, facts)
+    try:
+        changed, damaged = other_code(store.path, facts)
+    except OSError as error:
+        raise explain(error, store.path) from error
     store.journal.begin_session(host=socket.gethostname(), executor="none", workers=0, provenance=facts)
     for text in store.repaired:
         store.journal.add_event("repaired", f"journal.db was damaged: {text}")
+    for text in damaged:
+        store.journal.add_event("warning", text)
     try:
         append_durably(store.path / "provenance.jsonl", json.dumps({"session": store.journal.session, **facts}))
     except OSError as error:

@@ -13,7 +13,8 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from reprlib import repr as short
+from typing import Annotated, Any, Literal
 
 from designopt.plugin import (
     AggregationPlugin,
@@ -91,7 +92,7 @@ def decode(
     content = plugin_file or (lambda name, digest: file(name, digest).content)
     known = {f.name: f.name in data for f in dataclasses.fields(StudyDefinition) if f.name not in _APART}
     stored = StudyDefinition(
-        **{name: _decoded(hints[name], data[name], file) for name, given in known.items() if given},
+        **{name: _decoded(hints[name], data[name], file, f"study.{name}") for name, given in known.items() if given},
         relations=tuple(
             Expression.parse(relation, written)
             for relation, written in itertools.zip_longest(data["relations"], data.get("relation_texts", ()))
@@ -103,30 +104,62 @@ def decode(
     return present_study(stored)
 
 
-def _decoded(hint: Any, item: Any, file: Callable[[str, str], InputFile]) -> Any:
-    """The value of type `hint`, an annotation of `study.study`, from the encoded `item`."""
+def _decoded(hint: Any, item: Any, file: Callable[[str, str], InputFile], where: str) -> Any:
+    """The value of type `hint`, an annotation of `study.study`, from the encoded `item` of the field `where`.
+
+    Raises `TypeError` for an item of another type.
+    """
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if item is None:
-        return None
-    if (
-        origin in (typing.Union, types.UnionType)
-        and len(members := [a for a in arguments if a is not types.NoneType]) == 1
-    ):
-        return _decoded(members[0], item, file)
+    if origin in (typing.Union, types.UnionType):
+        members = [a for a in arguments if a is not types.NoneType]
+        if item is None and len(members) < len(arguments):
+            return None
+        if len(members) == 1:
+            return _decoded(members[0], item, file, where)
     if origin is tuple:
-        return tuple(_decoded(arguments[0], i, file) for i in item)
+        _expect(isinstance(item, list), item, "a list", where)
+        return tuple(_decoded(arguments[0], value, file, f"{where}.{i}") for i, value in enumerate(item))
     if origin is Mapping:
-        return {k: _decoded(arguments[1], v, file) for k, v in item.items()}
-    if origin is Use and isinstance(item, str):  # an export format of the stores of format 1
-        return Use(find("export", item))
-    if hint is Expression or origin is Use or not dataclasses.is_dataclass(hint):
+        _expect(isinstance(item, dict), item, "a mapping", where)
+        return {k: _decoded(arguments[1], value, file, f"{where}.{k}") for k, value in item.items()}
+    if origin is Use:
+        if isinstance(item, str):  # an export format of the stores of format 1
+            return Use(find("export", item))
+        use = _setting(item, file)
+        _expect(isinstance(use, Use) and isinstance(use.plugin, arguments[0]), item, arguments[0].__name__, where)
+        return use
+    if hint is Expression or hint is Any:
         return _setting(item, file)
+    if hint is InputFile:
+        value = _setting(item, file)
+        _expect(isinstance(value, InputFile), item, "a file", where)
+        return value
+    if not dataclasses.is_dataclass(hint):
+        _expect(_is_plain(hint, item), item, getattr(hint, "__name__", str(hint)), where)
+        return item
+    _expect(isinstance(item, dict), item, "a mapping", where)
     hints = typing.get_type_hints(hint)
     names = [f.name for f in dataclasses.fields(hint) if f.name in item]
-    values = {name: _decoded(hints[name], item[name], file) for name in names}
+    values = {name: _decoded(hints[name], item[name], file, f"{where}.{name}") for name in names}
     if hint in (Objective, StudyConstraint):
         values["expression"] = Expression.parse(item["expression"], item.get("text"))
     return typing.cast(Any, hint)(**values)
+
+
+def _is_plain(hint: Any, item: Any) -> bool:
+    """Whether `item` is of the plain type `hint`: text, number, truth value, some literals, or one of several types."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return any(_is_plain(member, item) for member in typing.get_args(hint))
+    if typing.get_origin(hint) is Literal:
+        return item in typing.get_args(hint)
+    if hint is float:
+        return isinstance(item, int | float) and not isinstance(item, bool)
+    return isinstance(item, hint) and (hint is bool or not isinstance(item, bool))
+
+
+def _expect(holds: bool, item: Any, kind: str, where: str) -> None:
+    if not holds:
+        raise TypeError(f"'{where}' is {short(item)}, not {kind}")
 
 
 def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:

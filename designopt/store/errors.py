@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+from designopt.printable import printable
 from designopt.store import safe_files
 
 
@@ -43,6 +44,9 @@ class RunError(Exception):
         super().__init__(message)
         self.path = path
         self.resume = resume_command(path)
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
     def result(self) -> Any:
         """Deprecated: ``designopt.open_store(error.path)``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import re
@@ -16,6 +17,7 @@ from designopt.plugin import is_installed
 from designopt.problem import Problem
 from designopt.store import archive, safe_files
 from designopt.store.beside import meant
+from designopt.store.consistency import check_consistent
 from designopt.store.disk.arrays import remove_orphans
 from designopt.store.disk.durable import make_folder_durably, write_durably
 from designopt.store.disk.explain import explain
@@ -208,9 +210,12 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
         raise StoreError(f"{file}: cannot be read: {error.strerror}", path) from error
     other = _other_version(path, data)
     with reading(path, "problem.json", other):
+        if data.get("study_digest") not in (None, _digest(data["study"])):  # none in stores of earlier versions
+            raise ValueError("its study has changed since it was written")
         study = archive.decode(
             data["study"], file=stored, plugin_file=plugin_file, text=text, path=file if text else None
         )
+        check_consistent(study)
         same = Problem.of(study).digest == data["digest"]  # later comparisons with the journal rely on its types
     if not same:
         text = "is read as another problem than it was written as: by another version of designopt or of a plugin,"
@@ -225,6 +230,12 @@ def _other_version(path: Path, data: Any) -> StoreError | None:
         return None
     text = f"written by version {written[:40]} of designopt, which this one, {here}, cannot read; use that version"
     return StoreError(f"{path}: {text}, or run the study again in another folder", path)
+
+
+def _digest(study: Any) -> str:
+    """Digest of the data of a study in problem.json."""
+    text = json.dumps(json.loads(json.dumps(study)), sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _of_root(roots: FolderFiles, name: str, digest: str, path: Path) -> InputFile:
@@ -269,6 +280,7 @@ def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
         "study": archive.encode(study),
         "declared_in": _declared_in(study, path),
     }
+    data["study_digest"] = _digest(data["study"])
     try:
         copied = [file for file in archive.files(study) if not file.root or file in study.tables]
         _copy({file.digest: file for file in copied}, path / "files")

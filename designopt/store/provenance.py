@@ -20,6 +20,7 @@ from typing import Any
 from designopt.plugin import InputFile, Plugin, installed
 from designopt.plugin.code import code_number
 from designopt.plugin.discovery import is_installed
+from designopt.store import safe_files
 from designopt.study.study import StudyDefinition
 
 PACKAGES = (
@@ -63,20 +64,25 @@ def provenance(study: StudyDefinition) -> dict[str, Any]:
     }
 
 
-def other_code(path: Path, facts: Mapping[str, Any]) -> list[str]:
-    """The user's plugins whose code differs from the last session of the store `path`, according to `facts`.
+def other_code(path: Path, facts: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The user's plugins whose code differs from the last session of the store `path`, according to `facts`, and the
+    unreadable lines of its notes on sessions.
 
     Their version is unchanged, so the store's results count as theirs.
     """
+    file = path / "provenance.jsonl"
     try:
-        lines = (path / "provenance.jsonl").read_text(encoding="utf-8").splitlines()
-        before = [json.loads(line) for line in lines if line.strip()]
-    except (OSError, ValueError):  # session notes never decide a result
-        return []
+        lines = safe_files.read_bytes(file).splitlines()
+    except FileNotFoundError:
+        lines = []
     known: dict[str, Any] = {}
-    for session in before:
-        known |= session.get("code", {})
-    return [name for name, code in facts["code"].items() if known.get(name, code) != code]
+    damaged = []
+    for number, line in enumerate(lines, 1):
+        try:
+            known |= json.loads(line).get("code", {}) if line.strip() else {}
+        except (ValueError, TypeError, AttributeError, RecursionError):  # notes never decide a result
+            damaged.append(f"{file}:{number} is damaged: changes of code since that session may go unnoticed")
+    return [name for name, code in facts["code"].items() if known.get(name, code) != code], damaged
 
 
 def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from designopt import decision
 from designopt.arrays import Matrix
 from designopt.plugin import PluginError, PluginFailed, Use, closest, find
+from designopt.printable import one_line, printable
 from designopt.problem import Outcomes, Problem
 from designopt.solvers.given import given_names
 from designopt.store.disk.arrays import read_arrays
@@ -57,7 +58,7 @@ class Result:
     changes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
-        return f"<Result of {self.study.name} in {self.path}: {_designs(len(self.outcomes))}>"
+        return one_line(f"<Result of {self.study.name} in {self.path}: {_designs(len(self.outcomes))}>")
 
     def __str__(self) -> str:
         """The chosen designs as a table, their number, and the command for all designs."""
@@ -71,7 +72,7 @@ class Result:
             why = "" if act == first else f", because {first[0]} violates limits within its tolerances"
             text += f"\nrecommended: {act[0]}{why}"
         text = "\n".join([*(f"warning: {changed}" for changed in self.other_code), text])
-        return f"{head}\n{text}\nfull report: designopt report {self.path}"
+        return printable(f"{head}\n{text}\nfull report: designopt report {self.path}")
 
     def _shown(self) -> list[table.Column]:
         """The free parameters and the objectives."""

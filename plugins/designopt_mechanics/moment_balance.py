@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -80,7 +81,7 @@ class MomentBalance:
         if not self.rows:
             raise ValueError("rows is empty: name at least one coordinate")
         for what, names in (("rows", self.rows), ("columns", self.columns)):
-            if twice := sorted({n for n in names if names.count(n) > 1}):
+            if twice := sorted(name for name, count in Counter(names).items() if count > 1):
                 raise ValueError(f"{what} name {', '.join(map(repr, twice))} more than once")
         for name, unit in zip(self.rows, self.row_units, strict=False):
             if unit not in ROW_UNITS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -131,8 +132,8 @@ def values_of(frame: Frame) -> Iterator[Any]:
 
 
 def _once(names: Sequence[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise TreeError(name, "name", "is given more than once")
 
 

@@ -235,7 +235,14 @@ def test_switches_that_make_no_sense_are_refused(problem, switches, message) -> 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((0,), "pieces"), ((2.5,), "pieces"), ((5, -1.0), "step"), ((5, 1.0, ("b",)), "step"), ((5, None, "b"), "names")],
+    [
+        ((0,), "pieces"),
+        ((2.5,), "pieces"),
+        ((10**6,), "from 1 to 100000"),
+        ((5, -1.0), "step"),
+        ((5, 1.0, ("b",)), "step"),
+        ((5, None, "b"), "names"),
+    ],
 )
 def test_switches_without_sense_are_refused(arguments, message) -> None:
     with pytest.raises(ValueError, match=message):

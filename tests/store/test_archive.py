@@ -51,7 +51,7 @@ def test_every_part_of_a_study_comes_back_from_its_json():
             StudyConstraint("c", Expression.parse("height*2 + 1"), use("aggregation", "quantile", level=0.5), 1.0),
         ),
         relations=(Expression.parse("a <= 0.5 * b"), Expression.parse("a <= 1.5*b", "a <= 1500 [mm/m] * b")),
-        plots=(use("aggregation", "worst"),),
+        plots=(use("report", "front"),),
         seed=7,
         title="T",
         description="D",

@@ -237,6 +237,58 @@ def test_a_file_that_lies_is_damage_and_costs_nothing(waves, tmp_path, what):
     assert sorted(resumed.arrays(0)) == ["signal", "time"]
 
 
+BOMB = 2**23
+
+
+@pytest.fixture
+def bombs(waves, tmp_path):
+    """A store with 30 files of some kB, the arrays of which have 8 MiB each."""
+    shutil.copytree(waves, tmp_path / "s")
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in ("signal", "time"):
+            array = io.BytesIO()
+            np.lib.format.write_array(array, np.zeros(BOMB // 16))
+            packed.writestr(f"{name}.npy", array.getvalue())
+    for file in (tmp_path / "s" / "arrays").glob("*/*.npz"):
+        file.write_bytes(data.getvalue())
+    return tmp_path / "s"
+
+
+def test_resume_checks_compressed_arrays_without_holding_them(bombs):
+    tracemalloc.start()
+    resumed = resume_study(bombs)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert resumed.sessions[-1]["executor"] == "none"
+    assert peak < 2 * kept.FLUSHES * 2**20 + BOMB
+
+
+def test_a_process_holds_a_limited_size_of_compressed_arrays(bombs, monkeypatch):
+    monkeypatch.setattr(kept, "EXPANDED", 4 * BOMB)
+    result = Result.open(bombs)
+    for row in range(30):
+        assert result.arrays(row)["signal"].shape == (BOMB // 16,)  # deleted before the next
+    held = [result.arrays(row)["signal"][::2] for row in range(7)]  # a view keeps the whole array
+    with pytest.raises(
+        StoreError,
+        match=r"npz has a compressed array of 4 MiB, and others in memory have 32 MiB; a process holds at most 32 MiB"
+        r" of them: use the arrays of fewer designs at a time",
+    ):
+        result.arrays(8)
+    del held
+    assert result.arrays(8)
+    for arguments in (["show", f"{bombs}/0"], ["report", str(bombs), "--export", "netcdf"]):
+        answer = CliRunner().invoke(main, arguments)
+        assert answer.exit_code == 0, answer.output
+
+
+def test_arrays_of_files_that_are_not_compressed_are_not_counted(waves, monkeypatch):
+    monkeypatch.setattr(kept, "EXPANDED", 0)
+    result = Result.open(waves)
+    assert [len(result.arrays(row)) for row in range(30)] == [2] * 30
+
+
 def test_resume_repairs_every_one_of_30_altered_files(waves, tmp_path):
     path = tmp_path / "s"
     shutil.copytree(waves, path)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Real
+from reprlib import repr as short
 from typing import Any
 
 from designopt.collocation.statement.delay import Delay
-from designopt.collocation.statement.given import ProblemError, ends
+from designopt.collocation.statement.given import MOST_INTERVALS, ProblemError, ends
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
 from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.dynamics.signals import Signal
@@ -93,11 +94,18 @@ def _check_data(phase: Phase) -> None:
 def _check_held(phase: Phase) -> None:
     check_known(f"{phase.name}: held", phase.held, [v.name for v in phase.system.controls], "control")
     for name, pieces in phase.held.items():
-        if isinstance(pieces, int) and not isinstance(pieces, bool) and pieces >= 1:
+        if isinstance(pieces, int) and not isinstance(pieces, bool) and 1 <= pieces <= MOST_INTERVALS:
             continue
-        if isinstance(pieces, tuple) and pieces and all(isinstance(v, Real) and math.isfinite(v) for v in pieces):
+        if (
+            isinstance(pieces, tuple)
+            and 1 <= len(pieces) <= MOST_INTERVALS
+            and all(isinstance(v, Real) and math.isfinite(v) for v in pieces)
+        ):
             continue
-        text = f"is {pieces!r}: give the number of equal pieces of the phase, from 1 on, or the value on each of them"
+        text = (
+            f"is {short(pieces)}: give the number of equal pieces of the phase, from 1 to {MOST_INTERVALS}, or the"
+            " value on each of them"
+        )
         raise ProblemError("bad_statement", f"{phase.name}: held.{name}", text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from numbers import Integral as Whole
 from numbers import Real
@@ -10,6 +11,11 @@ from typing import Any
 
 #: A fixed value, or the range of a free one.
 Box = float | tuple[float, float]
+
+#: Maximum intervals of the mesh of a phase, also pieces of a control: larger meshes take hours and gigabytes.
+MOST_INTERVALS = 100_000
+#: Maximum absolute value of a time (s): with larger ones products of variables overflow, and no search ends.
+LATEST = 1e15
 
 
 class ProblemError(ValueError):
@@ -53,3 +59,12 @@ def stated_box(where: str, given: Any) -> Box:
     if len(pair) != 2 or not all(isinstance(end, Real) for end in pair):
         raise ProblemError("bad_bounds", where, f"is {given!r}: give a number or a range, (low, high)")
     return float(pair[0]), float(pair[1])
+
+
+def stated_time(where: str, given: Any) -> Box:
+    """A `stated_box` of times (s). Raises `ProblemError` (bad_bounds), also for finite ones beyond `LATEST`."""
+    box = stated_box(where, given)
+    if far := [end for end in ends(box) if LATEST < abs(end) < math.inf]:
+        text = f"{far[0]:g} s is too far away: times of a phase are at most {LATEST:g} s"
+        raise ProblemError("bad_bounds", where, f"{text}; give a smaller one, or scale the time of the system")
+    return box

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Literal
 
-from designopt.collocation.statement.given import ProblemError
+from designopt.collocation.statement.given import MOST_INTERVALS, ProblemError
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import DEGREES, SCHEMES, Scheme, SchemeName
 from designopt.former import former_arguments
@@ -24,6 +24,10 @@ CHOICES = {
     "hessian": ("exact", "lbfgs"),
     "compile": ("auto", "never", "always"),
 }
+
+
+#: Maximum number of starts.
+MOST_STARTS = 10_000
 
 
 def _check_whole(name: str, value: object) -> None:
@@ -113,6 +117,9 @@ class Options:
             _check_whole(name, getattr(self, name))
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        for name, most in (("intervals", MOST_INTERVALS), ("starts", MOST_STARTS)):
+            if getattr(self, name) > most:
+                raise ValueError(f"{name} must be at most {most}, not {getattr(self, name)}")
         for name in ("tolerance", "acceptable_tolerance"):
             _check_positive(name, getattr(self, name))
         if self.time_limit is not None:

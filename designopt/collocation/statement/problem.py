@@ -16,7 +16,15 @@ import numpy as np
 
 from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
-from designopt.collocation.statement.given import Box, ProblemError, ends, stated_box, stated_held, stated_table
+from designopt.collocation.statement.given import (
+    Box,
+    ProblemError,
+    ends,
+    stated_box,
+    stated_held,
+    stated_table,
+    stated_time,
+)
 from designopt.collocation.statement.symbols import Ends
 from designopt.collocation.statement.terms import Constraint, Integral, Peak
 from designopt.dynamics.signals import Signal, columns
@@ -88,7 +96,7 @@ class Phase:
         object.__setattr__(self, "held", {name: stated_held(given) for name, given in self.held.items()})
         for name in ("t0", "tf"):
             if name == "tf" or self.t0 is not None:
-                object.__setattr__(self, name, stated_box(f"{self.name}: {name}", getattr(self, name)))
+                object.__setattr__(self, name, stated_time(f"{self.name}: {name}", getattr(self, name)))
         for side in ("bounds", "initial", "final"):
             given = getattr(self, side).items()
             stated = {name: stated_box(f"{self.name}: {side}.{name}", box) for name, box in given}

@@ -13,7 +13,7 @@ from designopt.arrays import Vector
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solve.solve import solve
 from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.given import ProblemError, ends
+from designopt.collocation.statement.given import MOST_INTERVALS, ProblemError, ends
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
@@ -39,8 +39,8 @@ class Switch:
     others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.pieces, int) or isinstance(self.pieces, bool) or self.pieces < 1:
-            raise ValueError(f"pieces is {self.pieces!r}: give an integer of at least 1")
+        if not isinstance(self.pieces, int) or isinstance(self.pieces, bool) or not 1 <= self.pieces <= MOST_INTERVALS:
+            raise ValueError(f"pieces is {self.pieces!r}: give an integer from 1 to {MOST_INTERVALS}")
         if self.step is not None and not 0.0 < self.step < math.inf:
             raise ValueError(f"step is {self.step!r}: give a positive number")
         if isinstance(self.others, str):

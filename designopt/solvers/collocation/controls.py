@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from designopt.collocation import ProblemError, Rate, Solution, Switch, TrajectoryProblem, with_rates
+from designopt.collocation.statement.given import MOST_INTERVALS
 from designopt.collocation.switching.solve_switched import relaxed_problem
 from designopt.plugin import InvalidSetting, Quantity, closest
 
@@ -27,7 +28,9 @@ class RateLimits:
 class SwitchSetting:
     """A control that is on or off, or has levels."""
 
-    pieces: Annotated[int, Quantity("", "number of equal pieces of a phase with a constant control", ge=1, le=100_000)]
+    pieces: Annotated[
+        int, Quantity("", "number of equal pieces of a phase with a constant control", ge=1, le=MOST_INTERVALS)
+    ]
     step: Annotated[float, Quantity("", "between its levels; default: off or on", gt=0)] | None = None
     others: Annotated[list[str], Quantity("", "controls of which, including this one, exactly one is on")] = field(
         default_factory=list

@@ -13,6 +13,8 @@ from designopt.arrays import Matrix
 from designopt.collocation import Options, ProblemError, Refinement
 from designopt.collocation.estimation.fitting import is_measured
 from designopt.collocation.postoptimal.directions import all_names
+from designopt.collocation.statement.given import MOST_INTERVALS
+from designopt.collocation.statement.options import MOST_STARTS
 from designopt.collocation.statement.scheme import SchemeName
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
@@ -70,7 +72,7 @@ class Collocation:
         Literal["auto", SchemeName],
         Quantity("", "auto: hermite_simpson; radau with algebraic variables, refinement or a degree"),
     ] = "auto"
-    intervals: Annotated[int, Quantity("", "of the mesh of every phase", ge=1, le=100_000)] = 50
+    intervals: Annotated[int, Quantity("", "of the mesh of every phase", ge=1, le=MOST_INTERVALS)] = 50
     degree: Annotated[int, Quantity("", "of radau; default: 3, or 5 for a fine refinement", ge=1, le=9)] | None = None
     midpoint_control: Annotated[
         Literal["free", "linear"], Quantity("", "of hermite_simpson; linear avoids oscillating controls")
@@ -100,7 +102,7 @@ class Collocation:
     rollout: Annotated[bool, Quantity("", "start from a simulation with the guessed controls")] = False
     persistent: Annotated[bool, Quantity("", "try other strategies after a failure, in a fixed order")] = True
     starts: Annotated[
-        int, Quantity("", "number of different guesses to solve from; the best result counts", ge=1, le=10_000)
+        int, Quantity("", "number of different guesses to solve from; the best result counts", ge=1, le=MOST_STARTS)
     ] = 1
     sweep: Annotated[
         Mapping[str, int | list[float | str | bool]],
@@ -118,7 +120,9 @@ class Collocation:
     )
     held: Annotated[
         Mapping[str, int],
-        Quantity("", "controls by name that are constant on this number of equal pieces of a phase", ge=1, le=100_000),
+        Quantity(
+            "", "controls by name that are constant on this number of equal pieces of a phase", ge=1, le=MOST_INTERVALS
+        ),
     ] = field(default_factory=dict)
     switches: Annotated[
         Mapping[str, SwitchSetting], Quantity("", "controls by name that are on or off, or have levels")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import io
 import math
 import os
 import re
+import threading
+import weakref
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +30,11 @@ FLUSHES = 8
 
 #: Maximum size of all arrays of one evaluation in bytes (the limit of `designopt.workers.evaluation.arrays`).
 LARGEST = 1024 * 2**20
+#: Maximum size of all arrays of compressed files that a process holds (bytes); a file is compressed if its arrays have
+#: more than `EXPANDS` times its size.
+EXPANDED, EXPANDS = LARGEST, 2
+#: Size of a read (bytes).
+PIECE = 2**20
 #: Kinds of NumPy types that are read: numbers and text, never objects.
 KINDS = "biufcUS"
 
@@ -35,6 +44,7 @@ KINDS = "biufcUS"
 LEVEL, SAMPLE, PAYS, SMALL = 1, 16_384, 0.8, 4096
 
 _REFERENCE = re.compile(r"arrays/([0-9a-f]{2})/(\1[0-9a-f]{30})\.npz")
+_READ_HEAD = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _FOLDER = re.compile(r"[0-9a-f]{2}")
 _FILE = re.compile(r"([0-9a-f]{32})\.npz|\.[0-9a-f]{32}\.npz\.new")
 
@@ -93,16 +103,41 @@ def _shrinks(content: memoryview) -> bool:
 
 
 def read_arrays(path: Path, reference: str) -> dict[str, NDArray[Any]]:
-    """Arrays of a store by their reference. Raises `StoreError` if they are missing or damaged.
+    """Arrays of a store by their reference. Raises `StoreError` if they are missing or damaged, or if they would fill
+    the memory.
 
     Nothing is allocated by the claims of a file: arrays of more than `LARGEST` bytes, of objects, or of another size
-    than the file are damage.
+    than the file are damage. All arrays of compressed files that the process holds at a time have at most `EXPANDED`
+    bytes: a received store of some megabytes must not take all memory.
     """
+    with _explained(path, reference), safe_files.open_to_read(path / reference) as stream:
+        expands = _size(stream) > EXPANDS * os.fstat(stream.fileno()).st_size
+        return {
+            name: _array(content, shape, order, dtype, counted=expands)
+            for name, content, shape, order, dtype in _members(stream)
+        }
+
+
+def _names(path: Path, reference: str) -> set[str]:
+    """Names of the arrays of a reference, all of which are read in pieces, none of them held. Raises `StoreError`."""
+    names = set()
+    with _explained(path, reference), safe_files.open_to_read(path / reference) as stream:
+        for name, content, *_ in _members(stream):
+            while content.read(PIECE):
+                pass
+            names.add(name)
+    return names
+
+
+@contextlib.contextmanager
+def _explained(path: Path, reference: str) -> Iterator[None]:
+    """Context that reads the content of `reference`; every error becomes a `StoreError`."""
     if not _REFERENCE.fullmatch(reference):
         raise StoreError(f"{path}: the journal refers to arrays outside of the store: {reference}", path)
     try:
-        with safe_files.open_to_read(path / reference) as stream:
-            return _unpacked(stream)
+        yield
+    except _NoRoom as error:
+        raise StoreError(f"{path}: {reference} {error}", path) from error
     except Exception as error:  # the content of a file is data only
         why = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged ({type(error).__name__}: {error})"
         if isinstance(error, safe_files.NotOwn):
@@ -111,31 +146,76 @@ def read_arrays(path: Path, reference: str) -> dict[str, NDArray[Any]]:
         raise StoreError(text, path) from error
 
 
-def _unpacked(stream: IO[bytes]) -> dict[str, NDArray[Any]]:
-    room = LARGEST
-    found = {}
+def _size(stream: IO[bytes]) -> int:
+    """The size of all arrays as the file states it (bytes). Raises `ValueError` for more than `LARGEST`."""
+    with zipfile.ZipFile(stream) as packed:
+        size = sum(member.file_size for member in packed.infolist())
+    if size > LARGEST:
+        raise ValueError(f"it claims more than {LARGEST} bytes")
+    return size
+
+
+def _members(stream: IO[bytes]) -> Iterator[tuple[str, IO[bytes], tuple[int, ...], Literal["C", "F"], np.dtype[Any]]]:
+    """The arrays of a file in NumPy's format: name, values as a stream of bytes, shape, order and type."""
+    _size(stream)
     with zipfile.ZipFile(stream) as packed:
         for member in packed.infolist():
-            room -= member.file_size
-            if room < 0:
-                raise ValueError(f"it claims more than {LARGEST} bytes")
             with packed.open(member) as content:
-                found[member.filename.removesuffix(".npy")] = _array(content, member.file_size)
-    return found
+                version = np.lib.format.read_magic(content)
+                shape, by_columns, dtype = _READ_HEAD[version](content)
+                if dtype.kind not in KINDS:
+                    raise ValueError(f"values of type {dtype}")
+                size = math.prod(shape) * dtype.itemsize
+                if min(shape, default=0) < 0 or size != member.file_size - content.tell():
+                    raise ValueError(f"shape {shape} does not fit its {member.file_size} bytes")
+                order: Literal["C", "F"] = "F" if by_columns else "C"
+                yield member.filename.removesuffix(".npy"), content, shape, order, dtype
 
 
-def _array(content: IO[bytes], size: int) -> NDArray[Any]:
-    """An array in NumPy's format, of `size` bytes with its header."""
-    version = np.lib.format.read_magic(content)
-    read_head = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
-    shape, by_columns, dtype = read_head(content)
-    if dtype.kind not in KINDS:
-        raise ValueError(f"values of type {dtype}")
-    count = math.prod(shape)
-    if min(shape, default=0) < 0 or count * dtype.itemsize != size - content.tell():
-        raise ValueError(f"shape {shape} does not fit its {size} bytes")
-    values = np.frombuffer(bytearray(content.read()), dtype, count)
-    return values.reshape(shape, order="F" if by_columns else "C")
+def _array(
+    content: IO[bytes], shape: tuple[int, ...], order: Literal["C", "F"], dtype: np.dtype[Any], *, counted: bool
+) -> NDArray[Any]:
+    """The values of `content`, read to its end; `counted` ones count to `EXPANDED`. Raises `_NoRoom`."""
+    memory = np.empty(math.prod(shape) * dtype.itemsize, np.uint8)  # takes no memory before it is filled
+    if counted:
+        _expanded.add(memory)
+    at = 0
+    while piece := content.read(PIECE):
+        memory[at : at + len(piece)] = np.frombuffer(piece, np.uint8)
+        at += len(piece)
+    if at != memory.size:
+        raise ValueError(f"it ends after {at} of {memory.size} bytes")
+    return np.ndarray(shape, dtype, memory, order=order)
+
+
+class _NoRoom(Exception):
+    """Arrays of compressed files would have more than `EXPANDED` bytes."""
+
+
+class _Expanded:
+    """The arrays of compressed files that this process holds."""
+
+    def __init__(self) -> None:
+        self._size = 0
+        self._released: collections.deque[int] = collections.deque()  # the garbage collector must not wait for a lock
+        self._lock = threading.Lock()
+
+    def add(self, memory: NDArray[np.uint8]) -> None:
+        """Count an array until it is deleted. Raises `_NoRoom`."""
+        with self._lock:
+            while self._released:
+                self._size -= self._released.popleft()
+            if self._size + memory.size > EXPANDED:
+                new, rest, most = (f"{size / 2**20:.0f} MiB" for size in (memory.size, self._size, EXPANDED))
+                raise _NoRoom(
+                    f"has a compressed array of {new}, and others in memory have {rest}; a process holds at most {most}"
+                    " of them: use the arrays of fewer designs at a time"
+                )
+            self._size += memory.size
+        weakref.finalize(memory, self._released.append, memory.size)
+
+
+_expanded = _Expanded()
 
 
 def intact(path: Path, wanted: Mapping[bytes, Sequence[str]]) -> set[bytes]:
@@ -143,7 +223,7 @@ def intact(path: Path, wanted: Mapping[bytes, Sequence[str]]) -> set[bytes]:
 
     def sound(item: tuple[bytes, Sequence[str]]) -> bool:
         try:
-            return set(item[1]) <= read_arrays(path, array_reference(item[0])).keys()
+            return set(item[1]) <= _names(path, array_reference(item[0]))
         except StoreError:
             return False
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from designopt.printable import printable
+
 
 @dataclass(frozen=True)
 class Issue:
@@ -30,7 +32,7 @@ class StudyError(Exception):
 
     def __init__(self, issues: Sequence[Issue]) -> None:
         self.issues = tuple(issues)
-        super().__init__(render_text(self.issues))
+        super().__init__(printable(render_text(self.issues)))
 
 
 def short(text: str, most: int = 600) -> str:

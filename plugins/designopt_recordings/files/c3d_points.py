@@ -48,18 +48,19 @@ def markers_of(group: Group, points: Array, residuals: Array, notes: list[str]) 
 def results_of(group: Group, points: Array, notes: list[str]) -> Points | None:
     """Results of the laboratory's software, in SI units if the stated unit is known."""
     labels = group.texts("LABELS")[: points.shape[1]]
+    unread = {name: column for column, name in reversed(list(enumerate(labels)))}  # the first column of a name
     names: list[str] = []
     kinds, units, factors, columns = [], [], [], []
     for key, (kind, parameter, si, known) in _RESULTS.items():
         stated = group.text(parameter)
         factor = known.get(stated.replace("·", "").replace(" ", "").lower())
         for name in group.texts(key):
-            if name in labels and name not in names:
+            if name in unread:
                 names.append(name)
                 kinds.append(kind)
                 units.append(si if factor is not None else stated)
                 factors.append(1.0 if factor is None else factor)
-                columns.append(labels.index(name))
+                columns.append(unread.pop(name))
     if not names:
         return None
     values = np.moveaxis(points[:3, columns], (0, 1, 2), (2, 1, 0)) * np.array(factors)[:, None]

@@ -12,18 +12,16 @@ def printable(text: object) -> str:
 
 def numbered(names: Sequence[str], what: str, notes: list[str]) -> tuple[str, ...]:
     """`names` made unique: the second 'Fx' is called 'Fx#2'; that is noted."""
-    taken, repeated = set(names), set()
-    made: list[str] = []
+    all_names, count = set(names), dict.fromkeys(names, 0)
+    unique: list[str] = []
     for name in names:
-        new, i = name, 1
-        while new in made:
-            repeated.add(name)
-            i += 1
-            new = f"{name}#{i}" if f"{name}#{i}" not in taken else new
-        made.append(new)
-    if repeated:
-        notes.append(f"{what}s with the same label are numbered: {', '.join(sorted(repeated))}")
-    return tuple(made)
+        count[name] += 1
+        while count[name] > 1 and f"{name}#{count[name]}" in all_names:
+            count[name] += 1
+        unique.append(name if count[name] == 1 else f"{name}#{count[name]}")
+    if repeated := sorted(name for name, number in count.items() if number > 1):
+        notes.append(f"{what}s with the same label are numbered: {', '.join(repeated)}")
+    return tuple(unique)
 
 
 def without_prefixes(names: Sequence[str], notes: list[str]) -> Sequence[str]:

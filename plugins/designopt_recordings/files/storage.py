@@ -44,12 +44,12 @@ def labels(lines: Lines, at: int, names: Sequence[str], *, number_like: bool = F
     """Labels of line `at`; raises `RecordingError` where one is empty, a number (but for `number_like`) or repeated."""
     if not names:
         raise lines.error(at, "there are no column labels in this line")
+    first: dict[str, int] = {}
     for column, name in enumerate(names, 1):
         if not name:
             raise lines.error(at, f"column {column} has no label")
-        if name in names[: column - 1]:
-            first = list(names).index(name) + 1
-            raise lines.error(at, f"columns {first} and {column} are both '{shortened(name)}'; rename one")
+        if first.setdefault(name, column) != column:
+            raise lines.error(at, f"columns {first[name]} and {column} are both '{shortened(name)}'; rename one")
         if not number_like and re.fullmatch(r"[+-]?\d*\.?\d+([eE][+-]?\d+)?", name):
             raise lines.error(
                 at, f"the label of column {column} is the number {shortened(name)}; is the label row missing?"

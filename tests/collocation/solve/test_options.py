@@ -72,6 +72,8 @@ def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(name: str) -
     [
         ({"intervals": 0}, "intervals must be at least 1, not 0"),
         ({"starts": 0}, "starts must be at least 1, not 0"),
+        ({"intervals": 10**6}, "intervals must be at most 100000, not 1000000"),
+        ({"starts": 10**6}, "starts must be at most 10000, not 1000000"),
         ({"seed": -1}, "seed must be at least 0, not -1"),
         ({"tolerance": 0.0}, r"tolerance must be positive and finite, not 0\.0"),
         ({"time_limit": float("inf")}, "time_limit must be positive and finite, not inf"),

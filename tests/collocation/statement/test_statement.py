@@ -302,6 +302,16 @@ NUMBERS = {
     "a time that is NaN": (lambda: with_phase(tf=math.nan), "motion: tf: "),
     "an end of a free time that is NaN": (lambda: with_phase(tf=(1.0, math.nan)), "motion: tf: is (1.0, nan)"),
     "an infinite time": (lambda: with_phase(tf=math.inf), "motion: tf: "),
+    "a time too far away": (
+        lambda: with_phase(tf=1e300),
+        "motion: tf: 1e+300 s is too far away: times of a phase are at most 1e+15 s; give a smaller one",
+    ),
+    "a free time too far away": (lambda: with_phase(tf=(1.0, 1e300)), "motion: tf: 1e+300 s is too far away"),
+    "a beginning too far away": (lambda: with_phase(t0=-1e300), "motion: t0: -1e+300 s is too far away"),
+    "a control on too many pieces": (
+        lambda: with_phase(held={"u": 10**6}),
+        "motion: held.u: is 1000000: give the number of equal pieces of the phase, from 1 to 100000",
+    ),
     "an end before the beginning": (lambda: with_phase(t0=2.0), "motion: tf: 1 is not after t0 = 2"),
     "a free end before the beginning": (
         lambda: with_phase(t0=2.0, tf=(0.5, 1.5)),

@@ -1,0 +1,67 @@
+"""Names and numbers of the study in a store that refer to each other.
+
+`designopt validate` ensures them; the data of a received store may contain anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+
+from designopt.study.study import Choice, StudyDefinition, Tolerances
+
+#: Admissible norms of the rules of choice that have one.
+NORMS = {"utopia": ("", "l1", "l2", "chebyshev"), "topsis": ("", "vector", "minmax")}
+#: Maximum numbers of neighbours within the tolerances: of a chosen design, and of the front.
+MOST_NEIGHBOURS, MOST_OF_FRONT = 4096, 10**6
+
+
+def check_consistent(study: StudyDefinition) -> None:
+    """Raise `ValueError` with the place in `study` if a name has no counterpart or a number is out of its range."""
+    objectives = {o.name for o in study.objectives}
+    for i, rule in enumerate(study.choose):
+        _check_rule(rule, objectives, f"study.choose.{i}")
+    _known("study.reference", study.reference, objectives)
+    stages: list[str] = []
+    for i, stage in enumerate(study.stages):
+        origin = stage.start_from
+        if stage.name in stages:
+            raise ValueError(f"'study.stages.{i}.name' is also the name of an earlier stage")
+        if origin is not None and (origin.stage is None) == (origin.store is None):
+            raise ValueError(f"'study.stages.{i}.start_from' needs either a stage or a store")
+        if origin is not None and origin.stage is not None:
+            _known(f"study.stages.{i}.start_from.stage", [origin.stage], stages)
+        stages.append(stage.name)
+    if study.tolerances is not None:
+        _check_tolerances(study.tolerances, [p.name for p in study.space])
+    for i, quantile in enumerate(study.validate.quantiles if study.validate is not None else ()):
+        if not 0.0 <= quantile <= 1.0:
+            raise ValueError(f"'study.validate.quantiles.{i}' is {quantile}, not between 0 and 1")
+
+
+def _check_tolerances(tolerances: Tolerances, parameters: Collection[str]) -> None:
+    for i, tolerance in enumerate(tolerances.of):
+        _known(f"study.tolerances.of.{i}.parameter", [tolerance.parameter], parameters)
+        if not 0.0 < tolerance.size < math.inf:
+            raise ValueError(f"'study.tolerances.of.{i}.size' is {tolerance.size}, not a positive number")
+    for name, number, most in (
+        ("neighbours", tolerances.neighbours, MOST_NEIGHBOURS),
+        ("front", tolerances.front, MOST_OF_FRONT),
+    ):
+        if number is not None and not 0 <= number <= most:
+            raise ValueError(f"'study.tolerances.{name}' is {number}, not from 0 to {most}")
+
+
+def _check_rule(rule: Choice, objectives: set[str], where: str) -> None:
+    if rule.norm not in NORMS.get(rule.method, ("",)):
+        raise ValueError(f"'{where}.norm' is '{rule.norm}', which {rule.method} does not have")
+    if rule.method == "epsilon_constraint":
+        _known(f"{where}.objective", [rule.objective], objectives)
+    _known(f"{where}.weights", rule.weights, objectives)
+    _known(f"{where}.target", rule.target, objectives)
+
+
+def _known(where: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"'{where}' names '{name}', which the study does not have")
