@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_recordings.errors import RecordingError
+from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
+from designopt_recordings.signals.even import check_steps, for_filter, spline_values
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
@@ -92,7 +94,8 @@ def read_trial(
     coordinates that are not locked. `dynamics` also returns the moving model.
 
     `window` keeps the frames between two times (s); `times` (n,) s are the frames in it, on the quintic spline through
-    the recorded ones; `cutoff` (Hz) filters the coordinates with a zero-phase Butterworth filter of order 3. The other
+    the recorded ones; `cutoff` (Hz) filters the coordinates with a zero-phase Butterworth filter of order 3, a motion
+    whose times are not even after resampling it (`for_filter`): its frames are those of the even times. The other
     arguments are those of `strengths`. Frames with missing numbers stay, with a status; frames closer than five samples
     to an end of the recording are marked.
 
@@ -100,6 +103,9 @@ def read_trial(
     """
     skeleton = read_model(model.content)
     table = _table(motion)
+    if cutoff is not None:
+        with _as_trial_errors(motion):
+            table = for_filter(table, cutoff)
     turns = [c.name for c in skeleton.coordinates if c.rotational]
     present = _present(table, skeleton.names)
     free = [name for name in skeleton.free if name in present]
@@ -107,13 +113,15 @@ def read_trial(
         raise TrialError(f"{motion.name}: none of its columns is a coordinate of the model '{skeleton.name}'")
     table = table.radians([name for name in turns if name in present and name in free])
     given = np.column_stack([table.column(name) for name in free])
-    if cutoff is not None:
-        given = lowpass(given, 1.0 / float(np.median(np.diff(table.time))), cutoff, _ORDER)
     recorded = table.time
-    if times is None:
-        rates, seconds = derivatives(recorded, given)
-    else:
-        recorded, given, rates, seconds = _resampled(motion, recorded, given, times)
+    with _as_trial_errors(motion):
+        if cutoff is not None:
+            given = lowpass(given, 1.0 / float(np.median(np.diff(recorded))), cutoff, _ORDER)
+        check_steps(recorded)
+        if times is None:
+            rates, seconds = derivatives(recorded, given)
+        else:
+            recorded, given, rates, seconds = _resampled(motion, recorded, given, times)
     moving = None
     if dynamics or inverse_dynamics == "compute":
         moved = {name: (given[:, i], rates[:, i], seconds[:, i]) for i, name in enumerate(free)}
@@ -182,8 +190,16 @@ def recorded_times(motion: InputFile) -> Vector:
 
 
 def _table(file: InputFile) -> TimeTable:
-    try:
+    with _as_trial_errors(file):
         return read_table(file)
+
+
+@contextmanager
+def _as_trial_errors(file: InputFile) -> Iterator[None]:
+    """What a table cannot give is reported as a `TrialError` about its file."""
+    try:
+        with about(file.name):
+            yield
     except RecordingError as error:
         raise TrialError(str(error)) from None
 
@@ -246,12 +262,7 @@ def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:
 
 def _interpolated(at: Vector, values: Vector, time: Vector) -> Vector:
     """(n,) values at `time` by a cubic spline through the valid ones; NaN outside their times."""
-    from scipy.interpolate import CubicSpline
-
-    there = np.isfinite(values)
-    found = np.full(len(time), np.nan)
-    if there.sum() < 4:
-        return found
-    inside = (time >= at[there][0] - 1e-9) & (time <= at[there][-1] + 1e-9)
-    found[inside] = CubicSpline(at[there], values[there])(time[inside])
-    return found
+    valid = np.isfinite(values)
+    if valid.sum() < 4:
+        return np.full(len(time), np.nan)
+    return spline_values(at[valid], values[valid][:, None], time, degree=3)[:, 0]

@@ -13,6 +13,7 @@ from designopt_mechanics.anatomy.vrml import read_vrml
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
+from designopt_recordings.signals.even import check_steps, for_filter
 from designopt_recordings.signals.filters import lowpass
 from numpy.typing import NDArray
 
@@ -184,12 +185,15 @@ class WireSharingModel:
             try:
                 table = read_table(file)
                 table = table.radians([name for name in joints if name in turning])
+                if self.cutoff is not None:
+                    table = for_filter(table, self.cutoff)
                 q = np.column_stack([table.column(name) for name in joints])
+                if self.cutoff is not None:
+                    q = lowpass(q, 1.0 / float(np.median(np.diff(table.time))), self.cutoff, _ORDER)
+                check_steps(table.time)
+                dq, ddq = derivatives(table.time, q)
             except RecordingError as error:
                 raise Diverged(str(error) if error.file else f"{file.name}: {error}", reason="unreadable") from None
-            if self.cutoff is not None:
-                q = lowpass(q, 1.0 / float(np.median(np.diff(table.time))), self.cutoff, _ORDER)
-            dq, ddq = derivatives(table.time, q)
             low, high = self.window or (-np.inf, np.inf)
             kept = (table.time >= low - 1e-9) & (table.time <= high + 1e-9)
             if not kept.any():

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
-from designopt_recordings.errors import RecordingError
+from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_recording, read_table
 from designopt_recordings.loads.tables import plates_from_table
 from designopt_recordings.recording import Recording
@@ -132,7 +132,9 @@ class WholebodyTrial:
                 raise ValueError("a trial from a file needs the file of a static posture: static")
             recording = _read(scenario["recording"])
             if "reactions" in scenario:
-                plates = plates_from_table(read_table(scenario["reactions"]))
+                reactions = scenario["reactions"]
+                with about(reactions.name):
+                    plates = plates_from_table(read_table(reactions))
                 recording = replace(recording, plates=(*recording.plates, *plates))
             mass = scenario.get("mass") or recording.parameters.get("Bodymass")
             if mass is None:
