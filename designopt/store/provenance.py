@@ -20,6 +20,8 @@ from typing import Any
 from designopt.plugin import InputFile, Plugin, installed
 from designopt.plugin.code import code_number
 from designopt.plugin.discovery import is_installed
+from designopt.store import safe_files
+from designopt.study.remarks import model_remarks
 from designopt.study.study import StudyDefinition
 
 PACKAGES = (
@@ -60,7 +62,24 @@ def provenance(study: StudyDefinition) -> dict[str, Any]:
         "plugin_files": {name: InputFile(name, content).digest for name, content in study.plugin_files},
         "revision": revision,
         "dirty": dirty,
+        "remarks": model_remarks(study),
     }
+
+
+def recorded_remarks(path: Path) -> list[str]:
+    """The model's remarks on settings and files, from the last session of the store `path` that has any."""
+    found = (session.get("remarks") for session in reversed(_sessions(path)))
+    return next(([str(remark) for remark in remarks] for remarks in found if remarks and isinstance(remarks, list)), [])
+
+
+def _sessions(path: Path) -> list[dict[str, Any]]:
+    """The lines of ``provenance.jsonl``; none if it is unreadable, since session notes never decide a result."""
+    try:
+        lines = safe_files.read_bytes(path / "provenance.jsonl").decode().splitlines()
+        sessions = [json.loads(line) for line in lines if line.strip()]
+    except (OSError, ValueError):
+        return []
+    return [session for session in sessions if isinstance(session, dict)]
 
 
 def other_code(path: Path, facts: Mapping[str, Any]) -> list[str]:
@@ -68,13 +87,8 @@ def other_code(path: Path, facts: Mapping[str, Any]) -> list[str]:
 
     Their version is unchanged, so the store's results count as theirs.
     """
-    try:
-        lines = (path / "provenance.jsonl").read_text(encoding="utf-8").splitlines()
-        before = [json.loads(line) for line in lines if line.strip()]
-    except (OSError, ValueError):  # session notes never decide a result
-        return []
     known: dict[str, Any] = {}
-    for session in before:
+    for session in _sessions(path):
         known |= session.get("code", {})
     return [name for name, code in facts["code"].items() if known.get(name, code) != code]
 

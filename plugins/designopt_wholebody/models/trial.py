@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, cast
@@ -11,6 +11,7 @@ import numpy as np
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_recording, read_table
 from designopt_recordings.loads.tables import plates_from_table
+from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 from numpy.typing import NDArray
 
@@ -68,6 +69,20 @@ class WholebodyTrial:
     def prepare(self) -> None:
         """Read the marker set."""
         _ = self._markers
+
+    def check_scenario(self, conditions: Mapping[str, Any]) -> None:
+        """Open the files of a scenario. Raises `InvalidSetting` for one that cannot be read."""
+        for name, reader in _READERS.items():
+            if name in conditions:
+                try:
+                    reader(conditions[name])
+                except RecordingError as error:
+                    raise InvalidSetting(name, str(error)) from None
+
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What the readers of recordings and reactions left out or assumed."""
+        files = {name: conditions[name] for name in _READERS if name in conditions}
+        return [f"{file.name}: {note}" for name, file in files.items() for note in _READERS[name](file)]
 
     @cached_property
     def _markers(self) -> MarkerSet:
@@ -132,9 +147,7 @@ class WholebodyTrial:
                 raise ValueError("a trial from a file needs the file of a static posture: static")
             recording = _read(scenario["recording"])
             if "reactions" in scenario:
-                reactions = scenario["reactions"]
-                with about(reactions.name):
-                    plates = plates_from_table(read_table(reactions))
+                plates = _plates(scenario["reactions"])[0]
                 recording = replace(recording, plates=(*recording.plates, *plates))
             mass = scenario.get("mass") or recording.parameters.get("Bodymass")
             if mass is None:
@@ -157,6 +170,21 @@ def _read_content(name: str, digest: str, file: InputFile) -> Recording:
 def _read(file: InputFile) -> Recording:
     """A recording, read once per content."""
     return _read_content(file.name, file.digest, file)
+
+
+def _plates(file: InputFile) -> tuple[tuple[ForcePlate, ...], tuple[str, ...]]:
+    """Plates of a table of ground reactions, and the notes of its reader."""
+    with about(file.name):
+        table = read_table(file)
+        return plates_from_table(table), table.notes
+
+
+#: Notes of the reader of each condition that is a file.
+_READERS: dict[str, Callable[[InputFile], tuple[str, ...]]] = {
+    "recording": lambda file: _read(file).notes,
+    "static": lambda file: _read(file).notes,
+    "reactions": lambda file: _plates(file)[1],
+}
 
 
 #: Segments by the beginning of their names, whose masses a design may scale together.
