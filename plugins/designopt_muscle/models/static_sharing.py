@@ -35,7 +35,7 @@ from designopt_muscle.sharing.static.share import share
 from designopt_muscle.sharing.static.sharing import Sharing
 
 
-@model("muscle_sharing", version=3, arrays=ARRAYS)
+@model("muscle_sharing", version=4, arrays=ARRAYS)
 class StaticSharing:
     """Shares the net moments of a recorded motion among the muscles of an OpenSim model, frame by frame.
 

@@ -81,7 +81,7 @@ ARRAYS = {
 }
 
 
-@model("wire_sharing", version=1, arrays=ARRAYS)
+@model("wire_sharing", version=2, arrays=ARRAYS)
 class WireSharingModel:
     """Shares the moments of a motion among the wires of a musculoskeletal model with virtual links.
 

@@ -32,7 +32,7 @@ from designopt_wholebody.trial.landmarks import static_subject
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, bundled_marker_set, read_marker_set
 
 
-@model("wholebody_trial", version=4, arrays=ARRAYS)
+@model("wholebody_trial", version=5, arrays=ARRAYS)
 class WholebodyTrial:
     """Inverse dynamics of the whole body in natural coordinates, from markers and force plates.
 

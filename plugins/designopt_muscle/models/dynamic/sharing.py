@@ -78,7 +78,7 @@ class TrackedFibres:
     weight: Annotated[float, Q("", "of the squared difference by the optimal length", ge=0)] = 1.0
 
 
-@model("dynamic_sharing", version=2, arrays=ARRAYS)
+@model("dynamic_sharing", version=3, arrays=ARRAYS)
 class DynamicSharingModel:
     """Shares the net moments of a recorded motion among muscles with activation dynamics and elastic tendons.
 
