@@ -111,8 +111,6 @@ def read_trial(
     turns = [c.name for c in skeleton.coordinates if c.rotational]
     moving_names = present(table, skeleton.names)
     free = [name for name in skeleton.free if name in moving_names]
-    if not free:
-        raise TrialError(f"{motion.name}: none of its columns is a coordinate of the model '{skeleton.name}'")
     table = table.radians([name for name in turns if name in free])
     given = np.column_stack([table.column(name) for name in free])
     recorded = table.time
@@ -180,6 +178,8 @@ def trial_notes(model: OsimModel, motion: InputFile, moments: InputFile | None, 
     misspelt columns.
     """
     table = read_trial_table(motion)
+    if not present(table, model.free):
+        raise TrialError(f"{motion.name}: none of its columns is a coordinate of the model '{model.name}'")
     notes = [*(f"{motion.name}: {note}" for note in table.notes)]
     notes += motion_notes(table, motion.name, model, moments=moments is None and not computed)
     if not computed:

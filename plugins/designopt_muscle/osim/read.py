@@ -132,9 +132,7 @@ def _refuse_unread(model: Element) -> None:
         for member in holder.children:
             disabled = not member.flag("appliesForce", True) or member.flag("isDisabled", False)
             if not (disabled or member.tag in _HARMLESS or member.tag.endswith(_REPORTING)):
-                raise member.error(
-                    f"is not read within <{place}>; move it into the set of its kind, or remove it if it does not matter"
-                )
+                raise member.error(f"is not read within <{place}>; move it into the set of its kind, or remove it")
 
 
 def _controllers(model: Element) -> list[str]:

@@ -42,6 +42,11 @@ from designopt_muscle.sharing.dynamic.terms import (
 from designopt_muscle.sharing.statement.criteria import Tracking
 from designopt_muscle.sharing.statement.synergies import command_matrix, factored
 
+#: On the cost that has no minimum as the mesh refines: what equals the activation there is one excitation alone.
+_FREE_START = (
+    "the first activations are free and the cost has excitations alone: on finer meshes activation at the start costs"
+    " ever less, without a limit; set 'effort: activation', or judge only times well after the start"
+)
 #: Conditions that are files.
 _FILES = ("motion", "moments", "emg", "fibres")
 
@@ -283,6 +288,8 @@ class DynamicSharingModel:
         if self.fibres is not None and fibres is not None:
             fibre_lengths(fibres, self.fibres.track, muscles, time)
         notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
+        if self.effort == "excitation" and self.effort_weight > 0.0:
+            notes.append(_FREE_START)
         return notes + trial_notes(skeleton, motion, moments, computed=False)
 
     def _read(
