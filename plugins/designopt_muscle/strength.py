@@ -101,7 +101,7 @@ def strengths(
         isometric=np.array([m.force for m in muscles]),
         fibre=np.array([m.fibre for m in muscles]),
     )
-    return made, Fibres(names, *fibre, tuple(overloaded))
+    return made, Fibres(names, *fibre, overloaded=tuple(overloaded))
 
 
 def _shortest(muscle: OsimMuscle) -> float:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict
 
 import numpy as np
 
-from designopt import Array, Diverged, InputFile, InvalidDesign, InvalidSetting, model
+from designopt import Array, Diverged, InputFile, InvalidDesign, model
 from designopt import Quantity as Q
 from designopt.arrays import Vector
 from designopt_recordings.errors import RecordingError
@@ -66,17 +66,13 @@ class MarkerFilter:
     order: Annotated[int, Q("", "of the Butterworth filter, forwards and backwards", ge=1, le=8)] = 2
     max_gap: Annotated[float, Q("s", "that is interpolated", ge=0, former="longest_gap")] = 0.2
 
-    def check_scenario(self, conditions: RecordedTrial) -> None:
-        """Read the trial. Raises `InvalidSetting` for an unusable file."""
-        try:
-            read_recording(conditions["trial"])
-        except RecordingError as problem:
-            raise InvalidSetting("trial", str(problem)) from None
-
     def remarks(self, conditions: RecordedTrial) -> list[str]:
-        """What the reader of the trial left out or assumed."""
+        """What the reader of the trial left out or assumed; why a trial cannot be read, which costs its scenario."""
         trial = conditions["trial"]
-        return [f"{trial.name}: {note}" for note in read_recording(trial).notes]
+        try:
+            return [f"{trial.name}: {note}" for note in read_recording(trial).notes]
+        except RecordingError as problem:
+            return [f"{problem}: no result"]
 
     def prepare_scenario(self, conditions: RecordedTrial) -> _Prepared:
         """Read the trial, fill its gaps, find its noise. Raises `Diverged` for an unusable or smoothed trial."""

@@ -70,19 +70,17 @@ class WholebodyTrial:
         """Read the marker set."""
         _ = self._markers
 
-    def check_scenario(self, conditions: Mapping[str, Any]) -> None:
-        """Open the files of a scenario. Raises `InvalidSetting` for one that cannot be read."""
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What the readers of recordings and reactions left out or assumed; why a file cannot be read, which costs its
+        scenario."""
+        notes = []
         for name, reader in _READERS.items():
             if name in conditions:
                 try:
-                    reader(conditions[name])
+                    notes += [f"{conditions[name].name}: {note}" for note in reader(conditions[name])]
                 except RecordingError as error:
-                    raise InvalidSetting(name, str(error)) from None
-
-    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
-        """What the readers of recordings and reactions left out or assumed."""
-        files = {name: conditions[name] for name in _READERS if name in conditions}
-        return [f"{file.name}: {note}" for name, file in files.items() for note in _READERS[name](file)]
+                    notes.append(f"{error}: no result")
+        return notes
 
     @cached_property
     def _markers(self) -> MarkerSet:
