@@ -62,6 +62,7 @@ def model(
 
     ``check()`` raises `InvalidSetting` for inconsistent settings. ``check_space(parameters)`` and
     ``check_scenario(conditions)`` return or raise `InvalidSetting` for unsupported parameters and scenarios.
+    ``remarks(conditions)`` returns sentences about a valid scenario and its files, for the terminal and the report.
     ``trajectory_problem(scenario)`` returns the evaluation as an optimal-control problem for the solver
     ``collocation``. The class attribute ``later_settings`` names settings added in later versions: studies that leave
     them at their defaults keep their keys.
@@ -137,6 +138,7 @@ def model(
                 has_check=has("check"),
                 has_check_space=has("check_space"),
                 has_check_scenario=has("check_scenario"),
+                has_remarks=has("remarks"),
                 has_trajectory_problem=has("trajectory_problem"),
                 has_declares=has("declares"),
                 fidelity=fidelity,

@@ -68,6 +68,13 @@ class ChecksScenarios(Protocol):
         """Errors in the conditions of one scenario; they may also be raised."""
 
 
+class RemarksOnScenarios(Protocol):
+    """A model that tells what it left out or assumed when it read settings and files."""
+
+    def remarks(self, conditions: Values) -> Iterable[str]:
+        """Sentences about a scenario that passed its check, for the terminal and the report."""
+
+
 class Differentiates(Protocol):
     """A model that computes derivatives of its outputs."""
 

@@ -21,6 +21,7 @@ from designopt.plugin import InputFile, Plugin, installed
 from designopt.plugin.code import code_number
 from designopt.plugin.discovery import is_installed
 from designopt.store import safe_files
+from designopt.study.remarks import model_remarks
 from designopt.study.study import StudyDefinition
 
 PACKAGES = (
@@ -61,7 +62,15 @@ def provenance(study: StudyDefinition) -> dict[str, Any]:
         "plugin_files": {name: InputFile(name, content).digest for name, content in study.plugin_files},
         "revision": revision,
         "dirty": dirty,
+        "remarks": model_remarks(study),
     }
+
+
+def recorded_remarks(path: Path) -> list[str]:
+    """The model's remarks on settings and files, from the last session of the store `path` that has any."""
+    sessions, _ = _sessions(path)
+    of_sessions = (session.get("remarks") for session in reversed(sessions))
+    return next((list(map(str, remarks)) for remarks in of_sessions if remarks and isinstance(remarks, list)), [])
 
 
 def other_code(path: Path, facts: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -70,19 +79,33 @@ def other_code(path: Path, facts: Mapping[str, Any]) -> tuple[list[str], list[st
 
     Their version is unchanged, so the store's results count as theirs.
     """
+    sessions, damaged = _sessions(path)
+    code: dict[str, Any] = {}
+    for session in sessions:
+        code |= session.get("code", {})
+    return [name for name, number in facts["code"].items() if code.get(name, number) != number], damaged
+
+
+def _sessions(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """The lines of ``provenance.jsonl``, and messages on the unreadable ones: session notes never decide a result."""
     file = path / "provenance.jsonl"
     try:
         lines = safe_files.read_bytes(file).splitlines()
     except FileNotFoundError:
-        lines = []
-    known: dict[str, Any] = {}
-    damaged = []
+        return [], []
+    sessions, damaged = [], []
     for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
         try:
-            known |= json.loads(line).get("code", {}) if line.strip() else {}
-        except (ValueError, TypeError, AttributeError, RecursionError):  # notes never decide a result
+            session = json.loads(line)
+        except (ValueError, RecursionError):
+            session = None
+        if isinstance(session, dict) and isinstance(session.get("code", {}), dict):
+            sessions.append(session)
+        else:
             damaged.append(f"{file}:{number} is damaged: changes of code since that session may go unnoticed")
-    return [name for name, code in facts["code"].items() if known.get(name, code) != code], damaged
+    return sessions, damaged
 
 
 def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:

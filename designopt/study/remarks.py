@@ -1,12 +1,15 @@
-"""Remarks on a valid study: numbers without units, texts among numbers."""
+"""Remarks on a valid study: numbers without units, texts among numbers, and those of its model on its files."""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from designopt.plugin import Field, Quantity
+from designopt.counts import plural
+from designopt.plugin import Diverged, Field, InvalidDesign, InvalidSetting, Quantity
+from designopt.plugin.calling import calling
 from designopt.study.former import with_present_names
 from designopt.study.language.checking.refusals import is_number
 from designopt.study.language.checking.values import check, members_of
@@ -21,6 +24,8 @@ from designopt.study.study import StudyDefinition
 
 #: Maximum number of quantities in a remark.
 NAMED = 12
+#: Maximum number of remarks of the model.
+REMARKS = 40
 
 #: The description of a number, and its assumed unit.
 Taken = tuple[str, str]
@@ -42,7 +47,34 @@ def remarks(study: StudyDefinition) -> list[str]:
     more = [f"{len(taken) - NAMED} more"] if len(taken) > NAMED else []
     words = ", ".join([*taken[:NAMED], *more])
     notes = [f"note: no unit given, the model's is assumed: {words}"] if taken else []
-    return [*notes, *_mixed(study)]
+    return [*notes, *_mixed(study), *(f"note: {remark}" for remark in model_remarks(study))]
+
+
+def model_remarks(study: StudyDefinition) -> list[str]:
+    """The model's remarks on its settings and on each scenario, which is named if another one has none of the kind.
+
+    Files that are not at hand, or that are unusable by now, have none.
+    """
+    if not study.model.plugin.has_remarks:
+        return []
+    scenarios: dict[str, list[str]] = {}
+    model = study.model.build()
+    for scenario in study.scenarios:
+        with (
+            contextlib.suppress(OSError, Diverged, InvalidDesign, InvalidSetting),
+            calling(study.model.plugin, OSError, Diverged, InvalidDesign, InvalidSetting),
+        ):
+            for remark in model.remarks(scenario.values):
+                scenarios.setdefault(str(remark), []).append(scenario.name)
+    found = [
+        remark if len(names) == len(study.scenarios) else f"{remark} (scenario {_some(names)})"
+        for remark, names in scenarios.items()
+    ]
+    return [*found[:REMARKS], *([f"{len(found) - REMARKS} more remarks"] if len(found) > REMARKS else [])]
+
+
+def _some(names: list[str]) -> str:
+    return f"{names[0]} and {plural(len(names) - 1, 'other')}" if len(names) > 1 else names[0]
 
 
 def _mixed(study: StudyDefinition) -> Iterator[str]:

@@ -34,6 +34,8 @@ _COLUMN_OF = {
 
 DEFAULT_HARMONICS = 8
 _MIN_SAMPLES = 20
+#: Largest distance of a time from its phase, in median steps: room for rounded times.
+_TIME_TOLERANCE = 0.25
 _CLOSED_ANGLE, _CLOSED_LENGTH = 2.0, 5e-3  # deg, m: a cycle ends where it began
 _INCONSISTENT_ANGLE = 5.0  # deg between a joint's angle and the difference of its links'
 _HIP_HEIGHT = (0.3, 1.3)  # m
@@ -147,9 +149,10 @@ def _from_cycle(rows: list[list[str]], harmonics: int | None, period: float | No
     columns = {name: table[:, j] for j, name in enumerate(rows[0])}
     phase = columns["phase"]
     if not (phase[0] == 0.0 and phase[-1] == 1.0 and (np.diff(phase) > 0.0).all()):
-        raise _refused("phase must increase from 0 in the first row to 1 in the last")
-    if not (np.diff(columns["time_s"]) > 0.0).all():
-        raise _refused("time_s must increase")
+        late = np.flatnonzero(np.diff(phase) <= 0.0)
+        where = f"; sample {late[0] + 2} is not after the one before" if len(late) else ""
+        raise _refused(f"phase must increase from 0 in the first row to 1 in the last{where}")
+    _check_times(columns["time_s"], phase)
     warnings = _check_angles(columns)
     use = DEFAULT_HARMONICS if harmonics is None else harmonics
     if 2 * use + 2 > len(phase) - 1:
@@ -179,6 +182,21 @@ def _from_cycle(rows: list[list[str]], harmonics: int | None, period: float | No
         residuals[name] = float(np.sqrt(np.mean((basis @ coefficients[name] - values) ** 2)))
     speed = trend / period if over_ground else float(belt_speed or 0.0)
     return Gait(period, speed, coefficients, residuals, warnings)
+
+
+def _check_times(time: Vector, phase: Vector) -> None:
+    """Times increase and advance with the phase, by which the series is fitted."""
+    steps = np.diff(time)
+    if not (steps > 0.0).all():
+        row = int(np.argmax(steps <= 0.0)) + 2
+        raise _refused(f"time_s must increase: sample {row} ({time[row - 1]:g} s) is not later than the one before")
+    off = np.abs(time - time[0] - phase * (time[-1] - time[0]))
+    if (off > _TIME_TOLERANCE * np.median(steps)).any():
+        row = int(np.argmax(off > _TIME_TOLERANCE * np.median(steps))) + 1
+        raise _refused(
+            f"time_s does not advance with the phase: sample {row} is off by {off[row - 1]:.3g} s; phase is the share"
+            " of the cycle's time"
+        )
 
 
 def _trend(values: Vector, phase: Vector, harmonics: int) -> float:

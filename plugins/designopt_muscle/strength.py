@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designopt.arrays import Vector
 from designopt_muscle.curves import LENGTHS, OPENSIM, PUBLICATION, SPEEDS, TENDON_FORCES, Curves
@@ -16,22 +17,29 @@ Tendon = Literal["rigid", "equilibrium"]
 
 #: Halvings of the interval in which a tendon's length is sought: to the last digit.
 _HALVINGS = 60
+#: Force that may be missing there, in maximum isometric forces.
+_BALANCED = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class Fibres:
     """Of k muscles in n frames, all (n, k): `length` in optimal lengths, `speed` in maximum speeds of shortening (0
-    with an elastic tendon), cosine of the pennation, and the strain of the tendon (0 when rigid)."""
+    with an elastic tendon), cosine of the pennation, and the strain of the tendon (0 when rigid). `overloaded` names
+    muscles that no tendon force in the range of the curves balances in some frame."""
 
     names: tuple[str, ...]
     length: Vector
     speed: Vector
     cosine: Vector
     strain: Vector
+    overloaded: tuple[str, ...] = ()
 
     def outside(self) -> list[str]:
         """Sentences on fibres that leave the range in which the curves hold."""
-        found = []
+        found = [
+            f"{name}: fibre and tendon have no equilibrium up to {TENDON_FORCES[1]:g} maximum isometric forces"
+            for name in self.overloaded
+        ]
         for j, name in enumerate(self.names):
             low, high = float(self.length[:, j].min()), float(self.length[:, j].max())
             if low < LENGTHS[0] or high > LENGTHS[1]:
@@ -62,8 +70,12 @@ def strengths(
     table = OPENSIM if curves == "opensim" else PUBLICATION
     active, held = np.zeros((n, k)), np.zeros((n, k))
     fibre = [np.zeros((n, k)) for _ in range(4)]
+    overloaded = []
     for j, muscle in enumerate(muscles):
-        stretch = _elastic(muscle, lengths[:, j], table) if tendon == "equilibrium" else np.zeros(n)
+        stretch = np.zeros(n)
+        if tendon == "equilibrium":
+            stretch, balanced = _elastic(muscle, lengths[:, j], table)
+            overloaded += [] if balanced.all() else [muscle.name]
         along = lengths[:, j] - muscle.slack * (1.0 + stretch)
         height = muscle.fibre * np.sin(muscle.pennation)
         length = np.sqrt(height**2 + along**2)
@@ -89,7 +101,7 @@ def strengths(
         isometric=np.array([m.force for m in muscles]),
         fibre=np.array([m.fibre for m in muscles]),
     )
-    return made, Fibres(names, *fibre)
+    return made, Fibres(names, *fibre, overloaded=tuple(overloaded))
 
 
 def _shortest(muscle: OsimMuscle) -> float:
@@ -127,8 +139,9 @@ def _degroote(muscle: OsimMuscle, length: Vector, speed: Vector, curves: Curves)
     return curves.active_length(length, width=width) * curves.velocity(speed), np.maximum(resting, 0.0)
 
 
-def _elastic(muscle: OsimMuscle, lengths: Vector, curves: Curves) -> Vector:
-    """(n,) strain of the tendon when fibre, at activation 1 and at rest, and tendon hold each other."""
+def _elastic(muscle: OsimMuscle, lengths: Vector, curves: Curves) -> tuple[Vector, NDArray[np.bool_]]:
+    """(n,) strain of the tendon when fibre, at activation 1 and at rest, and tendon hold each other, and whether they
+    do: beyond the range of the curves the largest strain in it is the answer. A slack tendon counts as balanced."""
     own = muscle.shape.get("tendon_strain_at_one_norm_force", muscle.shape.get("FmaxTendonStrain"))
     height = np.sin(muscle.pennation)
 
@@ -145,4 +158,6 @@ def _elastic(muscle: OsimMuscle, lengths: Vector, curves: Curves) -> Vector:
         middle = 0.5 * (low + high)
         slack = deficit(middle) < 0.0
         low, high = np.where(slack, middle, low), np.where(slack, high, middle)
-    return np.asarray(np.maximum(0.5 * (low + high), 0.0))
+    strain = np.asarray(np.maximum(0.5 * (low + high), 0.0))
+    balanced = (deficit(strain) >= -_BALANCED) | ~np.isfinite(lengths)
+    return strain, np.asarray(balanced)

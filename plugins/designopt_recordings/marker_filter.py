@@ -66,6 +66,14 @@ class MarkerFilter:
     order: Annotated[int, Q("", "of the Butterworth filter, forwards and backwards", ge=1, le=8)] = 2
     max_gap: Annotated[float, Q("s", "that is interpolated", ge=0, former="longest_gap")] = 0.2
 
+    def remarks(self, conditions: RecordedTrial) -> list[str]:
+        """What the reader of the trial left out or assumed; why a trial cannot be read, which costs its scenario."""
+        trial = conditions["trial"]
+        try:
+            return [f"{trial.name}: {note}" for note in read_recording(trial).notes]
+        except RecordingError as problem:
+            return [f"{problem}: no result"]
+
     def prepare_scenario(self, conditions: RecordedTrial) -> _Prepared:
         """Read the trial, fill its gaps, find its noise. Raises `Diverged` for an unusable or smoothed trial."""
         try:

@@ -14,6 +14,7 @@ from designopt_recordings.arrays import checked, increasing, position, unique
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.plate import ForcePlate
+from designopt_recordings.signals.even import ROUNDED
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,13 @@ class Recording:
         shape = (len(self.time), len(self.marker_names), 3)
         object.__setattr__(self, "markers", checked("positions of markers", self.markers, shape))
         increasing("time", self.time)
+        off = np.abs((self.time - self.time[:1]) * self.rate - np.arange(len(self.time)))
+        if off.max(initial=0.0) > ROUNDED + 1e-6:
+            row = int(np.argmax(off > ROUNDED + 1e-6))
+            raise RecordingError(
+                f"frame {row + 1} ({self.time[row]:.6g} s) is off the rate of {self.rate:g} Hz by more than a quarter"
+                " of a step; resample the recording at even times"
+            )
         unique("plate", [plate.name for plate in self.plates])
         if self.results is not None:
             checked("values of results", self.results.values, (len(self.time), None, 3))

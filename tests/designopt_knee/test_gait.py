@@ -151,7 +151,11 @@ REFUSED = {
     "phase not from 0": (lambda g: bad(g, "phase", 0, 0.005), "phase must increase"),
     "phase not to 1": (lambda g: bad(g, "phase", -1, 0.999), "phase must increase"),
     "phase not increasing": (lambda g: bad(g, "phase", 5, 0.03), "phase must increase"),
-    "time not increasing": (lambda g: bad(g, "time_s", 5, 0.0), "time_s must increase"),
+    "time not increasing": (lambda g: bad(g, "time_s", 5, 0.0), "time_s must increase: sample 6"),
+    "time apart from the phase": (
+        lambda g: bad(g, "time_s", 5, cycle(g)["time_s"][[5, 6]].mean()),
+        r"time_s does not advance .* sample 6 is",
+    ),
     "open angle": (lambda g: bad(g, "thigh_deg", -1, 25.0), "column 'thigh_deg': first and last row differ"),
     "open height": (lambda g: bad(g, "hip_y_m", -1, 0.95), "column 'hip_y_m': first and last row differ"),
     "moving hip on a treadmill": (lambda g: bad(g, "hip_x_m", -1, 0.60), "hip_x_m moves"),

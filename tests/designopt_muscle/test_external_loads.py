@@ -140,3 +140,18 @@ def test_bodies_that_are_not_there_are_named_with_their_place(motion, change, me
 def test_nothing_acts_on_the_ground(motion):
     with pytest.raises(ModelError, match="applied_to_body is 'ground', which is not a body"):
         external_loads(assignment(body="ground"), recorded(), motion, TIME)
+
+
+def test_what_a_force_leaves_out_is_that_of_the_files_defaults(motion):
+    """A default force in the axes of the arm, as OpenSim writes it, counts as if it were written with each force."""
+    axes = b"<force_expressed_in_body>arm</force_expressed_in_body>"
+    stated, head = assignment("arm"), b'<ExternalLoads name="loads">'
+    default = b'%s<defaults><ExternalForce name="default">%s</ExternalForce></defaults>' % (head, axes)
+    left_out = stated.replace(b"\n  " + axes, b"").replace(head, default)
+    assert left_out.count(axes) == 1
+    found = external_loads(left_out, recorded(), motion, TIME)["arm"]
+    assert found == pytest.approx(external_loads(stated, recorded(), motion, TIME)["arm"], abs=1e-12)
+    own = axes.replace(b"arm", b"ground") + b"<applied_to_body>"
+    ground = external_loads(assignment("ground"), recorded(), motion, TIME)["arm"]
+    with_own = left_out.replace(b"<applied_to_body>", own)
+    assert external_loads(with_own, recorded(), motion, TIME)["arm"] == pytest.approx(ground, abs=1e-12)

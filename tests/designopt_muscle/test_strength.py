@@ -84,6 +84,16 @@ def test_fibres_outside_of_the_curves_are_named():
     ]
 
 
+def test_a_fibre_that_no_tendon_force_balances_is_named():
+    """At 0.6 m the passive fibre pulls with more than five isometric forces of any tendon in the curves' range."""
+    lengths = np.array([[0.35], [0.6]])
+    _, near = strengths((one(),), lengths[:1], np.zeros((1, 1)), tendon="equilibrium")
+    _, far = strengths((one(),), lengths, np.zeros((2, 1)), tendon="equilibrium")
+    assert near.overloaded == ()
+    assert far.overloaded == ("flexor",)
+    assert "flexor: fibre and tendon have no equilibrium up to 5 maximum isometric forces" in far.outside()
+
+
 def test_a_slack_muscle_has_no_force():
     made, _ = strengths((one(),), np.array([[0.15]]), np.zeros((1, 1)), passive=True)
     assert made.strength.tolist() == [[0.0]]

@@ -15,6 +15,7 @@ from designopt_recordings.signals.derivatives import derivatives
 from designopt_recordings.signals.filters import lowpass
 
 from designopt import Diverged, InputFile, InvalidDesign, load
+from designopt.store.provenance import recorded_remarks
 from designopt.store.result import Result
 from designopt.testing import check_model
 
@@ -109,6 +110,8 @@ def test_the_study_runs_and_bad_trials_are_named_and_cost_nothing_else(tmp_path:
     said = {s.name: result.message(0, s.name) for s in result.problem.scenarios}
     assert {name for name, message in said.items() if message} == {"truncated", "unnumbered"}
     assert "truncated.trc, line " in said["truncated"]
+    noted = recorded_remarks(result.path)
+    assert any("truncated.trc, line " in note and note.endswith(": no result (scenario truncated)") for note in noted)
     assert "unnumbered.trc, line 57: the time 'NaN' is not a number" in said["unnumbered"]
     cutoffs = result.outcomes.X[:, 0]
     lost, left = result.outcomes.objectives.T

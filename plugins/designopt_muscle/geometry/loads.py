@@ -15,7 +15,7 @@ _FORCE = {
     "isDisabled", "appliesForce", "applied_to_body", "force_expressed_in_body", "point_expressed_in_body",
     "force_identifier", "point_identifier", "torque_identifier", "data_source_name",
 }  # fmt: skip
-_SET = {"objects", "groups", "datafile", "external_loads_model_kinematics_file",
+_SET = {"objects", "defaults", "groups", "datafile", "external_loads_model_kinematics_file",
         "lowpass_cutoff_frequency_for_load_kinematics"}  # fmt: skip
 
 
@@ -25,18 +25,23 @@ def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: V
     `content` is the XML file, `table` contains the recorded forces, points and torques that it names, each in the axes
     of the body that the file gives (`force_expressed_in_body` also holds for torques), with the pose from `motion` at
     `time`. A force without a point acts at the origin of its body. Records are interpolated linearly, NaN outside their
-    times. Raises `ModelError` for unknown elements, bodies or columns.
+    times. What a force does not state is that of the file's <defaults>. Raises `ModelError` for unknown elements,
+    bodies or columns.
     """
     root = parse(content)
     loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
     if loads is None:
         raise root.error("is not a file of external loads: <ExternalLoads> within <OpenSimDocument> is expected")
     only(loads, _SET)
+    default = loads.find("defaults", "ExternalForce") or root.find("defaults", "ExternalForce")
+    if default is not None:
+        only(default, _FORCE)
     found: dict[str, Vector] = {}
     for element in loads.need("objects").children:
         if element.tag != "ExternalForce":
             raise element.error("is not supported in external loads")
         only(element, _FORCE)
+        element = element.with_defaults(default)
         if element.flag("isDisabled", False) or not element.flag("appliesForce", True):
             continue
         body = _body(element, "applied_to_body", motion.model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class SharingOutputs(TypedDict):
         float, Q("", "factor on these muscles' strength that makes all frames feasible, at most 1e6")
     ]
     peak_reserve: Annotated[float, Q("", "largest generalised force of a reserve, in N m or N")]
-    peak_reaction: Annotated[float, Q("N", "largest norm of a joint reaction that the settings name; 0 without one")]
+    peak_reaction: NotRequired[Annotated[float, Q("N", "largest norm of a joint reaction that the settings name")]]
     device_work: Annotated[float, Q("J", "absolute work of the drive, without that of the spring")]
     peak_device: Annotated[float, Q("N m", "largest moment of spring and drive together")]
     worst_residual: Annotated[float, Q("", "largest relative error of a balance")]
@@ -88,7 +88,7 @@ def figures(sharing: Sharing, device: DeviceMoments, reactions: Vector) -> Shari
     a = sharing.activations[answered]
     factor = np.nan_to_num(sharing.strength_factor[answered], nan=1.0).max()
     infeasible = (sharing.status == SharingStatus.INFEASIBLE) | (sharing.status == SharingStatus.TOO_FAST)
-    return SharingOutputs(
+    outputs = SharingOutputs(
         mean_cost=float(sharing.cost[answered].mean()),
         mean_squared_activation=float((a**2).mean()),
         mean_activation=float(a.mean()),
@@ -104,6 +104,8 @@ def figures(sharing: Sharing, device: DeviceMoments, reactions: Vector) -> Shari
         peak_reserve=float(np.abs(sharing.reserves[answered]).max()),
         device_work=device.drive_work(sharing.balance.time),
         peak_device=float(np.nanmax(np.abs(device.total))),
-        peak_reaction=float(np.nanmax(np.linalg.norm(reactions[answered], axis=2), initial=0.0)),
         worst_residual=float(sharing.residual[answered].max()),
     )
+    if reactions.shape[1]:
+        outputs["peak_reaction"] = float(np.nanmax(np.linalg.norm(reactions[answered], axis=2), initial=0.0))
+    return outputs

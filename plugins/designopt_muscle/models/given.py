@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from designopt.arrays import Vector
-from designopt.plugin import InputFile, InvalidDesign
-from designopt_muscle.models.trial import Trial, bundled
+from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
+from designopt_muscle.geometry.kinematics import kinematics
+from designopt_muscle.models.dynamics import read_loads
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.trial import Trial, bundled, read_trial_table
+from designopt_muscle.osim.model import OsimModel
+from designopt_muscle.osim.xml import ModelError
 from designopt_muscle.sharing.statement.criteria import JointReaction
 
 Files = Mapping[str, InputFile | None]
@@ -36,6 +42,27 @@ def files_of(scenario: Mapping[str, Any]) -> dict[str, InputFile | None]:
     """The files of a scenario by name; the bundled walking leg where no motion is named."""
     files = {name: scenario.get(name) for name in _NAMES}
     return {**files, "motion": files["motion"] or bundled("walking_leg.csv")}
+
+
+@contextmanager
+def as_mistakes(files: Files) -> Iterator[None]:
+    """Errors of a trial become an `InvalidSetting` at the condition whose file they name, else at the motion."""
+    try:
+        yield
+    except (TrialError, ModelError, InvalidDesign) as error:
+        text = str(error)
+        name = next((n for n, file in files.items() if file is not None and text.startswith(file.name)), "motion")
+        raise InvalidSetting(name, text) from None
+
+
+def load_notes(model: OsimModel, loads: InputFile | None, forces: InputFile | None) -> list[str]:
+    """Notes of the reader of external loads. Raises `TrialError` for files that do not fit each other or the model."""
+    if loads is None or forces is None:
+        return []
+    table = read_trial_table(forces)
+    still = kinematics(model, {c.name: np.array([c.default]) for c in model.coordinates})
+    read_loads(loads, table, still, table.time[:1])
+    return [f"{forces.name}: {note}" for note in table.notes]
 
 
 def refuse(files: Files, *, computed: bool, reactions: bool, measured: bool) -> None:

@@ -19,10 +19,10 @@ from designopt_muscle.models.device import DeviceMoments, design_slopes, device_
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.models.figures import ARRAYS, SharingOutputs, figures
-from designopt_muscle.models.given import Files, SharingData, files_of, refuse
+from designopt_muscle.models.given import Files, SharingData, as_mistakes, files_of, load_notes, refuse
 from designopt_muscle.models.reactions import ReactionTerm, joint_reactions
 from designopt_muscle.models.static_inputs import SharingDesign, StaticScenario, criterion_of
-from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial
+from designopt_muscle.models.trial import ExternalLoads, bundled, read_trial, read_trial_table, trial_notes
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
 from designopt_muscle.sharing.muscles import Muscles
@@ -130,6 +130,19 @@ class StaticSharing:
             if term.joint in [other.joint for other in self.joint_reactions[:i]]:
                 raise InvalidSetting("joint_reactions", f"'{term.joint}' is named twice")
 
+    def check_scenario(self, conditions: Mapping[str, Any]) -> None:
+        """Open the files of a scenario. Raises `InvalidSetting` for unusable ones and for misspelt columns."""
+        files = files_of(conditions)
+        with as_mistakes(files):
+            self._refuse(files)
+            self._notes(files)
+
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What the readers of model and trial left out or assumed."""
+        files = files_of(conditions)
+        with as_mistakes(files):
+            return self._notes(files)
+
     def evaluate(
         self, design: SharingDesign, scenario: StaticScenario, arrays: Set[str] = frozenset()
     ) -> tuple[SharingOutputs, dict[str, NDArray[Any]]]:
@@ -201,17 +214,30 @@ class StaticSharing:
         files = files_of(scenario)
         key = tuple("" if file is None else file.digest for file in files.values())
         if key not in self._given:
-            refuse(
-                files,
-                computed=self.inverse_dynamics == "compute",
-                reactions=bool(self.joint_reactions),
-                measured=self.emg is not None,
-            )
+            self._refuse(files)
             try:
                 self._given[key] = self._made(files)
             except (TrialError, ModelError) as error:
                 raise Diverged(str(error), reason="unreadable") from None
         return self._given[key]
+
+    def _refuse(self, files: Files) -> None:
+        refuse(
+            files,
+            computed=self.inverse_dynamics == "compute",
+            reactions=bool(self.joint_reactions),
+            measured=self.emg is not None,
+        )
+
+    def _notes(self, files: Files) -> list[str]:
+        motion, skeleton = files["motion"], read_model(self._skeleton.content)
+        assert motion is not None
+        notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
+        notes += trial_notes(skeleton, motion, files["moments"], computed=self.inverse_dynamics == "compute")
+        notes += load_notes(skeleton, files["external_loads"], files["external_forces"])
+        if self.emg is not None and files["emg"] is not None:
+            measured(files["emg"], self.emg, tuple(m.name for m in skeleton.muscles), read_trial_table(motion).time)
+        return notes
 
     def _made(self, files: Files) -> SharingData:
         loads, forces, motion = files["external_loads"], files["external_forces"], files["motion"]
@@ -231,6 +257,10 @@ class StaticSharing:
         )
         if not trial.balance.usable.any():
             raise TrialError(f"{motion.name}: no frame has all the numbers that are needed")
+        for name in self.coordinates or ():
+            if name not in trial.balance.rows:
+                table = files["moments"] or motion
+                raise TrialError(f"{table.name}: no net moment about '{name}', which the setting 'coordinates' names")
         signals = None
         if self.emg is not None and files["emg"] is not None:
             signals = measured(files["emg"], self.emg, trial.balance.columns, trial.balance.time)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal
 
 import numpy as np
 from designopt_mechanics.moment_balance import MomentBalance
-from designopt_recordings.errors import RecordingError
+from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
+from designopt_recordings.signals.even import check_steps, for_filter, spline_values
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
@@ -20,6 +22,7 @@ from designopt.plugin import InputFile
 from designopt_muscle.geometry.geometry import muscle_geometry
 from designopt_muscle.geometry.jumps import jumps
 from designopt_muscle.geometry.kinematics import kinematics
+from designopt_muscle.models.columns import moment_notes, motion_notes, present
 from designopt_muscle.models.dynamics import Dynamics, read_loads
 from designopt_muscle.models.errors import TrialError
 from designopt_muscle.osim.model import OsimModel
@@ -92,28 +95,33 @@ def read_trial(
     coordinates that are not locked. `dynamics` also returns the moving model.
 
     `window` keeps the frames between two times (s); `times` (n,) s are the frames in it, on the quintic spline through
-    the recorded ones; `cutoff` (Hz) filters the coordinates with a zero-phase Butterworth filter of order 3. The other
+    the recorded ones; `cutoff` (Hz) filters the coordinates with a zero-phase Butterworth filter of order 3, a motion
+    whose times are not even after resampling it (`for_filter`): its frames are those of the even times. The other
     arguments are those of `strengths`. Frames with missing numbers stay, with a status; frames closer than five samples
     to an end of the recording are marked.
 
     Raises `TrialError` and `ModelError` for files that do not fit.
     """
     skeleton = read_model(model.content)
-    table = _table(motion)
-    turns = [c.name for c in skeleton.coordinates if c.rotational]
-    present = _present(table, skeleton.names)
-    free = [name for name in skeleton.free if name in present]
-    if not free:
-        raise TrialError(f"{motion.name}: none of its columns is a coordinate of the model '{skeleton.name}'")
-    table = table.radians([name for name in turns if name in present and name in free])
-    given = np.column_stack([table.column(name) for name in free])
+    table = read_trial_table(motion)
+    remarks = trial_notes(skeleton, motion, moments, computed=inverse_dynamics == "compute")
     if cutoff is not None:
-        given = lowpass(given, 1.0 / float(np.median(np.diff(table.time))), cutoff, _ORDER)
+        with _as_trial_errors(motion):
+            table = for_filter(table, cutoff)
+    turns = [c.name for c in skeleton.coordinates if c.rotational]
+    moving_names = present(table, skeleton.names)
+    free = [name for name in skeleton.free if name in moving_names]
+    table = table.radians([name for name in turns if name in free])
+    given = np.column_stack([table.column(name) for name in free])
     recorded = table.time
-    if times is None:
-        rates, seconds = derivatives(recorded, given)
-    else:
-        recorded, given, rates, seconds = _resampled(motion, recorded, given, times)
+    with _as_trial_errors(motion):
+        if cutoff is not None:
+            given = lowpass(given, 1.0 / float(np.median(np.diff(recorded))), cutoff, _ORDER)
+        check_steps(recorded)
+        if times is None:
+            rates, seconds = derivatives(recorded, given)
+        else:
+            recorded, given, rates, seconds = _resampled(motion, recorded, given, times)
     moving = None
     if dynamics or inverse_dynamics == "compute":
         moved = {name: (given[:, i], rates[:, i], seconds[:, i]) for i, name in enumerate(free)}
@@ -123,7 +131,7 @@ def read_trial(
     if moving is not None and inverse_dynamics == "compute":
         rows, needed = _computed(skeleton, moving)
     else:
-        source = _table(moments) if moments else table
+        source = read_trial_table(moments) if moments else table
         rows, needed = _moments(source, moments or motion, skeleton, recorded, of)
     frames = np.arange(len(recorded))
     if window is not None:
@@ -156,10 +164,31 @@ def read_trial(
         status=status.astype(np.int64),
     )
     found_jumps = [str(jump) for jump in jumps(geometry, time, values)] if known.all() else []
-    notes = (*skeleton.notes, *table.notes, *fibres.outside(), *found_jumps)
+    of_table = [f"{motion.name}: {note}" for note in table.notes]
+    notes = tuple(dict.fromkeys([*skeleton.notes, *remarks, *of_table, *fibres.outside(), *found_jumps]))
     by_name = {name: rates[frames, i] for i, name in enumerate(free)}
     kept = None if moving is None else moving.take(frames)
     return Trial(skeleton, balance, muscles, fibres, values, by_name, notes, kept)
+
+
+def trial_notes(model: OsimModel, motion: InputFile, moments: InputFile | None, *, computed: bool) -> list[str]:
+    """Notes on the tables of a trial: of their readers, and on columns and coordinates without each other.
+
+    Net moments are `computed` or in `moments`, by default in `motion`. Raises `TrialError` for unusable tables and for
+    misspelt columns.
+    """
+    table = read_trial_table(motion)
+    if not present(table, model.free):
+        raise TrialError(f"{motion.name}: none of its columns is a coordinate of the model '{model.name}'")
+    notes = [*(f"{motion.name}: {note}" for note in table.notes)]
+    notes += motion_notes(table, motion.name, model, moments=moments is None and not computed)
+    if not computed:
+        source = table if moments is None else read_trial_table(moments)
+        file = moments or motion
+        notes += [] if moments is None else [f"{file.name}: {note}" for note in source.notes]
+        notes += moment_notes(source, file.name, model, present(table, model.names), motion=moments is None)
+        _moment_columns(source, file, model)
+    return notes
 
 
 def _resampled(file: InputFile, time: Vector, given: Vector, at: Vector) -> tuple[Vector, Vector, Vector, Vector]:
@@ -178,29 +207,42 @@ def _resampled(file: InputFile, time: Vector, given: Vector, at: Vector) -> tupl
 
 def recorded_times(motion: InputFile) -> Vector:
     """(n,) s of the frames of a motion. Raises `TrialError` for a file that is no table."""
-    return _table(motion).time
+    return read_trial_table(motion).time
 
 
-def _table(file: InputFile) -> TimeTable:
-    try:
+def read_trial_table(file: InputFile) -> TimeTable:
+    """The table in a file. Raises `TrialError` for a file that is none."""
+    with _as_trial_errors(file):
         return read_table(file)
+
+
+@contextmanager
+def _as_trial_errors(file: InputFile) -> Iterator[None]:
+    """What a table cannot give is reported as a `TrialError` about its file."""
+    try:
+        with about(file.name):
+            yield
     except RecordingError as error:
         raise TrialError(str(error)) from None
-
-
-def _present(table: TimeTable, names: tuple[str, ...]) -> set[str]:
-    """The coordinates that have a column: under their name, or at the end of a path ``.../name/value``."""
-    ends = set()
-    for label in table.names:
-        parts = label.split("/")
-        ends.add(parts[-2] if len(parts) > 1 and parts[-1] == "value" else parts[-1])
-    return ends & set(names)
 
 
 def _moments(
     table: TimeTable, file: InputFile, model: OsimModel, time: Vector, values: dict[str, Vector]
 ) -> tuple[tuple[str, ...], Vector]:
     """Rows and net moments (n, m) at `time`; `values` (n,) are the free coordinates."""
+    columns = _moment_columns(table, file, model)
+    if len(table.time) != len(time) or np.abs(table.time - time).max() > 1e-9:
+        columns = {name: _interpolated(table.time, column, time) for name, column in columns.items()}
+    for coupler in model.couplers:
+        if coupler.dependent in columns:
+            rate = coupler.function.slope(values[coupler.independent])
+            columns[coupler.independent] = columns.get(coupler.independent, 0.0) + columns[coupler.dependent] * rate
+    rows = tuple(name for name in model.free if name in columns)
+    return rows, np.column_stack([columns[name] for name in rows])
+
+
+def _moment_columns(table: TimeTable, file: InputFile, model: OsimModel) -> dict[str, Vector]:
+    """Net moments (n,) by coordinate. Raises `TrialError` without any."""
     columns = {
         name: table.column(f"{name}{suffix}")
         for name in model.names
@@ -212,14 +254,7 @@ def _moments(
             f"{file.name}: no column contains a net moment; its name is that of a coordinate, as "
             f"'{model.free[0]}_moment'"
         )
-    if len(table.time) != len(time) or np.abs(table.time - time).max() > 1e-9:
-        columns = {name: _interpolated(table.time, column, time) for name, column in columns.items()}
-    for coupler in model.couplers:
-        if coupler.dependent in columns:
-            rate = coupler.function.slope(values[coupler.independent])
-            columns[coupler.independent] = columns.get(coupler.independent, 0.0) + columns[coupler.dependent] * rate
-    rows = tuple(name for name in model.free if name in columns)
-    return rows, np.column_stack([columns[name] for name in rows])
+    return columns
 
 
 def _loads(
@@ -229,7 +264,7 @@ def _loads(
     if external is None:
         return {}
     places = kinematics(model, {name: np.nan_to_num(parts[0]) for name, parts in moved.items()})
-    return read_loads(external.assignments, _table(external.forces), places, time)
+    return read_loads(external.assignments, read_trial_table(external.forces), places, time)
 
 
 def _computed(model: OsimModel, moving: Dynamics) -> tuple[tuple[str, ...], Vector]:
@@ -246,12 +281,7 @@ def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:
 
 def _interpolated(at: Vector, values: Vector, time: Vector) -> Vector:
     """(n,) values at `time` by a cubic spline through the valid ones; NaN outside their times."""
-    from scipy.interpolate import CubicSpline
-
-    there = np.isfinite(values)
-    found = np.full(len(time), np.nan)
-    if there.sum() < 4:
-        return found
-    inside = (time >= at[there][0] - 1e-9) & (time <= at[there][-1] + 1e-9)
-    found[inside] = CubicSpline(at[there], values[there])(time[inside])
-    return found
+    valid = np.isfinite(values)
+    if valid.sum() < 4:
+        return np.full(len(time), np.nan)
+    return spline_values(at[valid], values[valid][:, None], time, degree=3)[:, 0]

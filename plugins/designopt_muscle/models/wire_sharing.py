@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from dataclasses import field
 from functools import cached_property
 from typing import Annotated, Any, TypedDict
@@ -13,6 +13,7 @@ from designopt_mechanics.anatomy.vrml import read_vrml
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
+from designopt_recordings.signals.even import check_steps, for_filter
 from designopt_recordings.signals.filters import lowpass
 from numpy.typing import NDArray
 
@@ -80,7 +81,7 @@ ARRAYS = {
 }
 
 
-@model("wire_sharing", version=1, arrays=ARRAYS)
+@model("wire_sharing", version=2, arrays=ARRAYS)
 class WireSharingModel:
     """Shares the moments of a motion among the wires of a musculoskeletal model with virtual links.
 
@@ -109,11 +110,26 @@ class WireSharingModel:
             raise InvalidSetting("geometry", "geometry and companion belong together: give both or none")
         _ = self._anatomy
 
+    def check_scenario(self, conditions: Mapping[str, Any]) -> None:
+        """Read the motion of a scenario. Raises `InvalidSetting` for an unusable file."""
+        try:
+            self._motion(_file(conditions))
+        except Diverged as error:
+            raise InvalidSetting("motion", str(error)) from None
+
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What the reader of the motion left out or assumed."""
+        file = _file(conditions)
+        table, joints = read_table(file), self._anatomy.joints
+        unused = [name for name in table.names if not any(part in joints for part in name.split("/"))]
+        notes = [*table.notes, *([f"of no use to the model: {', '.join(unused)}"] if unused else [])]
+        return [f"{file.name}: {note}" for note in notes]
+
     def evaluate(
         self, design: WireDesign, scenario: WireScenario, arrays: Set[str] = frozenset()
     ) -> tuple[WireOutputs, dict[str, NDArray[Any]]]:
         """Share the moments of the motion. Raises `InvalidDesign` for values that sharing rejects."""
-        time, q, dq, ddq = self._motion(scenario.get("motion") or bundled("wire_arm.csv"))
+        time, q, dq, ddq = self._motion(_file(scenario))
         values = filled(WireDesign, design)
         terms = Terms(criterion_of(values, self.linear, self.tie_break))
         try:
@@ -184,12 +200,15 @@ class WireSharingModel:
             try:
                 table = read_table(file)
                 table = table.radians([name for name in joints if name in turning])
+                if self.cutoff is not None:
+                    table = for_filter(table, self.cutoff)
                 q = np.column_stack([table.column(name) for name in joints])
+                if self.cutoff is not None:
+                    q = lowpass(q, 1.0 / float(np.median(np.diff(table.time))), self.cutoff, _ORDER)
+                check_steps(table.time)
+                dq, ddq = derivatives(table.time, q)
             except RecordingError as error:
                 raise Diverged(str(error) if error.file else f"{file.name}: {error}", reason="unreadable") from None
-            if self.cutoff is not None:
-                q = lowpass(q, 1.0 / float(np.median(np.diff(table.time))), self.cutoff, _ORDER)
-            dq, ddq = derivatives(table.time, q)
             low, high = self.window or (-np.inf, np.inf)
             kept = (table.time >= low - 1e-9) & (table.time <= high + 1e-9)
             if not kept.any():
@@ -198,6 +217,10 @@ class WireSharingModel:
                 raise Diverged(f"{file.name}: no frame has all the numbers that are needed", reason="unreadable")
             self._motions[file.digest] = table.time[kept], q[kept], dq[kept], ddq[kept]
         return self._motions[file.digest]
+
+
+def _file(scenario: Mapping[str, Any]) -> InputFile:
+    return scenario.get("motion") or bundled("wire_arm.csv")
 
 
 def _as_text(error: StudyError) -> str:

@@ -19,6 +19,15 @@ _DECORATION = {
     "ModelVisualPreferences", "Ground", "BodySet", "JointSet", "ConstraintSet", "ForceSet", "gravity",
     "ContactGeometrySet", "ControllerSet", "ComponentSet", "MiscModelComponents", "components", "use_visualizer",
 }  # fmt: skip
+#: Sets of a model; each has its members in <objects>.
+_SETS = (
+    "BodySet", "JointSet", "ConstraintSet", "ForceSet", "ContactGeometrySet", "ControllerSet", "ComponentSet",
+    "MiscModelComponents", "MarkerSet", "ProbeSet",
+)  # fmt: skip
+#: Components without effect on the mechanics, with those whose names end in _REPORTING.
+_HARMLESS = {"Marker", "Station", "PhysicalOffsetFrame", "FrameGeometry", "Mesh", "Brick", "Sphere", "Cylinder",
+             "Ellipsoid", "Cone", "Arrow", "LineGeometry"}  # fmt: skip
+_REPORTING = ("Probe", "Reporter")
 _BODY = {
     "mass", "mass_center", "inertia", "inertia_xx", "inertia_yy", "inertia_zz", "inertia_xy", "inertia_xz",
     "inertia_yz", "FrameGeometry", "attached_geometry", "WrapObjectSet", "VisibleObject", "Joint", "components",
@@ -50,6 +59,7 @@ def read_model(content: bytes) -> OsimModel:
     if not version.isdigit() or not 30000 <= int(version) < 50000:
         raise root.error(f"has the version '{version}'; files of the versions 30000 to 49999 are read")
     only(model, _DECORATION)
+    _refuse_unread(model)
     reader = _Reader(model, new=int(version) >= 40000)
     return reader.read()
 
@@ -89,7 +99,7 @@ class _Reader:
             tuple(wraps),
             muscles,
             actuators,
-            (*joints.notes, *notes),
+            (*joints.notes, *notes, *_controllers(self.model)),
         )
 
     def _joint_elements(self, elements: dict[str, Element]) -> list[tuple[Element, str]]:
@@ -102,6 +112,33 @@ class _Reader:
             for joint in [] if holder is None else holder.children:
                 found.append((joint, name))
         return found
+
+
+def _refuse_unread(model: Element) -> None:
+    """Raise `ModelError` for whatever would change the mechanics in places that are not read: a set that appears twice,
+    members outside its <objects>, and components besides markers, frames, geometry, probes and reporters."""
+    for name in _SETS:
+        holders = [child for child in model.children if child.tag == name]
+        if len(holders) > 1:
+            raise holders[1].error(f"a model has one <{name}>; join both")
+        for holder in holders:
+            only(holder, {"objects", "groups", "defaults"})
+            if len([child for child in holder.children if child.tag == "objects"]) > 1:
+                raise holder.error("has more than one <objects>; join them")
+    lists = [e for e in model.walk() if e.tag == "components"]
+    lists += [e for name in ("ComponentSet", "MiscModelComponents") if (e := model.find(name, "objects")) is not None]
+    for holder in lists:
+        place = holder.tag if holder.parent is None or holder.tag != "objects" else holder.parent.tag
+        for member in holder.children:
+            disabled = not member.flag("appliesForce", True) or member.flag("isDisabled", False)
+            if not (disabled or member.tag in _HARMLESS or member.tag.endswith(_REPORTING)):
+                raise member.error(f"is not read within <{place}>; move it into the set of its kind, or remove it")
+
+
+def _controllers(model: Element) -> list[str]:
+    holder = model.find("ControllerSet", "objects")
+    names = [] if holder is None else [member.name or member.tag for member in holder.children]
+    return [f"controllers are not used: {', '.join(names)}"] if names else []
 
 
 def _objects(model: Element, collection: str, tag: str = "") -> list[Element]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -85,12 +85,13 @@ def read_forces(
             muscles.append(_muscle(element, defaults.get(element.tag), bodies, coordinates, wraps))
         elif element.tag == "CoordinateActuator":
             drives.append(_drive(element, coordinates))
-        elif element.tag in ("PointActuator", "TorqueActuator"):
-            notes.append(f"{element.tag} '{element.name}' is ignored: it does not act on a single coordinate")
         else:
             raise element.error("is not a supported force; switch it off (appliesForce) if it does not matter")
     if any(muscle.model == "millard" for muscle in muscles):
         notes.append("Millard2012 muscles are evaluated with the curves of De Groote et al. (2016)")
+    if drives:
+        listed = ", ".join(drive.name for drive in drives)
+        notes.append(f"drives of coordinates do not take part in the sharing: {listed}")
     return tuple(muscles), tuple(drives), tuple(notes)
 
 
@@ -100,7 +101,8 @@ def _drive(element: Element, coordinates: set[str]) -> CoordinateActuator:
     if coordinate not in coordinates:
         raise element.error(f"drives '{coordinate}', which is not a coordinate")
     optimal = element.number("optimal_force", 1.0)
-    low, high = element.number("min_control", -np.inf), element.number("max_control", np.inf)
+    low = element.number("min_control", -np.inf, infinite=True)
+    high = element.number("max_control", np.inf, infinite=True)
     return CoordinateActuator(element.name, coordinate, optimal, low, high)
 
 
@@ -122,7 +124,8 @@ def _muscle(
     def positive(tag: str, otherwise: float | None = None, least: float = 0.0) -> float:
         value = number(tag, otherwise)
         if not least < value < np.inf:
-            raise (element.find(tag) or element).error(f"{tag} must be positive, not {value:g}")
+            bound = f"above {least:g}" if least else "positive"
+            raise (element.find(tag) or element).error(f"{tag} must be {bound}, not {value:g}")
         return value
 
     path = element.find("GeometryPath")
@@ -140,7 +143,7 @@ def _muscle(
     lowest, highest = number("min_control", 0.01), number("max_control", 1.0)
     if not 0.0 <= lowest <= highest <= 1.0:
         raise element.error(f"controls from {lowest:g} to {highest:g} are not within 0 and 1")
-    shape = {name: number(name, value) for name, value in shapes.items()}
+    shape = {name: _shape(name, positive, number, value) for name, value in shapes.items()}
     if model == "millard":
         for curve, name, usual in _STRAINS:
             holder = element.find(curve)
@@ -166,6 +169,13 @@ def _muscle(
     )
 
 
+def _shape(name: str, positive: Callable[..., float], number: Callable[..., float], value: float) -> float:
+    """A constant of a curve: a positive one, but for dampings and thresholds that may be 0."""
+    if name in ("fiber_damping", "fv_linear_extrap_threshold"):
+        return number(name, value)
+    return positive(name, value, 1.0 if name == "Flen" else 0.0)
+
+
 def _point(element: Element, bodies: set[str], coordinates: set[str]) -> PathPoint:
     if element.tag not in _POINTS:
         raise element.error("is not a supported point")
@@ -177,7 +187,7 @@ def _point(element: Element, bodies: set[str], coordinates: set[str]) -> PathPoi
     condition, within = "", (-np.inf, np.inf)
     if element.tag == "ConditionalPathPoint":
         condition = _named(element, "coordinate", coordinates)
-        low, high = element.numbers("range", 2)
+        low, high = element.numbers("range", 2, infinite=True)
         within = min(low, high), max(low, high)
     if element.tag == "MovingPathPoint":
         moving = tuple(_location(element, axis, coordinates) for axis in "xyz")

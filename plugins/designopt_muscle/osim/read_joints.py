@@ -124,9 +124,11 @@ class Joints:
         only(element, _COORDINATE)
         if any(c.name == element.name for c in self.coordinates):
             raise element.error(f"the coordinate '{element.name}' is given more than once")
-        low, high = element.numbers("range", 2, (-np.inf, np.inf))
+        low, high = element.numbers("range", 2, (-np.inf, np.inf), infinite=True)
         if not low <= high:
             raise element.need("range").error(f"from {low:g} to {high:g} is not a range")
+        if element.flag("prescribed", False):
+            self.notes.append(f"coordinate '{element.name}': its prescribed function is not used")
         self.coordinates.append(
             OsimCoordinate(
                 element.name,

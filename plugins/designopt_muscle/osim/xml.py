@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import xml.parsers.expat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 #: Elements within elements, beyond which a file is no model.
 _DEEPEST = 200
@@ -67,6 +67,12 @@ class Element:
             raise self.error(f"has no element <{'/'.join(tags)}>")
         return found
 
+    def with_defaults(self, default: Element | None) -> Element:
+        """This element with the children of `default` that it does not have itself."""
+        own = {child.tag for child in self.children}
+        more = [] if default is None else [child for child in default.children if child.tag not in own]
+        return replace(self, children=[*self.children, *more])
+
     def walk(self) -> Iterator[Element]:
         """This element and all within it."""
         yield self
@@ -78,20 +84,27 @@ class Element:
         found = self.find(tag)
         return default if found is None else found.text.strip()
 
-    def number(self, tag: str, default: float | None = None) -> float:
+    def number(self, tag: str, default: float | None = None, *, infinite: bool = False) -> float:
         """The number in a child. Raises `ModelError` when it is not one, or not there and there is no default."""
-        (value,) = self.numbers(tag, 1, None if default is None else (default,))
+        (value,) = self.numbers(tag, 1, None if default is None else (default,), infinite=infinite)
         return value
 
-    def numbers(self, tag: str, count: int | None = None, default: tuple[float, ...] | None = None) -> list[float]:
-        """The numbers in a child, `count` of them when it is given."""
+    def numbers(
+        self,
+        tag: str,
+        count: int | None = None,
+        default: tuple[float, ...] | None = None,
+        *,
+        infinite: bool = False,
+    ) -> list[float]:
+        """The numbers in a child, `count` of them when it is given; `infinite` allows limits without an end."""
         found = self.find(tag)
         if found is None and default is not None:
             return list(default)
-        return self.need(tag).values(count)
+        return self.need(tag).values(count, infinite=infinite)
 
-    def values(self, count: int | None = None) -> list[float]:
-        """The numbers in this element."""
+    def values(self, count: int | None = None, *, infinite: bool = False) -> list[float]:
+        """The numbers in this element. Raises `ModelError` for NaN, and for infinity unless `infinite`."""
         values = []
         for word in self.text.split():
             try:
@@ -100,6 +113,8 @@ class Element:
                 raise self.error(f"'{word}' is not a number") from None
             if math.isnan(value):
                 raise self.error("holds NaN")
+            if math.isinf(value) and not infinite:
+                raise self.error(f"'{word}' is not finite")
             values.append(value)
         if count is not None and len(values) != count:
             raise self.error(f"contains {len(values)} numbers, not {count}")

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designopt.arrays import Array, Integers, Mask
-from designopt_recordings.errors import RecordingError
 from designopt_recordings.frames import FrameStatus
 
 #: Samples this near to an end of a recording or of a run are less accurate (muscle_force_sharing, section 1.1).
@@ -62,15 +61,3 @@ def near_ends(finite: ArrayLike, width: int = EDGE) -> Mask:
 def edge_status(finite: ArrayLike, width: int = EDGE) -> Integers:
     """`FrameStatus.EDGE` for samples (n,) within `width` of an end of their run, `OK` elsewhere."""
     return np.where(near_ends(finite, width), int(FrameStatus.EDGE), int(FrameStatus.OK))
-
-
-def even_rate(time: Array) -> float:
-    """Rate (Hz) of even times (n,) s that may be rounded; raises `RecordingError` where they are not even."""
-    if len(time) < 2:
-        raise RecordingError("a single row has no rate; at least two are needed")
-    rate = (len(time) - 1) / (time[-1] - time[0])
-    off = np.abs((time - time[0]) * rate - np.arange(len(time)))
-    if off.max() > 0.5:
-        row = int(np.argmax(off > 0.5)) + 1
-        raise RecordingError(f"the times are not evenly spaced: row {row} is off by more than half a sample")
-    return float(rate)

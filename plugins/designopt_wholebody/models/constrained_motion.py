@@ -49,6 +49,9 @@ class MotionOutputs(TypedDict):
     acceleration_violation: Annotated[float, Q("1/s^2", "norm of the constraints' second derivative")]
     energy_drift: Annotated[float, Q("J", "largest difference of the total energy to that at the start")]
     iterations: Annotated[float, Q("", "mean of a step; 0 for bdf, which does not report them")]
+    unconverged_steps: NotRequired[
+        Annotated[float, Q("", "steps whose iterations ended before the tolerance; none for bdf", notable=True)]
+    ]
     systems: Annotated[float, Q("", "linear systems solved: the cost")]
 
 
@@ -157,6 +160,8 @@ class ConstrainedMotion:
             iterations=float(trajectory.iterations[1:].mean()),
             systems=float(trajectory.systems),
         )
+        if method["integrator"] != "bdf":
+            outputs["unconverged_steps"] = float((trajectory.increment > self.tolerance).sum())
         made = {
             "time": trajectory.time,
             "violation": measured.position,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from designopt.plugin import Array as ArrayOf
 from designopt.plugin import InputFile
@@ -77,19 +77,34 @@ _FIGURES: dict[str, Any] = {
     "residual_torque": Annotated[float, Q("N m", "RMS residual torque between motion and plates")],
     "residual_torque_peak": Annotated[float, Q("N m", "its largest norm")],
     "torque_noise": Annotated[float, Q("N m", "RMS of joint torques above the frequency noise_above")],
-    "rebuilt_error": Annotated[float, Q("m", "RMS distance of the hidden marker from its rebuilt place; 0 without")],
+    "rebuilt_error": NotRequired[
+        Annotated[float, Q("m", "RMS distance of the hidden marker from its rebuilt place; none without")]
+    ],
     "cycles": Annotated[float, Q("", "number of complete cycles")],
-    "agreement_bias": Annotated[float, Q("m", "norm of the mean difference of landmarks from the measured ones")],
-    "agreement_coverage": Annotated[float, Q("", "share of these differences in the 95 % ellipsoid of covariance")],
-    "agreement_thesis": Annotated[float, Q("", "share in the ellipsoid of 1.96 deviations along the axes")],
-    "force_error": Annotated[float, Q("N", "RMS error of joint forces; 0 for files, whose truth is not known")],
-    "torque_error": Annotated[float, Q("N m", "RMS error of joint torques; 0 for files, whose truth is not known")],
+    "agreement_bias": NotRequired[
+        Annotated[float, Q("m", "norm of the mean difference of landmarks from the measured ones")]
+    ],
+    "agreement_coverage": NotRequired[
+        Annotated[float, Q("", "share of these differences in the 95 % ellipsoid of covariance")]
+    ],
+    "agreement_thesis": NotRequired[
+        Annotated[float, Q("", "share in the ellipsoid of 1.96 deviations along the axes")]
+    ],
+    "force_error": NotRequired[
+        Annotated[float, Q("N", "RMS error of joint forces; none for files, whose truth is not known")]
+    ],
+    "torque_error": NotRequired[
+        Annotated[float, Q("N m", "RMS error of joint torques; none for files, whose truth is not known")]
+    ],
     **{
-        f"{joint}_{part}": Annotated[float, Q(unit, f"{joint}: {meaning}")]
+        f"{joint}_{part}": NotRequired[Annotated[float, Q(unit, f"{joint}: {meaning}; none if the body has none")]]
         for joint in JOINTS
         for part, (unit, meaning) in _MEANINGS.items()
     },
-    **{f"{name}_range": Annotated[float, Q("rad", "of the angle, of the side that moves more")] for name in ANGLES},
+    **{
+        f"{name}_range": NotRequired[Annotated[float, Q("rad", "of the angle, of the side that moves more")]]
+        for name in ANGLES
+    },
 }
 
 TrialOutputs = TypedDict("TrialOutputs", _FIGURES)  # type: ignore[misc]

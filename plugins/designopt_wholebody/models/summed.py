@@ -57,8 +57,8 @@ class Summed:
         flat = self.found.differences[:, self.inner].reshape(-1, 3)
         return flat[np.isfinite(flat).all(axis=1)]
 
-    def outputs(self, rebuilt: float) -> TrialOutputs:
-        """All outputs; `rebuilt` m is the error of a hidden marker."""
+    def outputs(self, rebuilt: float | None) -> TrialOutputs:
+        """All outputs that are known; `rebuilt` m is the error of a hidden marker, if there is one."""
         found, truth, inner = self.found, self.truth, self.inner
         force = np.linalg.norm(found.loads.residual_force[inner], axis=1)
         torque = np.linalg.norm(found.loads.residual_torque[inner], axis=1)
@@ -73,11 +73,10 @@ class Summed:
             "residual_torque": rms(torque),
             "residual_torque_peak": peak(torque),
             "torque_noise": torque_noise(found, self.rate, self.noise_above),
-            "rebuilt_error": rebuilt,
+            **({} if rebuilt is None else {"rebuilt_error": rebuilt}),
             "cycles": float(bands(found.motion.time, found.motion.q, self.cycles).count),
             **self._agreement(),
-            "force_error": 0.0 if truth is None else _error(found.loads, truth, 0, inner),
-            "torque_error": 0.0 if truth is None else _error(found.loads, truth, 1, inner),
+            **({} if truth is None else _errors(found.loads, truth, inner)),
             **joint_figures(found, inner),
             **ranges(found, inner),
         }
@@ -86,7 +85,7 @@ class Summed:
     def _agreement(self) -> dict[str, float]:
         away = self.differences
         if len(away) < 4:
-            return {"agreement_bias": 0.0, "agreement_coverage": 1.0, "agreement_thesis": 1.0}
+            return {}
         found = agreement(away, np.zeros_like(away))
         thesis = agreement(away, np.zeros_like(away), kind="thesis")
         return {
@@ -152,7 +151,11 @@ class Summed:
         return made
 
 
-def _error(found: JointLoads, truth: JointLoads, part: int, inner: NDArray[np.bool_]) -> float:
-    """RMS difference of the joints that both have."""
+def _errors(found: JointLoads, truth: JointLoads, inner: NDArray[np.bool_]) -> dict[str, float]:
+    """RMS errors of forces and torques over the joints that both have; none without such a joint."""
     both = [joint for joint in truth.joints if joint in found.joints]
-    return rms(np.stack([(found.at(joint)[part] - truth.at(joint)[part])[inner] for joint in both]))
+    parts = {"force_error": 0, "torque_error": 1} if both else {}
+    return {
+        name: rms(np.stack([(found.at(joint)[part] - truth.at(joint)[part])[inner] for joint in both]))
+        for name, part in parts.items()
+    }

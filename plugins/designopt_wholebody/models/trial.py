@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal, cast
 
 import numpy as np
-from designopt_recordings.errors import RecordingError
+from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_recording, read_table
 from designopt_recordings.loads.tables import plates_from_table
+from designopt_recordings.plate import ForcePlate
 from designopt_recordings.recording import Recording
 from numpy.typing import NDArray
 
@@ -31,7 +32,7 @@ from designopt_wholebody.trial.landmarks import static_subject
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, bundled_marker_set, read_marker_set
 
 
-@model("wholebody_trial", version=4, arrays=ARRAYS)
+@model("wholebody_trial", version=5, arrays=ARRAYS)
 class WholebodyTrial:
     """Inverse dynamics of the whole body in natural coordinates, from markers and force plates.
 
@@ -68,6 +69,18 @@ class WholebodyTrial:
     def prepare(self) -> None:
         """Read the marker set."""
         _ = self._markers
+
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What the readers of recordings and reactions left out or assumed; why a file cannot be read, which costs its
+        scenario."""
+        notes = []
+        for name, reader in _READERS.items():
+            if name in conditions:
+                try:
+                    notes += [f"{conditions[name].name}: {note}" for note in reader(conditions[name])]
+                except RecordingError as error:
+                    notes.append(f"{error}: no result")
+        return notes
 
     @cached_property
     def _markers(self) -> MarkerSet:
@@ -132,7 +145,7 @@ class WholebodyTrial:
                 raise ValueError("a trial from a file needs the file of a static posture: static")
             recording = _read(scenario["recording"])
             if "reactions" in scenario:
-                plates = plates_from_table(read_table(scenario["reactions"]))
+                plates = _plates(scenario["reactions"])[0]
                 recording = replace(recording, plates=(*recording.plates, *plates))
             mass = scenario.get("mass") or recording.parameters.get("Bodymass")
             if mass is None:
@@ -155,6 +168,21 @@ def _read_content(name: str, digest: str, file: InputFile) -> Recording:
 def _read(file: InputFile) -> Recording:
     """A recording, read once per content."""
     return _read_content(file.name, file.digest, file)
+
+
+def _plates(file: InputFile) -> tuple[tuple[ForcePlate, ...], tuple[str, ...]]:
+    """Plates of a table of ground reactions, and the notes of its reader."""
+    with about(file.name):
+        table = read_table(file)
+        return plates_from_table(table), table.notes
+
+
+#: Notes of the reader of each condition that is a file.
+_READERS: dict[str, Callable[[InputFile], tuple[str, ...]]] = {
+    "recording": lambda file: _read(file).notes,
+    "static": lambda file: _read(file).notes,
+    "reactions": lambda file: _plates(file)[1],
+}
 
 
 #: Segments by the beginning of their names, whose masses a design may scale together.

@@ -65,12 +65,14 @@ def load_ranking(result: Result) -> Section | None:
 
 def _loads(result: Result, rows: NDArray[np.intp]) -> dict[tuple[str, str], Values]:
     """Peak loads (designs,) by joint and load, means over the scenarios; NaN where a design has no such joint. Loads
-    that are 0 in all designs are left out."""
+    that no design has are left out."""
     found: dict[tuple[str, str], Values] = {}
     for joint in JOINTS:
         loads = {part: result.outcomes.figures[f"{joint}_{part}"][rows].mean(axis=1) for part in LOADS}
-        there = loads["force"] > 0.0
-        found |= {(joint, part): np.where(there, of, np.nan) for part, of in loads.items() if of.max() > 0.0}
+        known = loads["force"] > 0.0
+        found |= {
+            (joint, part): np.where(known, of, np.nan) for part, of in loads.items() if np.nanmax(of, initial=0.0) > 0.0
+        }
     return found
 
 

@@ -58,12 +58,15 @@ def trial_cycles(time: Array, angles: JointAngles, by: str | None = None) -> tup
 
 
 def bands(time: Array, values: Array, cycles: tuple[Cycle, ...]) -> Bands:
-    """Bands of `values` (n, k) over `cycles`."""
+    """Bands of `values` (n, k) over `cycles`; signals that are never known have none."""
     nothing = np.full((len(PERCENT), values.shape[1]), np.nan)
     if not cycles:
         return Bands(nothing, nothing, 0)
-    cut, complete = normalised(time, values, cycles, len(PERCENT))
-    if not complete.any():
+    known = np.isfinite(values).any(axis=0)
+    cut, complete = normalised(time, values[:, known], cycles, len(PERCENT))
+    if not known.any() or not complete.any():
         return Bands(nothing, nothing, 0)
     found = band(cut)
-    return Bands(found.mean, found.deviation, found.count)
+    mean, deviation = nothing.copy(), nothing.copy()
+    mean[:, known], deviation[:, known] = found.mean, found.deviation
+    return Bands(mean, deviation, found.count)

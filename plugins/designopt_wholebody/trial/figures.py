@@ -48,11 +48,13 @@ def peak(values: Array) -> float:
 
 def joint_figures(analysis: Analysis, inner: Mask) -> dict[str, float]:
     """Of each of `JOINTS`, over the frames `inner` (n,) and both sides: peak force and its parts in body weights, peak
-    torque and torque off the joint's axis in N m/kg. A joint that the model does not have has zeros."""
+    torque and torque off the joint's axis in N m/kg. A joint that the model does not have has none."""
     subject, loads = analysis.subject, analysis.loads
     weight = 9.81 * subject.mass
     made: dict[str, float] = {}
     for name, joint in JOINTS.items():
+        if not any(f"{joint}_{side}" in loads.joints for side in "RL"):
+            continue
         found = dict.fromkeys(("force", "compression", "traction", "shear", "torque", "off_axis"), 0.0)
         for side in "RL":
             if f"{joint}_{side}" not in loads.joints:
@@ -76,32 +78,34 @@ def joint_figures(analysis: Analysis, inner: Mask) -> dict[str, float]:
 def joint_sizes(analysis: Analysis) -> tuple[Array, Array]:
     """(n, joints) norms of forces in body weights and of torques in N m/kg of `JOINTS`, the larger of both sides.
 
-    Zeros for joints that the model does not have, NaN in frames without a result.
+    NaN for joints that the model does not have, and in frames without a result.
     """
     loads = analysis.loads
     shape = (len(analysis.status), len(JOINTS))
-    sizes = (np.zeros(shape), np.zeros(shape))
+    sizes = (np.full(shape, np.nan), np.full(shape, np.nan))
     for j, joint in enumerate(JOINTS.values()):
         for side in "RL":
             if f"{joint}_{side}" in loads.joints:
                 for made, part in zip(sizes, loads.at(f"{joint}_{side}"), strict=True):
-                    made[:, j] = np.maximum(made[:, j], np.linalg.norm(part, axis=1))
+                    made[:, j] = np.fmax(made[:, j], np.linalg.norm(part, axis=1))
     return sizes[0] / (9.81 * analysis.subject.mass), sizes[1] / analysis.subject.mass
 
 
 def ranges(analysis: Analysis, inner: Mask) -> dict[str, float]:
-    """Of each of `ANGLES`, over the frames `inner` (n,): range of the angle, rad, of the side that moves more."""
+    """Of each of `ANGLES`, over the frames `inner` (n,): range of the angle, rad, of the side that moves more; none of
+    those that are not known."""
     made = {}
     for name, (joint, turn) in ANGLES.items():
         found = [analysis.angles.angle(full) for s in "RL" if (full := f"{joint}_{s}.{turn}") in analysis.angles.names]
         spans = [np.ptp(kept) for angle in found if len(kept := angle[inner & np.isfinite(angle)])]
-        made[f"{name}_range"] = float(max(spans, default=0.0))
+        if spans:
+            made[f"{name}_range"] = float(max(spans))
     return made
 
 
 def usual_angles(analysis: Analysis) -> Array:
-    """(n, angles) rad of `ANGLES`, right side; 0 for angles that the model does not have, NaN without a result."""
-    names, values = analysis.angles.names, np.zeros((len(analysis.status), len(ANGLES)))
+    """(n, angles) rad of `ANGLES`, right side; NaN for angles that the model does not have, and without a result."""
+    names, values = analysis.angles.names, np.full((len(analysis.status), len(ANGLES)), np.nan)
     for k, (joint, turn) in enumerate(ANGLES.values()):
         if f"{joint}_R.{turn}" in names:
             values[:, k] = analysis.angles.angle(f"{joint}_R.{turn}")

@@ -28,8 +28,8 @@ def _middle(recording: Recording) -> slice:
     return slice(frames // 4, frames - frames // 4)
 
 
-def rebuilt_error(found: Analysis, recording: Recording, seen: Recording) -> float:
-    """RMS distance m of landmarks that were hidden from where they were measured, 0 without; raises `NotRebuilt`."""
+def rebuilt_error(found: Analysis, recording: Recording, seen: Recording) -> float | None:
+    """RMS distance m of landmarks that were hidden from where they were measured, None without; raises `NotRebuilt`."""
     squares = []
     for j, name in enumerate(recording.marker_names):
         hidden = np.isfinite(recording.markers[:, j, 0]) & ~np.isfinite(seen.markers[:, j, 0])
@@ -40,4 +40,4 @@ def rebuilt_error(found: Analysis, recording: Recording, seen: Recording) -> flo
         raise NotRebuilt(
             "the hidden marker cannot be rebuilt: its segment has fewer than three other landmarks off a line"
         )
-    return float(np.sqrt(np.nanmean(np.concatenate(squares)))) if squares else 0.0
+    return float(np.sqrt(np.nanmean(np.concatenate(squares)))) if squares else None

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from designopt_muscle.curves import activation_rate
+from designopt_muscle.models.dynamic.sharing import DynamicSharingModel
 from designopt_muscle.sharing.dynamic.information import identifiability, information
 from designopt_muscle.sharing.dynamic.share import share_dynamic
 from designopt_muscle.sharing.dynamic.terms import Device, DynamicReserves, DynamicTerms, Factor, MeasuredFibres
@@ -363,3 +364,18 @@ def test_the_unit_of_force_does_not_matter():
     assert other.objective == pytest.approx(one.objective, rel=1e-6)
     assert other.activations == pytest.approx(one.activations, abs=1e-5)
     assert other.forces == pytest.approx(1e-3 * one.forces, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize(("charged", "start"), [("excitation", [0.61, 0.73, 0.85]), ("activation", [0.356] * 3)])
+def test_the_first_activation_depends_on_the_mesh_where_only_excitations_are_charged(charged, start):
+    """It equals one excitation, whose cost falls with the interval; the activation that is charged has a limit."""
+    terms = DynamicTerms(sharpness=0.1, of=charged)
+    first = [share_dynamic(one_joint(n, rigid=True, terms=terms)).activations[0, 0] for n in (16, 32, 64)]
+    assert first == pytest.approx(start, abs=0.01)
+
+
+def test_the_model_warns_of_a_cost_without_an_answer_on_finer_meshes():
+    (warning,) = DynamicSharingModel().remarks({})
+    assert "costs ever less" in warning
+    assert "effort: activation" in warning
+    assert DynamicSharingModel(effort="activation").remarks({}) == []

@@ -9,6 +9,19 @@ from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
 from small_models import USED, hinge, surface
 
+UNREAD = "is not read within <components>; move it into the set of its kind"
+
+
+def added(text: str) -> bytes:
+    """The hinge with `text` at the end of its model."""
+    return hinge().replace(b"  </Model>", f"  {text}</Model>".encode())
+
+
+def within(tag: str, component: str) -> bytes:
+    """The hinge with a component in its model or in its body."""
+    return hinge().replace(f"</{tag}>".encode(), f"<components>{component}</components></{tag}>".encode())
+
+
 #: specs/muscle_force_sharing.md section 1.4: muscles, points (all kinds), wraps of paths, couplers.
 CENSUS = {
     "arm26": (6, 32, 7, 0),
@@ -57,6 +70,29 @@ def test_a_property_that_a_muscle_leaves_out_is_that_of_the_files_defaults(opens
         (hinge().replace(b"0.2 0.01 0<", b"0.2 zero 0<"), "<location>0.2", "'zero' is not a number"),
         (hinge().replace(b"0.2 0.01 0<", b"0.2 0<"), "<location>0.2", "contains 2 numbers, not 3"),
         (hinge().replace(b"0.2 0.01 0<", b"nan 0 0<"), "<location>nan", "holds NaN"),
+        (hinge().replace(b"0.2 0.01 0<", b"0.2 inf 0<"), "<location>0.2", "'inf' is not finite"),
+        (hinge().replace(b"0.2 0.01 0<", b"0.2 1e999 0<"), "<location>0.2", "'1e999' is not finite"),
+        (hinge(muscle="<Af>inf</Af>"), "<Af>", "'inf' is not finite"),
+        (hinge(muscle="<Af>0</Af>"), "<Af>", "Af must be positive, not 0"),
+        (hinge(muscle="<Flen>1</Flen>"), "<Flen>", "Flen must be above 1, not 1"),
+        (hinge(forces='<PointActuator name="FX"/>'), "<PointActuator", "is not a supported force"),
+        (hinge(forces='<TorqueActuator name="MX"/>'), "<TorqueActuator", "is not a supported force"),
+        (hinge(forces='<SmoothSphereHalfSpaceForce name="f"/>'), "<Smooth", "is not a supported force"),
+        (within("Model", '<Thelen2003Muscle name="more"/>'), '<Thelen2003Muscle name="more"', UNREAD),
+        (within("Model", '<SmoothSphereHalfSpaceForce name="heel"/>'), "<SmoothSphere", UNREAD),
+        (within("Body", '<CoordinateActuator name="drive"/>'), "<CoordinateActuator", UNREAD),
+        (within("Body", '<ContactSphere name="heel"/>'), "<ContactSphere", UNREAD),
+        (
+            added("<ComponentSet><objects><BushingForce/></objects></ComponentSet>"),
+            "<BushingForce",
+            "is not read within <ComponentSet>",
+        ),
+        (added('<ForceSet name="second"/>'), '<ForceSet name="second"', "a model has one <ForceSet>; join both"),
+        (
+            hinge().replace(b"<ConstraintSet><objects></objects>", b'<ConstraintSet><WeldConstraint name="w"/>'),
+            "<WeldC",
+            "is not supported within <ConstraintSet>",
+        ),
         (hinge().replace(b">500<", b">-5<"), "<max_isometric_force>", "max_isometric_force must be positive, not -5"),
         (hinge().replace(b"/bodyset/arm", b"/bodyset/leg"), '<PathPoint name="p2"', "is fixed to 'leg'"),
         (hinge().replace(b">ground</socket_p", b">sky</socket_p"), "<socket_parent_frame>sky", "leads to 'sky'"),
@@ -92,6 +128,26 @@ def test_other_files_are_refused_in_a_sentence(content, message):
 def test_a_force_that_is_switched_off_takes_no_part():
     off = '<SpringGeneralizedForce name="s"><appliesForce>false</appliesForce></SpringGeneralizedForce>'
     assert len(read_model(hinge(forces=off)).muscles) == 1
+
+
+def test_components_without_mechanics_are_allowed_and_what_is_not_used_is_noted():
+    extra = '<Marker name="m"/><Station name="s"/><UmbergerProbe name="p"/><TableReporter name="r"/>'
+    off = '<BushingForce name="b"><appliesForce>false</appliesForce></BushingForce>'
+    assert read_model(within("Model", extra + off)).notes == ()
+    drive = '<CoordinateActuator name="motor"><coordinate>flexion</coordinate></CoordinateActuator>'
+    controller = '<ControllerSet><objects><PrescribedController name="given"/></objects></ControllerSet>'
+    content = hinge(forces=drive).replace(b"  </Model>", f"{controller}</Model>".encode())
+    content = content.replace(b"</range>", b"</range><prescribed>true</prescribed>")
+    assert read_model(content).notes == (
+        "coordinate 'flexion': its prescribed function is not used",
+        "drives of coordinates do not take part in the sharing: motor",
+        "controllers are not used: given",
+    )
+
+
+def test_limits_without_an_end_are_read():
+    (flexion,) = read_model(hinge().replace(b"-3 3", b"-inf inf")).coordinates
+    assert (flexion.low, flexion.high) == (-np.inf, np.inf)
 
 
 def test_splines_go_through_their_points_and_continue_straight():

@@ -37,6 +37,17 @@ def test_cost_and_errors_rank_the_methods_as_the_thesis_does() -> None:
     assert found["rule"]["systems"] > 2 * 250
 
 
+def test_steps_that_end_before_their_tolerance_are_counted() -> None:
+    """Round-off of the positions of two rods, about 1e-16 m, is above a tolerance of 1e-30 m in every step."""
+    design = {"formulation": "LAP", "step": 0.01}
+    loose = ConstrainedMotion(duration=0.1).evaluate(design, {})[0]  # type: ignore[arg-type]
+    tight = ConstrainedMotion(duration=0.1, tolerance=1e-30).evaluate(design, {})[0]  # type: ignore[arg-type]
+    assert loose["unconverged_steps"] == 0.0
+    assert tight["unconverged_steps"] == 10.0
+    exact = ConstrainedMotion(duration=0.1).evaluate({"formulation": "LE", "integrator": "bdf", "step": 0.01}, {})[0]  # type: ignore[arg-type]
+    assert "unconverged_steps" not in exact
+
+
 def test_springs_and_gravity_take_part() -> None:
     spring = PointSpring(("ground", "pivot"), ("lower", "tip"), stiffness=200.0, rest=1.5)
     plain, sprung = ConstrainedMotion(duration=0.3), ConstrainedMotion(duration=0.3, springs=(spring,))

@@ -152,7 +152,10 @@ def test_the_model_of_a_trial_takes_files_of_a_laboratory(walk: Recording) -> No
     assert len(arrays["status"]) == 323
     assert outputs["used"] == 1.0
     assert 1.6 < outputs["ankle_torque"] < 1.7  # 1.66 N m/kg by the vendor
-    assert outputs["shoulder_force"] == outputs["torque_error"] == 0.0
+    # legs alone, without a truth: nothing is known about arms and errors
+    assert not {"shoulder_force", "humerus_flexion_range", "force_error", "torque_error", "rebuilt_error"} & set(
+        outputs
+    )
 
 
 def test_plates_are_hit_by_one_foot_after_the_other(filtered: Analysis) -> None:

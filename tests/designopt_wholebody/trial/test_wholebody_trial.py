@@ -73,7 +73,7 @@ def test_masses_of_groups_of_segments_change_loads_of_these(trial: WholebodyTria
 def test_a_hidden_marker_comes_back_within_skin_motion(trial: WholebodyTrial) -> None:
     plain = trial.evaluate({"preparation": "filtered"}, {})[0]
     hidden, arrays = trial.evaluate({"preparation": "filtered", "hidden": "CALC_R"}, {}, frozenset({"status"}))
-    assert plain["rebuilt_error"] == 0.0
+    assert "rebuilt_error" not in plain
     assert 0.002 < hidden["rebuilt_error"] < 0.03  # the skin moves by 5 mm on each axis
     assert (arrays["status"] == 20).sum() == 27  # rebuilt in the middle half of 51 frames
     with pytest.raises(Diverged, match="cannot be rebuilt"):
@@ -84,7 +84,7 @@ def test_a_hidden_marker_comes_back_within_skin_motion(trial: WholebodyTrial) ->
 
 def test_seventeen_segments_have_no_girdle(trial: WholebodyTrial) -> None:
     found = trial.evaluate({"body": "wholebody17", "preparation": "filtered"}, {})[0]
-    assert found["acromioclavicular_force"] == 0.0
+    assert not [name for name in found if name.startswith("acromioclavicular")]
     assert found["shoulder_force"] > 0.1
 
 

@@ -13,6 +13,7 @@ from designopt.plugin import InputFile, Plugin, Use, report
 from designopt.report.labels import number, stage_label, with_unit
 from designopt.report.parts.answer.overview import duration
 from designopt.report.section import Section, Table
+from designopt.store.provenance import recorded_remarks
 from designopt.store.result import Result
 from designopt.store.views.table import stated_constraints
 
@@ -57,6 +58,7 @@ def problem(result: Result) -> Section:
             ),
             *_scenarios(result),
         ),
+        notes=tuple(recorded_remarks(result.path)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,12 @@ class DynamicOutputs(TypedDict):
 
     objective: Annotated[float, Q("s", "what is minimised: weighted effort, tracking error and rates of tendon forces")]
     effort: Annotated[float, Q("s", "integral of squared excitations and reserves, with their weights")]
-    tracking_error: Annotated[float, Q("s", "integral of squared differences to measured signals; 0 without any")]
-    fibre_error: Annotated[float, Q("s", "integral of squared differences to measured fibre lengths, in optimal ones")]
+    tracking_error: NotRequired[
+        Annotated[float, Q("s", "integral of squared differences to measured signals; none without any")]
+    ]
+    fibre_error: NotRequired[
+        Annotated[float, Q("s", "integral of squared differences to measured fibre lengths, in optimal ones")]
+    ]
     mean_squared_activation: Annotated[float, Q("", "over muscles and points")]
     peak_activation: Annotated[float, Q("", "of any muscle")]
     peak_excitation: Annotated[float, Q("", "of any muscle")]
@@ -51,11 +55,9 @@ ARRAYS = {
 
 def figures(trial: DynamicTrial, sharing: DynamicSharing) -> DynamicOutputs:
     """The figures of a solution."""
-    return DynamicOutputs(
+    outputs = DynamicOutputs(
         objective=sharing.objective,
         effort=sharing.effort,
-        tracking_error=sharing.tracking,
-        fibre_error=sharing.fibres,
         mean_squared_activation=float((sharing.activations**2).mean()),
         peak_activation=float(sharing.activations.max()),
         peak_excitation=float(sharing.excitations.max()),
@@ -64,6 +66,11 @@ def figures(trial: DynamicTrial, sharing: DynamicSharing) -> DynamicOutputs:
         peak_device=float(np.abs(sharing.device).max()),
         worst_residual=sharing.largest_residual,
     )
+    if trial.terms.tracking is not None:
+        outputs["tracking_error"] = sharing.tracking
+    if trial.terms.fibres is not None:
+        outputs["fibre_error"] = sharing.fibres
+    return outputs
 
 
 def tables(trial: DynamicTrial, sharing: DynamicSharing) -> dict[str, NDArray[Any]]:

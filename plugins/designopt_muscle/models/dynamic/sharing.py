@@ -20,8 +20,9 @@ from designopt_muscle.models.dynamic.frames import MeshFrames
 from designopt_muscle.models.dynamic.muscles import dynamic_muscles, fibre_lengths
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
+from designopt_muscle.models.given import as_mistakes
 from designopt_muscle.models.static_inputs import SharingScenario
-from designopt_muscle.models.trial import Trial, bundled, read_trial, recorded_times
+from designopt_muscle.models.trial import Trial, bundled, read_trial, recorded_times, trial_notes
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
 from designopt_muscle.sharing.dynamic.equations import DynamicTrial
@@ -40,6 +41,14 @@ from designopt_muscle.sharing.dynamic.terms import (
 )
 from designopt_muscle.sharing.statement.criteria import Tracking
 from designopt_muscle.sharing.statement.synergies import command_matrix, factored
+
+#: On the cost that has no minimum as the mesh refines: what equals the activation there is one excitation alone.
+_FREE_START = (
+    "the first activations are free and the cost has excitations alone: on finer meshes activation at the start costs"
+    " ever less, without a limit; set 'effort: activation', or judge only times well after the start"
+)
+#: Conditions that are files.
+_FILES = ("motion", "moments", "emg", "fibres")
 
 
 class DynamicDesign(TypedDict, total=False):
@@ -74,7 +83,7 @@ class TrackedFibres:
     weight: Annotated[float, Q("", "of the squared difference by the optimal length", ge=0)] = 1.0
 
 
-@model("dynamic_sharing", version=2, arrays=ARRAYS)
+@model("dynamic_sharing", version=3, arrays=ARRAYS)
 class DynamicSharingModel:
     """Shares the net moments of a recorded motion among muscles with activation dynamics and elastic tendons.
 
@@ -165,6 +174,16 @@ class DynamicSharingModel:
         except ValueError as error:
             raise InvalidSetting("factors", str(error)) from None
 
+    def check_scenario(self, conditions: Mapping[str, Any]) -> None:
+        """Open the files of a scenario. Raises `InvalidSetting` for unusable ones and for misspelt columns."""
+        with as_mistakes({name: conditions.get(name) for name in _FILES}):
+            self._notes(conditions)
+
+    def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
+        """What the readers of model and trial left out or assumed."""
+        with as_mistakes({name: conditions.get(name) for name in _FILES}):
+            return self._notes(conditions)
+
     def declares(self) -> Declared:
         """The factors are inputs."""
         inputs = {
@@ -241,12 +260,8 @@ class DynamicSharingModel:
 
     def _trial(self, scenario: Mapping[str, Any]) -> tuple[DynamicTrial, MeshFrames]:
         """The trial at the points of the mesh, read once in a process. Raises `InvalidDesign`."""
-        motion, moments, emg, fibres = (scenario.get(name) for name in ("motion", "moments", "emg", "fibres"))
-        for name, said, given in (("emg", self.emg, emg), ("fibres", self.fibres, fibres)):
-            if (said is None) != (given is None):
-                raise InvalidDesign(
-                    f"the condition '{name}' (a file) and the setting '{name}' belong together: give both or none"
-                )
+        self._refuse(scenario)
+        motion, moments, emg, fibres = (scenario.get(name) for name in _FILES)
         motion = motion or bundled("walking_leg.csv")
         key = tuple("" if file is None else file.digest for file in (motion, moments, emg, fibres))
         if key not in self._trials:
@@ -255,6 +270,27 @@ class DynamicSharingModel:
             except (TrialError, ModelError, ValueError) as error:
                 raise InvalidDesign(str(error)) from None
         return self._trials[key]
+
+    def _refuse(self, scenario: Mapping[str, Any]) -> None:
+        for name, setting in (("emg", self.emg), ("fibres", self.fibres)):
+            if (setting is None) != (scenario.get(name) is None):
+                raise InvalidDesign(
+                    f"the condition '{name}' (a file) and the setting '{name}' belong together: give both or none"
+                )
+
+    def _notes(self, scenario: Mapping[str, Any]) -> list[str]:
+        self._refuse(scenario)
+        motion, moments, emg, fibres = (scenario.get(name) for name in _FILES)
+        motion, skeleton = motion or bundled("walking_leg.csv"), read_model(self._skeleton.content)
+        muscles, time = tuple(m.name for m in skeleton.muscles), recorded_times(motion)
+        if self.emg is not None and emg is not None:
+            measured(emg, self.emg, muscles, time)
+        if self.fibres is not None and fibres is not None:
+            fibre_lengths(fibres, self.fibres.track, muscles, time)
+        notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
+        if self.effort == "excitation" and self.effort_weight > 0.0:
+            notes.append(_FREE_START)
+        return notes + trial_notes(skeleton, motion, moments, computed=False)
 
     def _read(
         self, motion: InputFile, moments: InputFile | None, emg: InputFile | None, fibres: InputFile | None

@@ -96,12 +96,11 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
             if weight
         )
 
-    figures = {
-        "objective": cost,
-        "effort": integral("effort"),
-        "tracking_error": integral("tracking"),
-        "fibre_error": integral("fibres"),
-    }
+    figures = {"objective": cost, "effort": integral("effort")}
+    if any(trial.terms.tracking is not None for trial in trials):
+        figures["tracking_error"] = integral("tracking")
+    if any(trial.terms.fibres is not None for trial in trials):
+        figures["fibre_error"] = integral("fibres")
     first = {name: 1.0 for name, box in boxes.items() if isinstance(box, tuple) and box[0] < 1.0 < box[1]}
     return TrajectoryProblem(phases, cost, constraints=constraints, parameters=boxes, guess=first, figures=figures)
 

@@ -55,5 +55,11 @@ def factored(signals: Vector, count: int, *, seed: int = 0, starts: int = 5) -> 
 
 
 def _columns(matrix: Vector, wanted: Vector) -> Vector:
-    """(s, n) the non-negative x with the least ``|matrix x - wanted|`` for each column of `wanted`."""
-    return np.stack([scipy.optimize.nnls(matrix, column)[0] for column in wanted.T], axis=1)
+    """(s, n) the non-negative x with the least ``|matrix x - wanted|`` for each column of `wanted`.
+
+    Raises `ValueError` if the solver gives up.
+    """
+    try:
+        return np.stack([scipy.optimize.nnls(matrix, column)[0] for column in wanted.T], axis=1)
+    except RuntimeError as error:
+        raise ValueError(f"the synergies were not found: {error}") from None

@@ -28,6 +28,10 @@ _STAGE = 1e-6
 _SHARE = 0.05
 
 
+#: Largest slope of the mean cost by a scale, relative to the signals' squares, at which the scales count as found.
+_SCALE_SLOPE = 1e-4
+
+
 def share(
     balance: MomentBalance,
     muscles: Muscles,
@@ -143,7 +147,8 @@ def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Vector:
     """(k,) the scales s >= 0 of the signals with the least cost over all frames that can be balanced.
 
     The least cost of each frame is a convex function of s, and its derivative is that of the tracking term alone, as
-    the activations are optimal; L-BFGS-B follows it. Signals that are 0 or absent keep the scale 1.
+    the activations are optimal; L-BFGS-B follows it. Signals that are 0 or absent keep the scale 1. Raises
+    `ValueError` where a slope of the cost is left.
     """
     from scipy.optimize import minimize
 
@@ -179,6 +184,13 @@ def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Vector:
         bounds=[(0.0, None)] * len(used),
         options={"ftol": 1e-15, "gtol": 1e-9},
     )
+    slope = cost(found.x)[1]
+    missed = float(np.abs(found.x - np.maximum(found.x - slope, 0.0)).max())
+    if not missed <= _SCALE_SLOPE:
+        raise ValueError(
+            f"the scales of the signals were not found: a slope of {missed:.2g} is left ({found.message}); fix them"
+            " with 'scale: fixed'"
+        )
     scales = np.ones(k)
     scales[used] = found.x
     return scales

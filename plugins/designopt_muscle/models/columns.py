@@ -1,0 +1,98 @@
+"""Columns of a trial's tables against the coordinates of its model: misspelt ones, ones of no use, missing ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+
+from designopt_recordings.table import TimeTable
+
+from designopt_muscle.models.errors import TrialError
+from designopt_muscle.osim.model import OsimModel
+
+#: Similarity (Ratcliff and Obershelp) from which a name counts as misspelt.
+_SIMILAR = 0.85
+#: Most names in a note.
+_NAMED = 8
+_SIDE = re.compile(r"_?(l|r|left|right)$", re.IGNORECASE)
+_MOMENT = re.compile(r"_(moment|force)$")
+
+
+def present(table: TimeTable, names: Iterable[str]) -> set[str]:
+    """The coordinates that have a column: under their name, or at the end of a path ``.../name/value``."""
+    ends = set()
+    for label in table.names:
+        parts = label.split("/")
+        ends.add(parts[-2] if len(parts) > 1 and parts[-1] == "value" else parts[-1])
+    return ends & set(names)
+
+
+def motion_notes(table: TimeTable, file: str, model: OsimModel, *, moments: bool) -> list[str]:
+    """Notes on a motion: columns that match nothing in the model, coordinates that stay at their defaults.
+
+    With `moments` its columns of net moments belong to it. Raises `TrialError` for a column whose name is nearly that
+    of a coordinate without one.
+    """
+    locked = {c.name for c in model.coordinates if c.locked}
+    missing = [name for name in model.free if name not in present(table, model.free) and name not in locked]
+    unused = [label for label in _unused(table, model) if not (_MOMENT.search(label) and moments)]
+    _refuse_misspelt(file, unused, missing, "", model)
+    notes = _unused_note(file, unused, model)
+    if missing:
+        notes.append(f"{file}: no column for {_listed(missing)} of the model: left at the default value")
+    return notes
+
+
+def moment_notes(table: TimeTable, file: str, model: OsimModel, moving: Iterable[str], *, motion: bool) -> list[str]:
+    """Notes on a table of net moments: columns that match nothing, and coordinates in `moving` without a moment.
+
+    `motion` says that it is the table of the motion, whose other columns have their own notes. Raises `TrialError` as
+    `motion_notes`.
+    """
+    locked = {c.name for c in model.coordinates if c.locked}
+    stated = {_MOMENT.sub("", label) for label in table.names if _MOMENT.search(label)}
+    missing = [name for name in model.free if name in moving and name not in stated and name not in locked]
+    unused = _unused(table, model)
+    _refuse_misspelt(file, unused, missing, "_moment", model)
+    notes = _unused_note(file, [label for label in unused if _MOMENT.search(label) or not motion], model)
+    if missing:
+        notes.append(f"{file}: no net moment about {_listed(missing)}: not balanced")
+    return notes
+
+
+def _unused(table: TimeTable, model: OsimModel) -> list[str]:
+    """Labels in which no part is a name of the model, with or without the ending of a moment."""
+    known = {*model.names, *(m.name for m in model.muscles), *(a.name for a in model.actuators)}
+    return [
+        label
+        for label in table.names
+        if not any(part in known or _MOMENT.sub("", part) in known for part in label.split("/"))
+    ]
+
+
+def _refuse_misspelt(file: str, labels: list[str], missing: list[str], ending: str, model: OsimModel) -> None:
+    for label in labels:
+        stem = _MOMENT.sub("", label.removesuffix("/value").split("/")[-1])
+        for name in missing:
+            if _nearly(stem, name) or (ending and _nearly(label, name + ending)):
+                raise TrialError(
+                    f"{file}: column '{label}' is not of the model '{model.name}'; did you mean '{name}{ending}', which"
+                    " has no column? Rename or remove it"
+                )
+
+
+def _nearly(word: str, name: str) -> bool:
+    """Whether `word` is `name` misspelt; the name of the other side is not."""
+    if _SIDE.sub("", word) == _SIDE.sub("", name):
+        return False
+    return SequenceMatcher(None, word.lower(), name.lower(), autojunk=False).ratio() >= _SIMILAR
+
+
+def _unused_note(file: str, labels: list[str], model: OsimModel) -> list[str]:
+    return [f"{file}: of no use to the model '{model.name}': {_listed(labels)}"] if labels else []
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more

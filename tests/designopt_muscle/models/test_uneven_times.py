@@ -1,0 +1,68 @@
+"""Motions whose times are not even: the same activations as the even original, or an error with file and row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from designopt_muscle.models.dynamic.sharing import DynamicSharingModel
+from designopt_muscle.models.static_sharing import StaticSharing
+from designopt_muscle.models.trial import bundled
+from designopt_muscle.models.wire_sharing import WireSharingModel
+
+from designopt.plugin import Diverged, InputFile, InvalidDesign
+
+NAMES = frozenset({"time", "activations", "notes"})
+
+
+def without_row(file, row):
+    """The file without one of its rows of numbers."""
+    lines = file.content.decode().splitlines()
+    first = next(i for i, line in enumerate(lines) if line and line[0].isdigit())
+    return InputFile("short.csv", "\n".join([*lines[: first + row], *lines[first + row + 1 :]]).encode())
+
+
+def with_close_row(file):
+    """The file with a row that is repeated 1 µs later, as by an integrator with variable steps."""
+    lines = file.content.decode().splitlines()
+    time, _, rest = lines[-20].partition(",")
+    return InputFile("close.csv", "\n".join([*lines[:-19], f"{float(time) + 1e-6:.8f},{rest}", *lines[-19:]]).encode())
+
+
+@pytest.mark.parametrize("row", [10, 40])
+def test_a_motion_without_one_row_has_the_activations_of_the_whole_one(row):
+    walk = bundled("walking_leg.csv")
+    model = StaticSharing(cutoff=6.0, reserve=5.0)
+    outputs, arrays = model.evaluate({}, {}, NAMES)
+    short, found = model.evaluate({}, {"motion": without_row(walk, row)}, NAMES)
+    assert found["time"] == pytest.approx(arrays["time"], abs=1e-9)
+    assert np.nanmax(np.abs(found["activations"] - arrays["activations"])) < 0.02
+    assert short["peak_activation"] == pytest.approx(outputs["peak_activation"], abs=0.01)
+    assert any("resampled every" in note for note in found["notes"])
+
+
+def test_wires_follow_a_motion_without_one_row_as_the_whole_one():
+    model = WireSharingModel(cutoff=6.0, reserve=5.0)
+    outputs, _ = model.evaluate({}, {})
+    short, _ = model.evaluate({}, {"motion": without_row(bundled("wire_arm.csv"), 20)})
+    assert short["peak_activation"] == pytest.approx(outputs["peak_activation"], abs=0.01)
+    assert short["mean_cost"] == pytest.approx(outputs["mean_cost"], rel=0.01)
+
+
+def test_rows_that_nearly_coincide_need_a_filter():
+    walk, arm = with_close_row(bundled("walking_leg.csv")), with_close_row(bundled("wire_arm.csv"))
+    with pytest.raises(Diverged, match=r"close\.csv: the times are too unevenly spaced for derivatives: row \d+"):
+        StaticSharing(reserve=5.0).evaluate({}, {"motion": walk})
+    with pytest.raises(Diverged, match=r"close\.csv: the times are too unevenly spaced"):
+        WireSharingModel(reserve=5.0).evaluate({}, {"motion": arm})
+    with pytest.raises(InvalidDesign, match=r"close\.csv: the times are too unevenly spaced"):
+        DynamicSharingModel().evaluate({}, {"motion": walk})
+    outputs, _ = StaticSharing(reserve=5.0, cutoff=6.0).evaluate({}, {})
+    close, _ = StaticSharing(reserve=5.0, cutoff=6.0).evaluate({}, {"motion": walk})
+    assert close["mean_cost"] == pytest.approx(outputs["mean_cost"], rel=1e-3)
+
+
+def test_repeated_times_are_refused_with_file_and_row():
+    lines = bundled("walking_leg.csv").content.decode().splitlines()
+    repeated = InputFile("twice.csv", "\n".join([*lines, lines[-1]]).encode())
+    with pytest.raises(Diverged, match=rf"twice\.csv, line {len(lines) + 1}: the time .* is not later than"):
+        StaticSharing().evaluate({}, {"motion": repeated})

@@ -1,0 +1,90 @@
+"""Tables whose times are not even: resampled before a filter, differentiated or refused with the row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.recording import Recording
+from designopt_recordings.signals.derivatives import derivatives
+from designopt_recordings.signals.even import check_steps, even_rate, for_filter
+from designopt_recordings.signals.filters import lowpass
+from designopt_recordings.table import TimeTable
+
+
+def angle(time):
+    """A movement of 1 and 3 Hz, rad."""
+    return 0.5 * np.sin(2.0 * np.pi * time) + 0.1 * np.cos(6.0 * np.pi * time)
+
+
+def table(time, values=None):
+    return TimeTable(time, ("knee",), (angle(time) if values is None else values)[:, None])
+
+
+def filtered(found):
+    return lowpass(found.values, 1.0 / float(np.median(np.diff(found.time))), 6.0, 3)[:, 0]
+
+
+EVEN = np.arange(201) / 100.0
+
+
+@pytest.mark.parametrize("row", [1, 50, 100, 199])
+def test_a_table_without_one_row_is_filtered_as_the_whole_one(row):
+    found = for_filter(table(np.delete(EVEN, row)), 6.0)
+    assert found.time == pytest.approx(EVEN, abs=1e-12)
+    assert np.abs(filtered(found) - filtered(table(EVEN))).max() < 1e-5
+    assert "resampled every 0.01 s" in found.notes[-1]
+
+
+def test_rows_at_random_times_are_filtered_as_even_ones():
+    """The output of an integrator with variable steps: some rows nearly coincide, numbers have eight decimals."""
+    rng = np.random.default_rng(3)
+    steps = rng.uniform(0.001, 0.015, 240)
+    steps[rng.random(240) < 0.1] = 1e-6
+    time = np.round(np.concatenate([[0.0], np.cumsum(steps)]), 8)
+    found = for_filter(table(time, np.round(angle(time), 8)), 6.0)
+    inner = slice(60, -60)
+    expected = filtered(table(found.time))
+    assert np.abs(filtered(found) - expected)[inner].max() < 1e-5
+    acceleration = derivatives(found.time, filtered(found))[1]
+    assert np.abs(acceleration - derivatives(found.time, expected)[1])[inner].max() < 0.05  # of 55 rad/s^2
+
+
+def test_an_even_table_and_its_rounding_are_left_alone():
+    even = table(np.round(EVEN / 1.2, 7))
+    assert for_filter(even, 6.0) is even
+
+
+def test_a_gap_longer_than_half_a_period_of_the_cut_off_is_refused_with_its_row():
+    time = np.delete(EVEN, np.arange(50, 60))
+    with pytest.raises(RecordingError, match=r"6 Hz needs steps of at most 0\.083.*row 51 \(0\.6 s\) is 0\.11 s after"):
+        for_filter(table(time), 6.0)
+
+
+def test_missing_numbers_stay_missing_when_a_table_is_resampled():
+    values = angle(EVEN)
+    values[80:90] = np.nan
+    found = for_filter(table(np.delete(EVEN, 30), np.delete(values, 30)), 6.0)
+    assert np.isnan(found.values[80:90]).all()
+    assert np.isfinite(np.delete(found.values, np.arange(80, 90))).all()
+
+
+def test_steps_that_turn_rounding_into_accelerations_are_refused():
+    time = np.sort(np.append(EVEN, 1.0 + 1e-6))
+    with pytest.raises(
+        RecordingError, match=r"too unevenly spaced for derivatives: row .*filter the table with a cutoff"
+    ):
+        check_steps(time)
+
+
+@pytest.mark.parametrize("row", [30, 100])
+def test_samples_of_a_device_without_a_row_have_no_rate(row):
+    with pytest.raises(RecordingError, match=r"row \d+ is off by more than a quarter of a step"):
+        even_rate(np.delete(EVEN, row))
+    assert even_rate(np.round(np.arange(100) / 60.0, 3)) == pytest.approx(60.0, rel=1e-3)
+
+
+def test_a_recording_keeps_its_rate():
+    time = np.delete(EVEN, 70)
+    with pytest.raises(RecordingError, match=r"frame 71 \(0\.71 s\) is off the rate of 100 Hz"):
+        Recording(100.0, time, ("knee",), np.zeros((len(time), 1, 3)))
