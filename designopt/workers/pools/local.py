@@ -9,6 +9,7 @@ import multiprocessing.spawn
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SE
 from designopt.workers.pools.forking import forked
 from designopt.workers.pools.shared_changes import SharedChanges
 from designopt.workers.supervision import children
-from designopt.workers.supervision.watch import remaining
+from designopt.workers.supervision.watch import folder, remaining
 
 #: Attempts to start all workers.
 STARTS = 5
@@ -56,6 +57,7 @@ class Local:
         self._run = run
         self._path = path
         self._leaving: dict[Any, float] = {}
+        self._scratch = folder(run, "dask")
         self._exits = contextlib.ExitStack()
         try:
             self._exits.enter_context(_together)
@@ -73,7 +75,7 @@ class Local:
         for attempt in range(1, STARTS + 1):
             cluster: Any = None
             try:
-                cluster = _cluster(workers)
+                cluster = _cluster(workers, self._scratch)
                 scheduler = cluster.scheduler
                 inside = next(one.contact_address for one in scheduler.listeners if one.prefix == "inproc")
                 client: Any = Client(inside, loop=cluster.loop, security=cluster.security, set_as_default=False)  # type: ignore[no-untyped-call]
@@ -170,18 +172,22 @@ class Local:
         children.end_marked(self._run)
         for place in remaining(self._run):
             shutil.rmtree(place, ignore_errors=True)
+        sys.path[:] = [entry for entry in sys.path if not entry.startswith(str(self._scratch))]  # Dask adds some
 
 
-def _cluster(workers: int) -> Any:
-    """Workers reach the scheduler by TLS; the client, in the same process, without a socket."""
+def _cluster(workers: int, scratch: Path) -> Any:
+    """Workers reach the scheduler by TLS; the client, in the same process, without a socket. Dask's temporary files are
+    in `scratch`."""
+    scratch.mkdir(mode=0o700, exist_ok=True)
     listens: dict[str, Any] = {"host": ["127.0.0.1", None], "protocol": ["tls://", "inproc://"]}
     listens |= {"port": [0, 0], "interface": [None, None]}
-    with _starting, dask.config.set(SETTINGS):
+    with _starting, dask.config.set({**SETTINGS, "temporary-directory": str(scratch)}):
         return LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
+            local_directory=str(scratch),
             protocol="tls://",
             security=temporary_security(),
             dashboard_address=None,
