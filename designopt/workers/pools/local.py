@@ -9,7 +9,6 @@ import multiprocessing.spawn
 import os
 import shutil
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,9 +25,10 @@ from designopt.workers.carriers.streams import Streams
 from designopt.workers.pools.certificates import temporary_security
 from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
 from designopt.workers.pools.forking import forked
+from designopt.workers.pools.scratch import scratch_folder
 from designopt.workers.pools.shared_changes import SharedChanges
 from designopt.workers.supervision import children
-from designopt.workers.supervision.watch import folder, remaining
+from designopt.workers.supervision.watch import remaining
 
 #: Attempts to start all workers.
 STARTS = 5
@@ -57,12 +57,11 @@ class Local:
         self._run = run
         self._path = path
         self._leaving: dict[Any, float] = {}
-        self._scratch = folder(run, "dask")
         self._exits = contextlib.ExitStack()
         try:
             self._exits.enter_context(_together)
             self._allow_files(workers)
-            self._exits.callback(children.OrphanGuard(run).close)
+            self._scratch = self._exits.enter_context(scratch_folder(run))
             self._exits.callback(self._clean_up)
             self.cluster, self.client = self._start(workers)
         except BaseException:
@@ -172,13 +171,11 @@ class Local:
         children.end_marked(self._run)
         for place in remaining(self._run):
             shutil.rmtree(place, ignore_errors=True)
-        sys.path[:] = [entry for entry in sys.path if not entry.startswith(str(self._scratch))]  # Dask adds some
 
 
 def _cluster(workers: int, scratch: Path) -> Any:
     """Workers reach the scheduler by TLS; the client, in the same process, without a socket. Dask's temporary files are
     in `scratch`."""
-    scratch.mkdir(mode=0o700, exist_ok=True)
     listens: dict[str, Any] = {"host": ["127.0.0.1", None], "protocol": ["tls://", "inproc://"]}
     listens |= {"port": [0, 0], "interface": [None, None]}
     with _starting, dask.config.set({**SETTINGS, "temporary-directory": str(scratch)}):
