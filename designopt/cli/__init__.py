@@ -17,7 +17,7 @@ import click
 
 from designopt.cli.checking import validate
 from designopt.cli.desk import desk
-from designopt.cli.ending import INTERRUPTED, fail, writable_output
+from designopt.cli.ending import INTERRUPTED, fail, sufficient_system, writable_output
 from designopt.cli.exporting import export
 from designopt.cli.listing import list_
 from designopt.cli.new import new
@@ -46,7 +46,7 @@ class _Commands(click.Group):
         warnings.formatwarning = _one_line
         with writable_output():
             try:
-                with Kept():
+                with Kept(), sufficient_system():
                     return super().invoke(ctx)
             except KeyboardInterrupt:
                 fail("interrupted", INTERRUPTED)
