@@ -21,9 +21,9 @@ from designopt.store.journal.schema import COUNTED, FORMAT, digest, names, seale
 _SESSION = ", ".join(names("session"))
 _SEAL_SESSION = f"UPDATE session SET digest = digest({_SESSION}) WHERE id = ?"
 _SET_ARRAYS = (
-    "UPDATE evaluation SET arrays = ?1, digest = digest("
-    + ", ".join("?1" if name == "arrays" else name for name in names("evaluation"))
-    + ") WHERE key = ?2"
+    "UPDATE evaluation SET arrays = :arrays, digest = digest("
+    + ", ".join(":arrays" if name == "arrays" else name for name in names("evaluation"))
+    + ") WHERE key = :key"
 )
 
 
@@ -200,7 +200,7 @@ class Journal(JournalReader):
 
     def set_arrays(self, key: bytes, reference: str | None) -> None:
         """The arrays of the evaluation `key` are in the file `reference`."""
-        self._add(_SET_ARRAYS, [(reference, key)])
+        self._add(_SET_ARRAYS, [{"arrays": reference, "key": key}])
 
     def _add(self, statement: str, rows: list[Any]) -> None:
         if statement in self._rows:
@@ -252,8 +252,8 @@ class Journal(JournalReader):
         self._new = dict.fromkeys(COUNTED, 0)
 
     def _count(self, new: dict[str, int]) -> None:
-        change = "UPDATE total SET count = count + ?1, digest = digest(name, count + ?1) WHERE name = ?2"
-        self._db.executemany(change, [(count, table) for table, count in new.items() if count])
+        change = "UPDATE total SET count = count + :new, digest = digest(name, count + :new) WHERE name = :table"
+        self._db.executemany(change, [{"new": count, "table": table} for table, count in new.items() if count])
 
 
 def _sealed(record: tuple[Any, ...]) -> tuple[Any, ...]:
