@@ -10,11 +10,10 @@ import dask
 import fake_batch
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, listed, make_study
+from run_cases import Recorder, dump, evaluated, listed, make_study
 
 from designopt.run.runner import run_study
 from designopt.store.errors import WorkersError
-from designopt.store.journal.writer import Journal
 from designopt.study.study import Cluster
 from designopt.workers.pools import cluster
 
@@ -63,7 +62,7 @@ def serially(values, path, **more):
 
 def attempts(result):
     """How often evaluations were tried."""
-    return {count for (count,) in Journal.read(result.path, result.problem).evaluations("attempts")}
+    return set(evaluated(result, "attempts"))
 
 
 def test_jobs_of_a_batch_system_give_the_same_journal(state, tmp_path):

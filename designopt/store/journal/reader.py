@@ -278,6 +278,9 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         if (path / "journal.db-wal").exists():
             raise
         db = sqlite3.connect(f"{address}&immutable=1", uri=True, isolation_level=None, check_same_thread=False)
+    except BaseException:
+        db.close()
+        raise
     return db
 
 

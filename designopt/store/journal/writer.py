@@ -291,7 +291,12 @@ def new_database(path: Path, problem: Problem, seed: int) -> sqlite3.Connection:
     for leftover in path.glob("journal.db.new*"):
         leftover.unlink()
     db = sqlite3.connect(path / "journal.db.new", isolation_level=None, check_same_thread=False)
-    fill(db, [problem.stored_name(p.name) for p in problem.space.free], {"problem": problem.digest, "seed": str(seed)})
+    meta = {"problem": problem.digest, "seed": str(seed)}
+    try:
+        fill(db, [problem.stored_name(p.name) for p in problem.space.free], meta)
+    except BaseException:
+        db.close()
+        raise
     return db
 
 
