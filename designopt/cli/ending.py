@@ -13,6 +13,7 @@ from typing import NoReturn, TextIO
 import click
 
 from designopt.printable import printable
+from designopt.workers.pools.shortage import NO_THREADS, without_threads
 
 DONE, NOTHING_FEASIBLE, WRONG_INPUT, FAILURE_POLICY, STORE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 #: The reader of the output has closed it, like `head`: the code of a process ended by SIGPIPE.
@@ -60,6 +61,19 @@ def writable_output() -> Iterator[None]:
         with contextlib.suppress(OSError):
             echo(f"error: the output cannot be written: {error.strerror}", err=True)
         sys.exit(STORE)
+
+
+@contextlib.contextmanager
+def sufficient_system() -> Iterator[None]:
+    """End the command with a sentence if the system refuses a thread, a process or a file name."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        if without_threads(error):
+            fail(f"error: {NO_THREADS}", STORE)
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            fail(f"error: {error.filename}: {error.strerror}; a name has at most 255 bytes", STORE)
+        raise
 
 
 def _abandon(stream: TextIO) -> None:

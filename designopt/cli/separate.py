@@ -20,7 +20,16 @@ from typing import NoReturn
 
 import click
 
-from designopt.cli.ending import INTERRUPTED, STORE, WRONG_INPUT, echo, fail, fail_usage, writable_output
+from designopt.cli.ending import (
+    INTERRUPTED,
+    STORE,
+    WRONG_INPUT,
+    echo,
+    fail,
+    fail_usage,
+    sufficient_system,
+    writable_output,
+)
 
 #: Interval between checks of the child (s).
 LOOK = 0.2
@@ -76,8 +85,7 @@ def separately(work: Callable[[Tell], None], limit: float | None, *, stay: bool 
     if child == 0:
         os.close(read)
         os.close(hold)
-        threading.Thread(target=_follow, args=(alive,), daemon=True).start()
-        _do(work, Tell(write), stay=stay)
+        _do(work, Tell(write), alive, stay=stay)
     os.close(read)
     os.close(hold)
     _end(status, lines, limit)
@@ -99,10 +107,11 @@ def _follow(alive: int) -> None:
     os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def _do(work: Callable[[Tell], None], tell: Tell, *, stay: bool) -> NoReturn:
+def _do(work: Callable[[Tell], None], tell: Tell, alive: int, *, stay: bool) -> NoReturn:
     code = 1
     try:
-        with writable_output():
+        with writable_output(), sufficient_system():
+            threading.Thread(target=_follow, args=(alive,), daemon=True).start()
             try:
                 work(tell)
             except click.ClickException as error:

@@ -36,6 +36,8 @@ _DIGEST = re.compile(r"[0-9a-f]{32}")
 COPIES = 4
 #: Files of a store up to this size (bytes) are compared with their digest when it is opened, larger ones at first use.
 VERIFIED = 16 * 2**20
+#: Maximum bytes of a path for SQLite (its limit MAX_PATHNAME), less those of the longest name of a journal.
+LONGEST_PATH = 512 - len("/journal.db.new-journal") - 1
 
 
 class Store:
@@ -53,7 +55,10 @@ class Store:
 
     @classmethod
     def create(cls, path: Path, study: StudyDefinition, problem: Problem) -> Store:
-        """A new store. Raises `StoreError` if the path exists or the folder cannot be written."""
+        """A new store. Raises `StoreError` if the path exists or is too long, or the folder cannot be written."""
+        if (length := len(os.fsencode(path.absolute()))) > LONGEST_PATH:
+            text = f"the path has {length} bytes, SQLite takes {LONGEST_PATH} for a store; give a shorter one"
+            raise StoreError(f"{path}: {text}", path)
         try:
             if (path / "journal.db").exists():
                 raise _exists(path)

@@ -129,8 +129,8 @@ class Dask:
             raise
 
     def _deliver(self, delivery: Delivery) -> None:
-        self._client.register_plugin(Supervisor(self._run, delivery.timeout, delivery.preparation))
         local = self._connection.local
+        self._client.register_plugin(Supervisor(self._run, delivery.timeout, delivery.preparation, local=local))
         self._files = {} if local else delivery.input_files()
         self._plugin = DeliveredProblem(self._run, delivery if local else delivery.elsewhere(), local=local)
         self._client.subscribe_topic(self._plugin.name, self._hear)

@@ -41,7 +41,7 @@ def bad(kind):
 def _started(folder):
     """Processes that a run with its notes in `folder` has started and that are still there."""
     found, name = set(), str(folder).encode()
-    signs = {"environ": b"TMPDIR=%s\0" % name, "maps": b"%s/designopt-" % name, "cmdline": b"\0%s\0" % name}
+    signs = {"environ": b"TMPDIR=%s" % name, "maps": b"%s/designopt-" % name, "cmdline": b"\0%s" % name}
     for place in Path("/proc").iterdir():
         for file, sign in signs.items():
             with contextlib.suppress(OSError):

@@ -60,6 +60,15 @@ def table(result, name):
         journal.close()
 
 
+def evaluated(result, column):
+    """What the journal has in this column of each evaluation."""
+    journal = JournalReader.read(result.path, result.problem)
+    try:
+        return [value for (value,) in journal.evaluations(column)]
+    finally:
+        journal.close()
+
+
 def rewrite(path, *statements):
     """Change the journal of the store `path` by SQL as if it had been written so: its digests and counts fit."""
     with contextlib.closing(sqlite3.connect(path / "journal.db")) as db:

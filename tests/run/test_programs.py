@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import dump, make_study
+from run_cases import dump, make_study, table
 
 from designopt.plugin import Use, find, load_file
 from designopt.problem import Problem
 from designopt.run.runner import run_study
 from designopt.store.errors import StoreError
-from designopt.store.journal.writer import Journal
 from designopt.store.result import Result
 from designopt.study.study import Budget, Scenario, Stage, StartFrom, Validation
 
@@ -117,7 +116,7 @@ def test_a_program_that_kills_its_worker_is_quarantined_and_its_chain_goes_on(tm
     assert [record.status for record in records] == ["solved", "crashed"] + ["solved"] * 6
     known = [value for i, value in enumerate(optima(result)) if i != 1]
     assert known == [value for i, value in enumerate(expected(skipped=(0.5,))) if i != 1]
-    attempts = Journal.read(result.path, result.problem).records("attempt")
+    attempts = table(result, "attempt")
     assert [attempt["outcome"] for attempt in attempts] == ["crashed", "crashed"]
 
 

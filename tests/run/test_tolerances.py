@@ -1,5 +1,6 @@
 """The chosen designs and part of the front are evaluated within the tolerances of their parameters."""
 
+import contextlib
 import dataclasses
 import os
 import signal
@@ -38,7 +39,7 @@ def study(points=POINTS, **others):
 
 
 def on_record(result):
-    with sqlite3.connect(result.path / "journal.db") as db:
+    with contextlib.closing(sqlite3.connect(result.path / "journal.db")) as db:
         return db.execute("SELECT design, number FROM evaluation WHERE kind = 'neighbour'").fetchall()
 
 

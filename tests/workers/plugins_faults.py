@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -70,6 +71,14 @@ def _leave(log, *command):
             time.sleep(1000.0)
         os._exit(0)
     os.waitpid(child, 0)
+
+
+def _temporary_files():
+    """A folder with a file, below another one by a program; returns the first."""
+    folder = tempfile.mkdtemp()
+    (Path(folder) / "large.sto").write_bytes(bytes(10_000))
+    subprocess.run(["mktemp", "-d"], check=True, stdout=subprocess.DEVNULL)
+    return folder
 
 
 def _start(log, **options):
@@ -147,6 +156,12 @@ class Unruly:
                 _leave(self.log, *STAY)
             case "tells":
                 self._tell()
+            case "leaves files and hangs":
+                with Path(self.log).open("a") as stream:
+                    stream.write(f"{_temporary_files()}\n")
+                time.sleep(1000.0)
+            case "leaves files":
+                _temporary_files()
         return have
 
     def _tell(self):

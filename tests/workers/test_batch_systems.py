@@ -10,11 +10,10 @@ import dask
 import fake_batch
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, listed, make_study
+from run_cases import Recorder, dump, evaluated, listed, make_study
 
 from designopt.run.runner import run_study
 from designopt.store.errors import WorkersError
-from designopt.store.journal.writer import Journal
 from designopt.study.study import Cluster
 from designopt.workers.pools import cluster
 
@@ -63,7 +62,7 @@ def serially(values, path, **more):
 
 def attempts(result):
     """How often evaluations were tried."""
-    return {count for (count,) in Journal.read(result.path, result.problem).evaluations("attempts")}
+    return set(evaluated(result, "attempts"))
 
 
 def test_jobs_of_a_batch_system_give_the_same_journal(state, tmp_path):
@@ -146,6 +145,64 @@ def test_a_job_that_is_refused_ends_the_run_with_what_the_batch_system_says(stat
     (state / "refuse").write_text("Batch job submission failed: Invalid account")
     with pytest.raises(WorkersError, match=r"the job was rejected: sbatch: error: .* Invalid account"):
         run_study(study([0.0]), tmp_path / "s")
+
+
+def test_a_store_whose_first_job_is_refused_is_removed_and_the_next_run_takes_its_place(state, tmp_path):
+    (state / "refuse").write_text("Batch job submission failed: Invalid account")
+    for path in (tmp_path / "new", make(tmp_path / "empty")):
+        with pytest.raises(WorkersError, match="the job was rejected"):
+            run_study(study([0.0]), path)
+    assert not (tmp_path / "new").exists()
+    assert list((tmp_path / "empty").iterdir()) == []
+    (state / "refuse").unlink()
+    assert run_study(study([0.0]), tmp_path / "new").counts["ok"] == 1
+
+
+HOSTILE = ["x$(touch${IFS}P)", "a b", "a;touch P", "a`touch P`", "a\ntouch P", "a'b", 'a"b', "a%j", "a:b", "a&b", "~|b"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("use", ["slurm", "pbs"])
+def test_a_folder_whose_name_means_something_to_a_shell_or_a_batch_system_is_refused(
+    state, tmp_path, monkeypatch, use, name
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(WorkersError, match=r"the path of the store contains .* give another one with -o"):
+        run_study(study([0.0], asked=wanted(use=use)), tmp_path / name / "s")
+    assert not list(state.glob("*.sh"))
+    assert not (tmp_path / name / "s").exists()
+
+
+@pytest.mark.parametrize("setting", ["queue", "account", "interface"])
+@pytest.mark.parametrize("text", ["x\ntouch P", "x;touch${IFS}P", "$(touch${IFS}P)", "-x", "a b", ""])
+def test_settings_of_jobs_that_are_no_words_are_refused_from_python_too(state, tmp_path, setting, text):
+    with pytest.raises(WorkersError, match=rf"execution\.cluster\.{setting}: .* is not one word"):
+        run_study(study([0.0], asked=wanted(**{setting: text})), tmp_path / "s")
+    assert not list(state.glob("*.sh"))
+
+
+@pytest.mark.parametrize("use", ["slurm", "pbs"])
+def test_a_python_whose_path_means_something_to_a_shell_is_started_and_no_job_leaves_temporary_files(
+    state, tmp_path, monkeypatch, use
+):
+    folder = make(tmp_path / "bin $(touch P)'; touch P #")
+    (folder / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (folder / "python").chmod(0o755)
+    temporary = make(tmp_path / "temporary")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    monkeypatch.setattr("sys.executable", str(folder / "python"))
+    result = run_study(study(np.linspace(-1, 1, 20), asked=wanted(use=use, jobs=1, cores=2)), tmp_path / "s")
+    assert result.counts["ok"] == 20
+    assert gone(state)
+    assert not (tmp_path / "P").exists()
+    assert [path.name for path in temporary.iterdir() if not path.name.startswith("pymp-")] == []
+
+
+def make(folder):
+    folder.mkdir()
+    return folder
 
 
 def test_jobs_that_end_before_a_worker_comes_end_the_run_with_their_last_words(state, tmp_path):

@@ -12,12 +12,11 @@ import dask
 import distributed
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, listed, make_study, use
+from run_cases import Recorder, dump, evaluated, listed, make_study, table, use
 
 from designopt.plugin import Use, find, load_file
 from designopt.run.runner import run_study
 from designopt.store.errors import FailurePolicyStop, WorkersError
-from designopt.store.journal.writer import Journal
 from designopt.study.study import Stage
 from designopt.workers.carriers.tasks import Tasks
 from designopt.workers.pools.local import Local
@@ -65,7 +64,7 @@ def test_a_design_that_kills_its_worker_is_recorded_as_crashed_and_its_neighbour
     assert result.status[50, 0] == "crashed"
     assert how in result.message(50)
     assert result.outcomes.figures["value"][51, 0] == 102.0
-    attempts = Journal.read(result.path, result.problem).records("attempt")
+    attempts = table(result, "attempt")
     assert [a["outcome"] for a in attempts] == ["crashed", "crashed"]
 
 
@@ -105,7 +104,7 @@ def test_a_design_that_hangs_is_ended_by_its_time_out_and_the_study_goes_on(tmp_
     assert np.flatnonzero(result.status[:, 0] != "ok").tolist() == [50]
     assert result.status[50, 0] == "timeout"
     assert result.message(50) == "no result within 3 s"
-    (attempt,) = Journal.read(result.path, result.problem).records("attempt")
+    (attempt,) = table(result, "attempt")
     assert "plugins.py" in attempt["detail"]
 
 
@@ -270,7 +269,7 @@ def test_small_studies_stay_in_this_process_and_larger_ones_get_workers(tmp_path
     )
     result = run_study(growing, tmp_path / "growing")
     assert result.sessions[0]["executor"] == "dask"
-    workers = [w for (w,) in Journal.read(result.path, result.problem).evaluations("worker")]
+    workers = evaluated(result, "worker")
     assert workers[0] == "serial"
     assert workers[-1] != "serial"
 

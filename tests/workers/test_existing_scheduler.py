@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 from dask_processes import Cluster
 from distributed import Client, LocalCluster
-from run_cases import PLUGINS, Recorder, dump, listed, make_study, use
+from run_cases import PLUGINS, Recorder, dump, evaluated, listed, make_study, use
 
 from designopt.run.runner import run_study
 from designopt.store.errors import WorkersError
-from designopt.store.journal.writer import Journal
 from designopt.study.study import Stage
 from designopt.workers.dask import Dask
 from designopt.workers.pools.connection import SCHEDULER_OPTIONS
@@ -157,7 +156,7 @@ def test_workers_that_come_later_work_and_those_with_other_versions_or_several_t
         result = run_study(slow, tmp_path / "s", scheduler=growing.address, progress=(recorder := Adding()))
     finally:
         growing.close()
-    workers = {worker for (worker,) in Journal.read(result.path, result.problem).evaluations("worker")}
+    workers = set(evaluated(result, "worker"))
     assert workers == {"first", "late"}
     told = sorted(text for kind, text in recorder.events if kind == "worker_excluded")
     assert told[0].startswith("worker strange gets no work: the worker has other versions: numpy")

@@ -1,5 +1,6 @@
 """Workers that do not start at once, or go for good: they are started again, with a bound and a sentence at its end."""
 
+import errno
 import os
 import resource
 import subprocess
@@ -10,10 +11,10 @@ from pathlib import Path
 import dask
 import numpy as np
 import pytest
-from run_cases import listed, make_study
+from run_cases import PLUGINS, listed, make_study
 
 from designopt.run.runner import run_study
-from designopt.store.errors import WorkersError
+from designopt.store.errors import StoreError, WorkersError
 from designopt.workers.pools import local
 
 SCRIPT = Path(__file__).parents[1] / "run/run_script.py"
@@ -30,11 +31,11 @@ def failing(monkeypatch, times, error):
     tries = []
     start = local._cluster
 
-    def cluster(workers):
+    def cluster(workers, scratch):
         tries.append(workers)
         if len(tries) <= times:
             raise error
-        return start(workers)
+        return start(workers, scratch)
 
     monkeypatch.setattr(local, "_cluster", cluster)
     return tries
@@ -122,3 +123,62 @@ def test_how_a_worker_died_is_reported_before_another_one_takes_its_place(tmp_pa
         result = run_study(slow_start, tmp_path / "s")
     assert result.status[:, 0].tolist() == ["ok"] * 5 + ["crashed"] + ["ok"] * 5
     assert "ended itself with exit code 7" in result.message(5)
+
+
+NO_THREADS = """\
+import sys, threading
+remaining = int(sys.argv.pop(1))
+def limited(start):
+    def limited_start(*arguments, **options):
+        global remaining
+        remaining -= 1
+        if remaining < 0:
+            raise RuntimeError("can't start new thread")
+        return start(*arguments, **options)
+    return limited_start
+for name in ("_start_new_thread", "_start_joinable_thread"):  # the second since Python 3.13
+    if hasattr(threading, name):
+        setattr(threading, name, limited(getattr(threading, name)))
+from designopt.cli import main
+sys.argv[0] = "designopt"
+main()
+"""
+
+
+@pytest.mark.parametrize("threads", [0, 3])
+def test_a_system_without_a_thread_for_the_run_is_named_with_exit_code_4(tmp_path, threads):
+    (tmp_path / "study.yaml").write_text(
+        "study: none\nmodel: {use: bowl}\nspace: {a: {low: -1, high: 1}}\n"
+        "objectives: [{name: height, minimize: height}]\nsolver: {use: full_factorial, levels: 3}\n"
+        "execution: {executor: dask, workers: 2}\n"
+    )
+    command = [sys.executable, "-c", NO_THREADS, str(threads), "run", "study.yaml", "--plugin", PLUGINS, "-o", "s"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 4, done.stderr
+    assert "the system allows no more threads or processes (ulimit -u shows the limit" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "s").exists()
+
+
+def test_without_shared_memory_a_run_on_workers_says_so_and_leaves_no_store(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("_multiprocessing.SemLock", refuse)
+    with pytest.raises(WorkersError, match=r"need shared memory, .* \(No space left on device\): /dev/shm is full"):
+        run_study(make_study(execution={"executor": "dask", "workers": 1}), tmp_path / "s")
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (f"{'n' * 250}.study", "File name too long: a name of 256 bytes; give a shorter one, of at most 255"),
+        ("/".join(["d" * 200] * 3), r"the path has \d+ bytes, SQLite takes 488 for a store; give a shorter one"),
+    ],
+    ids=["name", "path"],
+)
+def test_a_store_with_a_name_that_is_too_long_is_refused_before_an_evaluation(tmp_path, name, said):
+    with pytest.raises(StoreError, match=said):
+        run_study(make_study("trouble", settings={"kind": "exit", "at": 0.0}), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []

@@ -422,7 +422,11 @@ class Dispatcher:
         key = work.keys[suspect]
         number, again = self._attempts.add(key, loss.cause)
         self.journal.add_attempt(key, number, worker, loss.cause, loss.detail or loss.message)
-        self.event("worker_lost", f"worker {worker}: {loss.message} (design {work.designs[suspect]})")
+        where = f"design {work.designs[suspect]}"
+        if loss.cause == "timeout":
+            self.event("timeout", f"{where}: {loss.message}")
+        else:
+            self.event("worker_lost", f"worker {worker}: {loss.message} ({where})")
         if again and work.chain:
             queue.put_back(work)  # each of them starts from the result of the one before
             return

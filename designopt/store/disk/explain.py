@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from pathlib import Path
 
@@ -29,6 +31,9 @@ def explain(error: Exception, path: Path) -> StoreError:
         return StoreError(f"{error.filename}: {error.strerror}", path)
     # Without the name of the file: a folder may be called "full".
     text = (isinstance(error, OSError) and error.strerror) or str(error)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        size = max(len(os.fsencode(part)) for part in path.parts)
+        return StoreError(f"{path}: {text}: a name of {size} bytes; give a shorter one, of at most 255", path)
     recorded = (path / "journal.db").exists()
     again = f"what was recorded is intact; continue with: {resume_command(path)}" if recorded else "then run again"
     full = "full" in text or "No space" in text or "too large" in text

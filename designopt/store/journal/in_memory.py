@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sqlite3
 from collections.abc import Iterator
@@ -35,6 +36,6 @@ class JournalInMemory(Journal):
 @functools.lru_cache(maxsize=8)
 def _empty(parameters: tuple[str, ...]) -> bytes:
     """An empty journal of designs with these parameters, as bytes."""
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    fill(connection, parameters, {})
-    return connection.serialize()
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        fill(connection, parameters, {})
+        return connection.serialize()

@@ -22,9 +22,9 @@ from designopt.store.journal.schema import COUNTED, FORMAT, digest, names, seale
 _SESSION = ", ".join(names("session"))
 _SEAL_SESSION = f"UPDATE session SET digest = digest({_SESSION}) WHERE id = ?"
 _SET_ARRAYS = (
-    "UPDATE evaluation SET arrays = ?1, digest = digest("
-    + ", ".join("?1" if name == "arrays" else name for name in names("evaluation"))
-    + ") WHERE key = ?2"
+    "UPDATE evaluation SET arrays = :arrays, digest = digest("
+    + ", ".join(":arrays" if name == "arrays" else name for name in names("evaluation"))
+    + ") WHERE key = :key"
 )
 
 
@@ -201,7 +201,7 @@ class Journal(JournalReader):
 
     def set_arrays(self, key: bytes, reference: str | None) -> None:
         """The arrays of the evaluation `key` are in the file `reference`."""
-        self._add(_SET_ARRAYS, [(reference, key)])
+        self._add(_SET_ARRAYS, [{"arrays": reference, "key": key}])
 
     def _add(self, statement: str, rows: list[Any]) -> None:
         if statement in self._rows:
@@ -253,8 +253,8 @@ class Journal(JournalReader):
         self._new = dict.fromkeys(COUNTED, 0)
 
     def _count(self, new: dict[str, int]) -> None:
-        change = "UPDATE total SET count = count + ?1, digest = digest(name, count + ?1) WHERE name = ?2"
-        self._db.executemany(change, [(count, table) for table, count in new.items() if count])
+        change = "UPDATE total SET count = count + :new, digest = digest(name, count + :new) WHERE name = :table"
+        self._db.executemany(change, [{"new": count, "table": table} for table, count in new.items() if count])
 
 
 def _sealed(record: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -292,7 +292,12 @@ def new_database(path: Path, problem: Problem, seed: int) -> sqlite3.Connection:
     for leftover in path.glob("journal.db.new*"):
         leftover.unlink()
     db = sqlite3.connect(path / "journal.db.new", isolation_level=None, check_same_thread=False)
-    fill(db, [problem.stored_name(p.name) for p in problem.space.free], {"problem": problem.digest, "seed": str(seed)})
+    meta = {"problem": problem.digest, "seed": str(seed)}
+    try:
+        fill(db, [problem.stored_name(p.name) for p in problem.space.free], meta)
+    except BaseException:
+        db.close()
+        raise
     return db
 
 

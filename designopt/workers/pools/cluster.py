@@ -10,7 +10,10 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import re
+import shlex
 import shutil
+import sys
 import threading
 import time
 from collections import Counter, deque
@@ -29,6 +32,7 @@ from designopt.workers.carriers.tasks import Tasks
 from designopt.workers.pools.batch import SYSTEMS, BatchError, BatchSystem
 from designopt.workers.pools.certificates import temporary_security
 from designopt.workers.pools.connection import CLOSE_WAIT, LEAVING, SCHEDULER_OPTIONS, SETTINGS, silent
+from designopt.workers.pools.scratch import scratch_folder
 from designopt.workers.remote import dask_worker
 from designopt.workers.remote.dask_worker import RETIREMENT
 from designopt.workers.supervision.supervisor import SLACK
@@ -46,7 +50,10 @@ SLACK_TIME = 60.0
 #: Time after which a worker that cannot reach its scheduler ends (s).
 DEATH_TIMEOUT = 60
 
-_PLACEHOLDER = "dummy-name"  # dask-jobqueue's name of the worker in a displayed job script
+_PLACEHOLDER = "--name dummy-name"  # dask-jobqueue's name of the worker in a displayed job script
+
+#: Characters that mean nothing else to a shell and to batch systems, in settings and in the path of a store.
+_SETTING, _PATH = re.compile(r"\w[\w.:@/+,=-]*"), re.compile(r"[\w.@/+,=-]+")
 
 
 @dataclass(frozen=True)
@@ -132,16 +139,19 @@ class Jobs:
         self._exits.enter_context(silent("dask_jobqueue"))
         try:
             self._logs.mkdir(exist_ok=True)
+            self._exits.callback(self._remove_empty_logs)
+            scratch = self._exits.enter_context(scratch_folder(self._run))
             security = self._exits.enter_context(_temporary_security(self._path.resolve() / "tls"))
         except OSError as error:
             raise WorkersError(f"{error.filename}: cannot be written: {error.strerror}", self._path) from error
         asked = self._asked
-        configured = dask.config.get(f"jobqueue.{asked.use}.scheduler-options", None) or {}
-        prologue = dask.config.get(f"jobqueue.{asked.use}.job-script-prologue", None) or []
+        configuration = dask.config.get(f"jobqueue.{asked.use}", None) or {}
+        prologue = configuration.get("job-script-prologue") or []
+        temporary = _temporary_folder(configuration.get("local-directory") or "${TMPDIR:-/tmp}")
         worker_settings = [f"export {_variable(name)}={value}" for name, value in SETTINGS.items() if value is not None]
         threads = [f"export {name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL")]
         try:
-            with dask.config.set(SETTINGS):
+            with dask.config.set({**SETTINGS, "temporary-directory": str(scratch)}):
                 self._cluster = _cluster_class(asked.use)(
                     cores=asked.cores,
                     processes=asked.cores,
@@ -150,12 +160,18 @@ class Jobs:
                     queue=asked.queue,
                     account=asked.account,
                     interface=asked.interface,
-                    job_script_prologue=[*worker_settings, *threads, *prologue],
+                    job_script_prologue=[*worker_settings, *threads, *prologue, *temporary],
+                    python=configuration.get("python") or shlex.quote(sys.executable),
+                    local_directory='"$TMPDIR"',
                     job_name="designopt",
                     log_directory=str(self._logs.resolve()),
                     worker_extra_args=["--no-dashboard"],
                     death_timeout=DEATH_TIMEOUT,
-                    scheduler_options={"port": 0, **configured, **SCHEDULER_OPTIONS},
+                    scheduler_options={
+                        "port": 0,
+                        **(configuration.get("scheduler-options") or {}),
+                        **SCHEDULER_OPTIONS,
+                    },
                     protocol="tls://",
                     security=security,
                     silence_logs=logging.CRITICAL + 1,
@@ -166,6 +182,11 @@ class Jobs:
         self._exits.callback(self._close_cluster)
         self.client: Any = Client(self._cluster, set_as_default=False)  # type: ignore[no-untyped-call]
         self._exits.callback(self.client.close)
+
+    def _remove_empty_logs(self) -> None:
+        """A folder without output of jobs does not stay: a new store whose first job is rejected is removed."""
+        with contextlib.suppress(OSError):
+            self._logs.rmdir()
 
     def _close_cluster(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -302,7 +323,7 @@ class Jobs:
         self._submitted += 1
         name = f"designopt-{self._run}-{self._submitted}"
         retirement = Retirement.of(self._asked.walltime, self._timeout).line(self._submitted)
-        lines = str(self._cluster.job_script()).replace(_PLACEHOLDER, name).splitlines()
+        lines = str(self._cluster.job_script()).replace(_PLACEHOLDER, f"--name {name}").splitlines()
         first = 1 + max(i for i, line in enumerate(lines) if line.startswith(("#!", "#SBATCH", "#PBS")))
         script = self._logs / f"{name}.sh"
         try:
@@ -355,6 +376,18 @@ def _check(cluster: Cluster, system: BatchSystem, path: Path, timeout: float | N
             "run the study on a login node of the cluster, or with --workers on this machine",
             path,
         )
+    for name in ("queue", "account", "interface"):
+        value = getattr(cluster, name)
+        if value is not None and not _SETTING.fullmatch(value):
+            text = "is not one word: use letters, digits and _ . : @ / + , = -"
+            raise WorkersError(f"execution.cluster.{name}: {value!r} {text}", path)
+    if not _PATH.fullmatch(absolute := str(path.resolve())):
+        wrong = next(character for character in absolute if not _PATH.fullmatch(character))
+        raise WorkersError(
+            f"execution.cluster: the path of the store contains {wrong!r}, which batch systems and shells do not take "
+            f"as part of a name: {absolute!r}; give another one with -o, of letters, digits and _ . @ / + , = -",
+            path,
+        )
     longest = cluster.walltime / 3.0
     if timeout is not None and SLACK * timeout > longest:
         raise WorkersError(
@@ -386,6 +419,15 @@ def _temporary_security(folder: Path) -> Iterator[Any]:
         yield Security(require_encryption=True, tls_ca_file=str(folder / "ca.pem"), **roles)  # type: ignore[no-untyped-call]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _temporary_folder(above: str) -> list[str]:
+    """Lines of a job script: a folder for temporary files of the job in the folder `above` (in terms of the shell),
+    removed at its end. Without the second trap the shell would end before its workers."""
+    return [
+        f'mkdir -p "{above}" && TMPDIR="$(mktemp -d "{above}/designopt-XXXXXXXX")" || exit 1; export TMPDIR',
+        """trap 'rm -rf -- "$TMPDIR"' EXIT; trap : HUP INT TERM""",
+    ]
 
 
 def _cluster_class(use: str) -> Any:

@@ -22,7 +22,7 @@ from typing import Any
 import dask
 
 from designopt.workers.pools.inherited import inherited
-from designopt.workers.remote.fork_server import ORIGIN, SAFE_PATH
+from designopt.workers.remote.fork_server import ORIGIN, SAFE_PATH, SOCKETS
 from designopt.workers.supervision import children
 
 #: Modules that every worker needs, ...
@@ -102,7 +102,7 @@ def forked() -> Iterator[None]:
         with _starting:
             _within_reach()
             present, pid = inherited(), server._forkserver_pid
-            with _as_origin():
+            with _as_origin(), _without_remarks():
                 start()
             if server._forkserver_pid != pid:
                 took_over = present
@@ -188,13 +188,27 @@ def _within_reach() -> None:
 def _as_origin() -> Iterator[None]:
     """A process started inside knows its purpose, and does not import modules from the current folder: the study may be
     from someone else."""
-    added = [ORIGIN] if SAFE_PATH in os.environ else [ORIGIN, SAFE_PATH]
-    os.environ.update({name: " ".join(added) for name in added})
+    from multiprocessing import util
+
+    added = [ORIGIN, SOCKETS] if SAFE_PATH in os.environ else [ORIGIN, SOCKETS, SAFE_PATH]
+    os.environ.update({name: " ".join(added) for name in added} | {SOCKETS: util.get_temp_dir()})
     try:
         yield
     finally:
         for name in added:
             del os.environ[name]
+
+
+@contextlib.contextmanager
+def _without_remarks() -> Iterator[None]:
+    """The process with which multiprocessing removes semaphores of a killed program, if it is started inside, does not
+    report them on the terminal."""
+    remarks = sys.warnoptions
+    sys.warnoptions = [*remarks, "ignore::UserWarning:multiprocessing.resource_tracker"]
+    try:
+        yield
+    finally:
+        sys.warnoptions = remarks
 
 
 def _in_use() -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import multiprocessing.spawn
 import os
@@ -25,7 +24,9 @@ from designopt.workers.carriers.streams import Streams
 from designopt.workers.pools.certificates import temporary_security
 from designopt.workers.pools.connection import CLOSE_WAIT, SCHEDULER_OPTIONS, SETTINGS, silent
 from designopt.workers.pools.forking import forked
+from designopt.workers.pools.scratch import scratch_folder
 from designopt.workers.pools.shared_changes import SharedChanges
+from designopt.workers.pools.shortage import NO_THREADS, no_shared_memory, without_files, without_threads
 from designopt.workers.supervision import children
 from designopt.workers.supervision.watch import remaining
 
@@ -60,11 +61,15 @@ class Local:
         try:
             self._exits.enter_context(_together)
             self._allow_files(workers)
-            self._exits.callback(children.OrphanGuard(run).close)
+            if reason := no_shared_memory():
+                raise WorkersError(reason, path)
+            self._scratch = self._exits.enter_context(scratch_folder(run))
             self._exits.callback(self._clean_up)
             self.cluster, self.client = self._start(workers)
-        except BaseException:
+        except BaseException as error:
             self._exits.close()
+            if without_threads(error):
+                raise WorkersError(NO_THREADS, path) from error
             raise
 
     def _start(self, workers: int) -> tuple[Any, Any]:
@@ -73,7 +78,7 @@ class Local:
         for attempt in range(1, STARTS + 1):
             cluster: Any = None
             try:
-                cluster = _cluster(workers)
+                cluster = _cluster(workers, self._scratch)
                 scheduler = cluster.scheduler
                 inside = next(one.contact_address for one in scheduler.listeners if one.prefix == "inproc")
                 client: Any = Client(inside, loop=cluster.loop, security=cluster.security, set_as_default=False)  # type: ignore[no-untyped-call]
@@ -82,12 +87,14 @@ class Local:
                 if cluster is not None:
                     with contextlib.suppress(Exception):
                         cluster.close(timeout=CLOSE_WAIT)
-                if attempt == STARTS or _without_files(error):
+                if without_threads(error):
+                    raise
+                if attempt == STARTS or without_files(error):
                     raise WorkersError(self._not_started(workers, error), self._path) from error
         raise AssertionError("unreachable")
 
     def _not_started(self, workers: int, error: Exception) -> str:
-        if _without_files(error):
+        if without_files(error):
             return self._too_few_files(workers)
         return (
             f"{plural(workers, 'worker')} could not be started in {STARTS} attempts ({type(error).__name__}: "
@@ -172,16 +179,18 @@ class Local:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def _cluster(workers: int) -> Any:
-    """Workers reach the scheduler by TLS; the client, in the same process, without a socket."""
+def _cluster(workers: int, scratch: Path) -> Any:
+    """Workers reach the scheduler by TLS; the client, in the same process, without a socket. Dask's temporary files are
+    in `scratch`."""
     listens: dict[str, Any] = {"host": ["127.0.0.1", None], "protocol": ["tls://", "inproc://"]}
     listens |= {"port": [0, 0], "interface": [None, None]}
-    with _starting, dask.config.set(SETTINGS):
+    with _starting, dask.config.set({**SETTINGS, "temporary-directory": str(scratch)}):
         return LocalCluster(  # type: ignore[no-untyped-call]
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
+            local_directory=str(scratch),
             protocol="tls://",
             security=temporary_security(),
             dashboard_address=None,
@@ -196,17 +205,6 @@ def _open_files() -> int:
         return len(os.listdir("/proc/self/fd"))
     except OSError:
         return 0
-
-
-def _without_files(error: BaseException | None) -> bool:
-    """Whether the cause of `error` is the limit of open files."""
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
-            return True
-        if "Too many open files" in str(error):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 def _text(file: Path) -> str:

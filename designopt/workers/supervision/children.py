@@ -13,11 +13,12 @@ import ctypes
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+from designopt.workers.supervision.temporary import usual_folder
 
 #: Prefix of an environment variable of a worker's children, followed by the run; its value is the name of the folder of
 #: the worker's notes.
@@ -27,8 +28,8 @@ _SET_CHILD_SUBREAPER = 36
 #: Number of searches for remaining processes: a killed process may just have started another one.
 _ROUNDS = 50
 
-#: Waits until the coordinator is gone, then ends the remains of its workers: process groups, processes that have left
-#: their group (by their environment and shared memory, if the system shows these), and folders of notes.
+#: Waits until a process is gone, then ends the remains of its workers: process groups, processes that have left their
+#: group (by their environment and shared memory, if the system shows these), and folders of notes and temporary files.
 _GUARD = """
 read -r nothing
 for pid in "$1"*/pid; do [ -f "$pid" ] && kill -9 -- "-$(cat "$pid")"; done
@@ -41,8 +42,8 @@ rm -rf "$1"*
 
 def notes(run: str, worker: str = "") -> str:
     """The name of the folder in which the worker with this name keeps its notes of `run`; without a worker, the common
-    prefix of these names."""
-    return f"designopt-{run}-" + "".join(c if c.isalnum() else "_" for c in worker)
+    prefix of these names. No name is a prefix of another one."""
+    return f"designopt-{run}-" + "".join(c if c.isalnum() else "_" for c in worker) + "-" * bool(worker)
 
 
 def lead_group() -> None:
@@ -85,22 +86,21 @@ def end_group(leader: int) -> None:
 
 def end_marked(run: str, worker: str = "") -> None:
     """End the processes of `worker` of `run`, or of all its workers, except this one."""
-    for pid in _marked(notes(run, worker), whole=bool(worker)):
+    for pid in _marked(notes(run, worker)):
         if pid != os.getpid():
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
 
 
-def _marked(name: str, *, whole: bool) -> Iterator[int]:
-    """Processes with the notes `name`, or with notes whose names have this prefix."""
+def _marked(name: str) -> Iterator[int]:
+    """Processes with notes whose names have this prefix."""
     text = name.encode()
-    in_environment, in_memory = text + b"\0" * whole, text + b"/" * whole
     python = _program("self")
     for pid in _processes():
         with contextlib.suppress(OSError):
             place = Path(f"/proc/{pid}")
-            found = in_environment in (place / "environ").read_bytes()
-            if found or (_program(pid) == python and in_memory in (place / "maps").read_bytes()):
+            in_environment = text in (place / "environ").read_bytes()
+            if in_environment or (_program(pid) == python and text in (place / "maps").read_bytes()):
                 yield pid
 
 
@@ -146,23 +146,24 @@ def _processes() -> Iterator[int]:
 
 
 class OrphanGuard:
-    """Cleans up after the workers of `run` if this process is killed: a shell that waits for its end.
+    """Cleans up after `worker` of `run`, or after all its workers on this machine, if this process is killed: a shell
+    that waits for its end.
 
     It detects the end by a pipe whose other end only this process has. No effect without a shell.
     """
 
-    def __init__(self, run: str) -> None:
+    def __init__(self, run: str, worker: str = "") -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        name = notes(run)
+        name = notes(run, worker)
         quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with contextlib.suppress(OSError):
-            command = ["/bin/sh", "-c", _GUARD, "designopt-guard", str(Path(tempfile.gettempdir()) / name), name]
+            command = ["/bin/sh", "-c", _GUARD, "designopt-guard", str(usual_folder() / name), name]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, cwd="/", start_new_session=True, close_fds=True, **quiet
             )
 
     def close(self) -> None:
-        """Called at an orderly end of the run."""
+        """Called at an orderly end of the run or of the worker's part in it."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

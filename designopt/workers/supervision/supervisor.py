@@ -10,14 +10,15 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import shutil
 import signal
 import time
 from pathlib import Path
 from typing import Any
 
-from distributed import NannyPlugin
+from distributed import NannyPlugin, Status
 
-from designopt.workers.supervision.children import end_group, end_marked
+from designopt.workers.supervision.children import OrphanGuard, end_group, end_marked
 from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, PREPARING, TIMEOUT
 from designopt.workers.supervision.prints import Prints
 from designopt.workers.supervision.watch import (
@@ -42,20 +43,23 @@ TRACING, TRACED = 2.0, 0.05
 
 
 class Supervisor(NannyPlugin):
-    """Supervises the worker of a nanny for a run; `limit` and `preparation` are in seconds, None for no limit.
+    """Supervises the worker of a nanny for a run; `limit` and `preparation` are in seconds, None for no limit. `local`
+    nannies are in the process of the run, which removes what remains of their workers.
 
     Reports the death of a worker at once, with its exit code, which Dask does not give: the nanny's own handler of that
     event is wrapped. In a version of Dask without one, the replacement worker reports it, without the code.
     """
 
-    def __init__(self, run: str, limit: float | None, preparation: float | None) -> None:
+    def __init__(self, run: str, limit: float | None, preparation: float | None, *, local: bool) -> None:
         self.name = f"designopt-supervisor-{run}"
         self.run = run
         self.limit = limit
         self.preparation = preparation
+        self.local = local
 
     def setup(self, nanny: Any) -> None:
         """Start the checks, and wrap the handler."""
+        self._guard = None if self.local else OrphanGuard(self.run, nanny.address)
         self._place = folder(self.run, nanny.address)
         self._last: Note | None = None
         self._still = self._silent = self._advanced = 0.0
@@ -88,7 +92,11 @@ class Supervisor(NannyPlugin):
             nanny.log_event(f"designopt-{self.run}", {"death": dataclasses.asdict(death)})
 
     def teardown(self, nanny: Any) -> None:
-        """Stop the checks, and unwrap the handler."""
+        """Stop the checks, unwrap the handler, and remove what remains of a worker that stays. A nanny that ends closes
+        its worker after this call; the guard then removes it."""
+        if self._guard is not None and nanny.status not in (Status.closing, Status.closed):
+            self._guard.close()
+            shutil.rmtree(self._place, ignore_errors=True)
         self._looking.cancel()
         nanny.__dict__.pop("_on_worker_exit", None)
 

@@ -1,8 +1,8 @@
 """Notes of a worker about its work, so that others can end it when it hangs and report its position when it died.
 
 The notes of a worker process are in a folder: the active chunk and evaluation, in a memory-mapped file; stack traces of
-a fatal signal; the printed output. Its nanny reads them during the run (`supervisor`), and its replacement reads them
-after its death (`death`).
+a fatal signal; the printed output; and the temporary files of evaluations. Its nanny reads them during the run
+(`supervisor`), and its replacement reads them after its death (`death`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import os
 import shutil
 import signal
 import struct
-import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from pathlib import Path
 from designopt.workers.supervision.children import mark, notes, unmark
 from designopt.workers.supervision.death import CRASHED, ENDED, IDLE, LOST, PREPARING, Death
 from designopt.workers.supervision.prints import Prints
+from designopt.workers.supervision.temporary import use_folder, use_usual_folder, usual_folder
 
 #: Signal with which a process ends itself when it cannot continue.
 BROKEN = 70
@@ -41,7 +41,7 @@ _SIZE = _NOTE.size + _ADVANCE.size + _WORDS
 def folder(run: str, worker: str, root: Path | None = None) -> Path:
     """Folder of the notes of the worker with this name in this run; below `root`, if given by a nanny in another
     process, which may have another folder for temporary files."""
-    return (root or Path(tempfile.gettempdir())) / notes(run, worker)
+    return (root or usual_folder()) / notes(run, worker)
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ class Watch:
     def __init__(self, run: str, worker: str, address: str, root: Path | None = None) -> None:
         place = folder(run, worker, root)
         self._place = place
+        self._temporary = place / "tmp"
         self._name = run, worker
         self._address = address
         self._beat = 0
@@ -101,19 +102,22 @@ class Watch:
             faulthandler.register(TRACE_SIGNAL, file=self._trace, all_threads=True)
 
     def own(self) -> None:
-        """Children started from now on belong to this run."""
+        """Children started and temporary files created from now on belong to this run."""
         mark(*self._name)
+        use_folder(self._temporary)
         if _FORKS is not None:
             self._note.madvise(_FORKS)
 
     def _disown(self) -> None:
         unmark(self._name[0])
+        use_usual_folder(self._temporary)
         if _NO_FORKS is not None and not self.closed:  # closed: in the middle of a chunk
             self._note.madvise(_NO_FORKS)
 
     @contextlib.contextmanager
     def owning(self) -> Iterator[None]:
-        """Children started inside this context belong to this run; other runs may also have work for it."""
+        """Children started and temporary files created inside this context belong to this run; other runs may also have
+        work for this process."""
         self.own()
         try:
             yield
@@ -260,7 +264,7 @@ def write_exit_code(place: Path, code: int) -> None:
 
 def remaining(run: str) -> Iterator[Path]:
     """The remaining folders of notes of the run on this machine."""
-    yield from Path(tempfile.gettempdir()).glob(f"designopt-{run}-*")
+    yield from usual_folder().glob(f"{notes(run)}*")
 
 
 def ignore_interrupts() -> None:
