@@ -209,6 +209,19 @@ def test_more_time_for_an_early_stage_is_refused_once_a_later_one_has_used_its_r
     assert dump(run_study(two_stages(0.4), tmp_path / "s", resume=True)) == before
 
 
+def test_points_on_record_are_asked_for_again_although_the_time_of_their_stage_is_used_up(tmp_path, clock):
+    """Also in a smaller limit than the time that they took: only new designs need time."""
+
+    def study(wall):
+        stage = listed(np.linspace(-1.0, 1.0, 20), batch=1, wall=wall)
+        return make_study(settings={"pause": 0.02}, names=("a",), stages=(stage,))
+
+    before = dump(run_study(study(9.0), tmp_path / "s"))
+    again = run_study(study(0.1), tmp_path / "s", resume=True)
+    assert dump(again) == before
+    assert again.events == []
+
+
 @pytest.mark.parametrize("jump", [-365.25 * 86400.0, 365.25 * 86400.0])
 def test_a_clock_that_jumps_by_a_year_neither_ends_a_stage_nor_lets_it_go_on(tmp_path, clock, monkeypatch, jump):
     original = time.time
