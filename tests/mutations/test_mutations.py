@@ -112,7 +112,9 @@ def test_the_listed_tests_pass_without_a_fault(area: str, run_tests: RunTests) -
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(i, id=fault.name, marks=[pytest.mark.xfail(reason=fault.tolerated, strict=True)] if fault.tolerated else [])
+        pytest.param(
+            i, id=fault.name, marks=[pytest.mark.xfail(reason=fault.tolerated, strict=True)] if fault.tolerated else []
+        )
         for i, fault in enumerate(FAULTS)
     ],
 )

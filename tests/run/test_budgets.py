@@ -287,7 +287,7 @@ def test_a_run_in_a_batch_job_stops_grace_before_its_end_and_can_be_continued(tm
     assert recorder.events == [("job_ends", "the batch job has 1 s left: the run stops")]
     result = Result.open(tmp_path / "s", study)
     assert result.ended == "interrupted"
-    assert 0 < result.counts["evaluations"] < 150
+    assert 0 < result.counts["evaluations"] < 75  # of 20 ms each, in one of the two seconds
     monkeypatch.setattr("designopt.run.evaluations.dispatch.seconds_allotted", lambda: None)
     assert run_study(study, tmp_path / "s", resume=True).counts["evaluations"] == 200
 

@@ -105,7 +105,7 @@ def test_a_share_of_failures_ends_a_run_when_it_is_above_the_limit_not_at_it(tmp
         return trouble("diverge", [10, 50, 60, 50.1], stop_if_share_above=share, after=4)
 
     assert run_study(study(0.5), tmp_path / "at").ended == "done"
-    with pytest.raises(FailurePolicyStop, match="stopped: 2 of 4 evaluations failed, more than the share 0.49 "):
+    with pytest.raises(FailurePolicyStop, match=r"stopped: 2 of 4 evaluations failed, more than the share 0\.49 "):
         run_study(study(0.49), tmp_path / "above")
 
 

@@ -33,8 +33,8 @@ def flushed(monkeypatch):
         fsync(descriptor)
         events.append(os.fstat(descriptor).st_ino)
 
-    def noted_replace(source, target):
-        replace(source, target)
+    def noted_replace(source, target, **folders):
+        replace(source, target, **folders)
         events.append(os.path.basename(target))
 
     monkeypatch.setattr(os, "fsync", noted_flush)

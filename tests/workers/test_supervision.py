@@ -27,7 +27,8 @@ def write_note(place, chunk, position, beat, pulse=0):
 def supervised(place, limit, preparation=None, pid=None):
     """A supervisor of the worker `pid` (this process by default) with notes in `place`; `check` lets it look at them
     after so many seconds, and returns the cause and words with which it would end the worker."""
-    judge = Supervisor("r", limit, preparation)
+    judge = Supervisor.__new__(Supervisor)
+    judge.run, judge.limit, judge.preparation = "r", limit, preparation
     judge._place, judge._last, judge._reported = place, None, 0
     judge._still = judge._silent = judge._advanced = 0.0
     pid = os.getpid() if pid is None else pid
@@ -117,8 +118,8 @@ def test_sleep_of_the_machine_is_no_time_of_an_evaluation(monkeypatch):
 
     monkeypatch.setattr(supervisor.asyncio, "sleep", no_pause)
     monkeypatch.setattr(supervisor, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    judge = Supervisor("r", None, None)
-    monkeypatch.setattr(judge, "_judge", note)
+    judge = Supervisor.__new__(Supervisor)
+    judge.limit, judge._judge = None, note
     with pytest.raises(Over):
         asyncio.run(judge._look(None))
     assert passed == [0.5, 2.0 * LOOK, 0.5]
