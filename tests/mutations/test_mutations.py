@@ -1,7 +1,7 @@
 """Single faults put into the code are noticed by the tests of its behaviour.
 
-Run with ``python -m pytest -m mutations -n 2 --dist load tests/mutations``: each fault is put into a copy of the project, where
-the tests listed with it must fail.
+Run with ``python -m pytest -m mutations -n 2 --dist load tests/mutations``: each fault is put into a copy of the
+project, where the tests listed with it must fail.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from mutation_cases import ROOT, Fault, listed_faults
+from mutation_cases import ROOT, listed_faults
 
 FAULTS = listed_faults()
 AREAS = sorted({fault.area for fault in FAULTS})
@@ -71,7 +71,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run_tests(copy: Path) -> RunTests:
-    """A function that runs tests in the copy and returns the exit code of pytest (None beyond `limit`), and its output."""
+    """A function that runs tests in the copy. It returns the exit code of pytest, None beyond `limit`, and its output."""
 
     def run_in_copy(*arguments: str, limit: float) -> tuple[int | None, str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}

@@ -1,6 +1,8 @@
 """Where stages end: numbers of designs, growth of the hypervolume, time, and the end of a batch job."""
 
 import dataclasses
+import os
+import signal
 import time
 
 import numpy as np
@@ -207,6 +209,24 @@ def test_more_time_for_an_early_stage_is_refused_once_a_later_one_has_used_its_r
     with pytest.raises(StoreError, match="stage 'walk' starts from 'sweep' and has begun"):
         run_study(two_stages(60.0), tmp_path / "s", resume=True)
     assert dump(run_study(two_stages(0.4), tmp_path / "s", resume=True)) == before
+
+
+def test_a_resumed_stage_has_the_time_that_the_interrupted_session_has_left(tmp_path, clock):
+    """Evaluations of 20 ms in 2 s, in two sessions."""
+
+    class Stopping(Recorder):
+        def update(self, snapshot):
+            if snapshot.evaluations > 20:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    stage = listed(np.linspace(-1.0, 1.0, 300), batch=1, wall=2.0)
+    study = make_study(settings={"pause": 0.02}, names=("a",), stages=(stage,))
+    with pytest.raises(Interrupted):
+        run_study(study, tmp_path / "s", progress=Stopping())
+    first = Result.open(tmp_path / "s", study).counts["evaluations"]
+    assert 20 < first < 50
+    whole = run_study(study, tmp_path / "s", resume=True).counts["evaluations"]
+    assert 80 < whole <= 100
 
 
 def test_points_on_record_are_asked_for_again_although_the_time_of_their_stage_is_used_up(tmp_path, clock):
