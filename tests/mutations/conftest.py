@@ -10,8 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-#: Columns of the table: area and name of the fault, its result with the former tests (see `mutation_cases`) and with the
-#: present ones, the test that failed, duration of the tests (s).
+#: Columns of the table: area and name of the fault, its result with the former tests (see `mutation_cases`) and with
+#: the present ones, the test that failed, duration of the tests (s).
 COLUMNS = ("area", "fault", "before", "result", "killed_by", "seconds")
 
 

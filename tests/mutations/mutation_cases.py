@@ -1,7 +1,7 @@
 """The single faults of the mutation run, as listed in ``faults/AREA.toml``.
 
 Each ``[[fault]]`` has a `name` (what the code does with it), `file`, the text `old` that it replaces by `new`, and
-`tests`: the test files or node ids that fail with it. `before` is "killed" or "survived": the result with the same tests
+`tests`: the test files or node ids that fail with it. `before` is "killed" or "survived": the result with these files
 as of commit 95e39a4e, where it is known. `tolerated` gives the reason for a fault that changes no result.
 """
 

@@ -71,7 +71,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def run_tests(copy: Path) -> RunTests:
-    """A function that runs tests in the copy. It returns the exit code of pytest, None beyond `limit`, and its output."""
+    """A function that runs tests in the copy; returns the exit code of pytest (None beyond `limit`) and its output."""
 
     def run_in_copy(*arguments: str, limit: float) -> tuple[int | None, str]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
