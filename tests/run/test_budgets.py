@@ -225,8 +225,8 @@ def test_a_resumed_stage_has_the_time_that_the_interrupted_session_has_left(tmp_
         run_study(study, tmp_path / "s", progress=Stopping())
     first = Result.open(tmp_path / "s", study).counts["evaluations"]
     assert 20 < first < 50
-    whole = run_study(study, tmp_path / "s", resume=True).counts["evaluations"]
-    assert 80 < whole <= 100
+    total = run_study(study, tmp_path / "s", resume=True).counts["evaluations"]
+    assert 80 < total <= 100
 
 
 def test_points_on_record_are_asked_for_again_although_the_time_of_their_stage_is_used_up(tmp_path, clock):

@@ -131,10 +131,10 @@ def test_neighbours_have_no_part_in_the_share_of_failures_of_later_sessions(tmp_
     """One of five designs fails, and about half of the neighbours of the best design."""
 
     def study(count):
-        whole = trouble("diverge", settings={"at": 0.5}, stop_if_share_above=share, after=5)
+        base = trouble("diverge", settings={"at": 0.5}, stop_if_share_above=share, after=5)
         stage = listed([0.0, 5.0, 6.0, 7.0, 0.25], batch=1, evaluations=count)
         near = Tolerances((Tolerance("a", 0.1),), neighbours=16, front=0)
-        return dataclasses.replace(whole, stages=(stage,), tolerances=near)
+        return dataclasses.replace(base, stages=(stage,), tolerances=near)
 
     first = run_study(study(4), tmp_path / "s")
     failed = [row["kind"] for row in table(first, "evaluation") if row["status"] == "diverged"]

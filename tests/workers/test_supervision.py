@@ -83,9 +83,9 @@ def test_a_worker_that_does_not_deliver_or_does_not_answer_is_waited_for_by_its_
         write_note(tmp_path, chunk, position, beat=0)
         assert judge.check(1.0) is None
         assert judge.check(patience) is None
-        cause, said = judge.check(0.1)
+        cause, message = judge.check(0.1)
         assert cause == CRASHED
-        assert words in said
+        assert words in message
 
 
 def test_a_worker_that_answers_may_have_nothing_to_do_for_long(tmp_path):

@@ -56,11 +56,11 @@ def test_without_any_one_percent_is_assumed_of_the_value_or_of_the_largest_one_w
 )
 def test_the_assumed_tolerance_of_values_below_zero_is_that_of_their_size(low, high, size, relative):
     text = STUDY[: STUDY.index(", tolerance: {")].replace(", tolerance: 2 %", "") + STUDY[STUDY.index("}}") + 1 :]
-    found = load(text, f"space.offset.low={low} mm", f"space.offset.high={high} mm").tolerances
-    (of,) = (t for t in found.of if t.parameter == "offset")
-    assert (of.size, of.relative) == (pytest.approx(size), relative)
+    assumed = load(text, f"space.offset.low={low} mm", f"space.offset.high={high} mm").tolerances
+    (tolerance,) = (t for t in assumed.of if t.parameter == "offset")
+    assert (tolerance.size, tolerance.relative) == (pytest.approx(size), relative)
     space = Problem.of(load(text, "space.offset.low=-4 mm", "space.offset.high=-1 mm")).space
-    near = np.array([space.shifted(np.array([[1.5, -4.0]]), shift)[0, 1] for shift in shifts(found, 64, seed=0)])
+    near = np.array([space.shifted(np.array([[1.5, -4.0]]), shift)[0, 1] for shift in shifts(assumed, 64, seed=0)])
     off = size * 4.0 if relative else size  # mm
     assert np.abs(near + 4.0).max() == pytest.approx(off, rel=0.1)
 
