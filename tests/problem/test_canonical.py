@@ -39,6 +39,7 @@ def test_equal_numbers_have_one_canonical_form():
     [
         problem(real("x", 0.0, 2.0)),
         problem(real("x", 0.5, 1.0, scale="log")),
+        problem(real("x", unit="m")),
         problem(relations=("x <= 0.5",)),
         problem(objectives=(minimized("f", "maximize"),)),
         problem(objectives=(minimized("f + 1"),)),

@@ -1,6 +1,7 @@
 """Baselines beside the front: they neither squeeze it nor have a section of their own."""
 
 import designopt
+from designopt.report.parts.answer.best import best
 from designopt.report.parts.designs.analysis import analysis
 from designopt.report.parts.designs.front import far_baselines, front
 
@@ -32,3 +33,11 @@ def test_a_baseline_near_the_front_is_in_the_figure_and_one_far_away_is_named_be
 
 def test_a_study_that_names_baselines_alone_has_no_section_of_analysis(tmp_path):
     assert analysis(made(tmp_path, x=0.5, y=1.0)) is None
+
+
+def test_a_baseline_is_compared_with_the_designs_that_dominate_it(tmp_path):
+    """The 11 designs with y = 0 are better in both objectives than a baseline with y = 1."""
+    behind = best(made(tmp_path / "behind", x=0.5, y=1.0)).findings
+    assert "old (baseline) is dominated by 11 evaluated designs: x 0.5 and y 1 give low 1.5 and high 1.5." in behind
+    among = best(made(tmp_path / "among", x=0.5, y=0.0)).findings
+    assert "old (baseline) is on the front: x 0.5 and y 0 give low 0.5 and high 0.5." in among

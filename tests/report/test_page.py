@@ -21,6 +21,7 @@ from plotly.offline import get_plotlyjs
 
 from designopt.plugin import report
 from designopt.report import Figure, Section, Selector, Table, write_report
+from designopt.report.notebook import study_table
 from designopt.report.page.data import as_plain
 from designopt.report.page.page import render, sections
 from designopt.study.study import DesignVariable, Execution
@@ -104,6 +105,14 @@ def test_user_strings_are_escaped_wherever_they_stand(tmp_path: Path) -> None:
 
     assert not [s for f in page.figures for s in strings(f["plot"]) if "<script" in s or "<img" in s]
     assert not [s for s in strings(page.designs["columns"]) if "<script" in s or "<img" in s]
+
+
+def test_user_strings_are_escaped_in_notebooks() -> None:
+    evil = "<img src=x onerror=alert(2)>"
+    space = (DesignVariable("width", "real", low=10.0, high=100.0, unit=evil),)
+    text = study_table(result([(10.0,)], {"mass": [1], "sag": [2]}, space=space).problem, title=evil)
+    assert "<img" not in text
+    assert text.count("&lt;img src=x onerror=alert(2)&gt;") == 2
 
 
 def test_every_figure_is_valid_plotly(grid_result: GivenResult) -> None:

@@ -180,6 +180,16 @@ def test_attained_bounds_and_active_limits_are_said_in_words() -> None:
     assert section.tables[0].rows == (("sag [mm]", 0, "0.0%", 6.0, 9.5),)
 
 
+def test_limits_are_counted_in_their_hardest_scenario_and_the_range_on_the_front_is_over_all_scenarios() -> None:
+    X = [(20.0 + 10 * i, 0.5) for i in range(4)]
+    between = replace(at_most("sag", 7.0, "mm"), minimum=0.75)
+    figures = {"mass": [[1, 1], [2, 2], [3, 3], [1.5, 1.5]], "sag": [[1, 8], [6, 2], [0.5, 4], [1, 6.5]]}
+    section = limits(result(X, figures, constraints=(between,), scenarios=("a", "b")))
+    assert section is not None
+    (row,) = section.tables[0].rows
+    assert row == ("sag [mm]", 2, "50.0%", 1.0, 6.5)  # the front has the second and the last design
+
+
 @pytest.mark.parametrize(("limit", "active"), [(0.02, 25), (0.0, 25)])
 def test_one_design_far_outside_does_not_make_a_limit_look_active(limit: float, active: int) -> None:
     sag = limit - np.array([0.0001, 0.005, 0.012, 0.0199, -17.0])

@@ -1,6 +1,8 @@
 """Where stages end: numbers of designs, growth of the hypervolume, time, and the end of a batch job."""
 
 import dataclasses
+import os
+import signal
 import time
 
 import numpy as np
@@ -209,6 +211,37 @@ def test_more_time_for_an_early_stage_is_refused_once_a_later_one_has_used_its_r
     assert dump(run_study(two_stages(0.4), tmp_path / "s", resume=True)) == before
 
 
+def test_a_resumed_stage_has_the_time_that_the_interrupted_session_has_left(tmp_path, clock):
+    """Evaluations of 20 ms in 2 s, in two sessions."""
+
+    class Stopping(Recorder):
+        def update(self, snapshot):
+            if snapshot.evaluations > 20:
+                os.kill(os.getpid(), signal.SIGINT)
+
+    stage = listed(np.linspace(-1.0, 1.0, 300), batch=1, wall=2.0)
+    study = make_study(settings={"pause": 0.02}, names=("a",), stages=(stage,))
+    with pytest.raises(Interrupted):
+        run_study(study, tmp_path / "s", progress=Stopping())
+    first = Result.open(tmp_path / "s", study).counts["evaluations"]
+    assert 20 < first < 50
+    total = run_study(study, tmp_path / "s", resume=True).counts["evaluations"]
+    assert 80 < total <= 100
+
+
+def test_points_on_record_are_asked_for_again_although_the_time_of_their_stage_is_used_up(tmp_path, clock):
+    """Also in a smaller limit than the time that they took: only new designs need time."""
+
+    def study(wall):
+        stage = listed(np.linspace(-1.0, 1.0, 20), batch=1, wall=wall)
+        return make_study(settings={"pause": 0.02}, names=("a",), stages=(stage,))
+
+    before = dump(run_study(study(9.0), tmp_path / "s"))
+    again = run_study(study(0.1), tmp_path / "s", resume=True)
+    assert dump(again) == before
+    assert again.events == []
+
+
 @pytest.mark.parametrize("jump", [-365.25 * 86400.0, 365.25 * 86400.0])
 def test_a_clock_that_jumps_by_a_year_neither_ends_a_stage_nor_lets_it_go_on(tmp_path, clock, monkeypatch, jump):
     original = time.time
@@ -274,7 +307,7 @@ def test_a_run_in_a_batch_job_stops_grace_before_its_end_and_can_be_continued(tm
     assert recorder.events == [("job_ends", "the batch job has 1 s left: the run stops")]
     result = Result.open(tmp_path / "s", study)
     assert result.ended == "interrupted"
-    assert 0 < result.counts["evaluations"] < 150
+    assert 0 < result.counts["evaluations"] < 75  # of 20 ms each, in one of the two seconds
     monkeypatch.setattr("designopt.run.evaluations.dispatch.seconds_allotted", lambda: None)
     assert run_study(study, tmp_path / "s", resume=True).counts["evaluations"] == 200
 

@@ -1,5 +1,6 @@
 """What failures of designs mean for a run: stops, retries, and that nothing of it is forgotten by a resume."""
 
+import contextlib
 import dataclasses
 
 import pytest
@@ -9,7 +10,7 @@ from designopt.run.failures import Attempts, place
 from designopt.run.runner import run_study
 from designopt.store.errors import FailurePolicyStop
 from designopt.store.result import Result
-from designopt.study.study import DesignVariable
+from designopt.study.study import DesignVariable, Tolerance, Tolerances
 
 
 def trouble(kind, values=range(40, 60), settings=None, **execution):
@@ -97,6 +98,50 @@ def test_the_share_of_failures_is_that_of_all_sessions(tmp_path):
         FailurePolicyStop, match=r"stopped: 4 of 10 evaluations failed.*; they failed within a 48.0 to 51"
     ):
         run_study(study(11), tmp_path / "s", resume=True)
+
+
+def test_a_share_of_failures_ends_a_run_when_it_is_above_the_limit_not_at_it(tmp_path):
+    def study(share):
+        return trouble("diverge", [10, 50, 60, 50.1], stop_if_share_above=share, after=4)
+
+    assert run_study(study(0.5), tmp_path / "at").ended == "done"
+    with pytest.raises(FailurePolicyStop, match=r"stopped: 2 of 4 evaluations failed, more than the share 0\.49 "):
+        run_study(study(0.49), tmp_path / "above")
+
+
+def test_designs_that_the_model_rejects_have_no_part_in_the_share_of_failures(tmp_path):
+    """The model `rows` rejects a below -1 and diverges beyond 1; also what an earlier session has recorded."""
+
+    def study(values, count):
+        stage = listed(values, batch=1, evaluations=count)
+        execution = {"executor": "serial", "stop_if_share_above": 0.3, "after": 3}
+        return make_study("rows", minimize=("value",), names=("a",), stages=(stage,), execution=execution)
+
+    values = [-1.5, -1.6, -1.7, -1.8, 0.0, 0.5, 1.5]
+    stopped = r"stopped: 1 of 3 evaluations failed, .* they failed within a 1\.5 to 1\.5"
+    with pytest.raises(FailurePolicyStop, match=stopped):
+        run_study(study(values, 3), tmp_path / "s")
+    run_study(study(values, 1), tmp_path / "t")
+    with pytest.raises(FailurePolicyStop, match=stopped):
+        run_study(study(values, 3), tmp_path / "t", resume=True)
+
+
+@pytest.mark.parametrize(("share", "ended"), [(0.25, "done"), (0.15, "failure policy")])
+def test_neighbours_have_no_part_in_the_share_of_failures_of_later_sessions(tmp_path, share, ended):
+    """One of five designs fails, and about half of the neighbours of the best design."""
+
+    def study(count):
+        base = trouble("diverge", settings={"at": 0.5}, stop_if_share_above=share, after=5)
+        stage = listed([0.0, 5.0, 6.0, 7.0, 0.25], batch=1, evaluations=count)
+        near = Tolerances((Tolerance("a", 0.1),), neighbours=16, front=0)
+        return dataclasses.replace(base, stages=(stage,), tolerances=near)
+
+    first = run_study(study(4), tmp_path / "s")
+    failed = [row["kind"] for row in table(first, "evaluation") if row["status"] == "diverged"]
+    assert failed.count("neighbour") > 4
+    with contextlib.suppress(FailurePolicyStop):
+        run_study(study(5), tmp_path / "s", resume=True)
+    assert Result.open(tmp_path / "s").ended == ended
 
 
 def test_where_designs_failed_is_reported_for_what_was_active_only(tmp_path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import Recorder, dump, listed, make_study, use
+from run_cases import Recorder, dump, listed, make_study, rewrite, use
 
 from designopt.run.plan import plan
 from designopt.run.runner import run_study
@@ -100,6 +100,15 @@ def test_failures_of_the_physics_are_taken_over_and_those_of_the_machine_tried_a
         assert second.status.tolist() == first.status.tolist()
         assert second.reason.tolist() == first.reason.tolist()
         assert second.message(1) == first.message(1)
+
+
+@pytest.mark.parametrize("status", ["timeout", "crashed", "lost_worker"])
+def test_an_evaluation_that_ended_its_worker_in_the_other_store_is_tried_again_here(tmp_path, status):
+    first = run_study(sweep(values=(1.0, 0.5)), tmp_path / "first")
+    rewrite(first.path, f"UPDATE evaluation SET status = '{status}', outputs = NULL WHERE design = 0")
+    result = run_study(starting(tmp_path / "first", then=(1.0, 0.5)), tmp_path / "second")
+    assert workers(result) == {"store:first": 1, "serial": 1}
+    assert result.status[:, 0].tolist() == ["ok", "ok"]
 
 
 def test_a_resume_is_a_replay_even_if_the_other_store_is_gone_or_another_one(tmp_path):

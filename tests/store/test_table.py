@@ -1,11 +1,13 @@
 """One table of all designs: exports write it, data frames hold it, notebooks show it."""
 
+import dataclasses
 import math
 
 import pytest
 from run_cases import listed, make_study
 
 from designopt.run.runner import run_study
+from designopt.store.views.table import as_html
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +41,11 @@ def test_a_notebook_shows_the_chosen_designs(result):
     assert shown.startswith("<b>test</b>: 3 designs, 3 feasible, ")
     assert "<tr><th></th><th>a</th><th>f0</th><th>f1</th></tr>" in shown
     assert "<tr><td>best f0</td><td>0.25</td><td>0.0625</td><td>1.25</td></tr>" in shown
+
+
+def test_texts_of_the_user_are_escaped_there(result):
+    evil = "<img src=x onerror=alert(2)>"
+    titled = dataclasses.replace(result, study=dataclasses.replace(result.study, title=evil))
+    for text in (titled._repr_html_(), as_html(result.columns(), {evil: 0})):
+        assert "<img" not in text
+        assert "&lt;img src=x onerror=alert(2)&gt;" in text

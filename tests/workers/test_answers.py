@@ -69,3 +69,10 @@ def test_an_output_that_is_sometimes_no_number_is_named_as_one_that_never_is(tmp
     assert summary_table(never).splitlines()[-1] == (
         "Most frequent failure: nonfinite (travel), 4 of 4, the first: travel is nan"
     )
+
+
+@pytest.mark.parametrize("value", [float("inf"), -float("inf"), float("nan")])
+def test_an_infinite_output_is_no_result(tmp_path, value) -> None:
+    result = study(lambda a: {"travel": value if a > 1.9 else a, "comfort": 2.0}).run(tmp_path / "s.study")
+    assert result.status[:, 0].tolist() == ["ok", "ok", "ok", "nonfinite"]
+    assert result.reason[3, 0] == "travel"

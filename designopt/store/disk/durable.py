@@ -26,12 +26,15 @@ def make_folder_durably(folder: Path) -> None:
 
 
 def append_durably(file: Path, line: str) -> None:
-    """Add one line to a text file."""
+    """Add one line to a text file; flush the folder of a new one."""
+    new = not file.exists()
     descriptor = safe_files.open_descriptor(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
         stream.write(line + "\n")
         stream.flush()
         os.fsync(descriptor)
+    if new:
+        flush_folder(file.parent)
 
 
 def flush_folder(folder: Path) -> None:

@@ -197,8 +197,9 @@ class JournalReader:
         return sum(design in valid and design not in refused for design in self.points(number))
 
     def count_evaluations(self) -> int:
-        """Number of evaluations, except those that the model rejected."""
-        return int(next(self._select("SELECT COUNT(*) FROM evaluation WHERE status <> 'invalid'"))[0])
+        """Number of evaluations, except those that the model rejected and neighbours."""
+        counted = "SELECT COUNT(*) FROM evaluation WHERE status <> 'invalid' AND kind <> 'neighbour'"
+        return int(next(self._select(counted))[0])
 
     def failed(self) -> Iterator[tuple[int, str, str, str]]:
         """The evaluations that failed: design, status, reason, message."""

@@ -140,7 +140,7 @@ class Supervisor(NannyPlugin):
         if note.chunk != IDLE and note.position == PREPARING:
             if self.preparation is not None and self._still > self.preparation:
                 return TIMEOUT, "was terminated because the set-up took longer than ten time-outs and a minute"
-        elif note.chunk != IDLE and self.limit is not None and self._still > SLACK * self.limit:
+        elif note.position not in (PREPARING, ENDED) and self.limit is not None and self._still > SLACK * self.limit:
             if _stopped(pid):  # not at once: it may have continued with other evaluations
                 return CRASHED, f"was terminated because it had been stopped for {self._still:.3g} s"
             return TIMEOUT, f"was terminated after {self._still:.3g} s without a result"
