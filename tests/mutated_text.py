@@ -136,8 +136,8 @@ def _renamed(data: Any, rng: random.Random) -> Any:
 
 
 def _exchanged(data: Any, rng: random.Random) -> Any:
-    (container, key), (other, other_key) = _places(data, rng), _places(data, rng)
-    container[key], other[other_key] = copy.deepcopy(other[other_key]), copy.deepcopy(container[key])
+    (container, key), (second, second_key) = _places(data, rng), _places(data, rng)
+    container[key], second[second_key] = copy.deepcopy(second[second_key]), copy.deepcopy(container[key])
     return data
 
 

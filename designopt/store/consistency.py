@@ -61,7 +61,7 @@ def _check_rule(rule: Choice, objectives: set[str], where: str) -> None:
     _known(f"{where}.target", rule.target, objectives)
 
 
-def _known(where: str, names: Iterable[str], known: Collection[str]) -> None:
+def _known(where: str, names: Iterable[str], defined: Collection[str]) -> None:
     for name in names:
-        if name not in known:
+        if name not in defined:
             raise ValueError(f"'{where}' names '{name}', which the study does not have")

@@ -269,14 +269,14 @@ def test_a_process_holds_a_limited_size_of_compressed_arrays(bombs, monkeypatch)
     result = Result.open(bombs)
     for row in range(30):
         assert result.arrays(row)["signal"].shape == (BOMB // 16,)  # deleted before the next
-    held = [result.arrays(row)["signal"][::2] for row in range(7)]  # a view keeps the whole array
+    views = [result.arrays(row)["signal"][::2] for row in range(7)]  # a view keeps the whole array
     with pytest.raises(
         StoreError,
         match=r"npz has a compressed array of 4 MiB, and others in memory have 32 MiB; a process holds at most 32 MiB"
         r" of them: use the arrays of fewer designs at a time",
     ):
         result.arrays(8)
-    del held
+    del views
     assert result.arrays(8)
     for arguments in (["show", f"{bombs}/0"], ["report", str(bombs), "--export", "netcdf"]):
         answer = CliRunner().invoke(main, arguments)

@@ -96,7 +96,7 @@ def sealed(content):
 
 def faults(intact, folder, numbers):
     """The faults of `show` and one more command with the files of mutations of these `numbers`."""
-    found = {}
+    failures = {}
     for number in numbers:
         rng = random.Random(number)
         shutil.copytree(intact / "s", folder / "s")
@@ -106,9 +106,9 @@ def faults(intact, folder, numbers):
         file.write_bytes(sealed(content) if name == "problem.json" and rng.random() < 0.7 else content)
         for arguments in (COMMANDS[0], rng.choice(COMMANDS[1:])):
             if text := fault(arguments):
-                found[number, name, arguments] = text
+                failures[number, name, arguments] = text
         shutil.rmtree(folder / "s")
-    return found
+    return failures
 
 
 def test_mutated_text_files_end_no_command_with_a_traceback(intact, tmp_path, monkeypatch):
@@ -125,7 +125,7 @@ def test_thousands_of_mutated_text_files_end_no_command_with_a_traceback(intact,
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "text"),
+    ("field", "value", "text"),
     [
         ("title", 5, "'study.title' is 5, not str"),
         ("seed", True, "'study.seed' is True, not int"),
@@ -135,18 +135,18 @@ def test_thousands_of_mutated_text_files_end_no_command_with_a_traceback(intact,
         ("model", {"use": "x"}, "'study.model' is {'use': 'x'}, not ModelPlugin"),
     ],
 )
-def test_a_value_of_another_type_is_damage_with_its_place(intact, tmp_path, place, value, text):
+def test_a_value_of_another_type_is_damage_with_its_place(intact, tmp_path, field, value, text):
     path = tmp_path / "s"
     shutil.copytree(intact / "s", path)
     data = json.loads((path / "problem.json").read_text())
-    data["study"][place] = value
+    data["study"][field] = value
     (path / "problem.json").write_bytes(sealed(json.dumps(data)))
     with pytest.raises(StoreError, match=f"problem.json is damaged: TypeError: {text}; put back a copy"):
         designopt.open_store(path)
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "text"),
+    ("field", "value", "text"),
     [
         (
             "choose.0.method",
@@ -165,11 +165,11 @@ def test_a_value_of_another_type_is_damage_with_its_place(intact, tmp_path, plac
         ("validate.quantiles", [2.0], r"'study.validate.quantiles.0' is 2.0, not between 0 and 1"),
     ],
 )
-def test_names_and_numbers_that_contradict_each_other_are_damage_with_their_place(intact, tmp_path, place, value, text):
+def test_names_and_numbers_that_contradict_each_other_are_damage_with_their_place(intact, tmp_path, field, value, text):
     path = tmp_path / "s"
     shutil.copytree(intact / "s", path)
     data = json.loads((path / "problem.json").read_text())
-    *above, last = place.split(".")
+    *above, last = field.split(".")
     part = data["study"]
     for key in above:
         part = part[int(key) if isinstance(part, list) else key]
