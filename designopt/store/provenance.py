@@ -68,8 +68,8 @@ def provenance(study: StudyDefinition) -> dict[str, Any]:
 
 def recorded_remarks(path: Path) -> list[str]:
     """The model's remarks on settings and files, from the last session of the store `path` that has any."""
-    found = (session.get("remarks") for session in reversed(_sessions(path)))
-    return next(([str(remark) for remark in remarks] for remarks in found if remarks and isinstance(remarks, list)), [])
+    lists = (session.get("remarks") for session in reversed(_sessions(path)))
+    return next(([str(remark) for remark in remarks] for remarks in lists if remarks and isinstance(remarks, list)), [])
 
 
 def _sessions(path: Path) -> list[dict[str, Any]]:
