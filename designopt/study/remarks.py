@@ -66,11 +66,11 @@ def model_remarks(study: StudyDefinition) -> list[str]:
         ):
             for remark in model.remarks(scenario.values):
                 scenarios.setdefault(str(remark), []).append(scenario.name)
-    found = [
+    lines = [
         remark if len(names) == len(study.scenarios) else f"{remark} (scenario {_some(names)})"
         for remark, names in scenarios.items()
     ]
-    return [*found[:REMARKS], *([f"{len(found) - REMARKS} more remarks"] if len(found) > REMARKS else [])]
+    return [*lines[:REMARKS], *([f"{len(lines) - REMARKS} more remarks"] if len(lines) > REMARKS else [])]
 
 
 def _some(names: list[str]) -> str:

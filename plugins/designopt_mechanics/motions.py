@@ -42,6 +42,7 @@ class Rotate:
     inertia: float = 0.0
 
     def __post_init__(self) -> None:
+        _finite("angle", self.angle)
         object.__setattr__(self, "axis", unit(self.axis))
         _not_negative(self.inertia)
 
@@ -55,6 +56,7 @@ class Slide:
     inertia: float = 0.0
 
     def __post_init__(self) -> None:
+        _finite("distance", self.distance)
         object.__setattr__(self, "axis", unit(self.axis))
         _not_negative(self.inertia)
 
@@ -71,6 +73,10 @@ class Polar:
     length: Value
     scale: float = 1.0
 
+    def __post_init__(self) -> None:
+        for name in ("azimuth", "elevation", "length", "scale"):
+            _finite(name, getattr(self, name))
+
 
 Motion: TypeAlias = Rotate | Slide | Polar
 
@@ -85,6 +91,12 @@ def unit(axis: Any) -> tuple[float, float, float]:
         logger.warning("axis %s has the length %.8g and is normalised", given.tolist(), length)
     x, y, z = (float(v) for v in given / length)
     return x, y, z
+
+
+def _finite(field: str, value: Any) -> None:
+    """Raise `MotionError` for a number that is not finite; names, functions and expressions pass."""
+    if is_number(value) and not np.isfinite(float(value)):
+        raise MotionError(field, f"{float(value):g} is not a finite number")
 
 
 def _not_negative(inertia: Any) -> None:

@@ -101,7 +101,8 @@ def strengths(
         isometric=np.array([m.force for m in muscles]),
         fibre=np.array([m.fibre for m in muscles]),
     )
-    return made, Fibres(names, *fibre, overloaded=tuple(overloaded))
+    length, speed, cosine, strain = fibre
+    return made, Fibres(names, length, speed, cosine, strain, tuple(overloaded))
 
 
 def _shortest(muscle: OsimMuscle) -> float:

@@ -149,9 +149,9 @@ def test_what_a_force_leaves_out_is_that_of_the_files_defaults(motion):
     default = b'%s<defaults><ExternalForce name="default">%s</ExternalForce></defaults>' % (head, axes)
     left_out = stated.replace(b"\n  " + axes, b"").replace(head, default)
     assert left_out.count(axes) == 1
-    found = external_loads(left_out, recorded(), motion, TIME)["arm"]
-    assert found == pytest.approx(external_loads(stated, recorded(), motion, TIME)["arm"], abs=1e-12)
-    own = axes.replace(b"arm", b"ground") + b"<applied_to_body>"
+    load = external_loads(left_out, recorded(), motion, TIME)["arm"]
+    assert load == pytest.approx(external_loads(stated, recorded(), motion, TIME)["arm"], abs=1e-12)
+    written = axes.replace(b"arm", b"ground") + b"<applied_to_body>"
     ground = external_loads(assignment("ground"), recorded(), motion, TIME)["arm"]
-    with_own = left_out.replace(b"<applied_to_body>", own)
+    with_own = left_out.replace(b"<applied_to_body>", written)
     assert external_loads(with_own, recorded(), motion, TIME)["arm"] == pytest.approx(ground, abs=1e-12)

@@ -63,11 +63,11 @@ def moment_notes(table: TimeTable, file: str, model: OsimModel, moving: Iterable
 
 def _unused(table: TimeTable, model: OsimModel) -> list[str]:
     """Labels in which no part is a name of the model, with or without the ending of a moment."""
-    known = {*model.names, *(m.name for m in model.muscles), *(a.name for a in model.actuators)}
+    names = {*model.names, *(m.name for m in model.muscles), *(a.name for a in model.actuators)}
     return [
         label
         for label in table.names
-        if not any(part in known or _MOMENT.sub("", part) in known for part in label.split("/"))
+        if not any(part in names or _MOMENT.sub("", part) in names for part in label.split("/"))
     ]
 
 

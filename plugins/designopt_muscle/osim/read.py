@@ -128,11 +128,11 @@ def _refuse_unread(model: Element) -> None:
     lists = [e for e in model.walk() if e.tag == "components"]
     lists += [e for name in ("ComponentSet", "MiscModelComponents") if (e := model.find(name, "objects")) is not None]
     for holder in lists:
-        place = holder.tag if holder.parent is None or holder.tag != "objects" else holder.parent.tag
+        where = holder.tag if holder.parent is None or holder.tag != "objects" else holder.parent.tag
         for member in holder.children:
             disabled = not member.flag("appliesForce", True) or member.flag("isDisabled", False)
             if not (disabled or member.tag in _HARMLESS or member.tag.endswith(_REPORTING)):
-                raise member.error(f"is not read within <{place}>; move it into the set of its kind, or remove it")
+                raise member.error(f"is not read within <{where}>; move it into the set of its kind, or remove it")
 
 
 def _controllers(model: Element) -> list[str]:

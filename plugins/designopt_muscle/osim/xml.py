@@ -69,8 +69,8 @@ class Element:
 
     def with_defaults(self, default: Element | None) -> Element:
         """This element with the children of `default` that it does not have itself."""
-        own = {child.tag for child in self.children}
-        more = [] if default is None else [child for child in default.children if child.tag not in own]
+        tags = {child.tag for child in self.children}
+        more = [] if default is None else [child for child in default.children if child.tag not in tags]
         return replace(self, children=[*self.children, *more])
 
     def walk(self) -> Iterator[Element]:

@@ -69,9 +69,11 @@ def _loads(result: Result, rows: NDArray[np.intp]) -> dict[tuple[str, str], Valu
     found: dict[tuple[str, str], Values] = {}
     for joint in JOINTS:
         loads = {part: result.outcomes.figures[f"{joint}_{part}"][rows].mean(axis=1) for part in LOADS}
-        known = loads["force"] > 0.0
+        present = loads["force"] > 0.0
         found |= {
-            (joint, part): np.where(known, of, np.nan) for part, of in loads.items() if np.nanmax(of, initial=0.0) > 0.0
+            (joint, part): np.where(present, of, np.nan)
+            for part, of in loads.items()
+            if np.nanmax(of, initial=0.0) > 0.0
         }
     return found
 

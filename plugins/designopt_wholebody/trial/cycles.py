@@ -62,11 +62,11 @@ def bands(time: Array, values: Array, cycles: tuple[Cycle, ...]) -> Bands:
     nothing = np.full((len(PERCENT), values.shape[1]), np.nan)
     if not cycles:
         return Bands(nothing, nothing, 0)
-    known = np.isfinite(values).any(axis=0)
-    cut, complete = normalised(time, values[:, known], cycles, len(PERCENT))
-    if not known.any() or not complete.any():
+    measured = np.isfinite(values).any(axis=0)
+    cut, complete = normalised(time, values[:, measured], cycles, len(PERCENT))
+    if not measured.any() or not complete.any():
         return Bands(nothing, nothing, 0)
     found = band(cut)
     mean, deviation = nothing.copy(), nothing.copy()
-    mean[:, known], deviation[:, known] = found.mean, found.deviation
+    mean[:, measured], deviation[:, measured] = found.mean, found.deviation
     return Bands(mean, deviation, found.count)

@@ -50,16 +50,16 @@ def test_a_moment_that_is_left_out_and_a_column_of_no_use_are_named():
     head = next(i for i, line in enumerate(lines) if line.startswith("time"))
     names = lines[head].split(",")
     drop = next(i for i, name in enumerate(names) if name.startswith("hip") and name.endswith("_moment"))
-    kept = [",".join(cell for i, cell in enumerate(line.split(",")) if i != drop) for line in lines[head:]]
-    kept = [f"{kept[0]},trunk_lean", *(f"{line},0.1" for line in kept[1:])]
-    motion = InputFile("walk.csv", "\n".join([*lines[:head], *kept]).encode())
+    rows = [",".join(cell for i, cell in enumerate(line.split(",")) if i != drop) for line in lines[head:]]
+    rows = [f"{rows[0]},trunk_lean", *(f"{line},0.1" for line in rows[1:])]
+    motion = InputFile("walk.csv", "\n".join([*lines[:head], *rows]).encode())
     model = StaticSharing(reserve=5.0)
-    found = model.remarks({"motion": motion})
+    notes = model.remarks({"motion": motion})
     hip = names[drop].removesuffix("_moment")
-    assert f"walk.csv: no net moment about {hip}: not balanced" in found
-    assert any(note.startswith("walk.csv: of no use to the model") and "trunk_lean" in note for note in found)
+    assert f"walk.csv: no net moment about {hip}: not balanced" in notes
+    assert any(note.startswith("walk.csv: of no use to the model") and "trunk_lean" in note for note in notes)
     _, arrays = model.evaluate({}, {"motion": motion}, frozenset({"notes"}))
-    assert set(found[1:]) <= set(arrays["notes"].tolist())
+    assert set(notes[1:]) <= set(arrays["notes"].tolist())
     with pytest.raises(Diverged, match=f"no net moment about '{hip}', which the setting 'coordinates' names"):
         StaticSharing(coordinates=[hip], reserve=5.0).evaluate({}, {"motion": motion})
 

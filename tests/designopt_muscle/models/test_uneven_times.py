@@ -33,11 +33,11 @@ def test_a_motion_without_one_row_has_the_activations_of_the_whole_one(row):
     walk = bundled("walking_leg.csv")
     model = StaticSharing(cutoff=6.0, reserve=5.0)
     outputs, arrays = model.evaluate({}, {}, NAMES)
-    short, found = model.evaluate({}, {"motion": without_row(walk, row)}, NAMES)
-    assert found["time"] == pytest.approx(arrays["time"], abs=1e-9)
-    assert np.nanmax(np.abs(found["activations"] - arrays["activations"])) < 0.02
+    short, result = model.evaluate({}, {"motion": without_row(walk, row)}, NAMES)
+    assert result["time"] == pytest.approx(arrays["time"], abs=1e-9)
+    assert np.nanmax(np.abs(result["activations"] - arrays["activations"])) < 0.02
     assert short["peak_activation"] == pytest.approx(outputs["peak_activation"], abs=0.01)
-    assert any("resampled every" in note for note in found["notes"])
+    assert any("resampled every" in note for note in result["notes"])
 
 
 def test_wires_follow_a_motion_without_one_row_as_the_whole_one():

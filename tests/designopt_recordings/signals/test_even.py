@@ -21,8 +21,8 @@ def table(time, values=None):
     return TimeTable(time, ("knee",), (angle(time) if values is None else values)[:, None])
 
 
-def filtered(found):
-    return lowpass(found.values, 1.0 / float(np.median(np.diff(found.time))), 6.0, 3)[:, 0]
+def filtered(result):
+    return lowpass(result.values, 1.0 / float(np.median(np.diff(result.time))), 6.0, 3)[:, 0]
 
 
 EVEN = np.arange(201) / 100.0
@@ -30,10 +30,10 @@ EVEN = np.arange(201) / 100.0
 
 @pytest.mark.parametrize("row", [1, 50, 100, 199])
 def test_a_table_without_one_row_is_filtered_as_the_whole_one(row):
-    found = for_filter(table(np.delete(EVEN, row)), 6.0)
-    assert found.time == pytest.approx(EVEN, abs=1e-12)
-    assert np.abs(filtered(found) - filtered(table(EVEN))).max() < 1e-5
-    assert "resampled every 0.01 s" in found.notes[-1]
+    result = for_filter(table(np.delete(EVEN, row)), 6.0)
+    assert result.time == pytest.approx(EVEN, abs=1e-12)
+    assert np.abs(filtered(result) - filtered(table(EVEN))).max() < 1e-5
+    assert "resampled every 0.01 s" in result.notes[-1]
 
 
 def test_rows_at_random_times_are_filtered_as_even_ones():
@@ -42,12 +42,12 @@ def test_rows_at_random_times_are_filtered_as_even_ones():
     steps = rng.uniform(0.001, 0.015, 240)
     steps[rng.random(240) < 0.1] = 1e-6
     time = np.round(np.concatenate([[0.0], np.cumsum(steps)]), 8)
-    found = for_filter(table(time, np.round(angle(time), 8)), 6.0)
+    result = for_filter(table(time, np.round(angle(time), 8)), 6.0)
     inner = slice(60, -60)
-    expected = filtered(table(found.time))
-    assert np.abs(filtered(found) - expected)[inner].max() < 1e-5
-    acceleration = derivatives(found.time, filtered(found))[1]
-    assert np.abs(acceleration - derivatives(found.time, expected)[1])[inner].max() < 0.05  # of 55 rad/s^2
+    expected = filtered(table(result.time))
+    assert np.abs(filtered(result) - expected)[inner].max() < 1e-5
+    acceleration = derivatives(result.time, filtered(result))[1]
+    assert np.abs(acceleration - derivatives(result.time, expected)[1])[inner].max() < 0.05  # of 55 rad/s^2
 
 
 def test_an_even_table_and_its_rounding_are_left_alone():
@@ -64,9 +64,9 @@ def test_a_gap_longer_than_half_a_period_of_the_cut_off_is_refused_with_its_row(
 def test_missing_numbers_stay_missing_when_a_table_is_resampled():
     values = angle(EVEN)
     values[80:90] = np.nan
-    found = for_filter(table(np.delete(EVEN, 30), np.delete(values, 30)), 6.0)
-    assert np.isnan(found.values[80:90]).all()
-    assert np.isfinite(np.delete(found.values, np.arange(80, 90))).all()
+    result = for_filter(table(np.delete(EVEN, 30), np.delete(values, 30)), 6.0)
+    assert np.isnan(result.values[80:90]).all()
+    assert np.isfinite(np.delete(result.values, np.arange(80, 90))).all()
 
 
 def test_steps_that_turn_rounding_into_accelerations_are_refused():
