@@ -34,6 +34,7 @@ def show_design(
     *,
     evaluate: bool = False,
     array_file: str | None = None,
+    allow: Sequence[str] = (),
 ) -> None:
     """Print the design `point` of `store`; with `evaluate` repeat its evaluation here and exit with 1 if numbers
     differ.
@@ -50,7 +51,7 @@ def show_design(
         click.echo(line, err=True)
     if evaluate:
         click.echo()
-        sys.exit(_again(result, row, array_file))
+        sys.exit(_again(result, row, array_file, plugin.Permission.of(allow)))
     files = plugin_options(result.path)
     given = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
     click.echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{given}")
@@ -124,7 +125,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 # ---------------------------------------------------------------------------------------------------------- again
 
 
-def _again(result: Result, row: int, array_file: str | None) -> int:
+def _again(result: Result, row: int, array_file: str | None, permission: plugin.Permission) -> int:
     """Evaluate the design in this process and compare with the record; returns the exit code."""
     if result.outcomes.invalid[row] and (result.reason[row] == "relation").any():
         click.echo("not computed: the design violates a relation")
@@ -142,7 +143,7 @@ def _again(result: Result, row: int, array_file: str | None) -> int:
     for k, scenario in enumerate(result.problem.scenarios):
         if result.status[row, k] in OF_THE_PROCESS:
             click.echo(f"{scenario.name}: recorded as {result.status[row, k]}; evaluating it in this process", err=True)
-        done = _evaluated(result, values, scenario.name, names)
+        done = _evaluated(result, values, scenario.name, names, permission)
         lines = _compared(result, row, k, done)
         equal &= not lines
         text = "; ".join(lines) or f"the same as recorded{', bit for bit' if done.ok else ''}"
@@ -155,11 +156,15 @@ def _again(result: Result, row: int, array_file: str | None) -> int:
     return 0 if equal else DIFFERENT
 
 
-def _evaluated(result: Result, values: dict[str, Any], scenario: str, arrays: tuple[str, ...]) -> Evaluation:
+def _evaluated(
+    result: Result, values: dict[str, Any], scenario: str, arrays: tuple[str, ...], permission: plugin.Permission
+) -> Evaluation:
     from designopt.workers.evaluation.evaluate import evaluate_one
 
     try:
-        return evaluate_one(result.study, values, scenario=scenario, arrays=arrays)
+        return evaluate_one(result.study, values, scenario=scenario, arrays=arrays, permission=permission)
+    except plugin.CannotRun as error:
+        fail(f"error: {error}", WRONG_INPUT)
     except plugin.PluginError as error:
         fail(f"{result.path}: {error}", STORE)
 

@@ -11,7 +11,7 @@ from designopt import plugin
 from designopt.cli.checking import set_option
 from designopt.cli.completion import plugins_and_stores
 from designopt.cli.ending import WRONG_INPUT, fail
-from designopt.cli.opening import data_option, declare, open_result, plugin_option
+from designopt.cli.opening import allow_option, data_option, declare, open_result, plugin_option
 
 
 @click.command()
@@ -37,6 +37,7 @@ from designopt.cli.opening import data_option, declare, open_result, plugin_opti
 @set_option
 @plugin_option
 @data_option
+@allow_option
 def show(
     name: str,
     follow: bool,
@@ -47,6 +48,7 @@ def show(
     overrides: tuple[str, ...],
     plugin_files: tuple[str, ...],
     data: dict[str, str],
+    allow: tuple[str, ...],
 ) -> None:
     """Show a plugin, a store or one design.
 
@@ -75,7 +77,7 @@ def show(
         from designopt.cli.design import show_design
 
         _refuse(follow, False, "one design")
-        show_design(*found, plugin_files, data, evaluate=evaluate, array_file=array_file)
+        show_design(*found, plugin_files, data, evaluate=evaluate, array_file=array_file, allow=allow)
     else:
         _refuse(follow, evaluate, f"'{name}', which is not a store")
         _plugin(name, plugin_files, overrides, data)

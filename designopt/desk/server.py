@@ -49,6 +49,7 @@ async def serve(
     port: int = 0,
     run: bool = False,
     plugin_files: Sequence[str] = (),
+    allow: Sequence[str] = (),
     data: Mapping[str, str] | None = None,
     announce: Callable[[str], None],
     until: asyncio.Event | None = None,
@@ -62,7 +63,7 @@ async def serve(
     listening.setblocking(False)
     access = Access(int(listening.getsockname()[1]))
     given = dict(data or {})
-    runs = Runs(folder.resolve(), plugin_files, given) if run else None
+    runs = Runs(folder.resolve(), plugin_files, given, allow) if run else None
     desk = Desk(Folder(folder), access, runs, plugin_files, given, lambda: announce(access.address))
     application = Application(
         [(pattern, handler, {"desk": desk}) for pattern, handler in _ROUTES],

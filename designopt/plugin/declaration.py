@@ -50,6 +50,10 @@ def model(
     ``declares()`` returns a `Declared`: inputs, outputs and arrays that depend on the settings or on a file among them.
     It is called after ``check()``.
 
+    ``runs()`` returns the programs and compiled files that the model runs outside Python, each as a `ForeignCode`; such
+    a class has ``prepare(permission)``, which is called only if the user has allowed all of them. Its `evaluate` raises
+    `ProgramFailed` when one of them fails.
+
     ``prepare_scenario(conditions)`` returns what a scenario needs once (a filtered recording, a geometry). The other
     methods then have an argument ``prepared``, before ``rng``, and receive this object; `batch` receives a sequence
     with one per row. A worker keeps it for the next designs, within a memory limit, and scenarios with equal conditions
@@ -95,6 +99,8 @@ def model(
             raise PluginError(
                 f"model '{name}': prepare_scenario(conditions) and the argument 'prepared' of evaluate need each other"
             )
+        if has("runs") and not (has("prepare") and "permission" in inspect.signature(target.prepare).parameters):  # type: ignore[attr-defined]
+            raise PluginError(f"model '{name}': a class with runs() has prepare(permission)")
         for p in parameters:
             if inspect.isclass(target) and p.kind is p.KEYWORD_ONLY and (p.name == "rng" or p.default is p.empty):
                 raise PluginError(
@@ -139,6 +145,7 @@ def model(
                 has_check_scenario=has("check_scenario"),
                 has_trajectory_problem=has("trajectory_problem"),
                 has_declares=has("declares"),
+                has_runs=has("runs"),
                 fidelity=fidelity,
             ),
         )

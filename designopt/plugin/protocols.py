@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from designopt.plugin.declared import Declared
+    from designopt.plugin.permission import ForeignCode, Permission
     from designopt.plugin.values import InvalidSetting
 
 Values = Mapping[str, Any]
@@ -52,6 +53,16 @@ class Declares(Protocol):
 
     def declares(self) -> Declared:
         """Declarations beyond the annotations; called after `check`, and equal for equal settings."""
+
+
+class RunsPrograms(Protocol):
+    """A model that runs programs, or compiled code in files of the study, which the user has to allow."""
+
+    def runs(self) -> Sequence[ForeignCode]:
+        """What it runs, by the names under which the user allows it; must not run anything."""
+
+    def prepare(self, permission: Permission) -> None:
+        """As in `Prepares`; `permission` contains the resolved paths."""
 
 
 class ChecksSpace(Protocol):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from designopt.files import InputFile, root_of
-from designopt.plugin import is_installed
+from designopt.plugin import foreign_code, is_installed
 from designopt.problem import Problem
 from designopt.store import archive, safe_files
 from designopt.store.beside import meant
@@ -262,13 +262,15 @@ def _declared_in(study: StudyDefinition, path: Path) -> list[str]:
 
 def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
     """Everything needed to resume or read: each file is written completely or not at all."""
-    data = {
+    data: dict[str, Any] = {
         "designopt": versions()["designopt"],
         "digest": problem.digest,
         "problem": problem.canonical(),
         "study": archive.encode(study),
         "declared_in": _declared_in(study, path),
     }
+    if items := foreign_code(study.model):
+        data["runs"] = [item.name for item in items]
     try:
         copied = [file for file in archive.files(study) if not file.root or file in study.tables]
         _copy({file.digest: file for file in copied}, path / "files")

@@ -215,9 +215,11 @@ class ExecutionSection(TypedDict, total=False):
     retries: Annotated[RetriesSection, Quantity("", "retries of an evaluation, by kind of failure")]
     on_failure: Annotated[FailureSection, Quantity("", "action of the run after a failure, by kind")]
     arrays: Annotated[
-        list[str] | dict[str, Literal["all", "front", "chosen"]],
+        list[str] | dict[str, Literal["all", "front", "chosen", "failed"]],
         Quantity(
-            "", "trajectories to keep: of the front and the chosen designs, of the chosen ones, or of all; default none"
+            "",
+            "trajectories to keep: of the front and the chosen designs, of the chosen ones, of failed evaluations, or of "
+            "all; default none",
         ),
     ]
     order: Annotated[
