@@ -203,10 +203,10 @@ class Execution:
 
     `workers` None means the number of cores of the machine. `arrays` defines which of the model's arrays are stored: of
     every evaluation (``all``), of the final front and the chosen designs (``front``), of the latter only (``chosen``),
-    or of failed evaluations (``failed``). `retries` are by failure class. `on_failure` defines by failure class whether the run continues with
-    an infeasible design, stops at once, or stops when the same error repeats. The run ends early when more than
-    `stop_if_share_above` of at least `after` evaluations have failed. `order` is ``completion`` only in stores of an
-    earlier version: a solver with look-ahead received results as they arrived.
+    or of failed evaluations (``failed``). `retries` are by failure class. `on_failure` defines by failure class whether
+    the run continues with an infeasible design, stops at once, or stops when the same error repeats. The run ends early
+    when more than `stop_if_share_above` of at least `after` evaluations have failed. `order` is ``completion`` only in
+    stores of an earlier version: a solver with look-ahead received results as they arrived.
     """
 
     executor: Literal["auto", "serial", "dask"] = "auto"

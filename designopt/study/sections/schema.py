@@ -218,8 +218,8 @@ class ExecutionSection(TypedDict, total=False):
         list[str] | dict[str, Literal["all", "front", "chosen", "failed"]],
         Quantity(
             "",
-            "trajectories to keep: of the front and the chosen designs, of the chosen ones, of failed evaluations, or of "
-            "all; default none",
+            "trajectories to keep: of the front and the chosen designs, of the chosen ones, of all, or of failed "
+            "evaluations; default none",
         ),
     ]
     order: Annotated[
