@@ -64,7 +64,7 @@ def model(
     of the study uses derivatives. A missing output or input, a value that is not finite, or `Diverged` means that the
     derivative is not available.
 
-    ``check()`` raises `InvalidSetting` for inconsistent settings. ``check_space(parameters)`` and
+    ``check()`` returns or raises `InvalidSetting` for inconsistent settings. ``check_space(parameters)`` and
     ``check_scenario(conditions)`` return or raise `InvalidSetting` for unsupported parameters and scenarios.
     ``trajectory_problem(scenario)`` returns the evaluation as an optimal-control problem for the solver
     ``collocation``. The class attribute ``later_settings`` names settings added in later versions: studies that leave

@@ -44,8 +44,8 @@ class PreparesScenarios(Protocol):
 class ChecksSettings(Protocol):
     """A model whose settings depend on each other."""
 
-    def check(self) -> None:
-        """Raises `InvalidSetting` for inconsistent settings."""
+    def check(self) -> Iterable[InvalidSetting] | None:
+        """Errors in the settings; they may also be raised."""
 
 
 class Declares(Protocol):
