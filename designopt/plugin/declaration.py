@@ -54,6 +54,9 @@ def model(
     a class has ``prepare(permission)``, which is called only if the user has allowed all of them. Its `evaluate` raises
     `ProgramFailed` when one of them fails.
 
+    ``write_files(folder, values)`` writes the input files of a design, with its inputs and conditions by name; such a
+    model may have an array ``folder``, the files of an evaluation as a compressed tar archive.
+
     ``prepare_scenario(conditions)`` returns what a scenario needs once (a filtered recording, a geometry). The other
     methods then have an argument ``prepared``, before ``rng``, and receive this object; `batch` receives a sequence
     with one per row. A worker keeps it for the next designs, within a memory limit, and scenarios with equal conditions
@@ -146,6 +149,7 @@ def model(
                 has_trajectory_problem=has("trajectory_problem"),
                 has_declares=has("declares"),
                 has_runs=has("runs"),
+                has_write_files=has("write_files"),
                 fidelity=fidelity,
             ),
         )

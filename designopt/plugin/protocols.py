@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
     from designopt.plugin.declared import Declared
@@ -63,6 +65,13 @@ class RunsPrograms(Protocol):
 
     def prepare(self, permission: Permission) -> None:
         """As in `Prepares`; `permission` contains the resolved paths."""
+
+
+class WritesFiles(Protocol):
+    """A model whose evaluation begins with input files."""
+
+    def write_files(self, folder: Path, values: Values) -> None:
+        """Write the input files of a design with these inputs and conditions; must not run anything."""
 
 
 class ChecksSpace(Protocol):

@@ -336,6 +336,6 @@ def nearest_lines(text: str, pattern: str) -> str:
     plain = re.sub(r"\\[a-zA-Z]|[\\^$.*+?(){}\[\]|]", " ", pattern).strip()
     texts = [line[: len(plain) + 20] for _, line in lines[-SEARCHED:]]
     near = difflib.get_close_matches(plain, texts, n=SHOWN, cutoff=0.5) if plain else []
-    chosen = [lines[-SEARCHED:][texts.index(line)] for line in near] or lines[-SHOWN:]
+    chosen = [lines[-SEARCHED:][texts.index(line)] for line in dict.fromkeys(near)] or lines[-SHOWN:]
     what = "the nearest lines are" if near else "the last lines are"
     return f"; {what} " + " | ".join(f"{i}: {line[:80]}" for i, line in chosen)
