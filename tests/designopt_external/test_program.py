@@ -89,8 +89,8 @@ def test_a_result_is_read_from_what_the_program_prints_and_from_a_list(folder: P
 
 
 def test_arrays_have_their_axis_and_come_from_the_same_files(folder: Path) -> None:
-    arrays = "  arrays:\n    x: {csv: out.csv, column: x, unit: m, axis: x}\n    line: {csv: out.csv, column: sag, axis: x}\n"
-    study = with_text(folder, ("  ends:\n", arrays + "  ends:\n"))
+    arrays = "{x: {csv: out.csv, column: x, unit: m, axis: x}, line: {csv: out.csv, column: sag, axis: x}}"
+    study = with_text(folder, ("  ends:\n", f"  arrays: {arrays}\n  ends:\n"))
     done = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW, arrays=["x", "line"])
     np.testing.assert_array_equal(done.arrays["x"], [0.0, 0.25, 0.5, 0.75, 1.0])
     assert done.arrays["line"][-1] == pytest.approx(done.outputs["sag"])
@@ -156,10 +156,10 @@ def test_a_success_may_need_a_text(folder: Path) -> None:
     design = {"width": 0.05, "height": 0.05}
     passed = with_text(folder, (ends, "success: {text: job finished}")).evaluate(design, allow=ALLOW)
     assert passed.status == "ok"
-    missed = with_text(folder, (ends, "success: {text: job completed}")).evaluate(design, allow=ALLOW)
+    missed = with_text(folder, (ends, "success: {text: job has finished}")).evaluate(design, allow=ALLOW)
     assert missed.status == "error"
     assert missed.message.splitlines()[-1] == (
-        "stdout.txt: no line matches 'job completed', as a success needs; the nearest lines are 3: job finished"
+        "stdout.txt: no line matches 'job has finished', as a success needs; the nearest lines are 3: job finished"
     )
 
 
@@ -186,7 +186,8 @@ def test_a_program_that_hangs_ends_at_the_limit_with_all_its_processes(folder: P
     script(
         folder,
         f'import subprocess\nchild = subprocess.Popen(["sleep", "600"])\n'
-        f'open({str(pids)!r}, "a").write(f"{{os.getpid()}} {{child.pid}} ")\nprint("waits", flush=True)\ntime.sleep(600)',
+        f'open({str(pids)!r}, "a").write(f"{{os.getpid()}} {{child.pid}} ")\n'
+        f'print("waits", flush=True)\ntime.sleep(600)',
     )
     study = one_result(folder, ("{executor: serial}", "{workers: 1, timeout: 1.5 s}"), ("samples: 6", "samples: 1"))
     result = study.run("out.study", allow=ALLOW)
@@ -201,8 +202,8 @@ def test_a_program_that_hangs_ends_at_the_limit_with_all_its_processes(folder: P
 def test_a_process_that_the_program_leaves_behind_ends_with_it(folder: Path) -> None:
     script(
         folder,
-        f'import subprocess\nchild = subprocess.Popen(["sleep", "600"])\nopen({str(folder / "pid")!r}, "w").write(str(child.pid))\n'
-        f"{RESULTS}",
+        f'import subprocess\nchild = subprocess.Popen(["sleep", "600"])\n'
+        f'open({str(folder / "pid")!r}, "w").write(str(child.pid))\n{RESULTS}',
     )
     done = one_result(folder).evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
     assert done.status == "ok"
@@ -319,7 +320,8 @@ def test_a_program_with_one_licence_never_runs_twice_at_a_time(folder: Path) -> 
     lock = folder / "lock"
     script(
         folder,
-        f"os.close(os.open({str(lock)!r}, os.O_CREAT | os.O_EXCL))\ntime.sleep(0.02)\nos.unlink({str(lock)!r})\n{RESULTS}",
+        f"os.close(os.open({str(lock)!r}, os.O_CREAT | os.O_EXCL))\n"
+        f"time.sleep(0.02)\nos.unlink({str(lock)!r})\n{RESULTS}",
     )
     study = one_result(
         folder, ("{executor: serial}", "{workers: 2, at_most: {cantilever: 1}}"), ("samples: 6", "samples: 12")

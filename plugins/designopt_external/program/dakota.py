@@ -15,12 +15,15 @@ from designopt_external.program.numbers import is_number, number
 
 def parameters_file(values: Mapping[str, Any], responses: Sequence[str], evaluation: str) -> str:
     """The text of a parameters file in Dakota's standard format: variables, responses (function values requested: 1),
-    derivative variables (none), analysis components (none), number of the evaluation."""
+    derivative variables (the real ones), analysis components (none), number of the evaluation."""
     lines = [_entry(len(values), "variables")]
     lines += [_entry(_written(value), name) for name, value in values.items()]
     lines.append(_entry(len(responses), "functions"))
     lines += [_entry(1, f"ASV_{i}:{name}") for i, name in enumerate(responses, 1)]
-    lines += [_entry(0, "derivative_variables"), _entry(0, "analysis_components"), _entry(evaluation, "eval_id")]
+    real = [(i, name) for i, (name, value) in enumerate(values.items(), 1) if isinstance(value, float)]
+    lines.append(_entry(len(real), "derivative_variables"))
+    lines += [_entry(i, f"DVV_{k}:{name}") for k, (i, name) in enumerate(real, 1)]
+    lines += [_entry(0, "analysis_components"), _entry(evaluation, "eval_id")]
     return "\n".join(lines) + "\n"
 
 
