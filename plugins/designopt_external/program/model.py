@@ -198,22 +198,22 @@ class Program:
                 at = f"{setting}.{name}"
                 if not name.isidentifier() or name == FOLDER:
                     yield InvalidSetting(at, "a name has only letters, digits and underscores, and 'folder' is in use")
-                yield from sources.check(cast(SourceSection, section), at, array=setting == "arrays")
-                if not sources.format_of(cast(SourceSection, section)) and not reads:
+                yield from sources.check(section, at, array=setting == "arrays")
+                if not sources.format_of(section) and not reads:
                     yield InvalidSetting(at, "its file is missing: give csv, json, text or dakota with a file name")
         for name, array in self.arrays.items():
             if name in self.outputs:
                 yield InvalidSetting(f"arrays.{name}", "is an output too; rename one of them")
             if not array["axis"].isidentifier():
                 yield InvalidSetting(f"arrays.{name}.axis", f"'{array['axis']}' is not a name")
-        for end, evidence in self.ends.items():
-            section = cast(EvidenceSection, evidence)
-            if not section.keys() & {"exit", "text"}:
+        for end, item in self.ends.items():
+            evidence = cast(EvidenceSection, item)
+            if not evidence.keys() & {"exit", "text"}:
                 yield InvalidSetting(f"ends.{end}", "needs 'exit' (exit codes) or 'text'")
-            if "file" in section and "text" not in section:
+            if "file" in evidence and "text" not in evidence:
                 yield InvalidSetting(f"ends.{end}.file", "'text' is missing: what to look for in it")
-            if "text" in section:
-                yield from sources.check_pattern(section["text"], f"ends.{end}.text")
+            if "text" in evidence:
+                yield from sources.check_pattern(evidence["text"], f"ends.{end}.text")
 
     def declares(self) -> Declared:
         """The inputs, conditions, outputs and arrays of the settings, and the array `FOLDER`."""
@@ -329,7 +329,7 @@ class Program:
                 _fail(folder, sentence, status=end, reason=sentence[:80])
         if ended.signal:
             _fail(folder, f"the program was ended by {ended.signal}", status="crashed", reason=ended.signal)
-        success = cast(EvidenceSection, self.ends.get("success", {}))
+        success = self.ends.get("success", EvidenceSection())
         if ended.code not in success.get("exit", (0,)):
             _fail(folder, f"the program ended with exit code {ended.code}", reason=f"exit code {ended.code}")
         if "text" in success and not _line_with(success, folder):

@@ -105,7 +105,7 @@ def _environment(aprepro: bool) -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         optimized=False,  # nothing is computed while a study is checked
-        **delimiters,  # type: ignore[arg-type]
+        **delimiters,
     )
     environment.globals.clear()
     environment.globals["range"] = jinja2.sandbox.safe_range
