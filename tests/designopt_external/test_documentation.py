@@ -59,12 +59,12 @@ def test_the_sections_on_the_page_are_valid(folder: Path, name: str) -> None:
 
 
 def test_the_table_of_filters_is_what_templates_write() -> None:
-    from designopt_external.program.templates import Measured, Template
+    from designopt_external.program.templates import DeckTemplate, UnitNumber
 
     rows = re.findall(r"^\| `(\{\{ x.*?\}\})` \| `(.*?)`", PAGE, flags=re.MULTILINE)
     assert len(rows) == 5
     for text, filled in rows:
-        assert Template.read("deck", text).filled({"x": Measured.of(12.345678, "mm")}) == filled
+        assert DeckTemplate.read("deck", text).filled({"x": UnitNumber.of(12.345678, "mm")}) == filled
 
 
 def test_the_study_of_the_bracket_runs_with_calculix(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from designopt_external.program.model import Program
+from designopt_external.program.model import ExternalProgram
 
 import designopt
 from designopt.api import Study
@@ -55,7 +55,7 @@ def test_a_cantilever_in_input_files_has_the_sag_of_the_beam_formula(folder: Pat
 def test_the_model_passes_the_conformance_test(folder: Path) -> None:
     study = designopt.load("study.yaml").definition
     designs = [{"width": 0.02, "height": 0.03}, {"width": 0.05, "height": 0.06}]
-    check_model(Program, study.model.settings, designs, scenarios=[{"force": 100.0}], allow=ALLOW)
+    check_model(ExternalProgram, study.model.settings, designs, scenarios=[{"force": 100.0}], allow=ALLOW)
 
 
 @pytest.mark.parametrize(
@@ -364,9 +364,9 @@ def test_show_writes_the_input_files_of_a_design_again_and_runs_them_if_asked(fo
 def test_a_subclass_reads_results_by_its_own_function(folder: Path) -> None:
     (folder / "mine.py").write_text(
         "from designopt.plugin import model\n"
-        "from designopt_external.program.model import Program\n\n\n"
+        "from designopt_external.program.model import ExternalProgram\n\n\n"
         '@model("my_cantilever", version=1)\n'
-        "class MyCantilever(Program):\n"
+        "class MyCantilever(ExternalProgram):\n"
         '    """Reads the sag in a way of its own."""\n\n'
         "    def read(self, folder):\n"
         '        return {"sag": float((folder / "out.csv").read_text().split()[-1])}\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import re
@@ -33,9 +34,9 @@ from designopt.study.language import units
 from designopt_external.program import sources
 from designopt_external.program.dakota import parameters_file
 from designopt_external.program.folder import packed
-from designopt_external.program.process import STDERR, STDOUT, Ended, environment, run
+from designopt_external.program.process import STDERR, STDOUT, ProcessEnd, environment, run
 from designopt_external.program.sources import ArraySection, Missing, SourceSection
-from designopt_external.program.templates import SUFFIXES, Measured, Template, TemplateMistake
+from designopt_external.program.templates import SUFFIXES, DeckTemplate, TemplateMistake, UnitNumber
 
 #: The unit of an input whose values are words.
 TEXT = "text"
@@ -46,6 +47,8 @@ SMALL = 2**20
 #: Lines of each printed text in the message of a failure.
 PRINTED = 20
 
+#: Errors of the system at the start of a program.
+_NOT_STARTED = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXEC)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Variables with which a study could bring code of its own into an allowed program.
 _LOADERS = re.compile(r"(LD_|DYLD_)\w*|PATH")
@@ -69,7 +72,7 @@ class EndsSection(TypedDict, total=False):
 
 
 @model("program", version=1)
-class Program:
+class ExternalProgram:
     """An external program: a finite-element solver, a compiled code, a script.
 
     For each evaluation the input files are written into a new folder, the program runs there by its list of arguments
@@ -80,7 +83,7 @@ class Program:
     A subclass with its own `read` takes results from other formats::
 
         @model("my_solver", version=1)
-        class MySolver(Program):
+        class MySolver(ExternalProgram):
             def read(self, folder):
                 return {"peak": float(meshio.read(folder / "out.vtu").point_data["stress"].max())}
     """
@@ -133,14 +136,14 @@ class Program:
                     yield InvalidSetting(f"{setting}.{position}", sentence)
         for position, text in enumerate(self.run):
             try:
-                template = Template.read(f"argument {position}", text)
+                template = DeckTemplate.read(f"argument {position}", text)
             except TemplateMistake as error:
                 yield InvalidSetting(f"run.{position}", str(error))
                 continue
             used |= template.names.keys()
             for sentence in template.unknown(known):
                 yield InvalidSetting(f"run.{position}", sentence)
-        if type(self).write_files is Program.write_files and not self.parameters:
+        if type(self).write_files is ExternalProgram.write_files and not self.parameters:
             for setting, given in (("inputs", self.inputs), ("conditions", self.conditions)):
                 for name in [name for name in given if name not in used]:
                     text = "no template, argument or parameters file uses it, so it would change nothing"
@@ -182,7 +185,7 @@ class Program:
             if Path(self.parameters).name != self.parameters or self.parameters in names:
                 yield InvalidSetting("parameters", f"'{self.parameters}' is not the name of a new file")
             names[self.parameters] = "the parameters file"
-        if self.stdin and self.stdin not in names and type(self).write_files is Program.write_files:
+        if self.stdin and self.stdin not in names and type(self).write_files is ExternalProgram.write_files:
             near = closest(self.stdin, names)
             hint = f"did you mean '{near}'?" if near else f"files are {', '.join(list(names)[2:]) or 'none'}"
             yield InvalidSetting("stdin", f"no input file is named '{self.stdin}'; {hint}")
@@ -192,7 +195,7 @@ class Program:
             yield InvalidSetting(
                 "outputs", "is empty; name at least one result, as in mass: {json: out.json, path: mass}"
             )
-        reads = type(self).read is not Program.read
+        reads = type(self).read is not ExternalProgram.read
         for setting, given in (("outputs", self.outputs), ("arrays", self.arrays)):
             for name, section in given.items():
                 at = f"{setting}.{name}"
@@ -272,14 +275,17 @@ class Program:
             raise ProgramFailed(str(error), reason="template") from None
         except OSError as error:
             text = f"the input files cannot be written: {error.strerror or error}"
-            raise ProgramFailed(text, reason="input files") from error
+            raise ProgramFailed(text, reason="disk") from error
         try:
             stdin = folder / self.stdin if self.stdin else None
             variables = environment(folder, self.environment)
             ended = run(command, folder, variables, limit=self._limit, stdin=stdin)
         except OSError as error:
-            text = f"the program '{self.run[0]}' cannot run: {error.strerror or error}"
-            raise ProgramFailed(text, reason="start") from error
+            if error.errno in _NOT_STARTED:
+                text = f"the program '{self.run[0]}' cannot be started: {error.strerror}"
+                raise ProgramFailed(text, reason="start") from error
+            text = f"what the program printed cannot be written: {error.strerror or error}"
+            raise ProgramFailed(text, reason="disk") from error
         self._judge(ended, folder)
         try:
             return self._results(folder, arrays)
@@ -304,18 +310,18 @@ class Program:
         return {}
 
     @functools.cached_property
-    def _arguments(self) -> list[Template]:
-        return [Template.read(f"argument {i}", text) for i, text in enumerate(self.run[1:], 1)]
+    def _arguments(self) -> list[DeckTemplate]:
+        return [DeckTemplate.read(f"argument {i}", text) for i, text in enumerate(self.run[1:], 1)]
 
     def _measured(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values with their units, for templates."""
         given = {**self.inputs, **self.conditions}
         return {
-            name: Measured.of(value, given[name]) if isinstance(value, float) and name in given else value
+            name: UnitNumber.of(value, given[name]) if isinstance(value, float) and name in given else value
             for name, value in values.items()
         }
 
-    def _judge(self, ended: Ended, folder: Path) -> None:
+    def _judge(self, ended: ProcessEnd, folder: Path) -> None:
         """Raise the exception for the end of the program, unless it is a success."""
         if ended.timed_out:
             _fail(folder, f"the program ran longer than {self._limit:g} s, the time limit", status="timeout")
@@ -405,9 +411,9 @@ def written_name(file: InputFile, *, filled: bool) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _template(file: InputFile, aprepro: bool) -> Template:
+def _template(file: InputFile, aprepro: bool) -> DeckTemplate:
     """The template in a file. Raises `TemplateMistake`, `InputFileError`."""
-    return Template.read(file.name, file.content.decode("utf-8", "surrogateescape"), aprepro=aprepro)
+    return DeckTemplate.read(file.name, file.content.decode("utf-8", "surrogateescape"), aprepro=aprepro)
 
 
 @functools.lru_cache(maxsize=64)

@@ -28,7 +28,7 @@ LOOK = 0.01
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProcessEnd:
     """The end of a program: its exit code (negative: the signal that ended it), and whether its time was up."""
 
     code: int
@@ -108,7 +108,7 @@ def run(
     *,
     limit: float | None = None,
     stdin: Path | None = None,
-) -> Ended:
+) -> ProcessEnd:
     """Run `command` in `folder` and write what it prints to `STDOUT` and `STDERR` there.
 
     After `limit` seconds, after the end of the program, and at any exception its whole process group is ended. Raises
@@ -139,7 +139,7 @@ def run(
         _drain(kept)
         for printed, name in zip(kept.values(), (STDOUT, STDERR), strict=True):
             printed.write(folder / name)
-    return Ended(process.returncode, not in_time)
+    return ProcessEnd(process.returncode, not in_time)
 
 
 def _read(process: subprocess.Popen[bytes], kept: Mapping[int, _Kept], until: float | None) -> bool:

@@ -29,13 +29,13 @@ class TemplateMistake(ValueError):
     """A template cannot be read or filled; the text begins with file and line."""
 
 
-class Measured(float):
+class UnitNumber(float):
     """A number with the `unit` of its input. Results of arithmetic are plain numbers."""
 
     unit: str
 
     @classmethod
-    def of(cls, value: float, unit: str) -> Measured:
+    def of(cls, value: float, unit: str) -> UnitNumber:
         """`value` in `unit`."""
         made = cls(value)
         made.unit = unit
@@ -46,7 +46,7 @@ class Measured(float):
 
 
 @dataclass(frozen=True)
-class Template:
+class DeckTemplate:
     """A template by the `name` of its file."""
 
     name: str
@@ -55,7 +55,7 @@ class Template:
     names: Mapping[str, int]
 
     @classmethod
-    def read(cls, name: str, text: str, *, aprepro: bool = False) -> Template:
+    def read(cls, name: str, text: str, *, aprepro: bool = False) -> DeckTemplate:
         """The template in `text`. Raises `TemplateMistake` for a mistake in its syntax."""
         environment = _environment(aprepro)
         try:
@@ -142,12 +142,12 @@ def _line(error: BaseException) -> int:
 
 def in_unit(value: Any, unit: str) -> float:
     """``{{ thickness | in("mm") }}``: the number in another unit of the same dimension. Raises `ValueError`."""
-    if not isinstance(value, Measured):
+    if not isinstance(value, UnitNumber):
         raise ValueError(
             f"in('{unit}') converts an input, which has a unit, not {_shown(value)}; convert first: (x | in('{unit}'))"
         )
     converted = units.convert(float(value), value.unit, unit)
-    return Measured.of(converted, unit)
+    return UnitNumber.of(converted, unit)
 
 
 def fixed(value: Any, width: int, decimals: int | None = None) -> str:
