@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from designopt.counts import plural
 from designopt.exports.errors import ExportError
-from designopt.plugin import PluginError, PluginFailed, as_model, closest, refuse_while_loading
+from designopt.plugin import Permission, PluginError, PluginFailed, as_model, closest, refuse_while_loading
 from designopt.plugin.plain import VALUE
 from designopt.problem import Problem
 from designopt.store.errors import RunError
@@ -105,8 +105,8 @@ class Study:
         """Run all stages and return the result; every evaluation is recorded durably in the folder `store`.
 
         `options` are those of `designopt.run.runner.run_study`: ``workers``, ``scheduler``, ``executor``, ``progress``,
-        ``budget``. Raises `StoreError` if the store exists (``resume=True`` continues it), is in use or cannot be
-        written; `FailurePolicyStop`; `Interrupted`.
+        ``budget``, ``allow``. Raises `StoreError` if the store exists (``resume=True`` continues it), is in use or
+        cannot be written; `CannotRun`; `FailurePolicyStop`; `Interrupted`.
         """
         from designopt.run.runner import run_study
 
@@ -166,16 +166,23 @@ class Study:
         return study_table(self.problem, self.definition.title or self.name)
 
     def evaluate(
-        self, values: Mapping[str, Any], *, scenario: str | None = None, arrays: Sequence[str] = ()
+        self,
+        values: Mapping[str, Any],
+        *,
+        scenario: str | None = None,
+        arrays: Sequence[str] = (),
+        allow: Sequence[str] = (),
     ) -> Evaluation:
         """Evaluate one design in this process, without recording it. `values` gives all free parameters in the study's
         units.
 
-        `scenario` defaults to the first. Raises `KeyError` for an unknown or missing name.
+        `scenario` defaults to the first, `allow` names the programs that the model may run. Raises `KeyError` for an
+        unknown or missing name, `CannotRun` for a program that is not allowed.
         """
         from designopt.workers.evaluation.evaluate import evaluate_one
 
-        return evaluate_one(self.definition, values, scenario=scenario, arrays=arrays)
+        permission = Permission.of(allow)
+        return evaluate_one(self.definition, values, scenario=scenario, arrays=arrays, permission=permission)
 
 
 @_briefly

@@ -370,6 +370,14 @@ TRIED: dict[str, Iterable[str]] = {
     "simulation.md": {"python"},  # tests/dynamics/test_documentation.py
     "muscle_sharing.md": {"python", "yaml"},  # tests/designopt_muscle/test_documentation.py
     "linear_loops.md": {"yaml", "sh", "sh compare", "sh export"},  # tests/designopt_regulator/test_linear_loops_page.py
+    "external_programs.md": {  # tests/designopt_external/test_documentation.py
+        "sh",
+        "sh calculix",
+        "c",
+        "text octave",
+        *(f"yaml {name}" for name in ("ends", "execution", "octave", "compiled")),
+        "python subclass",
+    },
     "dynamic_sharing.md": {"python", "yaml"},  # tests/designopt_muscle/dynamic/test_dynamic_studies.py
 }
 

@@ -43,7 +43,13 @@ def can_build_wheels() -> bool:
 def test_without_a_template_they_are_listed() -> None:
     done = designopt("new")
     assert done.exit_code == 0
-    assert [line.split()[0] for line in done.output.splitlines()[:4]] == ["damper", "isolation", "drive", "plugin"]
+    assert [line.split()[0] for line in done.output.splitlines()[:5]] == [
+        "damper",
+        "isolation",
+        "drive",
+        "program",
+        "plugin",
+    ]
     assert "designopt new TEMPLATE" in done.output
 
 
@@ -100,7 +106,7 @@ def test_no_placeholder_is_left_in_what_is_written(here: Path) -> None:
         if name != "damper":
             (here / "some_name").rename(here / name)
     for file in filter(Path.is_file, here.rglob("*")):
-        assert "{{" not in file.read_text()
+        assert "{{name}}" not in file.read_text()
         assert "NAME" not in str(file.relative_to(here))
         assert not file.name.endswith(templates.SUFFIX)
 
@@ -145,3 +151,15 @@ def test_a_place_that_cannot_be_written_is_reported(here: Path) -> None:
     done = designopt("new", "damper", "-o", "/proc/x.yaml")
     assert done.exit_code == 4
     assert "error: /proc/x.yaml: cannot be written: " in done.output
+
+
+def test_the_program_template_runs_at_once_by_the_commands_that_are_printed(here: Path) -> None:
+    done = designopt("new", "program", "-o", "bar")
+    assert "  designopt run bar.yaml --allow python3" in done.output.splitlines()
+    os.chdir("bar")
+    checked = designopt("validate", "bar.yaml")
+    assert checked.exit_code == 0, checked.output
+    result = load("bar.yaml", overrides=["budget.evaluations=20"]).run(allow=["python3"])
+    assert result.outcomes.feasible.any()
+    mass, width, height = (result.outcomes.figures["mass"][:, 0], *result.outcomes.X.T)
+    assert mass == pytest.approx(7.8e-6 * width * height * 1000.0, rel=1e-4)  # the input file has four decimals

@@ -12,7 +12,7 @@ import click
 from designopt import plugin
 from designopt.cli.completion import studies
 from designopt.cli.ending import DONE, TRIAL_FAILED, WRONG_INPUT, echo, fail
-from designopt.cli.opening import data_option, plugin_hint, plugin_option, refuse_python
+from designopt.cli.opening import allow_option, data_option, plugin_hint, plugin_option, refuse_python
 from designopt.cli.separate import Tell, separately
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALU
 @set_option
 @plugin_option
 @data_option
-def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> None:
+@allow_option
+def validate(files: tuple[str, ...], form: str, count: int, allow: tuple[str, ...], **given: Any) -> None:
     """Check study files.
 
     Every mistake is shown with its place and a suggested fix. If trial evaluations of a valid study fail, the exit
@@ -62,8 +63,9 @@ def validate(files: tuple[str, ...], form: str, count: int, **given: Any) -> Non
                     for note in remarks(study.definition):
                         echo(f"  {note}")
                     _show_choices(study)
+                    _show_programs(study, file)
                 if count:
-                    failed += _try(study, count, beside=form == "json")
+                    failed += _try(study, count, allow, beside=form == "json")
         if form == "json":
             echo(render_json(tuple(issues)))
         elif issues:
@@ -98,6 +100,13 @@ def _show_choices(study: Study) -> None:
             echo(f"  stage {stage.name} takes {solver.choice(study.problem)}")
 
 
+def _show_programs(study: Study, file: str) -> None:
+    """The options that a study needs to run programs."""
+    if items := plugin.foreign_code(study.definition.model):
+        names = ", ".join(item.name for item in items)
+        echo(f"  runs {names}; allow it with: designopt run {file}{plugin.allow_options(items)}")
+
+
 def _refuse_no_file(file: str) -> None:
     """A folder, or a pattern without a matching file, has a message of its own."""
     refuse_python(file)
@@ -110,12 +119,12 @@ def _refuse_no_file(file: str) -> None:
         fail(f"error: no file matches {file}", WRONG_INPUT)
 
 
-def _try(study: Study, count: int, *, beside: bool) -> int:
+def _try(study: Study, count: int, allow: tuple[str, ...], *, beside: bool) -> int:
     """Evaluate designs and print the results, on stderr if `beside` other output; returns the number of failures."""
     from designopt.workers.evaluation.evaluate import trial
 
     try:
-        lines, failed = trial(study.definition, count)
+        lines, failed = trial(study.definition, count, plugin.Permission.of(allow))
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     for line in lines:

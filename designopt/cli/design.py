@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ def show_design(
     *,
     evaluate: bool = False,
     array_file: str | None = None,
+    allow: Sequence[str] = (),
 ) -> None:
     """Print the design `point` of `store`; with `evaluate` repeat its evaluation here and exit with 1 if numbers
     differ.
@@ -50,7 +51,7 @@ def show_design(
         echo(line, err=True)
     if evaluate:
         echo()
-        sys.exit(_again(result, row, array_file))
+        sys.exit(_again(result, row, array_file, plugin.Permission.of(allow)))
     files = plugin_options(result.path)
     given = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
     echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{given}")
@@ -125,15 +126,13 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 # ---------------------------------------------------------------------------------------------------------- again
 
 
-def _again(result: Result, row: int, array_file: str | None) -> int:
+def _again(result: Result, row: int, array_file: str | None, permission: plugin.Permission) -> int:
     """Evaluate the design in this process and compare with the record; returns the exit code."""
     if result.outcomes.invalid[row] and (result.reason[row] == "relation").any():
         echo("not computed: the design violates a relation")
         return 0
     model = result.problem.model.plugin
-    for use in (result.problem.model, *result.problem.figures.values()):
-        if use.plugin.description.startswith("not available: "):
-            _absent(result, use.plugin.description.removeprefix("not available: "))
+    refuse_absent(result)
     names = tuple(model.arrays) if array_file else ()
     if array_file and not names:
         fail(f"error: model '{model.name}' has no arrays", WRONG_INPUT)
@@ -143,8 +142,8 @@ def _again(result: Result, row: int, array_file: str | None) -> int:
     for k, scenario in enumerate(result.problem.scenarios):
         if result.status[row, k] in OF_THE_PROCESS:
             echo(f"{scenario.name}: recorded as {result.status[row, k]}; evaluating it in this process", err=True)
-        done = _evaluated(result, values, scenario.name, names)
-        lines = _compared(result, row, k, done)
+        done = evaluated(result, values, scenario.name, names, permission)
+        lines = compared(result, row, k, done)
         equal &= not lines
         text = "; ".join(lines) or f"the same as recorded{', bit for bit' if done.ok else ''}"
         echo(f"recomputed in {scenario.name}: {done.status} in {done.wall:.3g} s: {text}")
@@ -156,20 +155,28 @@ def _again(result: Result, row: int, array_file: str | None) -> int:
     return 0 if equal else DIFFERENT
 
 
-def _evaluated(result: Result, values: dict[str, Any], scenario: str, arrays: tuple[str, ...]) -> Evaluation:
+def evaluated(
+    result: Result, values: dict[str, Any], scenario: str, arrays: tuple[str, ...], permission: plugin.Permission
+) -> Evaluation:
+    """The evaluation of a design in this process; ends the command if that is not possible."""
     from designopt.workers.evaluation.evaluate import evaluate_one
 
     try:
-        return evaluate_one(result.study, values, scenario=scenario, arrays=arrays)
+        return evaluate_one(result.study, values, scenario=scenario, arrays=arrays, permission=permission)
+    except plugin.CannotRun as error:
+        fail(f"error: {error}", WRONG_INPUT)
     except plugin.PluginError as error:
         fail(f"{result.path}: {error}", STORE)
 
 
-def _absent(result: Result, reason: str) -> NoReturn:
-    fail(without_plugin(result.path, reason), STORE)
+def refuse_absent(result: Result) -> None:
+    """End the command if the model or a figure is not installed here."""
+    for use in (result.problem.model, *result.problem.figures.values()):
+        if use.plugin.description.startswith("not available: "):
+            fail(without_plugin(result.path, use.plugin.description.removeprefix("not available: ")), STORE)
 
 
-def _compared(result: Result, row: int, k: int, done: Evaluation) -> list[str]:
+def compared(result: Result, row: int, k: int, done: Evaluation) -> list[str]:
     """Differences from the record, one clause each; empty if equal."""
     status = str(result.status[row, k])
     if done.status != status:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from designopt.cli.ending import STORE, WRONG_INPUT, echo, fail
-from designopt.cli.opening import data_option, declare, plugin_option
+from designopt.cli.opening import allow_option, data_option, declare, plugin_option
 
 
 @click.command()
@@ -22,8 +22,15 @@ from designopt.cli.opening import data_option, declare, plugin_option
 @click.option("--no-browser", is_flag=True, help="Only print the address.")
 @plugin_option
 @data_option
+@allow_option
 def desk(
-    folder: str, run: bool, port: int, no_browser: bool, plugin_files: tuple[str, ...], data: dict[str, str]
+    folder: str,
+    run: bool,
+    port: int,
+    no_browser: bool,
+    plugin_files: tuple[str, ...],
+    data: dict[str, str],
+    allow: tuple[str, ...],
 ) -> None:
     """Show stores and studies in the browser.
 
@@ -55,7 +62,14 @@ def desk(
             with contextlib.suppress(NotImplementedError):  # not on every system
                 asyncio.get_running_loop().add_signal_handler(request, stop.set)
         await serve(
-            Path(folder), port=port, run=run, plugin_files=plugin_files, data=data, announce=announce, until=stop
+            Path(folder),
+            port=port,
+            run=run,
+            plugin_files=plugin_files,
+            data=data,
+            allow=allow,
+            announce=announce,
+            until=stop,
         )
         echo("the desk is closed; runs continue")
 

@@ -49,6 +49,24 @@ data_option = click.option(
 )
 
 
+def _permission(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """The texts of ``--allow`` as they are, if they are valid."""
+    try:
+        plugin.Permission.of(given)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return given
+
+
+allow_option = click.option(
+    "--allow",
+    multiple=True,
+    metavar="NAME[=PATH]",
+    callback=_permission,
+    help="Allow the study to run this program, or the compiled code in this file of the study (repeatable).",
+)
+
+
 def refuse_python(file: str) -> None:
     """End the command for a Python file in place of a study."""
     if file.endswith(".py"):

@@ -16,7 +16,7 @@ import click
 from designopt.cli.checking import LONGEST, set_option
 from designopt.cli.completion import stores, studies
 from designopt.cli.ending import DONE, FAILURE_POLICY, INTERRUPTED, NOTHING_FEASIBLE, STORE, WRONG_INPUT, echo, fail
-from designopt.cli.opening import data_option, load_study, plugin_option
+from designopt.cli.opening import allow_option, data_option, load_study, plugin_option
 from designopt.cli.reporting import write_exports, write_page
 from designopt.cli.separate import Tell, separately
 
@@ -101,6 +101,7 @@ budget_option = click.option(
 @set_option
 @plugin_option
 @data_option
+@allow_option
 @_running
 def run(
     tell: Tell,
@@ -147,6 +148,7 @@ def run(
 @budget_option
 @plugin_option
 @data_option
+@allow_option
 @_running
 def resume(
     tell: Tell,

@@ -11,7 +11,7 @@ from designopt import plugin
 from designopt.cli.checking import set_option
 from designopt.cli.completion import plugins_and_stores
 from designopt.cli.ending import WRONG_INPUT, echo, fail
-from designopt.cli.opening import data_option, declare, open_result, plugin_option
+from designopt.cli.opening import allow_option, data_option, declare, open_result, plugin_option
 
 
 @click.command()
@@ -34,9 +34,17 @@ from designopt.cli.opening import data_option, declare, open_result, plugin_opti
 @click.option(
     "--arrays", "array_file", type=click.Path(dir_okay=False), metavar="FILE.npz", help="--evaluate: keep its arrays."
 )
+@click.option(
+    "--files",
+    "folder",
+    type=click.Path(file_okay=False),
+    metavar="FOLDER",
+    help="STORE/POINT: write the input files of the design; with --evaluate all files of its evaluation.",
+)
 @set_option
 @plugin_option
 @data_option
+@allow_option
 def show(
     name: str,
     follow: bool,
@@ -44,9 +52,11 @@ def show(
     page_every: float | None,
     evaluate: bool,
     array_file: str | None,
+    folder: str | None,
     overrides: tuple[str, ...],
     plugin_files: tuple[str, ...],
     data: dict[str, str],
+    allow: tuple[str, ...],
 ) -> None:
     """Show a plugin, a store or one design.
 
@@ -62,6 +72,10 @@ def show(
         raise click.UsageError("--set is for a plugin; to re-score a store: designopt report STORE --set ...")
     if array_file and not evaluate:
         raise click.UsageError("--arrays needs --evaluate; to export kept arrays: designopt report --export")
+    if folder and store_and_point(name) is None:
+        raise click.UsageError("--files is for one design: STORE/POINT")
+    if folder and array_file:
+        raise click.UsageError("--files writes all files of the evaluation; give --arrays in a command of its own")
     if name == "schema":
         from designopt.study.sections.schema import schema
 
@@ -73,9 +87,13 @@ def show(
         _store(name, follow, every, page_every, plugin_files)
     elif (found := store_and_point(name)) is not None:
         from designopt.cli.design import show_design
+        from designopt.cli.design_files import write_files
 
         _refuse(follow, False, "one design")
-        show_design(*found, plugin_files, data, evaluate=evaluate, array_file=array_file)
+        if folder is not None:
+            write_files(*found, folder, plugin_files, data, evaluate=evaluate, allow=allow)
+            return
+        show_design(*found, plugin_files, data, evaluate=evaluate, array_file=array_file, allow=allow)
     else:
         _refuse(follow, evaluate, f"'{name}', which is not a store")
         _plugin(name, plugin_files, overrides, data)

@@ -25,13 +25,16 @@ _CONTROLS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r(?!\n)")
 
 
 class Runs:
-    """Runs started in the folder `root`, with the plugin files and data roots of the desk."""
+    """Runs started in the folder `root`, with the plugin files, data roots and allowed programs of the desk."""
 
-    def __init__(self, root: Path, plugin_files: Sequence[str], data: Mapping[str, str]) -> None:
+    def __init__(
+        self, root: Path, plugin_files: Sequence[str], data: Mapping[str, str], allow: Sequence[str] = ()
+    ) -> None:
         self._root = root
         self._plugin_files = [Path(file).resolve() for file in plugin_files]
         self._given = [option for file in self._plugin_files for option in ("--plugin", str(file))]
         self._given += [o for name, folder in data.items() for o in ("--data", f"{name}={Path(folder).resolve()}")]
+        self._given += [option for text in allow for option in ("--allow", text)]
         self._started: list[subprocess.Popen[bytes]] = []
 
     def leave(self) -> None:

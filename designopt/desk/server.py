@@ -53,6 +53,7 @@ async def serve(
     port: int = 0,
     run: bool = False,
     plugin_files: Sequence[str] = (),
+    allow: Sequence[str] = (),
     data: Mapping[str, str] | None = None,
     announce: Callable[[str], None],
     until: asyncio.Event | None = None,
@@ -66,7 +67,7 @@ async def serve(
     access = Access(int(listening.getsockname()[1]))
     given = dict(data or {})
     plugin_files = [str(Path(file).resolve()) for file in plugin_files]
-    runs = Runs(folder.resolve(), plugin_files, given) if run else None
+    runs = Runs(folder.resolve(), plugin_files, given, allow) if run else None
     desk = Desk(Folder(folder), access, runs, plugin_files, given, lambda: announce(access.address))
     application = Application(
         [(pattern, handler, {"desk": desk}) for pattern, handler in _ROUTES],

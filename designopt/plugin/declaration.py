@@ -50,6 +50,13 @@ def model(
     ``declares()`` returns a `Declared`: inputs, outputs and arrays that depend on the settings or on a file among them.
     It is called after ``check()``.
 
+    ``runs()`` returns the programs and compiled files that the model runs outside Python, each as a `ForeignCode`; such
+    a class has ``prepare(permission)``, which is called only if the user has allowed all of them. Its `evaluate` raises
+    `ProgramFailed` when one of them fails.
+
+    ``write_files(folder, values)`` writes the input files of a design, with its inputs and conditions by name; such a
+    model may have an array ``folder``, the files of an evaluation as a compressed tar archive.
+
     ``prepare_scenario(conditions)`` returns what a scenario needs once (a filtered recording, a geometry). The other
     methods then have an argument ``prepared``, before ``rng``, and receive this object; `batch` receives a sequence
     with one per row. A worker keeps it for the next designs, within a memory limit, and scenarios with equal conditions
@@ -60,7 +67,7 @@ def model(
     of the study uses derivatives. A missing output or input, a value that is not finite, or `Diverged` means that the
     derivative is not available.
 
-    ``check()`` raises `InvalidSetting` for inconsistent settings. ``check_space(parameters)`` and
+    ``check()`` returns or raises `InvalidSetting` for inconsistent settings. ``check_space(parameters)`` and
     ``check_scenario(conditions)`` return or raise `InvalidSetting` for unsupported parameters and scenarios.
     ``remarks(conditions)`` returns sentences about a valid scenario and its files, for the terminal and the report.
     ``trajectory_problem(scenario)`` returns the evaluation as an optimal-control problem for the solver
@@ -96,6 +103,8 @@ def model(
             raise PluginError(
                 f"model '{name}': prepare_scenario(conditions) and the argument 'prepared' of evaluate need each other"
             )
+        if has("runs") and not (has("prepare") and "permission" in inspect.signature(target.prepare).parameters):  # type: ignore[attr-defined]
+            raise PluginError(f"model '{name}': a class with runs() has prepare(permission)")
         for p in parameters:
             if inspect.isclass(target) and p.kind is p.KEYWORD_ONLY and (p.name == "rng" or p.default is p.empty):
                 raise PluginError(
@@ -141,6 +150,8 @@ def model(
                 has_remarks=has("remarks"),
                 has_trajectory_problem=has("trajectory_problem"),
                 has_declares=has("declares"),
+                has_runs=has("runs"),
+                has_write_files=has("write_files"),
                 fidelity=fidelity,
             ),
         )

@@ -13,12 +13,15 @@ from designopt.plugin.values import Array, Field, PluginError, Quantity
 @dataclass(frozen=True)
 class Declared:
     """The result of a model's ``declares()``, in addition to its annotations: numbers by name with unit, meaning and
-    range, and arrays. Inputs and outputs named in `optional` may be missing."""
+    range, and arrays. Inputs and outputs named in `optional` may be missing; inputs and conditions named in `texts` are
+    words."""
 
     inputs: Mapping[str, Quantity] = field(default_factory=dict)
+    conditions: Mapping[str, Quantity] = field(default_factory=dict)
     outputs: Mapping[str, Quantity] = field(default_factory=dict)
     arrays: Mapping[str, Array] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
 
 
 def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
@@ -34,13 +37,16 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
     if not isinstance(declared, Declared):
         raise PluginError(f"model '{plugin.name}': declares() must return a designopt.Declared, not {declared!r:.60}")
     inputs, outputs = _fields(declared.inputs, declared), _fields(declared.outputs, declared)
+    conditions = _fields(declared.conditions, declared)
     _check_names("input", inputs, plugin.inputs or {}, plugin)
+    _check_names("condition", conditions, plugin.conditions or {}, plugin)
     _check_names("output", outputs, {**plugin.outputs, **declared.arrays}, plugin)
     _check_names("array", declared.arrays, {**plugin.arrays, **plugin.outputs}, plugin)
     return Use(
         replace(
             plugin,
             inputs={**(plugin.inputs or {}), **inputs} if inputs or plugin.inputs is not None else None,
+            conditions={**(plugin.conditions or {}), **conditions} if conditions else plugin.conditions,
             outputs={**plugin.outputs, **outputs},
             arrays={**plugin.arrays, **declared.arrays},
         ),
@@ -50,7 +56,9 @@ def with_declared(use: Use[ModelPlugin], built: Any = None) -> Use[ModelPlugin]:
 
 def _fields(quantities: Mapping[str, Quantity], declared: Declared) -> dict[str, Field]:
     return {
-        name: Field(name, Annotated[float, quantity], quantity, name not in declared.optional)
+        name: Field(
+            name, Annotated[str if name in declared.texts else float, quantity], quantity, name not in declared.optional
+        )
         for name, quantity in quantities.items()
     }
 

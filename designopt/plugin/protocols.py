@@ -6,9 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
 
     from designopt.plugin.declared import Declared
+    from designopt.plugin.permission import ForeignCode, Permission
     from designopt.plugin.values import InvalidSetting
 
 Values = Mapping[str, Any]
@@ -43,8 +46,8 @@ class PreparesScenarios(Protocol):
 class ChecksSettings(Protocol):
     """A model whose settings depend on each other."""
 
-    def check(self) -> None:
-        """Raises `InvalidSetting` for inconsistent settings."""
+    def check(self) -> Iterable[InvalidSetting] | None:
+        """Errors in the settings; they may also be raised."""
 
 
 class Declares(Protocol):
@@ -52,6 +55,23 @@ class Declares(Protocol):
 
     def declares(self) -> Declared:
         """Declarations beyond the annotations; called after `check`, and equal for equal settings."""
+
+
+class RunsPrograms(Protocol):
+    """A model that runs programs, or compiled code in files of the study, which the user has to allow."""
+
+    def runs(self) -> Sequence[ForeignCode]:
+        """What it runs, by the names under which the user allows it; must not run anything."""
+
+    def prepare(self, permission: Permission) -> None:
+        """As in `Prepares`; `permission` contains the resolved paths."""
+
+
+class WritesFiles(Protocol):
+    """A model whose evaluation begins with input files."""
+
+    def write_files(self, folder: Path, values: Values) -> None:
+        """Write the input files of a design with these inputs and conditions; must not run anything."""
 
 
 class ChecksSpace(Protocol):

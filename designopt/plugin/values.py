@@ -98,6 +98,27 @@ class Diverged(Exception):
         self.arrays = arrays or {}
 
 
+class ProgramFailed(Exception):
+    """Raised by a model if the program or compiled code that it runs fails: an evaluation of the class `status`.
+
+    The last line of `message` says what happened; lines before it may contain what the program printed. `reason` is a
+    short identifier for grouping. `arrays` as for `Diverged`.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: Literal["error", "timeout", "crashed"] = "error",
+        reason: str = "",
+        arrays: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+        self.arrays = arrays or {}
+
+
 class InvalidDesign(Exception):
     """Raised by a model that rejects a design before computing anything; the message names the value."""
 

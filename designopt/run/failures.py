@@ -14,7 +14,7 @@ from designopt.arrays import Matrix
 from designopt.problem import STATUSES
 from designopt.run.evaluations.ledger import CODE
 from designopt.space import Space, shown_value
-from designopt.study.study import Execution
+from designopt.study.study import Execution, Retry
 
 #: Number of failures of one class at one line of code that indicates a bug, not a property of designs.
 SAME_ERROR_LIMIT = 3
@@ -23,6 +23,8 @@ FIX = (
     "\nafter fixing the model, run the study in another folder (start_from: {store: ...} reuses "
     "existing results): a resumed run counts these designs as failed"
 )
+#: Outcome of an attempt whose failure passes (`Retry`).
+PASSING = "passing"
 #: Defaults if the study does not define a policy, as in older stores.
 PLAIN = Execution()
 
@@ -121,8 +123,11 @@ class FailurePolicy:
 class Attempts:
     """Number of attempts without a valid result, by key, over all sessions, and the decision on retries."""
 
-    def __init__(self, retries: Mapping[str, int], earlier: Iterable[tuple[bytes, str, int]] = ()) -> None:
-        self._retries = {**PLAIN.retries, **retries}
+    def __init__(
+        self, retries: Mapping[str, int], earlier: Iterable[tuple[bytes, str, int]] = (), retry: Retry | None = None
+    ) -> None:
+        self._retries = {**PLAIN.retries, **retries, PASSING: retry.times if retry else 0}
+        self._retry = retry
         self._ended: Counter[tuple[bytes, str]] = Counter()
         self._number: Counter[bytes] = Counter()
         for key, outcome, count in earlier:
@@ -139,6 +144,15 @@ class Attempts:
     def retried(self, status: str) -> bool:
         """Whether the study retries evaluations with this outcome."""
         return self._retries.get(status, 0) > 0
+
+    @property
+    def wait(self) -> float:
+        """Time (s) before a failure that passes is repeated."""
+        return self._retry.wait if self._retry else 0.0
+
+    def passes(self, *texts: str) -> bool:
+        """Whether a failure with these texts passes, as the study says."""
+        return self._retry is not None and any(self._retry.when in text for text in texts)
 
     def add(self, key: bytes, outcome: str) -> tuple[int, bool]:
         """Count an attempt that ended as `outcome`: its number, and whether to retry."""

@@ -98,8 +98,8 @@ def keep_arrays_of_best(study: StudyDefinition, dispatcher: Dispatcher, result: 
     chosen = set(result.chosen().values())
     front = set(result.front().tolist()) if "front" in arrays.values() else set()
     names = {
-        **dict.fromkeys(front, tuple(name for name, keep in arrays.items() if keep != "chosen")),
-        **dict.fromkeys(chosen, tuple(arrays)),
+        **dict.fromkeys(front, tuple(name for name, keep in arrays.items() if keep in ("all", "front"))),
+        **dict.fromkeys(chosen, tuple(name for name, keep in arrays.items() if keep != "failed")),
     }
     have = {key for key, file in store.journal.evaluations("key, arrays", "scenario") if file}
     wanted: set[bytes] = set()
@@ -112,7 +112,7 @@ def keep_arrays_of_best(study: StudyDefinition, dispatcher: Dispatcher, result: 
         work = _work(ledger, X, {key: at for key, at in place.items() if key not in complete})
         dispatcher.run(pieces(work), len(work), arrays=some)
         wanted |= place.keys()
-    if "all" not in arrays.values():  # the front of an earlier session with a smaller budget
+    if not {"all", "failed"} & set(arrays.values()):  # the front of an earlier session with a smaller budget
         for key in have - wanted:
             store.journal.set_arrays(key, None)
         store.journal.commit()

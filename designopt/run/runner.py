@@ -18,7 +18,15 @@ import numpy as np
 
 from designopt.arrays import Integers
 from designopt.interrupts import Kept
-from designopt.plugin import Plugin, PluginError, PluginFailed, load_file, refuse_while_loading
+from designopt.plugin import (
+    Permission,
+    Plugin,
+    PluginError,
+    PluginFailed,
+    load_file,
+    permitted,
+    refuse_while_loading,
+)
 from designopt.plugin.calling import calling
 from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import start_from
@@ -69,17 +77,19 @@ def run_study(
     budget: Mapping[str, int | timedelta] | None = None,
     insecure: bool = False,
     allow_version_skew: bool = False,
+    allow: Sequence[str] = (),
     start: Callable[[int], Executor] | None = None,
 ) -> Result:
     """Run `study` with its store in the folder `store_path`; `resume` continues an existing one.
 
     `workers`, `scheduler` and `executor` override the study; `budget` overrides numbers of evaluations (or times) by
     the name of the stage. `insecure` allows an unencrypted scheduler on another host, `allow_version_skew` workers with
-    other versions. `start` replaces the function that makes the executor.
+    other versions. `allow` names the programs and compiled files that the model may run, as ``NAME`` or ``NAME=PATH``.
+    `start` replaces the function that makes the executor.
 
-    Raises `ValueError` for an invalid option, `StoreError` (exists already, in use, other problem or format, not
-    writable, workers not usable), `Interrupted` and `FailurePolicyStop`; those of a run contain the store's path and
-    the command that continues.
+    Raises `ValueError` for an invalid option, `CannotRun` for a program that is not allowed, `StoreError` (exists
+    already, in use, other problem or format, not writable, workers not usable), `Interrupted` and `FailurePolicyStop`;
+    those of a run contain the store's path and the command that continues.
     """
     given_path, store_path = Path(store_path), Path(store_path).absolute()  # a model may change the folder
     show = progress if progress is not None else Silent()
@@ -91,10 +101,15 @@ def run_study(
         if resume:
             refuse_budgets(study, problem, store_path)
         _refuse_options(workers, executor)
+        permission = Permission.of(allow)
+        if start is None:
+            permitted(study.model, permission)
         given = {"workers": workers, "scheduler": scheduler, "executor": executor}
         execution = dataclasses.replace(study.execution, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
         if scheduler not in (None, "local") and executor is None:
             execution = dataclasses.replace(execution, executor="dask")
+        failed = tuple(name for name, keep in execution.arrays.items() if keep == "failed")
+        permission = dataclasses.replace(permission, timeout=execution.timeout, keeps_failed=failed)
         everything = with_validation(dataclasses.replace(study, execution=execution))
         starting = _Start(
             start
@@ -105,6 +120,7 @@ def run_study(
                 insecure=insecure,
                 allow_version_skew=allow_version_skew,
                 programs=study if has_programs(study) else None,
+                permission=permission,
             )
         )
         taken = {} if resume else start_from.take(study, problem, store_path)

@@ -26,9 +26,18 @@ def plugin_options(path: Path, given: Collection[str] = ()) -> str:
         return ""
 
 
+def allow_options(path: Path) -> str:
+    """The options that allow what the model of the store `path` runs, each after a space."""
+    try:
+        names = json.loads(safe_files.read_bytes(path / "problem.json")).get("runs", ())
+        return "".join(f" --allow {shlex.quote(str(name))}" for name in names)
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):
+        return ""
+
+
 def resume_command(path: Path) -> str:
-    """The command that continues the run in the store `path`, with the plugin files."""
-    return f"designopt resume {shlex.quote(str(path))}{plugin_options(path)}"
+    """The command that continues the run in the store `path`, with the plugin files and allowed programs."""
+    return f"designopt resume {shlex.quote(str(path))}{plugin_options(path)}{allow_options(path)}"
 
 
 class RunError(Exception):

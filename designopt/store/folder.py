@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from designopt.files import InputFile, root_of
-from designopt.plugin import is_installed
+from designopt.plugin import foreign_code, is_installed
 from designopt.problem import Problem
 from designopt.store import archive, safe_files
 from designopt.store.beside import meant
@@ -278,7 +278,7 @@ def _declared_in(study: StudyDefinition, path: Path) -> list[str]:
 
 def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
     """Everything needed to resume or read: each file is written completely or not at all."""
-    data = {
+    data: dict[str, Any] = {
         "designopt": versions()["designopt"],
         "digest": problem.digest,
         "problem": problem.canonical(),
@@ -286,6 +286,8 @@ def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
         "declared_in": _declared_in(study, path),
     }
     data["study_digest"] = _digest(data["study"])
+    if items := foreign_code(study.model):
+        data["runs"] = [item.name for item in items]
     try:
         copied = [file for file in archive.files(study) if not file.root or file in study.tables]
         _copy({file.digest: file for file in copied}, path / "files")

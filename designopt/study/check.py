@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from designopt.plugin import ModelPlugin, SolverPlugin, Use, closest
+from designopt.plugin import ModelPlugin, SolverPlugin, Use, closest, foreign_code
 from designopt.study.language.checking.part import Part
 from designopt.study.language.checking.refusals import shown
 from designopt.study.language.checking.values import check
@@ -217,7 +217,8 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[StudyDefinition | None, l
     relations = space_.relations(ctx, given.members("relations"), parameters, known, plugin) if space_known else []
     if given.members("relations") and "space" not in given.present and not needed["space"]:
         ctx.add(("relations",), "relations need the parameters of 'space', which is missing", key="")
-    execution = execution_.execution(ctx, values.get("execution"), plugin, analysis=goals.none)
+    programs = None if model is None else [item.name for item in foreign_code(model)]
+    execution = execution_.execution(ctx, values.get("execution"), plugin, programs=programs, analysis=goals.none)
     report = values.get("report")
     plots = report_.plots(ctx, report)
     choose = report_.chosen(ctx, report, goals)

@@ -198,15 +198,26 @@ class Cluster:
 
 
 @dataclass(frozen=True)
+class Retry:
+    """A failure that passes: one whose message or printed text contains `when` is repeated after `wait` seconds, at
+    most this number of `times`."""
+
+    when: str
+    times: int
+    wait: float
+
+
+@dataclass(frozen=True)
 class Execution:
     """Execution settings. Times in seconds.
 
     `workers` None means the number of cores of the machine. `arrays` defines which of the model's arrays are stored: of
-    every evaluation (``all``), of the final front and the chosen designs (``front``), or of the latter only
-    (``chosen``). `retries` are by failure class. `on_failure` defines by failure class whether the run continues with
-    an infeasible design, stops at once, or stops when the same error repeats. The run ends early when more than
-    `stop_if_share_above` of at least `after` evaluations have failed. `order` is ``completion`` only in stores of an
-    earlier version: a solver with look-ahead received results as they arrived.
+    every evaluation (``all``), of the final front and the chosen designs (``front``), of the latter only (``chosen``),
+    or of failed evaluations (``failed``). `retries` are by failure class. `on_failure` defines by failure class whether
+    the run continues with an infeasible design, stops at once, or stops when the same error repeats. The run ends early
+    when more than `stop_if_share_above` of at least `after` evaluations have failed. `order` is ``completion`` only in
+    stores of an earlier version: a solver with look-ahead received results as they arrived. `at_most` limits the runs
+    of a program at the same time, on all workers. `retry` is a failure that passes.
     """
 
     executor: Literal["auto", "serial", "dask"] = "auto"
@@ -219,9 +230,11 @@ class Execution:
         default_factory=lambda: {"crashed": 1, "lost_worker": 2, "timeout": 0, "error": 0}
     )
     on_failure: Mapping[str, OnFailure] = field(default_factory=lambda: {"error": "stop_repeated"})
-    arrays: Mapping[str, Literal["all", "front", "chosen"]] = field(default_factory=dict)
+    arrays: Mapping[str, Literal["all", "front", "chosen", "failed"]] = field(default_factory=dict)
     stop_if_share_above: float | None = None
     after: int = 50
+    at_most: Mapping[str, int] = field(default_factory=dict)
+    retry: Retry | None = None
     order: Literal["ask", "completion"] = "ask"
 
 

@@ -65,6 +65,11 @@ TEMPLATES: Mapping[str, Template] = {
             ),
         ),
         Template(
+            "program",
+            "a folder with an external program, the template of its input file, and its study",
+            ("cd {place}", "designopt validate {name}.yaml", "designopt run {name}.yaml --allow python3"),
+        ),
+        Template(
             "plugin",
             "a package that installs a model and an objective by name, with a study and tests",
             ("cd {place}", "pip install -e .", "python -m pytest", "designopt run {name}.yaml"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Use, with_declared
+from designopt.plugin import Diverged, InvalidDesign, ModelPlugin, Permission, Use, permitted, with_declared
 
 
 def check_model(
@@ -20,6 +20,7 @@ def check_model(
     refused: Sequence[Mapping[str, Any]] = (),
     diverging: Sequence[Mapping[str, Any]] = (),
     gradient_tolerance: float = 1e-5,
+    allow: Sequence[str] = (),
 ) -> None:
     """Check the rules for models on `designs` (in the model's units) in each of `scenarios`.
 
@@ -32,7 +33,7 @@ def check_model(
       plus the error of the differences (larger where outputs are noisy or have a kink).
     - A ``batch`` gives the results of `evaluate`, for any division of the designs.
 
-    Raises `AssertionError` otherwise.
+    `allow` names the programs that the model may run. Raises `AssertionError` otherwise.
     """
     plugin = target if isinstance(target, ModelPlugin) else getattr(target, "__designopt__", None)
     if not isinstance(plugin, ModelPlugin):
@@ -43,7 +44,8 @@ def check_model(
     use = with_declared(Use(plugin, settings or {}))
     plugin = use.plugin
     cases = [(d, s) for d in designs for s in scenarios]
-    model = _prepared(use)
+    permission = Permission.of(allow)
+    model = _prepared(use, permission)
     first, kept = [], []
     for case in cases:
         first.append(_answer(model, plugin, *case))
@@ -52,7 +54,9 @@ def check_model(
     for i in reversed(range(len(cases))):
         _check_same(plugin, cases[i], kept[i], first[i], "after others were evaluated: it shares its memory with them")
         _check_same(plugin, cases[i], kept[i], _answer(model, plugin, *cases[i]), "when it is asked again")
-        _check_same(plugin, cases[i], kept[i], _answer(_prepared(use), plugin, *cases[i]), "in a new instance")
+        _check_same(
+            plugin, cases[i], kept[i], _answer(_prepared(use, permission), plugin, *cases[i]), "in a new instance"
+        )
         _check_gradient(plugin, model, cases[i], kept[i][0], gradient_tolerance)
     _check_batch(plugin, model, cases, kept, refused)
     no_answers = [(d, InvalidDesign) for d in refused] + [(d, Diverged) for d in diverging]
@@ -239,9 +243,11 @@ def _check_raises(plugin: ModelPlugin, model: Any, design: Any, scenario: Any, e
     raise AssertionError(f"{plugin.name} answers design {dict(design)}; it has to raise {expected.__name__}")
 
 
-def _prepared(use: Use[ModelPlugin]) -> Any:
+def _prepared(use: Use[ModelPlugin], permission: Permission) -> Any:
     """A model with its settings, after `prepare`."""
     model = use.build()
-    if use.plugin.has_prepare:
+    if use.plugin.has_runs:
+        model.prepare(permitted(use, permission, model))
+    elif use.plugin.has_prepare:
         model.prepare()
     return model

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from designopt.plugin import PluginError
+from designopt.plugin import Permission, PluginError
 from designopt.problem import Problem
 from designopt.store.errors import WorkersError
 from designopt.study.study import StudyDefinition
-from designopt.workers.evaluation.evaluate import Evaluator
+from designopt.workers.evaluation.evaluate import NO_PERMISSION, Evaluator
 from designopt.workers.evaluation.programs import ProgramWorker
 from designopt.workers.evaluation.serial import Serial
 from designopt.workers.executor import Advance, Chunk, ChunkResult, Completion, Executor
@@ -31,12 +31,14 @@ def executor_for(
     insecure: bool,
     allow_version_skew: bool,
     programs: StudyDefinition | None = None,
+    permission: Permission = NO_PERMISSION,
 ) -> Callable[[int], Executor]:
     """A function that starts the executor for `study.execution`, given the number of pending evaluations. Raises
     `WorkersError`.
 
     `study` and `problem` include the validation scenarios; `programs` is the study without them, if one of its solvers
-    has programs.
+    has programs. `permission` states what the model may run outside Python; a model that runs something is evaluated by
+    workers, whose end is the end of its programs, unless the study requests ``serial``.
     """
     execution = study.execution
     if execution.executor == "serial" and execution.timeout is not None:
@@ -47,15 +49,15 @@ def executor_for(
     def workers() -> Executor:
         from designopt.workers.dask import connect
 
-        delivery = Delivery.of(study, allow_version_skew=allow_version_skew, programs=programs)
+        delivery = Delivery.of(study, allow_version_skew=allow_version_skew, programs=programs, permission=permission)
         folder = study.path.parent if study.path else None
         return connect(delivery, execution, path, insecure=insecure, folder=folder)
 
     def serial() -> Serial:
-        return Serial(lambda: Evaluator.of(problem, ProgramWorker.of(programs) if programs else None))
+        return Serial(lambda: Evaluator.of(problem, ProgramWorker.of(programs) if programs else None, permission))
 
     def start(expected: int) -> Executor:
-        chosen = execution.executor != "auto" or execution.timeout is not None
+        chosen = execution.executor != "auto" or execution.timeout is not None or study.model.plugin.has_runs
         if execution.executor == "serial":
             return serial()
         if chosen or execution.scheduler != "local" or execution.cluster is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from itertools import repeat
@@ -19,7 +20,7 @@ from designopt.plugin import PluginError
 from designopt.problem import STATUSES, StageEnded, evaluation_seed
 from designopt.run.evaluations.ledger import CODE, PENDING, Ledger
 from designopt.run.evaluations.work import ChunkSize, Queue, Waiting, Work
-from designopt.run.failures import FIX, Attempts, FailurePolicy
+from designopt.run.failures import FIX, PASSING, Attempts, FailurePolicy
 from designopt.run.progress import STOPPED, Progress
 from designopt.run.stopping import Signals, seconds_allotted
 from designopt.store.disk.arrays import write_arrays
@@ -67,10 +68,12 @@ class Dispatcher:
         self._described = ("", 0)
         self._chunks = 0
         self._size = ChunkSize(ledger.problem.model.plugin.batch_size)
+        #: Each chunk in flight runs the program of the model at most once at a time.
+        self._at_most = min(execution.at_most.values(), default=sys.maxsize)
         self._flight: dict[int, Work] = {}
         self._failures = FailurePolicy(execution, ledger.problem.space)
         with reading(store.path):
-            self._attempts = Attempts(execution.retries, self.journal.attempts())
+            self._attempts = Attempts(execution.retries, self.journal.attempts(), execution.retry)
             self._failures.recall(self.journal.count_evaluations(), ledger.designs, self.journal.failed())
         self._policy: str | None = None
         self._patience = execution.grace
@@ -117,6 +120,7 @@ class Dispatcher:
                 if queue.exhausted:
                     return
                 tick()
+                time.sleep(queue.pause())
                 continue
             if stopping and self._give_up():
                 self._drop()
@@ -164,10 +168,10 @@ class Dispatcher:
 
     def _fill(self, queue: Queue, arrays: tuple[str, ...], time_left: Callable[[], float] | None) -> bool:
         """Send chunks while there is room; False if there is work but no time left for it."""
-        while self._executor is None or len(self._flight) < self._executor.slots:
+        while self._executor is None or len(self._flight) < min(self._executor.slots, self._at_most):
             executor = self._executor
             slots, target, shortest = (
-                (executor.slots, executor.target, executor.shortest) if executor else (1, 0.0, 0.0)
+                (min(executor.slots, self._at_most), executor.target, executor.shortest) if executor else (1, 0.0, 0.0)
             )
             work = queue.draw(self._size.choose(target, shortest, queue.left(), slots, queue.total()))
             if work is None:
@@ -307,6 +311,14 @@ class Dispatcher:
         final = np.ones(len(work), bool)
         for i in result.messages:
             status = STATUSES[result.status[i]]
+            _, message, _ = result.messages[i]
+            if self._attempts.passes(message, result.prints.get(i, "")):
+                number, again = self._attempts.add(work.keys[i], PASSING)
+                if again:
+                    self.journal.add_attempt(work.keys[i], number, worker, PASSING, message)
+                    final[i] = False
+                    queue.put_back(work.part(i, i + 1), after=self._attempts.wait)
+                    continue
             if self._attempts.retried(status) and self.ledger.status[work.slots[i]] == PENDING:
                 number, again = self._attempts.add(work.keys[i], status)
                 self.journal.add_attempt(work.keys[i], number, worker, status, result.messages[i][1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from designopt.store.journal.schema import Kind
 
 #: Maximum evaluations per chunk: one transaction, one message.
 LARGEST_CHUNK = 4096
+#: Maximum wait for work that is to be repeated later (s).
+PAUSE = 0.2
 
 
 @dataclass(frozen=True)
@@ -72,24 +75,38 @@ class Waiting(BaseException):
 class Queue:
     """Pending work: returned work first, then that of the source.
 
-    A source returns None for "nothing now, call again after a result". `exhausted`: it has ended.
+    A source returns None for "nothing now, call again after a result".
     """
 
     def __init__(self, source: Iterator[Work | None], expected: int) -> None:
-        self.exhausted = False
+        self._ended = False
         self._source = source
         self._ready: deque[Work] = deque()
+        self._later: list[tuple[float, Work]] = []
         self._expected = expected
         self._drawn = 0
 
-    def put_back(self, work: Work) -> None:
-        """Put work back at the front."""
-        if len(work):
+    @property
+    def exhausted(self) -> bool:
+        """Whether the source has ended, and no work waits for its time."""
+        return self._ended and not self._later
+
+    def put_back(self, work: Work, after: float = 0.0) -> None:
+        """Put work back at the front, or later `after` a time (s)."""
+        if after > 0.0:
+            self._later.append((time.monotonic() + after, work))
+        elif len(work):
             self._ready.appendleft(work)
+
+    def pause(self) -> float:
+        """Time (s) for which there is nothing to draw, as far as known, at most `PAUSE`."""
+        if self._ready or not self._later:
+            return 0.0
+        return max(0.0, min(PAUSE, min(due for due, _ in self._later) - time.monotonic()))
 
     def left(self) -> int:
         """Approximate number of pending evaluations."""
-        return sum(len(w) for w in self._ready) + max(0, self._expected - self._drawn)
+        return sum(len(w) for w in (*self._ready, *(w for _, w in self._later))) + max(0, self._expected - self._drawn)
 
     def total(self) -> int:
         """Approximate total number of evaluations."""
@@ -97,11 +114,15 @@ class Queue:
 
     def draw(self, size: int) -> Work | None:
         """Up to `size` evaluations for one chunk; None if nothing is pending."""
+        if self._later:
+            now = time.monotonic()
+            self._ready.extendleft(work for due, work in self._later if due <= now)
+            self._later = [(due, work) for due, work in self._later if due > now]
         while not self._ready:
             try:
                 work = next(self._source)
             except StopIteration:
-                self.exhausted = True
+                self._ended = True
                 self._drawn = self._expected
                 return None
             if work is None:

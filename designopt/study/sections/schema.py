@@ -198,6 +198,14 @@ class ClusterSection(TypedDict, total=False):
     interface: Annotated[Word, Quantity("", "network interface; default: the one with the default route")]
 
 
+class RetrySection(TypedDict):
+    """A failure that passes, as that of a licence server."""
+
+    when: Annotated[str, Quantity("", "text in the message of the failure, or in what was printed")]
+    times: Annotated[int, Quantity("", "number of further attempts", ge=1, le=1000)]
+    wait: Annotated[float, Quantity("s", "time before each", ge=0.0)]
+
+
 class ExecutionSection(TypedDict, total=False):
     """Workers, limits, retries and stored arrays."""
 
@@ -213,11 +221,18 @@ class ExecutionSection(TypedDict, total=False):
     timeout: Annotated[float, Quantity("s", "time limit of an evaluation; default: none", gt=0.0)]
     grace: Annotated[float, Quantity("s", "wait for running evaluations when interrupted; default 10 s", ge=0.0)]
     retries: Annotated[RetriesSection, Quantity("", "retries of an evaluation, by kind of failure")]
+    retry: Annotated[RetrySection, Quantity("", "a failure that passes and is repeated later; default none")]
+    at_most: Annotated[
+        dict[str, Annotated[int, Quantity("", "runs", ge=1)]],
+        Quantity("", "runs of a program at the same time, on all workers, by its name; default: no limit"),
+    ]
     on_failure: Annotated[FailureSection, Quantity("", "action of the run after a failure, by kind")]
     arrays: Annotated[
-        list[str] | dict[str, Literal["all", "front", "chosen"]],
+        list[str] | dict[str, Literal["all", "front", "chosen", "failed"]],
         Quantity(
-            "", "trajectories to keep: of the front and the chosen designs, of the chosen ones, or of all; default none"
+            "",
+            "trajectories to keep: of the front and the chosen designs, of the chosen ones, of all, or of failed "
+            "evaluations; default none",
         ),
     ]
     order: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import sysconfig
@@ -17,13 +18,17 @@ from numpy.typing import NDArray
 
 from designopt.plugin import (
     Array,
+    CannotRun,
     Diverged,
     InvalidDesign,
     ModelPlugin,
     ObjectivePlugin,
+    Permission,
     PluginError,
+    ProgramFailed,
     Use,
     find,
+    permitted,
 )
 from designopt.plugin.calling import code_of
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed, figure_unit
@@ -38,6 +43,9 @@ OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STAT
 
 #: Solves a chunk of programs; calls the given function with the position of each before it starts.
 Solve = Callable[[Chunk, Callable[[int], None]], ChunkResult]
+
+#: What a model may run outside Python unless the user allows it: nothing.
+NO_PERMISSION = Permission()
 
 #: Maximum length of error texts; longer ones lose their middle.
 LONGEST_MESSAGE = 20_000
@@ -81,6 +89,7 @@ class Evaluator:
     asked: tuple[str, ...] = ()
     cheap: Evaluator | None = None
     code: str = "the model"
+    keeps_failed: tuple[str, ...] = ()
 
     @classmethod
     def build(
@@ -94,17 +103,23 @@ class Evaluator:
         programs: Solve | None = None,
         asked: tuple[str, ...] = (),
         cheap: Use[ModelPlugin] | None = None,
+        permission: Permission = NO_PERMISSION,
     ) -> Evaluator:
         """Build the model and its figures and call the model's `prepare`.
 
         With `gradients` every evaluation includes the model's derivatives (`Problem.gradients`). `programs` solves
         chunks of programs. `asked` are the required outputs of a model that declares none. `cheap` is the model for
-        chunks of cheap evaluations. Raises `PluginError`, in one line, if that fails.
+        chunks of cheap evaluations. `permission` states what the model may run outside Python. Raises `PluginError`,
+        in one line, if that fails; `CannotRun` without permission.
         """
         try:
             built = model.build()
-            if model.plugin.has_prepare:
+            if model.plugin.has_runs:
+                built.prepare(permitted(model, permission, built))
+            elif model.plugin.has_prepare:
                 built.prepare()
+        except CannotRun:
+            raise
         except (Exception, SystemExit) as error:
             said = f"{name_of(error)}: {text_of(error)}" + (f" ({where})" if (where := place_of(error)) else "")
             text = f"model '{model.plugin.name}' cannot be prepared: {said}"
@@ -123,13 +138,16 @@ class Evaluator:
             programs=programs,
             prepared=PreparedScenarios(built.prepare_scenario, scenarios) if model.plugin.takes_prepared else None,
             asked=asked,
-            cheap=None if cheap is None else cls.build(cheap, figures, space, scenarios, asked=asked),
+            cheap=None
+            if cheap is None
+            else cls.build(cheap, figures, space, scenarios, asked=asked, permission=permission),
             code=code_of(model.plugin),
+            keeps_failed=permission.keeps_failed,
         )
 
     @classmethod
-    def of(cls, problem: Problem, programs: Solve | None = None) -> Evaluator:
-        """The evaluator of `problem` in this process."""
+    def of(cls, problem: Problem, programs: Solve | None = None, permission: Permission = NO_PERMISSION) -> Evaluator:
+        """The evaluator of `problem` in this process. Raises the exceptions of `build`."""
         parts = (problem.model, problem.figures, problem.space, problem.scenarios)
         return cls.build(
             *parts,
@@ -137,6 +155,7 @@ class Evaluator:
             programs=programs,
             asked=asked_of(problem),
             cheap=problem.cheap.model if problem.cheap else None,
+            permission=permission,
         )
 
     def evaluate(
@@ -194,9 +213,13 @@ class Evaluator:
         except Diverged as error:
             status, reason, message, place = DIVERGED, text_of(error.reason), text_of(error), ""
             try:
-                kept = taken(error.arrays, arrays, self.arrays)
+                kept = taken(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
             except (TypeError, ValueError) as wrong_array:
                 status, reason, message = ERROR, name_of(wrong_array), f"{text_of(error)}; {text_of(wrong_array)}"
+        except ProgramFailed as error:
+            status, reason, message, place = STATUSES.index(error.status), text_of(error.reason), text_of(error), ""
+            with contextlib.suppress(TypeError, ValueError):  # the failure itself is what matters
+                kept = taken(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
         except InvalidDesign as error:
             status, reason, message, place = INVALID, "refused", text_of(error), ""
         except answers.WrongAnswer as error:
@@ -413,13 +436,18 @@ def text_of(value: object) -> str:
 
 
 def evaluate_one(
-    study: StudyDefinition, values: Mapping[str, Any], *, scenario: str | None = None, arrays: Sequence[str] = ()
+    study: StudyDefinition,
+    values: Mapping[str, Any],
+    *,
+    scenario: str | None = None,
+    arrays: Sequence[str] = (),
+    permission: Permission = NO_PERMISSION,
 ) -> Evaluation:
     """Evaluate one design in this process, without recording it: `values` by name in the study's units, all active free
     parameters.
 
     `scenario` defaults to the first. Raises `KeyError` for an unknown or missing name, `ValueError` for a value that
-    the parameter does not admit.
+    the parameter does not admit, `CannotRun` if the model runs something that `permission` does not contain.
     """
     problem = dataclasses.replace(Problem.of(study), fidelity=None)
     names = [s.name for s in problem.scenarios]
@@ -445,7 +473,7 @@ def evaluate_one(
         raise KeyError(f"parameter '{missing[0]}' has no value")
     index = names.index(scenario) if scenario is not None else 0
     seed = None if problem.seed is None else evaluation_seed(problem.keys(np.array([x]))[0][index], study.seed)
-    evaluator = Evaluator.of(problem)
+    evaluator = Evaluator.of(problem, permission=permission)
     return evaluator.evaluate(evaluator.design(x, index), index, arrays, seed=seed)
 
 
@@ -473,7 +501,7 @@ def _shown(name: str, value: Any, unit: str) -> str:
     return f"{name} = {number} {unit}".rstrip()
 
 
-def trial(study: StudyDefinition, count: int) -> tuple[list[str], int]:
+def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMISSION) -> tuple[list[str], int]:
     """Evaluate `count` random designs here in all scenarios, for ``validate --try``: a line of text for each
     evaluation, and the number of failures.
 
@@ -485,7 +513,7 @@ def trial(study: StudyDefinition, count: int) -> tuple[list[str], int]:
     rng = np.random.default_rng(study.seed)
     S = space.lower + rng.random((count, len(space.free))) * (space.upper - space.lower)
     X = space.from_search(S)
-    evaluator = Evaluator.of(problem)
+    evaluator = Evaluator.of(problem, permission=permission)
     lines, statuses = [], ["invalid"]
     for x, relation_violation, keys in zip(
         X.tolist(), space.relation_violation(X).tolist(), problem.keys(X), strict=True

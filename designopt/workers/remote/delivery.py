@@ -14,12 +14,14 @@ from designopt.plugin import (
     Field,
     ModelPlugin,
     ObjectivePlugin,
+    Permission,
     Plugin,
     PluginError,
     Use,
     find,
     is_installed,
     load_file,
+    permitted,
 )
 from designopt.plugin.kinds import P
 from designopt.problem import Problem
@@ -27,7 +29,7 @@ from designopt.space import Space
 from designopt.store import archive
 from designopt.store.provenance import versions
 from designopt.study.study import DesignVariable, Scenario, Shift, StudyDefinition
-from designopt.workers.evaluation.evaluate import Evaluator, asked_of
+from designopt.workers.evaluation.evaluate import NO_PERMISSION, Evaluator, asked_of
 from designopt.workers.evaluation.programs import ProgramWorker
 
 #: Limit of a model's set-up in time-outs of an evaluation, and its minimum (s).
@@ -41,7 +43,7 @@ class Delivery:
     `declared` are the outputs and arrays that a model declares from its settings: a worker does not call `declares`.
     `asked` are the required outputs of a model that declares none. `cheap` are the settings of cheap evaluations, if a
     solver learns from them. `programs` is the whole study (in the form of a store, and its files by digest) if a solver
-    solves programs.
+    solves programs. `permission` states what the model may run outside Python.
     """
 
     model: tuple[str, int, Mapping[str, Any]]
@@ -58,10 +60,16 @@ class Delivery:
     declared: tuple[Mapping[str, Field], Mapping[str, Array]] | None = None
     asked: tuple[str, ...] = ()
     cheap: Mapping[str, Any] | None = None
+    permission: Permission = NO_PERMISSION
 
     @classmethod
     def of(
-        cls, study: StudyDefinition, *, allow_version_skew: bool = False, programs: StudyDefinition | None = None
+        cls,
+        study: StudyDefinition,
+        *,
+        allow_version_skew: bool = False,
+        programs: StudyDefinition | None = None,
+        permission: Permission = NO_PERMISSION,
     ) -> Delivery:
         """The delivery of `study`, and of the study `programs` for the programs of its solvers. Raises `PluginError`
         for a plugin that cannot be sent."""
@@ -86,6 +94,7 @@ class Delivery:
             declared=_declared(study.model.plugin),
             asked=asked_of(problem),
             cheap=dict(problem.fidelity.settings) if problem.fidelity else None,
+            permission=permission,
         )
 
     def elsewhere(self) -> Delivery:
@@ -125,6 +134,7 @@ class Delivery:
             programs=solve,
             asked=self.asked,
             cheap=None if self.cheap is None else Use(model.plugin, {**model.settings, **self.cheap}),
+            permission=self.permission,
         )
 
     def plugins(self) -> tuple[Use[ModelPlugin], dict[str, Use[ObjectivePlugin]]]:
@@ -138,6 +148,7 @@ class Delivery:
         if self.declared is not None:
             outputs, arrays = self.declared
             model = Use(dataclasses.replace(model.plugin, outputs=outputs, arrays=arrays), model.settings)
+        permitted(model, self.permission)
         figures = {n: _same(find("objective", use), version, s) for n, use, version, s in self.figures}
         if not self.allow_version_skew:
             here = versions([model.plugin, *(use.plugin for use in figures.values())])

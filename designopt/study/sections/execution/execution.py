@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from designopt.plugin import ModelPlugin
 from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.sections.context import Context
 from designopt.study.sections.execution.cluster import cluster
-from designopt.study.study import Execution
+from designopt.study.study import Execution, Retry
 
 _SHARES = ("stop_if_share_above", "after")
 
 
 def execution(
-    ctx: Context, section: Mapping[str, Any] | None, model: ModelPlugin | None, *, analysis: bool = False
+    ctx: Context,
+    section: Mapping[str, Any] | None,
+    model: ModelPlugin | None,
+    *,
+    programs: Sequence[str] | None = None,
+    analysis: bool = False,
 ) -> Execution:
-    """The execution settings; an `analysis` has no objectives, hence no front for arrays."""
+    """The execution settings; `programs` are those that the model runs, None for an invalid model; an `analysis` has no
+    objectives, hence no front for arrays."""
     given = {key: value for key, value in (section or {}).items() if value is not None}
     path: Path = ("execution",)
     if "timeout" in given and given.get("executor") == "serial":
@@ -36,11 +42,15 @@ def execution(
             known = f"{nearest_or_all(name, model.arrays)}" if model.arrays else ": it declares none"
             where: Path = (*path, "arrays", position) if isinstance(arrays, list) else (*path, "arrays", name)
             ctx.add(where, f"model '{model.name}' has no array '{name}'{known}", key="")
-        if analysis and isinstance(arrays, dict) and arrays[name] != "all":
-            ctx.add((*path, "arrays", name), "without objectives there is no front; write all")
+        if analysis and isinstance(arrays, dict) and arrays[name] not in ("all", "failed"):
+            ctx.add((*path, "arrays", name), "without objectives there is no front; write all or failed")
     if given.get("order") == "completion":
         message = "a solver receives results in the order of its asks, so that a run can be repeated; remove 'order'"
         ctx.add((*path, "order"), f"'completion' was removed: {message}")
+    for name in given.get("at_most", {}):
+        if programs is not None and name not in programs:
+            known = f": it runs {', '.join(programs)}" if programs else ": it runs none"
+            ctx.add((*path, "at_most", name), f"the model runs no program '{name}'{known}", key="")
     failure = given.get("on_failure", {})
     plain = Execution()
     workers = given.get("workers", "auto")
@@ -56,4 +66,6 @@ def execution(
         arrays=dict.fromkeys(arrays, "all" if analysis else "front") if isinstance(arrays, list) else dict(arrays),
         stop_if_share_above=failure.get("stop_if_share_above"),
         after=failure.get("after", plain.after),
+        at_most={name: number for name, number in given.get("at_most", {}).items() if number is not None},
+        retry=Retry(**given["retry"]) if "retry" in given and None not in given["retry"].values() else None,
     )

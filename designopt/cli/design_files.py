@@ -1,0 +1,92 @@
+"""``designopt show STORE/POINT --files FOLDER``: the files of an evaluation, written again."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tarfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from designopt import plugin
+from designopt.cli.design import compared, evaluated, refuse_absent, row_of
+from designopt.cli.ending import DIFFERENT, STORE, WRONG_INPUT, echo, fail
+from designopt.cli.opening import open_result
+
+if TYPE_CHECKING:
+    from designopt.store.result import Result
+
+#: The array with the files of an evaluation.
+ARRAY = "folder"
+
+
+def write_files(
+    store: str,
+    point: str,
+    folder: str,
+    plugin_files: tuple[str, ...],
+    data: Mapping[str, str],
+    *,
+    evaluate: bool = False,
+    allow: Sequence[str] = (),
+) -> None:
+    """Write the files of the design `point` of `store` into the new `folder`, in a folder per scenario if there are
+    several.
+
+    Without `evaluate` these are the stored files of the evaluation, else its input files; with it the evaluation is
+    repeated, and the command ends with 1 if numbers differ.
+    """
+    result = open_result(store, plugin_files, data)
+    row = row_of(result, point)
+    refuse_absent(result)
+    model = result.problem.model
+    if not model.plugin.has_write_files:
+        fail(f"error: the model '{model.plugin.name}' has no input files", WRONG_INPUT)
+    place = Path(folder)
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        fail(f"error: {folder} exists already; name a new folder", WRONG_INPUT)
+    equal = True
+    for k, scenario in enumerate(result.problem.scenarios):
+        here = place / scenario.name if len(result.problem.scenarios) > 1 else place
+        try:
+            here.mkdir(parents=True, exist_ok=True)
+            if evaluate:
+                equal &= _repeated(result, row, k, here, plugin.Permission.of(allow))
+            else:
+                _written(result, row, k, here)
+        except (OSError, ValueError, tarfile.TarError) as error:
+            fail(f"{here}: the files cannot be written: {error}", STORE)
+    sys.exit(0 if equal else DIFFERENT)
+
+
+def _written(result: Result, row: int, k: int, folder: Path) -> None:
+    """The stored files of an evaluation, else its input files."""
+    scenario = result.problem.scenarios[k]
+    stored = result.arrays(row, scenario.name).get(ARRAY)
+    if stored is not None:
+        _unpack(stored, folder)
+        echo(f"files        {folder} (of the evaluation in the run)")
+        return
+    values = {**scenario.values, **result.problem.space.design(result.outcomes.X[row].tolist())}
+    result.problem.model.build().write_files(folder, values)
+    echo(f"input files  {folder}")
+
+
+def _repeated(result: Result, row: int, k: int, folder: Path, permission: plugin.Permission) -> bool:
+    """Evaluate the design again and write its files; returns whether the numbers are those on record."""
+    scenario = result.problem.scenarios[k].name
+    values = result.problem.space.values(result.outcomes.X[row].tolist())
+    done = evaluated(result, values, scenario, (ARRAY,), permission)
+    if ARRAY in done.arrays:
+        _unpack(done.arrays[ARRAY], folder)
+    lines = compared(result, row, k, done)
+    echo(f"recomputed in {scenario}: {done.status}: {'; '.join(lines) or 'the same as recorded'}")
+    echo(f"files        {folder}")
+    return not lines
+
+
+def _unpack(archive: Any, folder: Path) -> None:
+    """Write the files of an archive; its names cannot lead out of `folder`."""
+    with tarfile.open(fileobj=io.BytesIO(archive.tobytes()), mode="r:gz") as files:
+        files.extractall(folder, filter="data")

@@ -1,0 +1,117 @@
+"""Permission to run code outside Python: programs and compiled models that the user allows by name.
+
+A study file or a store never runs code by itself. A model that starts a program, or loads compiled code from a file of
+the study, has two methods:
+
+- ``runs()`` returns a `ForeignCode` for each program or file, by the name under which the user allows it;
+- ``prepare(permission)`` receives the `Permission`. It is called only if the user has allowed every name, with
+  ``--allow NAME``, ``--allow NAME=PATH`` or ``run(allow=[...])``; otherwise `CannotRun` ends the command.
+
+`permitted` makes this decision for every evaluation, wherever it takes place. Workers receive the permission with the
+problem, and find programs without a path on their own PATH. ``check()``, ``declares()`` and the like must not run
+anything. A store contains the names, for the command that continues a run, but no permission.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from designopt.plugin.discovery import closest
+from designopt.plugin.kinds import ModelPlugin, Use
+from designopt.plugin.values import PluginError
+
+
+class CannotRun(PluginError):
+    """The user has not allowed what the model runs, or the program does not exist; the message says which option is
+    missing."""
+
+
+@dataclass(frozen=True)
+class ForeignCode:
+    """A program by `name`, or (`in_study`) a file of the study that contains compiled code."""
+
+    name: str
+    in_study: bool = False
+
+
+@dataclass(frozen=True)
+class Permission:
+    """What a model may run, with the limits of an evaluation.
+
+    `programs` are the allowed names with their paths, "" for a program to be found on PATH; a model receives resolved
+    paths. `timeout` is the time limit of an evaluation (s), None for no limit. `keeps_failed` names the arrays that are
+    stored of failed evaluations.
+    """
+
+    programs: Mapping[str, str] = field(default_factory=dict)
+    timeout: float | None = None
+    keeps_failed: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, allow: Sequence[str]) -> Permission:
+        """The permission from texts ``NAME`` or ``NAME=PATH``; a relative path is taken from the current folder.
+
+        Raises `ValueError`.
+        """
+        if isinstance(allow, str):
+            raise ValueError(f"allow is a list: write allow=[{allow!r}]")
+        programs: dict[str, str] = {}
+        for text in allow:
+            name, equals, path = str(text).partition("=")
+            if not name or "/" in name or "\\" in name or (equals and not path):
+                raise ValueError(f"write NAME, or NAME=PATH for a program that is not on PATH; not '{text}'")
+            if name in programs:
+                raise ValueError(f"'{name}' is allowed twice")
+            if path and not Path(path).is_file():
+                raise ValueError(f"the program '{path}' does not exist")
+            programs[name] = str(Path(path).absolute()) if path else ""
+        return cls(programs)
+
+
+def foreign_code(model: Use[ModelPlugin], built: Any = None) -> tuple[ForeignCode, ...]:
+    """The programs and compiled files that `model` runs; `built` is an existing instance, if any."""
+    if not model.plugin.has_runs:
+        return ()
+    return tuple((built if built is not None else model.build()).runs())
+
+
+def permitted(model: Use[ModelPlugin], permission: Permission, built: Any = None) -> Permission:
+    """The part of `permission` that concerns `model`, with resolved paths.
+
+    Raises `CannotRun`, also for an allowed program that this machine does not have.
+    """
+    paths = {}
+    for item in foreign_code(model, built):
+        if item.name not in permission.programs:
+            raise CannotRun(_refusal(model.plugin.name, item, permission))
+        path = permission.programs[item.name]
+        if item.in_study and path:
+            raise CannotRun(f"'{item.name}' is a file of the study; write --allow {item.name}, without a path")
+        if not item.in_study:
+            found = shutil.which(path or item.name)
+            if found is None:
+                where = f"'{path}' is not executable" if path else f"the program '{item.name}' is not on PATH"
+                raise CannotRun(f"{where}; install it, or say where it is: --allow {item.name}=PATH")
+            path = found
+        paths[item.name] = path
+    return replace(permission, programs=paths)
+
+
+def _refusal(model: str, item: ForeignCode, permission: Permission) -> str:
+    near = closest(item.name, permission.programs)
+    instead = f" instead of --allow {near}" if near else ""
+    what = f"the compiled code in '{item.name}'" if item.in_study else f"the program '{item.name}'"
+    also = "" if item.in_study or shutil.which(item.name) else f"={item.name.upper()}_PATH (it is not on PATH)"
+    return (
+        f"model '{model}' runs {what}, which is not allowed; if you trust this study, add --allow {item.name}{also}"
+        f"{instead} (in Python: allow=['{item.name}'])"
+    )
+
+
+def allow_options(items: Sequence[ForeignCode]) -> str:
+    """The options that allow `items`, each after a space."""
+    return "".join(f" --allow {item.name}" for item in items)

@@ -1,0 +1,200 @@
+"""One run of a program: by a list of arguments, with limits of time and of kept output, and no process left."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from designopt.workers.supervision.children import MARK
+
+#: The printed text of a program, as files of its folder.
+STDOUT, STDERR = "stdout.txt", "stderr.txt"
+#: Bytes kept of the beginning and of the end of each printed text.
+HALF = 8 * 2**20
+#: Size of a read (bytes).
+PIECE = 2**20
+#: Time (s) for a program to end after SIGTERM; then it is killed.
+GRACE = 0.5
+#: Interval between checks of the process on systems without process descriptors (s).
+LOOK = 0.01
+
+
+@dataclass(frozen=True)
+class ProcessEnd:
+    """The end of a program: its exit code (negative: the signal that ended it), and whether its time was up."""
+
+    code: int
+    timed_out: bool = False
+
+    @property
+    def signal(self) -> str:
+        """The name of the signal that ended it, "" without one."""
+        try:
+            return signal.Signals(-self.code).name if self.code < 0 else ""
+        except ValueError:
+            return f"signal {-self.code}"
+
+
+class _Kept:
+    """The beginning and the end of a text that may be endless."""
+
+    def __init__(self) -> None:
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._in_tail = self._omitted = 0
+
+    def add(self, data: bytes) -> None:
+        room = HALF - len(self._head)
+        self._head += data[:room]
+        rest = data[room:]
+        if not rest:
+            return
+        self._tail.append(rest)
+        self._in_tail += len(rest)
+        while self._in_tail - len(self._tail[0]) >= HALF:
+            self._in_tail -= len(self._tail[0])
+            self._omitted += len(self._tail.popleft())
+
+    def write(self, file: Path) -> None:
+        with file.open("wb") as stream:
+            stream.write(self._head)
+            if self._omitted:
+                stream.write(f"\n... {self._omitted} bytes are not kept ...\n".encode())
+            for data in self._tail:
+                stream.write(data)
+
+
+def environment(folder: Path, listed: Sequence[str]) -> dict[str, str]:
+    """The environment of a program in `folder`: PATH, a home and a folder for temporary files, one thread, decimal
+    points, and the `listed` variables (``NAME`` from the user's environment, or ``NAME=value``).
+
+    The marks by which a run finds its processes are added.
+    """
+    own = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "LC_ALL": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+    }
+    marks = {name: value for name, value in os.environ.items() if name.startswith(MARK)}
+    return own | listed_variables(listed, os.environ) | marks
+
+
+def listed_variables(listed: Sequence[str], users: Mapping[str, str]) -> dict[str, str]:
+    """The `listed` variables; one that the user's environment does not have is left out."""
+    variables = {}
+    for text in listed:
+        name, equals, value = text.partition("=")
+        if equals:
+            variables[name] = value
+        elif name in users:
+            variables[name] = users[name]
+    return variables
+
+
+def run(
+    command: Sequence[str],
+    folder: Path,
+    variables: Mapping[str, str],
+    *,
+    limit: float | None = None,
+    stdin: Path | None = None,
+) -> ProcessEnd:
+    """Run `command` in `folder` and write what it prints to `STDOUT` and `STDERR` there.
+
+    After `limit` seconds, after the end of the program, and at any exception its whole process group is ended. Raises
+    `OSError` if it cannot be started.
+    """
+    with contextlib.ExitStack() as exits:
+        source = exits.enter_context(stdin.open("rb")) if stdin is not None else subprocess.DEVNULL
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=dict(variables),
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            process_group=0,
+        )
+        exits.callback(_close, process)
+        exits.callback(_end_group, process)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        kept = {process.stdout.fileno(): _Kept(), process.stderr.fileno(): _Kept()}
+        in_time = _read(process, kept, None if limit is None else time.monotonic() + limit)
+        if not in_time:
+            with contextlib.suppress(OSError):
+                os.killpg(process.pid, signal.SIGTERM)
+            _read(process, kept, time.monotonic() + GRACE)
+        _end_group(process)
+        _drain(kept)
+        for printed, name in zip(kept.values(), (STDOUT, STDERR), strict=True):
+            printed.write(folder / name)
+    return ProcessEnd(process.returncode, not in_time)
+
+
+def _read(process: subprocess.Popen[bytes], kept: Mapping[int, _Kept], until: float | None) -> bool:
+    """Read what the process prints until it ends (True), or until the time is up (False)."""
+    with selectors.DefaultSelector() as selector, contextlib.ExitStack() as exits:
+        for descriptor in kept:
+            os.set_blocking(descriptor, False)
+            selector.register(descriptor, selectors.EVENT_READ)
+        end = None
+        if hasattr(os, "pidfd_open"):  # Linux
+            with contextlib.suppress(OSError):
+                end = os.pidfd_open(process.pid)
+                exits.callback(os.close, end)
+                selector.register(end, selectors.EVENT_READ)
+        while True:
+            left = None if until is None else until - time.monotonic()
+            if left is not None and left <= 0.0:
+                return False
+            wait = left if end is not None else min(LOOK, left if left is not None else LOOK)
+            for key, _ in selector.select(wait):
+                if key.fd == end:
+                    return True
+                if data := _piece(key.fd):
+                    kept[key.fd].add(data)
+                elif data == b"":
+                    selector.unregister(key.fd)
+            if end is None and os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+                return True
+
+
+def _drain(kept: Mapping[int, _Kept]) -> None:
+    """Read what ended processes have left in their pipes."""
+    for descriptor, printed in kept.items():
+        while data := _piece(descriptor):
+            printed.add(data)
+
+
+def _piece(descriptor: int) -> bytes | None:
+    """Available output; empty at its end, None if there is nothing yet."""
+    try:
+        return os.read(descriptor, PIECE)
+    except BlockingIOError:
+        return None
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """End the program and all processes of its group. The program is not reaped before, so that its number, which is
+    that of the group, cannot belong to another one."""
+    if process.returncode is None:
+        with contextlib.suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()

@@ -1,0 +1,341 @@
+"""Where a result stands in the files that a program has written: in CSV, JSON, text, or Dakota's results format."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Required, TypedDict
+
+from designopt.plugin import InvalidSetting, Quantity, closest
+from designopt.study.language import units
+from designopt_external.program import dakota
+from designopt_external.program.numbers import is_number, number
+
+#: Maximum size of a result file (bytes).
+LARGEST = 256 * 2**20
+#: Number of lines shown where a value is missing, and of lines searched for similar ones.
+SHOWN, SEARCHED = 3, 5000
+
+Take = Literal["first", "last", "max", "min", "largest", "mean", "sum", "rms"]
+
+#: Reductions of the numbers of a column or list to one.
+REDUCTIONS: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "first": lambda x: x[0],
+    "last": lambda x: x[-1],
+    "max": max,
+    "min": min,
+    "largest": lambda x: max(map(abs, x)),
+    "mean": lambda x: math.fsum(x) / len(x),
+    "sum": math.fsum,
+    "rms": lambda x: math.sqrt(math.fsum(v * v for v in x) / len(x)),
+}
+
+
+class SourceSection(TypedDict, total=False):
+    """A result: its file by format (csv, json, text or dakota), its position there, its unit."""
+
+    csv: Annotated[str, Quantity("", "table: commas, semicolons, tabs or spaces")]
+    json: Annotated[str, Quantity("", "JSON file")]
+    text: Annotated[str, Quantity("", "any text; what the program prints is in stdout.txt and stderr.txt")]
+    dakota: Annotated[str, Quantity("", "results file of a driver for Dakota")]
+    column: Annotated[int | str, Quantity("", "csv, text: column by number from 1, in csv also by name")]
+    row: Annotated[int, Quantity("", "csv, text: row of numbers, from 1; from the end if negative")]
+    path: Annotated[str, Quantity("", "json: keys and positions (from 0) with points between, as in loads.0.peak")]
+    after: Annotated[str, Quantity("", "text: regular expression of a line before the rows of numbers; default: none")]
+    match: Annotated[
+        int, Quantity("", "text: the match of after or pattern, from 1; from the end if negative; default -1")
+    ]
+    pattern: Annotated[str, Quantity("", "text: regular expression whose group (...) is the number")]
+    response: Annotated[int | str, Quantity("", "dakota: descriptor, or number from 1")]
+    take: Annotated[Take, Quantity("", "reduction of several numbers; largest is that of the magnitudes; default last")]
+    unit: Annotated[str, Quantity("", "unit in the file; default none")]
+    meaning: Annotated[str, Quantity("", "for tables and the report")]
+
+
+class ArraySection(SourceSection, total=False):
+    """A result with an axis: all numbers of a column or list."""
+
+    axis: Required[Annotated[str, Quantity("", "name of the axis; an array of this name contains its values")]]
+
+
+#: Keys of each format beside those of all.
+_KEYS = {
+    "csv": ("column", "row", "take"),
+    "json": ("path", "take"),
+    "text": ("column", "row", "after", "match", "pattern", "take"),
+    "dakota": ("response",),
+}
+_NEEDED = {"csv": "column", "json": "path", "dakota": "response"}
+
+
+class Missing(Exception):
+    """A result is not in the files; the message names the file, what was looked for, and what stands there."""
+
+
+def format_of(section: SourceSection) -> str:
+    """The format of a source; "" for none, which a subclass of the model reads."""
+    return next((name for name in _KEYS if name in section), "")
+
+
+def check(section: SourceSection, at: str, *, array: bool = False) -> Iterator[InvalidSetting]:
+    """The mistakes in one entry of the setting `at`, ``outputs.mass``."""
+    formats = [name for name in _KEYS if name in section]
+    if len(formats) > 1:
+        yield InvalidSetting(
+            f"{at}.{formats[1]}", f"a result stands in one file; remove '{formats[0]}' or '{formats[1]}'"
+        )
+        return
+    unit = section.get("unit", "")
+    try:
+        units.check(unit)
+    except units.UnitError as error:
+        yield InvalidSetting(f"{at}.unit", str(error))
+    if not formats:
+        return
+    form = formats[0]
+    for key in ("column", "row", "path", "after", "match", "pattern", "response", "take"):
+        if key in section and key not in _KEYS[form]:
+            has = [name for name in _KEYS if key in _KEYS[name]]
+            yield InvalidSetting(
+                f"{at}.{key}", f"is for {' and '.join(has)}; a result in {form} has {', '.join(_KEYS[form])}"
+            )
+    if array:
+        for key in ("take", "row"):
+            if key in section:
+                yield InvalidSetting(
+                    f"{at}.{key}", "an array contains all numbers; write it under outputs for one of them"
+                )
+    name = str(section[form])  # type: ignore[literal-required]
+    if not name or name.startswith("/") or ".." in Path(name).parts:
+        yield InvalidSetting(
+            f"{at}.{form}", f"'{name}' is not a file in the folder of the evaluation; write its name there"
+        )
+    needed = _NEEDED.get(form)
+    if needed and needed not in section:
+        yield InvalidSetting(f"{at}.{form}", f"'{needed}' is missing: it says where the number stands in '{name}'")
+    if form == "text":
+        yield from _check_text(section, at)
+    if "row" in section and "take" in section:
+        yield InvalidSetting(f"{at}.take", "'row' selects one number already; remove 'row' or 'take'")
+    for key in ("row", "match"):
+        if section.get(key) == 0:
+            yield InvalidSetting(f"{at}.{key}", "counts from 1, or from the end: -1 is the last")
+    column = section.get("column")
+    if isinstance(column, int) and column < 1:
+        yield InvalidSetting(f"{at}.column", f"counts from 1, not {column}")
+
+
+def _check_text(section: SourceSection, at: str) -> Iterator[InvalidSetting]:
+    if "pattern" in section:
+        for key in ("column", "row", "after"):
+            if key in section:
+                yield InvalidSetting(f"{at}.{key}", "the group of 'pattern' is the number; remove one of them")
+        yield from check_pattern(section["pattern"], f"{at}.pattern", groups=1)
+        if "match" in section and "take" in section:
+            yield InvalidSetting(f"{at}.take", "'match' selects one number already; remove 'match' or 'take'")
+        return
+    if "column" not in section:
+        hint = "'column' is missing (number of the field, from 1); or give 'pattern' with a group (...)"
+        yield InvalidSetting(f"{at}.text", hint)
+    elif isinstance(section["column"], str):
+        yield InvalidSetting(
+            f"{at}.column", f"a text has columns by number, not '{section['column']}'; names are for csv"
+        )
+    if "after" in section:
+        yield from check_pattern(section["after"], f"{at}.after")
+
+
+def check_pattern(pattern: str, at: str, groups: int = 0) -> Iterator[InvalidSetting]:
+    """The mistake in a regular expression of the setting `at`, which needs a number of groups."""
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        yield InvalidSetting(
+            at, f"'{pattern}' is not a regular expression: {error.msg} (character {(error.pos or 0) + 1})"
+        )
+        return
+    if groups and compiled.groups != groups:
+        wrong = f"has {compiled.groups} groups; put (...) around the number alone, and (?:...) around other parts"
+        yield InvalidSetting(at, f"'{pattern}' {wrong}")
+
+
+def read(section: SourceSection, folder: Path, texts: dict[str, str]) -> list[float]:
+    """The numbers of a source in the files of `folder`; `texts` keeps files that were read. Raises `Missing`."""
+    form = format_of(section)
+    name = str(section[form])  # type: ignore[literal-required]
+    if name not in texts:
+        texts[name] = text_of(folder, name)
+    try:
+        return _READERS[form](texts[name], section)
+    except ValueError as error:
+        raise Missing(f"{name}: {error}") from None
+
+
+def single(section: SourceSection, numbers: Sequence[float]) -> float:
+    """The number that an output takes from those of its source."""
+    return REDUCTIONS[section.get("take", "last")](numbers)
+
+
+def text_of(folder: Path, name: str) -> str:
+    """The text of a file that the program has written. Raises `Missing`."""
+    file = folder / name
+    if not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):
+        there = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
+        near = closest(name, there)
+        hint = f"did you mean '{near}'?" if near else f"the folder contains {', '.join(there[:8]) or 'nothing'}"
+        raise Missing(f"the program wrote no file '{name}'; {hint}")
+    if file.stat().st_size > LARGEST:
+        raise Missing(f"{name}: has {file.stat().st_size} bytes; at most {LARGEST} are read")
+    return file.read_text(encoding="utf-8", errors="replace")
+
+
+# ------------------------------------------------------------------------------------------------------------ formats
+
+
+def _csv(text: str, section: SourceSection) -> list[float]:
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if not lines:
+        raise ValueError("the table is empty")
+    delimiter = next((d for d in ",;\t" if d in lines[0]), " ")
+    rows = list(
+        csv.reader((" ".join(line.split()) if delimiter == " " else line for line in lines), delimiter=delimiter)
+    )
+    column = section["column"]
+    if isinstance(column, str):
+        names = [cell.strip() for cell in rows[0]]
+        if column not in names:
+            near = closest(column, names)
+            hint = f"did you mean '{near}'?" if near else f"it has {', '.join(names[:12])}"
+            raise ValueError(f"there is no column '{column}'; {hint}")
+        position, rows = names.index(column), rows[1:]
+    else:
+        position = column - 1
+        if rows and (len(rows[0]) <= position or not is_number(rows[0][position])):
+            rows = rows[1:]
+    numbers = []
+    for line, row in enumerate(rows, 1):
+        if len(row) <= position:
+            raise ValueError(
+                f"row {line} has {len(row)} columns, and column {column} was looked for: {','.join(row)[:60]}"
+            )
+        try:
+            numbers.append(number(row[position]))
+        except ValueError as error:
+            raise ValueError(f"row {line}, column {column}: {error}") from None
+    return _row(numbers, section, f"column {column}")
+
+
+def _row(numbers: list[float], section: SourceSection, what: str) -> list[float]:
+    if not numbers:
+        raise ValueError(f"{what} has no numbers")
+    row = section.get("row")
+    if row is None:
+        return numbers
+    if not 1 <= abs(row) <= len(numbers):
+        raise ValueError(f"row {row} was looked for, and {what} has {len(numbers)}")
+    return [numbers[row - 1 if row > 0 else row]]
+
+
+def _json(text: str, section: SourceSection) -> list[float]:
+    try:
+        value: Any = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"is not JSON: {error}") from None
+    reached = ""
+    for step in section["path"].split("."):
+        where = f"at '{reached}'" if reached else "at its top"
+        if isinstance(value, list) and re.fullmatch(r"-?\d+", step):
+            if not -len(value) <= int(step) < len(value):
+                raise ValueError(f"{where} is a list of {len(value)}, without position {step}")
+            value = value[int(step)]
+        elif isinstance(value, dict) and step in value:
+            value = value[step]
+        else:
+            keys = list(value) if isinstance(value, dict) else []
+            near = closest(step, keys)
+            hint = f"did you mean '{near}'?" if near else f"there are {', '.join(map(str, keys[:12])) or 'none'}"
+            raise ValueError(f"{where} is no key '{step}'; {hint}")
+        reached = f"{reached}.{step}" if reached else step
+    values = value if isinstance(value, list) else [value]
+    for item in values:
+        if isinstance(item, bool) or not isinstance(item, (int, float)):
+            raise ValueError(f"'{reached}' is no number, but {json.dumps(item)[:60]}")
+    if not values:
+        raise ValueError(f"'{reached}' is an empty list")
+    return [float(item) for item in values]
+
+
+def _text(text: str, section: SourceSection) -> list[float]:
+    if "pattern" in section:
+        pattern = section["pattern"]
+        numbers = [number(match[1]) for match in re.finditer(pattern, text, re.MULTILINE)]
+        if not numbers:
+            raise ValueError(f"nothing matches '{pattern}'{nearest_lines(text, pattern)}")
+        return [_chosen(numbers, section["match"], pattern)] if "match" in section else numbers
+    lines = text.splitlines()
+    begin = 0
+    if "after" in section:
+        after = section["after"]
+        matches = [i for i, line in enumerate(lines) if re.search(after, line)]
+        if not matches:
+            raise ValueError(f"no line matches '{after}'{nearest_lines(text, after)}")
+        begin = _chosen(matches, section.get("match", -1), after) + 1
+    column = int(section["column"])
+    numbers = []
+    for line in lines[begin:]:
+        fields = line.replace(",", " ").split()
+        if len(fields) >= column and is_number(fields[column - 1]):
+            numbers.append(number(fields[column - 1]))
+        elif numbers:
+            break
+    if not numbers:
+        stands = " | ".join(line.strip() for line in lines[begin : begin + SHOWN])
+        where = f" after line {begin} ('{lines[begin - 1].strip()[:60]}')" if begin else ""
+        raise ValueError(f"no row has a number in column {column}{where}; there stands: {stands[:200] or 'nothing'}")
+    return _row(numbers, section, f"column {column}")
+
+
+def _chosen(matches: list[Any], match: int, pattern: str) -> Any:
+    if not 1 <= abs(match) <= len(matches):
+        raise ValueError(f"'{pattern}' matches {len(matches)} times, and match {match} was looked for")
+    return matches[match - 1 if match > 0 else match]
+
+
+def _dakota(text: str, section: SourceSection) -> list[float]:
+    values = dakota.results(text)
+    response = section["response"]
+    if isinstance(response, int):
+        if not 1 <= response <= len(values):
+            raise ValueError(f"response {response} was looked for, and there are {len(values)}")
+        return [list(values.values())[response - 1]]
+    if response not in values:
+        near = closest(response, values)
+        hint = f"did you mean '{near}'?" if near else f"it has {', '.join(values) or 'none'}"
+        raise ValueError(f"there is no response '{response}'; {hint}")
+    return [values[response]]
+
+
+_READERS: Mapping[str, Callable[[str, SourceSection], list[float]]] = {
+    "csv": _csv,
+    "json": _json,
+    "text": _text,
+    "dakota": _dakota,
+}
+
+
+def nearest_lines(text: str, pattern: str) -> str:
+    """The lines most similar to a regular expression, else the last ones; for a message."""
+    lines = [(i, line.strip()) for i, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not lines:
+        return "; the file is empty"
+    plain = re.sub(r"\\[a-zA-Z]|[\\^$.*+?(){}\[\]|]", " ", pattern).strip()
+    texts = [line[: len(plain) + 20] for _, line in lines[-SEARCHED:]]
+    near = difflib.get_close_matches(plain, texts, n=SHOWN, cutoff=0.5) if plain else []
+    chosen = [lines[-SEARCHED:][texts.index(line)] for line in dict.fromkeys(near)] or lines[-SHOWN:]
+    what = "the nearest lines are" if near else "the last lines are"
+    return f"; {what} " + " | ".join(f"{i}: {line[:80]}" for i, line in chosen)
