@@ -54,7 +54,10 @@ Warm = Literal["none", "primal", "full"]
 #: smaller than this and thus unrelated to the size at the optimum.
 NO_COST = 1e-6
 
-CONSTANT_COST = "constant_cost: the cost has the same value for every trajectory: the solution is feasible, and nothing is optimised"
+CONSTANT_COST = (
+    "constant_cost: the cost has the same value for every trajectory: the solution is feasible, "
+    "and nothing is optimised"
+)
 #: Largest scaled step with which a guess may be stationary without being a minimum.
 UNMOVED = 1e-4
 #: Scaled distance from there at which the search restarts, and the relative decrease of the cost that it must reach.

@@ -137,6 +137,6 @@ def _not_finite(found: Solution) -> Iterator[str]:
             yield (
                 f"error_estimate: infinite in {len(rows)} of {len(phase.mesh)} intervals of {phase.name}, first from"
                 f" {times[rows[0]]:.6g} to {times[rows[0] + 1]:.6g} s: an equation is not finite between the points"
-                " there (a table or a joint function that ends, a root of a negative number, algebraic equations that have"
-                " no solution): keep the states away from it by bounds, or take more intervals"
+                " there (a table or a joint function that ends, a root of a negative number, algebraic equations"
+                " without a solution): keep the states away from it by bounds, or take more intervals"
             )
