@@ -35,8 +35,8 @@ def _mean_weights(values: Array) -> Array:
 
 
 def _quantile_weights(values: Array, *, level: Level = 0.9) -> Array:
-    place = (1.0 - level) * (values.shape[1] - 1)  # 0 is the worst scenario
-    return _ordered(values, np.maximum(0.0, 1.0 - np.abs(np.arange(values.shape[1]) - place)))
+    rank = (1.0 - level) * (values.shape[1] - 1)  # 0 is the worst scenario
+    return _ordered(values, np.maximum(0.0, 1.0 - np.abs(np.arange(values.shape[1]) - rank)))
 
 
 def _cvar_weights(values: Array, *, level: Level = 0.9) -> Array:

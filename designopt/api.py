@@ -45,7 +45,7 @@ def _briefly(function: Callable[P, R]) -> Callable[P, R]:
     """Drop the traceback lines inside designopt from errors that the caller has made in calling `function`."""
 
     @functools.wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+    def with_short_traceback(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except PluginFailed as error:  # its cause shows the plugin's own lines
@@ -53,17 +53,17 @@ def _briefly(function: Callable[P, R]) -> Callable[P, R]:
         except (StudyError, RunError, PluginError, ExportError) as error:
             raise error.with_traceback(None) from None
 
-    return called
+    return with_short_traceback
 
 
-def _known_options(caller: str, options: Mapping[str, Any], *own: Callable[..., Any]) -> None:
-    """Raise a `TypeError` that names `caller` for a keyword argument that neither the functions `own` nor
+def _known_options(caller: str, options: Mapping[str, Any], *functions: Callable[..., Any]) -> None:
+    """Raise a `TypeError` that names `caller` for a keyword argument that neither the functions `functions` nor
     `run_study` have."""
     from designopt.run.runner import run_study
 
     names = {
         parameter.name
-        for function in (*own, run_study)
+        for function in (*functions, run_study)
         for parameter in inspect.signature(function).parameters.values()
         if parameter.kind is parameter.KEYWORD_ONLY
     }
@@ -130,7 +130,7 @@ class Study:
     @_briefly
     def tell(
         self,
-        asked: Asked | Sequence[Asked],
+        evaluations: Asked | Sequence[Asked],
         results: Mapping[str, float] | Sequence[Mapping[str, float] | None] | None,
         *,
         store: str | Path | None = None,
@@ -144,9 +144,9 @@ class Study:
         """
         from designopt.run.ask_tell import Asked, tell
 
-        several = [asked] if isinstance(asked, Asked) else list(asked)
-        given = [results] if results is None or isinstance(results, Mapping) else list(results)
-        tell(self.definition, Path(store) if store else self.default_store, several, given, why)
+        several = [evaluations] if isinstance(evaluations, Asked) else list(evaluations)
+        several_results = [results] if results is None or isinstance(results, Mapping) else list(results)
+        tell(self.definition, Path(store) if store else self.default_store, several, several_results, why)
 
     @_briefly
     def result(self, store: str | Path | None = None) -> Result:
@@ -215,11 +215,11 @@ def define(*, base: str | Path | None = None, data: Mapping[str, str | Path] | N
     (`designopt.plugin.as_model`). Raises `designopt.study.language.errors.StudyError`.
     """
     folder = Path(base) if base else Path.cwd()
-    given = sections.get("model")
-    if isinstance(given, FunctionType):
-        as_model(given)
-    elif isinstance(given, Mapping) and isinstance(given.get("use"), FunctionType):
-        as_model(given["use"])
+    model = sections.get("model")
+    if isinstance(model, FunctionType):
+        as_model(model)
+    elif isinstance(model, Mapping) and isinstance(model.get("use"), FunctionType):
+        as_model(model["use"])
     return Study(study_from_data(sections, base=folder, problem_of=Problem.of, data=_folders(data)))
 
 
@@ -260,11 +260,11 @@ def minimize(
     from designopt.run.progress import progress
 
     _known_options("minimize", options, minimize)
-    given = {"scenarios": scenarios, "report": report, "execution": execution}
+    sections = {"scenarios": scenarios, "report": report, "execution": execution}
     if sys.stderr is not None and sys.stderr.isatty():  # in a terminal
         options.setdefault("progress", progress())
-    study, place = _minimizing(function, space, objectives, constraints, given, evaluations, solver, seed, store)
-    return study.run(place, resume=(place / "journal.db").exists(), **options)
+    study, store_path = _minimizing(function, space, objectives, constraints, sections, evaluations, solver, seed, store)
+    return study.run(store_path, resume=(store_path / "journal.db").exists(), **options)
 
 
 def _minimizing(
@@ -272,7 +272,7 @@ def _minimizing(
     space: Mapping[str, Any],
     objectives: str | Sequence[str | Mapping[str, Any]] | None,
     constraints: Sequence[Mapping[str, Any]] | Mapping[str, Mapping[str, Any]],
-    given: Mapping[str, Any],
+    further_sections: Mapping[str, Any],
     evaluations: int,
     solver: str | Mapping[str, Any] | None,
     seed: int,
@@ -288,7 +288,7 @@ def _minimizing(
     plugin = as_model(function)
     refuse_while_loading()
     sections: dict[str, Any] = {"study": plugin.name, "model": {"use": function}, "space": dict(space), "seed": seed}
-    sections |= {key: value for key, value in given.items() if value is not None}
+    sections |= {key: value for key, value in further_sections.items() if value is not None}
     if objectives is None and not plugin.outputs:
         objectives = middle(define(**sections, **_ONE).definition)
     names = (
@@ -307,8 +307,8 @@ def _minimizing(
     chosen = solver or ("nsga2" if several else "cma_es" if real and len(space) > 1 else "genetic")
     sections["solver"] = {"use": chosen} if isinstance(chosen, str) else dict(chosen)
     study = define(**sections, budget={"evaluations": evaluations})
-    place = Path(store) if store else Path("results") / f"{plugin.name}-{_digest(study.definition)}.study"
-    return study, place
+    store_path = Path(store) if store else Path("results") / f"{plugin.name}-{_digest(study.definition)}.study"
+    return study, store_path
 
 
 #: Objectives and solver of the first check, before the outputs are known.
@@ -323,8 +323,8 @@ def _digest(study: definitions.StudyDefinition) -> str:
     from designopt.store import archive
 
     data = archive.encode(study)
-    asked = [{**stage, "budget": None} for stage in data["stages"]]
-    text = json.dumps({**data, "stages": asked, "execution": None}, sort_keys=True)
+    stages = [{**stage, "budget": None} for stage in data["stages"]]
+    text = json.dumps({**data, "stages": stages, "execution": None}, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=3).hexdigest()
 
 
@@ -390,15 +390,15 @@ def export(
 
     _refuse_text("formats", formats)
     opened = result if isinstance(result, Result) else Result.open(Path(result))
-    place = Path(folder) if folder is not None else opened.path
-    place.mkdir(parents=True, exist_ok=True)
-    return exports.export(opened, place, formats)
+    target = Path(folder) if folder is not None else opened.path
+    target.mkdir(parents=True, exist_ok=True)
+    return exports.export(opened, target, formats)
 
 
-def _refuse_text(name: str, given: object) -> None:
+def _refuse_text(name: str, entries: object) -> None:
     """Raise a `TypeError` for one text or path where a list is expected: its letters would be the entries."""
-    if isinstance(given, (str, Path)):
-        raise TypeError(f"{name} is a list: write {name}=[{str(given)!r}]")
+    if isinstance(entries, (str, Path)):
+        raise TypeError(f"{name} is a list: write {name}=[{str(entries)!r}]")
 
 
 def _folders(data: Mapping[str, str | Path] | None) -> dict[str, Path]:

@@ -36,8 +36,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, InputFile):
         return {"file": value.digest}
     if is_dataclass(value) and not isinstance(value, type):
-        known = {f: getattr(value, f.name) for f in fields(value)}
-        return {f.name: plain(v) for f, v in known.items() if not (f.metadata.get("later") and v == f.default)}
+        field_values = {f: getattr(value, f.name) for f in fields(value)}
+        return {f.name: plain(v) for f, v in field_values.items() if not (f.metadata.get("later") and v == f.default)}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -73,8 +73,8 @@ def contributions(F: Matrix, reference: Matrix) -> Matrix:
     each = np.zeros(len(F))
     rows = np.flatnonzero((reference > F).all(axis=1))
     if F.shape[1] == 1:
-        whole = hypervolume(F, reference)
-        each[rows] = [whole - hypervolume(np.delete(F, row, axis=0), reference) for row in rows]
+        total = hypervolume(F, reference)
+        each[rows] = [total - hypervolume(np.delete(F, row, axis=0), reference) for row in rows]
     elif len(rows):
         each[rows] = moocore.hv_contributions(F[rows], ref=reference, ignore_dominated=False)
     return each
@@ -97,8 +97,8 @@ def knee_distance(F: Matrix) -> Matrix:
         return np.full(len(F), -np.inf)
     if m == 2:
         return np.asarray((1.0 - (N[:, 0] + N[:, 1])) / np.sqrt(2.0))
-    others = [np.delete(N, j, axis=1) for j in range(m)]
-    extremes = N[[int(np.lexsort((N[:, j], o.sum(axis=1), o.max(axis=1)))[0]) for j, o in enumerate(others)]]
+    other_objectives = [np.delete(N, j, axis=1) for j in range(m)]
+    extremes = N[[int(np.lexsort((N[:, j], o.sum(axis=1), o.max(axis=1)))[0]) for j, o in enumerate(other_objectives)]]
     _, sizes, directions = np.linalg.svd(extremes[1:] - extremes[0])
     normal = directions[-1]
     level = float(normal @ extremes[0])
@@ -114,8 +114,8 @@ def knee(F: Matrix) -> int | None:
     """Index of the design with the largest `knee_distance`; None if no design lies beyond the plane. Raises
     `DecisionError` as `knee_distance` does."""
     distance = knee_distance(F)
-    found = _best(-distance, F)
-    return int(found) if distance[found] > EQUAL else None
+    row = _best(-distance, F)
+    return int(row) if distance[row] > EQUAL else None
 
 
 # --------------------------------------------------------------------------------------------------- compromises
@@ -177,12 +177,12 @@ def topsis(F: Matrix, weights: Matrix | None = None, norm: Norm = "vector") -> i
 def target_distance(F: Matrix, target: Matrix, weights: Matrix | None = None) -> Matrix:
     """The distance (n,) from the point `target` (m,) in ranges of the front; objectives with NaN in the target do not
     count. Raises `DecisionError` if no objective with a range has a target."""
-    given = np.isfinite(target)
-    if not given.any():
+    has_target = np.isfinite(target)
+    if not has_target.any():
         raise DecisionError("nearest_to needs the value of an objective")
     N, varies = normalised(F)
     aim, _ = normalised(target[None], F.min(axis=0), F.max(axis=0))
-    w = np.where(given, _weights(weights, F.shape[1]), 0.0)
+    w = np.where(has_target, _weights(weights, F.shape[1]), 0.0)
     return _length((N - np.where(np.isfinite(aim), aim, 0.0)) * (w / (w.sum() or 1.0))[varies], "l2")
 
 
@@ -203,8 +203,8 @@ def weighted_tchebycheff(F: Matrix, weights: Matrix | None = None, reference: Ma
     if not N.shape[-1]:
         return int(_best(np.zeros(len(F)), F))
     best = F.min(axis=0)
-    given = best if reference is None else np.where(np.isfinite(reference), reference, best)
-    aim, _ = normalised(given[None], best, F.max(axis=0))
+    ideal = best if reference is None else np.where(np.isfinite(reference), reference, best)
+    aim, _ = normalised(ideal[None], best, F.max(axis=0))
     deviation = (N - aim) * _weights(weights, F.shape[1])[varies]
     return int(_best(deviation.max(axis=1) + AUGMENTED * deviation.sum(axis=1), F))
 
@@ -233,11 +233,11 @@ def weight_sensitivity(
     """
     if samples < SAMPLES:
         raise ValueError(f"{samples} weights are too few for a share; give at least {SAMPLES}")
-    drawn = np.random.default_rng(seed).dirichlet(np.ones(F.shape[1]), samples)
+    weight_samples = np.random.default_rng(seed).dirichlet(np.ones(F.shape[1]), samples)
     wins = np.zeros(len(F))
     step = max(1, 2_000_000 // max(1, F.size))  # a few megabytes at once
     for begin in range(0, samples, step):
-        weights = drawn[begin : begin + step]
+        weights = weight_samples[begin : begin + step]
         if method == "utopia":
             score = _utopia_score(F, weights, _distance(norm))
         else:

@@ -48,17 +48,17 @@ class InputFile:
 
         Raises `OSError` if it cannot be read, `InputFileError` if it is not a regular file or is too large.
         """
-        made = cls(name, b"")
-        made._content, made._path, made._digest = None, path, digest
-        made.size = regular(path, name, largest).st_size
-        return made
+        file = cls(name, b"")
+        file._content, file._path, file._digest = None, path, digest
+        file.size = regular(path, name, largest).st_size
+        return file
 
     @classmethod
     def known(cls, name: str, digest: str, size: int = 0) -> InputFile:
         """A file of `size` bytes from its digest alone; the function set by `provide` supplies the content."""
-        made = cls(name, b"")
-        made._content, made._digest, made.size = None, digest, size
-        return made
+        file = cls(name, b"")
+        file._content, file._digest, file.size = None, digest, size
+        return file
 
     @property
     def digest(self) -> str:
@@ -75,9 +75,9 @@ class InputFile:
         """The content, read again each time. Raises `InputFileError` if it is not available or has changed."""
         if self._content is not None:
             return self._content
-        place = self._place()
+        path = self._place()
         try:
-            with place.open("rb") as stream:
+            with path.open("rb") as stream:
                 content = stream.read(LARGEST + 1)
         except OSError as error:
             raise self._unreadable(error) from error
@@ -99,10 +99,10 @@ class InputFile:
         """
         suffix = Path(self.name).suffix
         if self._content is None:
-            place = self._place()
-            self._verify(place)
-            if place.suffix == suffix:
-                yield place
+            source = self._place()
+            self._verify(source)
+            if source.suffix == suffix:
+                yield source
                 return
         folder = Path(tempfile.mkdtemp(prefix="designopt-file-"))
         try:
@@ -111,9 +111,9 @@ class InputFile:
                 target.write_bytes(self._content)
             else:
                 try:
-                    target.symlink_to(place.resolve())
+                    target.symlink_to(source.resolve())
                 except OSError:  # no links on this file system
-                    shutil.copyfile(place, target)
+                    shutil.copyfile(source, target)
             yield target
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -146,26 +146,26 @@ class InputFile:
             raise InputFileError(f"the content of '{self.name}' is not at hand" + _give_root(self.name))
         return _fetch(self._digest)
 
-    def _verify(self, place: Path) -> None:
+    def _verify(self, path: Path) -> None:
         """Compare the content with the digest, unless this was done and the file is unchanged."""
-        about = regular(place, self.name)
-        seen = (about.st_size, about.st_mtime_ns)
-        if seen == self._seen:
+        about = regular(path, self.name)
+        state = (about.st_size, about.st_mtime_ns)
+        if state == self._seen:
             return
-        digest = self._digest_of(place)
+        digest = self._digest_of(path)
         if self._digest and digest != self._digest:
             raise self._changed()
-        self._digest, self._seen = digest, seen
+        self._digest, self._seen = digest, state
 
-    def _digest_of(self, place: Path) -> str:
-        found = hashlib.blake2b(digest_size=16)
+    def _digest_of(self, path: Path) -> str:
+        digest = hashlib.blake2b(digest_size=16)
         try:
-            with place.open("rb") as stream:
+            with path.open("rb") as stream:
                 while piece := stream.read(PIECE):
-                    found.update(piece)
+                    digest.update(piece)
         except OSError as error:
             raise self._unreadable(error) from error
-        return found.hexdigest()
+        return digest.hexdigest()
 
     def _unreadable(self, error: OSError) -> InputFileError:
         return InputFileError(f"file '{self.name}' cannot be read: {error.strerror or error}")
@@ -192,9 +192,9 @@ class InputFile:
 def _restored(name: str, content: bytes | None, path: str | None, digest: str, size: int) -> InputFile:
     if content is not None:
         return InputFile(name, content)
-    made = InputFile.known(name, digest, size)
-    made._path = None if path is None else Path(path)
-    return made
+    file = InputFile.known(name, digest, size)
+    file._path = None if path is None else Path(path)
+    return file
 
 
 def root_of(name: str) -> str:

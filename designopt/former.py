@@ -31,12 +31,12 @@ def former_arguments(**names: str) -> Callable[[C], C]:
         construct: Callable[..., None] = vars(cls)["__init__"]
 
         @functools.wraps(construct)
-        def init(self: Any, *args: Any, **given: Any) -> None:
-            for former in names.keys() & given.keys():
+        def init(self: Any, *args: Any, **arguments: Any) -> None:
+            for former in names.keys() & arguments.keys():
                 text = f"{cls.__name__}: the argument '{former}' is now called '{names[former]}'"
                 warnings.warn(text, DeprecationWarning, stacklevel=2)
-                given[names[former]] = given.pop(former)
-            construct(self, *args, **given)
+                arguments[names[former]] = arguments.pop(former)
+            construct(self, *args, **arguments)
 
         setattr(cls, "__init__", init)  # noqa: B010
         return cls

@@ -72,8 +72,8 @@ class _Deferring:
 
 def handler_of_host(number: int) -> Any:
     """The handler of the signal `number` that was installed before `Kept`."""
-    found = signal.getsignal(number)
-    return found.host if isinstance(found, _Deferring) else found
+    handler = signal.getsignal(number)
+    return handler.host if isinstance(handler, _Deferring) else handler
 
 
 def _is_lost(frame: FrameType | None) -> bool:

@@ -52,14 +52,14 @@ class Space:
     def conditional(self) -> tuple[DesignVariable, ...]:
         """The parameters with a condition, each after those in its condition. Raises `ValueError` for circular
         conditions."""
-        of = {p.name: p for p in self.parameters}
+        parameter_of = {p.name: p for p in self.parameters}
         ordered: dict[str, DesignVariable] = {}
 
         def visit(p: DesignVariable, above: tuple[str, ...]) -> None:
             if p.name in above:
                 raise ValueError(f"the condition of '{p.name}' depends on '{p.name}' itself")
             for name in p.when:
-                visit(of[name], (*above, p.name))
+                visit(parameter_of[name], (*above, p.name))
             if p.when:
                 ordered[p.name] = p
 
@@ -71,10 +71,10 @@ class Space:
         """A mask (n, d) of the active entries of `X`: all except parameters whose condition is false."""
         mask = np.ones((len(X), len(self.free)), dtype=bool)
         if self.conditional:
-            known = self.activity(X)
+            activity = self.activity(X)
             for j, p in enumerate(self.free):
-                if p.name in known:
-                    mask[:, j] = known[p.name]
+                if p.name in activity:
+                    mask[:, j] = activity[p.name]
         return mask
 
     def impute(self, X: Matrix) -> Matrix:
@@ -93,20 +93,20 @@ class Space:
         if not self.conditional:
             return {}
         column = {p.name: j for j, p in enumerate(self.free)}
-        of = {p.name: p for p in self.parameters}
-        known: dict[str, Mask] = {}
+        parameter_of = {p.name: p for p in self.parameters}
+        masks: dict[str, Mask] = {}
         for p in self.conditional:
             mask = np.ones(len(X), dtype=bool)
             for name, admitted in p.when.items():
-                controller = of[name]
-                if name in known:
-                    mask &= known[name]
+                controller = parameter_of[name]
+                if name in masks:
+                    mask &= masks[name]
                 if controller.kind == "fixed":
                     mask &= _among(controller.values[0], admitted)
                 else:
                     mask &= np.isin(X[:, column[name]], _entries(controller, admitted))
-            known[p.name] = mask
-        return known
+            masks[p.name] = mask
+        return masks
 
     def from_search(self, S: Matrix) -> Matrix:
         """The designs ``X`` of search coordinates `S` (n, d).
@@ -209,7 +209,7 @@ def _middle(p: DesignVariable) -> float:
 
 def _among(value: Any, admitted: Sequence[Any]) -> bool:
     """Whether `value` is one of `admitted`; true is not 1."""
-    return any(value == other and isinstance(value, bool) == isinstance(other, bool) for other in admitted)
+    return any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in admitted)
 
 
 def _entries(p: DesignVariable, admitted: Sequence[Any]) -> list[float]:

@@ -33,7 +33,7 @@ set_option = click.option("--set", "overrides", multiple=True, metavar="KEY=VALU
 @plugin_option
 @data_option
 @allow_option
-def validate(files: tuple[str, ...], form: str, count: int, allow: tuple[str, ...], **given: Any) -> None:
+def validate(files: tuple[str, ...], form: str, count: int, allow: tuple[str, ...], **options: Any) -> None:
     """Check study files.
 
     Every mistake is shown with its place and a suggested fix. If trial evaluations of a valid study fail, the exit
@@ -50,7 +50,7 @@ def validate(files: tuple[str, ...], form: str, count: int, allow: tuple[str, ..
             _refuse_no_file(file)
             tell(file)
             try:
-                study = load(file, **given)
+                study = load(file, **options)
             except StudyError as error:
                 issues += error.issues
             except plugin.PluginError as error:
@@ -69,7 +69,7 @@ def validate(files: tuple[str, ...], form: str, count: int, allow: tuple[str, ..
         if form == "json":
             echo(render_json(tuple(issues)))
         elif issues:
-            echo(render_text(tuple(issues)) + plugin_hint(issues, given["plugin_files"]), err=True)
+            echo(render_text(tuple(issues)) + plugin_hint(issues, options["plugin_files"]), err=True)
         if failed:
             echo(f"{failed} of the trial evaluations failed", err=True)
         sys.exit(WRONG_INPUT if issues else TRIAL_FAILED if failed else DONE)
@@ -83,11 +83,11 @@ def _unwritable_exports(study: Study, file: str) -> list[Issue]:
 
     formats = [use.plugin.name for use in study.definition.export]
     folder = study.default_store.absolute()
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    if not formats or (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+    existing = next(candidate for candidate in (folder, *folder.parents) if candidate.exists())
+    if not formats or (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
         return []
-    why = "is no folder" if not there.is_dir() else "is not writable"
-    text = f"{', '.join(formats)} cannot be written to {study.default_store}: {there} {why}"
+    why = "is no folder" if not existing.is_dir() else "is not writable"
+    text = f"{', '.join(formats)} cannot be written to {study.default_store}: {existing} {why}"
     return [Issue(file, None, None, None, "report.export", f"{text}; choose another folder: -o STORE")]
 
 

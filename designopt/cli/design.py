@@ -53,18 +53,18 @@ def show_design(
         echo()
         sys.exit(_again(result, row, array_file, plugin.Permission.of(allow)))
     files = plugin_options(result.path)
-    given = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
-    echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{given}")
+    array_option = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
+    echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{array_option}")
     if damaged:
         sys.exit(STORE)
 
 
 def row_of(result: Result, point: str) -> int:
     """The row for a number, a label of the chosen designs or the beginning of a key."""
-    found = _rows(result, point)
-    if len(found) != 1:
-        fail(_unknown(result, point, len(found)), WRONG_INPUT)
-    return found[0]
+    matching_rows = _rows(result, point)
+    if len(matching_rows) != 1:
+        fail(_unknown(result, point, len(matching_rows)), WRONG_INPUT)
+    return matching_rows[0]
 
 
 def _rows(result: Result, point: str) -> list[int]:
@@ -78,16 +78,16 @@ def _rows(result: Result, point: str) -> list[int]:
     return _with_key(result, point.lower()) if re.fullmatch(r"[0-9a-fA-F]{4,32}", point) else []
 
 
-def _unknown(result: Result, point: str, found: int) -> str:
+def _unknown(result: Result, point: str, matches: int) -> str:
     count = len(result.outcomes)
     chosen = result.chosen()
-    if found:
-        return f"error: {found} designs of {result.path} have a key starting with {point}"
-    there = f"it has designs 0 to {count - 1}" if count else "it has no designs yet"
+    if matches:
+        return f"error: {matches} designs of {result.path} have a key starting with {point}"
+    range_text = f"it has designs 0 to {count - 1}" if count else "it has no designs yet"
     labels = f"; chosen designs: {', '.join(repr(label) for label in chosen)}" if chosen else ""
     near = plugin.closest(point, [*chosen, *result.named])
     hint = f"; did you mean '{near}'?" if near else labels
-    return f"error: {result.path} has no design '{point}': {there}{hint}"
+    return f"error: {result.path} has no design '{point}': {range_text}{hint}"
 
 
 def _with_key(result: Result, start: str) -> list[int]:
@@ -137,20 +137,20 @@ def _again(result: Result, row: int, array_file: str | None, permission: plugin.
     if array_file and not names:
         fail(f"error: model '{model.name}' has no arrays", WRONG_INPUT)
     values = result.problem.space.values(result.outcomes.X[row].tolist())
-    kept: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[Any]] = {}
     equal = True
     for k, scenario in enumerate(result.problem.scenarios):
         if result.status[row, k] in OF_THE_PROCESS:
             echo(f"{scenario.name}: recorded as {result.status[row, k]}; evaluating it in this process", err=True)
-        done = evaluated(result, values, scenario.name, names, permission)
-        lines = compared(result, row, k, done)
+        evaluation = evaluated(result, values, scenario.name, names, permission)
+        lines = compared(result, row, k, evaluation)
         equal &= not lines
-        text = "; ".join(lines) or f"the same as recorded{', bit for bit' if done.ok else ''}"
-        echo(f"recomputed in {scenario.name}: {done.status} in {done.wall:.3g} s: {text}")
+        text = "; ".join(lines) or f"the same as recorded{', bit for bit' if evaluation.ok else ''}"
+        echo(f"recomputed in {scenario.name}: {evaluation.status} in {evaluation.wall:.3g} s: {text}")
         suffix = f"@{scenario.name}" if len(result.problem.scenarios) > 1 else ""
-        kept |= {f"{name}{suffix}": array for name, array in done.arrays.items()}
+        arrays |= {f"{name}{suffix}": array for name, array in evaluation.arrays.items()}
     if array_file:
-        _save(Path(array_file), kept)
+        _save(Path(array_file), arrays)
         echo(f"arrays       {array_file}")
     return 0 if equal else DIFFERENT
 

@@ -44,11 +44,11 @@ def export(
     from designopt.cli.design import row_of
     from designopt.plugin import PluginError, Use
 
-    found = store_and_point(name)
-    if found is None:
+    store_design = store_and_point(name)
+    if store_design is None:
         fail(f"error: '{name}' is not a design of a store; write STORE/POINT", WRONG_INPUT)
-    result = open_result(found[0], plugin_files, data)
-    row = row_of(result, found[1])
+    result = open_result(store_design[0], plugin_files, data)
+    row = row_of(result, store_design[1])
     try:
         use = Use(plugin.find("export", "controller"), {"language": language, "design": str(row), "replace": replace})
     except PluginError as error:

@@ -49,8 +49,8 @@ def follow(result: Result, *, every: float | None = None, page_every: float | No
             began = time.monotonic()
             result = _look(result)
             looks.append((began, result.counts["evaluations"]))
-            now = snapshot(result, looks)
-            display.update(result, now if going else replace(now, left=None))
+            state = snapshot(result, looks)
+            display.update(result, state if going else replace(state, left=None))
             if page_every is not None and (time.monotonic() >= page_due or not going):
                 write_page(result, refresh=page_every)
                 page_due = time.monotonic() + page_every

@@ -29,7 +29,7 @@ def list_(kind: str | None, folder: str | None) -> None:
     if folder is not None and kind != "stores":
         raise click.UsageError(f"a folder is only for stores: designopt list stores {folder}")
     if kind == "stores":
-        _stores(Path(folder or "results"), given=folder is not None)
+        _stores(Path(folder or "results"), is_explicit=folder is not None)
         return
     for k in plugin.GROUPS:
         if kind in (None, f"{k}s"):
@@ -38,13 +38,13 @@ def list_(kind: str | None, folder: str | None) -> None:
                 echo(f"  {listed.name:<22} {listed.distribution} {listed.version}")
 
 
-def _stores(folder: Path, *, given: bool) -> None:
+def _stores(folder: Path, *, is_explicit: bool) -> None:
     """The stores in a folder, one per line; the folder itself if it is one."""
-    if given and not folder.is_dir():
+    if is_explicit and not folder.is_dir():
         fail(f"error: {folder} is {'not a folder' if folder.exists() else 'no folder: it does not exist'}", WRONG_INPUT)
     try:
-        own = [folder] if (folder / "journal.db").exists() else []
-        for store in [*own, *(journal.parent for journal in sorted(folder.glob("*/journal.db")))]:
+        folder_itself = [folder] if (folder / "journal.db").exists() else []
+        for store in [*folder_itself, *(journal.parent for journal in sorted(folder.glob("*/journal.db")))]:
             echo(one_line(str(store)))
     except PermissionError as error:
         fail(f"error: {folder}: {error.strerror}", WRONG_INPUT)

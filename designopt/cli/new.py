@@ -25,20 +25,20 @@ def new(template: str | None, output: str | None, name: str | None) -> None:
     if template is None:
         if output or name:
             raise click.UsageError("-o and --name need a template: designopt new TEMPLATE")
-        for known in templates.TEMPLATES.values():
-            echo(f"{known.name:<10} {known.meaning}")
+        for listed in templates.TEMPLATES.values():
+            echo(f"{listed.name:<10} {listed.meaning}")
         echo("\nstart from one of them: designopt new TEMPLATE [-o FILE] [--name NAME]")
         return
     try:
-        made = templates.write(template, Path(output) if output else None, name)
+        created = templates.write(template, Path(output) if output else None, name)
     except ValueError as error:
         fail(f"error: {error}", WRONG_INPUT)
     except FileExistsError as error:
         fail(f"error: {error.filename} already exists; choose another place with -o", WRONG_INPUT)
     except OSError as error:
         fail(f"error: {error.filename}: cannot be written: {error.strerror or error}", STORE)
-    for file in made.files:
+    for file in created.files:
         echo(f"wrote  {file}")
     echo("\nnext:")
-    for command in made.next:
+    for command in created.next:
         echo(f"  {command}")

@@ -25,10 +25,10 @@ plugin_option = click.option(
 )
 
 
-def _data_roots(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+def _data_roots(context: click.Context, parameter: click.Parameter, options: tuple[str, ...]) -> dict[str, str]:
     """``NAME=FOLDER`` texts as a mapping."""
     roots: dict[str, str] = {}
-    for text in given:
+    for text in options:
         name, equals, folder = text.partition("=")
         if not equals or len(name) < 2 or not name.isidentifier():
             raise click.BadParameter(f"write NAME=FOLDER, with a name of at least two letters; not '{text}'")
@@ -92,10 +92,10 @@ def load_study(
         fail(f"error: {error}", WRONG_INPUT)
 
 
-def plugin_hint(issues: Sequence[Issue], given: Sequence[str] = ()) -> str:
+def plugin_hint(issues: Sequence[Issue], plugin_files: Sequence[str] = ()) -> str:
     """Hint for a plugin that is not installed, as a separate line; "" if none is missing or plugin files were
-    `given`."""
-    missing = not given and any("no plugin named" in issue.message for issue in issues)
+    `plugin_files`."""
+    missing = not plugin_files and any("no plugin named" in issue.message for issue in issues)
     return "\nPass a plugin in your own file with --plugin FILE." if missing else ""
 
 

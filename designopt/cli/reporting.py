@@ -108,8 +108,8 @@ def _changed(result: Result, changes: Sequence[str], plugin_files: Sequence[str]
         _ = changed.outcomes  # scored here, where a failing aggregation can be reported
         return changed
     except StudyError as error:
-        again = plugin_options(result.path, {Path(file).name for file in plugin_files})
-        hint = f"{result.path}: the run used{again}, which is needed here too\n" if again else ""
+        options = plugin_options(result.path, {Path(file).name for file in plugin_files})
+        hint = f"{result.path}: the run used{options}, which is needed here too\n" if options else ""
         fail(hint + render_text(error.issues), WRONG_INPUT)
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)

@@ -62,26 +62,26 @@ def _end(command: F, tell: Tell, arguments: dict[str, Any]) -> None:
     from designopt.plugin import PluginError
     from designopt.store.errors import BudgetError, FailurePolicyStop, Interrupted, StoreError
 
-    here = Path.cwd()
+    working_folder = Path.cwd()
     try:
         sys.exit(command(tell, **arguments))
     except PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     except BudgetError as error:
-        given = next(text for text in arguments["budget"] if text.startswith(f"{error.stage}="))
-        fail(f"error: --budget {given}: {error}", WRONG_INPUT)
+        option = next(text for text in arguments["budget"] if text.startswith(f"{error.stage}="))
+        fail(f"error: --budget {option}: {error}", WRONG_INPUT)
     except StoreError as error:
-        fail(_message(error, here), STORE)
+        fail(_message(error, working_folder), STORE)
     except FailurePolicyStop as error:
-        fail(_message(error, here), FAILURE_POLICY)
+        fail(_message(error, working_folder), FAILURE_POLICY)
     except Interrupted as error:
-        fail(_message(error, here), INTERRUPTED)
+        fail(_message(error, working_folder), INTERRUPTED)
 
 
-def _message(error: RunError, here: Path) -> str:
+def _message(error: RunError, working_folder: Path) -> str:
     """The message of `error`, with the store relative to the folder of the command."""
-    if error.path.is_absolute() and error.path.is_relative_to(here):
-        return str(error).replace(str(error.path), str(error.path.relative_to(here)))
+    if error.path.is_absolute() and error.path.is_relative_to(working_folder):
+        return str(error).replace(str(error.path), str(error.path.relative_to(working_folder)))
     return str(error)
 
 
@@ -168,16 +168,16 @@ def resume(
     from designopt.run.progress import progress
 
     budgets = _budgets(budget)
-    given: dict[str, Any] = {"budget": budgets, "plugin_files": plugin_files, "data": data}
-    given["ready"] = lambda: tell.runs(Path(store))
-    result = resume_store(store, progress=progress(progress_mode), **given, **options)
+    run_options: dict[str, Any] = {"budget": budgets, "plugin_files": plugin_files, "data": data}
+    run_options["ready"] = lambda: tell.runs(Path(store))
+    result = resume_store(store, progress=progress(progress_mode), **run_options, **options)
     return _finish(dataclasses.replace(result, path=Path(store)))
 
 
-def _budgets(given: tuple[str, ...]) -> dict[str, int | timedelta]:
+def _budgets(options: tuple[str, ...]) -> dict[str, int | timedelta]:
     """The values of ``--budget``, by the name of the stage."""
-    budgets = dict(_budget(text) for text in given)
-    if len(budgets) < len(given):
+    budgets = dict(_budget(text) for text in options)
+    if len(budgets) < len(options):
         raise click.UsageError("--budget names a stage twice; give either designs or a time")
     return budgets
 
@@ -185,11 +185,11 @@ def _budgets(given: tuple[str, ...]) -> dict[str, int | timedelta]:
 def _budget(text: str) -> tuple[str, int | timedelta]:
     from designopt.study.language import units
 
-    stage, _, given = text.rpartition("=")
-    if stage and given.isdigit():
-        return stage, int(given)
+    stage, _, limit = text.rpartition("=")
+    if stage and limit.isdigit():
+        return stage, int(limit)
     try:
-        amount = units.parse_amount(given)
+        amount = units.parse_amount(limit)
         time = timedelta(seconds=units.convert(amount.value, amount.unit or "", "s"))
     except (units.UnitError, OverflowError, ValueError):
         time = timedelta(0)
@@ -227,7 +227,7 @@ def _finish(result: Result) -> int:
                 echo(line, err=True)
         return NOTHING_FEASIBLE
     if lacking:
-        again = resume_command(result.path)
-        echo(f"\nThe results are kept. After removing the cause, write the exports with: {again}", err=True)
+        command = resume_command(result.path)
+        echo(f"\nThe results are kept. After removing the cause, write the exports with: {command}", err=True)
         return STORE
     return DONE

@@ -189,22 +189,22 @@ def _wait(
     child: int, read: int, limit: float | None, wait: Callable[[int, float], bool]
 ) -> tuple[int | None, list[str]]:
     """The child's wait status, None if it had to be ended; its lines, "" last if it was asked to stop."""
-    written, since, asked = b"", time.monotonic(), False
+    output, since, stop_requested = b"", time.monotonic(), False
     os.set_blocking(read, False)
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         with contextlib.suppress(BlockingIOError):
             while data := os.read(read, 4096):
-                written, since = written + data, time.monotonic()
-        lines = written.decode(errors="replace").splitlines()
+                output, since = output + data, time.monotonic()
+        lines = output.decode(errors="replace").splitlines()
         if ended:
-            return status, [*lines, *([""] if asked and not "".join(lines[-1:]).startswith(_END) else [])]
+            return status, [*lines, *([""] if stop_requested and not "".join(lines[-1:]).startswith(_END) else [])]
         checking = not lines or not lines[-1].startswith((_RUNS, _END))
         if limit is not None and checking and time.monotonic() - since > limit:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             return None, lines
-        asked |= wait(child, LOOK)
+        stop_requested |= wait(child, LOOK)
 
 
 def _end(status: int | None, lines: list[str], limit: float | None) -> NoReturn:

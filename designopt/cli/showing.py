@@ -85,15 +85,15 @@ def show(
     elif Path(name).is_dir() and ((Path(name) / "problem.json").exists() or not _is_plugin(name, plugin_files)):
         _refuse(False, evaluate, "a whole store; name a design: STORE/POINT")
         _store(name, follow, every, page_every, plugin_files)
-    elif (found := store_and_point(name)) is not None:
+    elif (store_design := store_and_point(name)) is not None:
         from designopt.cli.design import show_design
         from designopt.cli.design_files import write_files
 
         _refuse(follow, False, "one design")
         if folder is not None:
-            write_files(*found, folder, plugin_files, data, evaluate=evaluate, allow=allow)
+            write_files(*store_design, folder, plugin_files, data, evaluate=evaluate, allow=allow)
             return
-        show_design(*found, plugin_files, data, evaluate=evaluate, array_file=array_file, allow=allow)
+        show_design(*store_design, plugin_files, data, evaluate=evaluate, array_file=array_file, allow=allow)
     else:
         _refuse(follow, evaluate, f"'{name}', which is not a store")
         _plugin(name, plugin_files, overrides, data)
@@ -145,8 +145,8 @@ def _plugin(
     from designopt.study.load import plugin_with
 
     declare(plugin_files)
-    found = [k for k in plugin.GROUPS if name.rpartition(":")[2] in plugin.names(k)]
-    if not found:
+    kinds = [k for k in plugin.GROUPS if name.rpartition(":")[2] in plugin.names(k)]
+    if not kinds:
         near = plugin.closest(name, {n for k in plugin.GROUPS for n in plugin.names(k)})
         hint = f"did you mean '{near}'?" if near else "designopt list shows the installed plugins"
         if Path(name).exists():
@@ -155,11 +155,11 @@ def _plugin(
             )
         stores = "" if near else meant(Path(name))
         fail(f"error: '{name}' is neither a store nor a plugin; {hint}{stores}", WRONG_INPUT)
-    for k in found:
+    for k in kinds:
         try:
             roots = {root: Path(folder) for root, folder in (data or {}).items()}
-            shown = plugin_with(plugin.find(k, name), overrides, roots) if overrides else plugin.find(k, name)
-            echo(describe(shown))
+            described = plugin_with(plugin.find(k, name), overrides, roots) if overrides else plugin.find(k, name)
+            echo(describe(described))
         except plugin.PluginError as error:
             fail(f"error: {error}", WRONG_INPUT)
         except StudyError as error:

@@ -36,9 +36,9 @@ def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], option
     once = replace(options or Options(), persistent=False)
     stated = replace(problem, parameters={**problem.parameters, **fixed})
     if problem.complementary:
-        found = solve_complementary(stated, options=once)
+        solved = solve_complementary(stated, options=once)
         solution = (
-            found.solution if found.success else replace(found.solution, status=found.status, message=found.message)
+            solved.solution if solved.success else replace(solved.solution, status=solved.status, message=solved.message)
         )
     else:
         solution = solve(stated, once)

@@ -65,35 +65,35 @@ class Folder:
         self._again: dict[str, float] = {}  # unreadable stores: when they are read again, though unchanged
         self._read: dict[Path, tuple[int, bool]] = {}  # YAML files: time of change, and whether they are studies
 
-    def store(self, place: str) -> Path:
-        """The store at `place`. Raises `KeyError`, with a sentence, unless the last search has found one there, and
+    def store(self, name: str) -> Path:
+        """The store at `name`. Raises `KeyError`, with a sentence, unless the last search has found one there, and
         `OSError` if it is behind a link by now."""
-        if place not in self._stores:
+        if name not in self._stores:
             self.look()
-        if place not in self._stores:
-            raise KeyError(f"there is no store '{place[:80]}' here{suggestion(place, self._stores)}")
-        safe_files.check_folder(self._stores[place])
-        return self._stores[place]
+        if name not in self._stores:
+            raise KeyError(f"there is no store '{name[:80]}' here{suggestion(name, self._stores)}")
+        safe_files.check_folder(self._stores[name])
+        return self._stores[name]
 
-    def study(self, place: str) -> Path:
-        """The study file at `place`. Raises `KeyError`, with a sentence, unless the last search has found one there."""
-        if place not in self._studies:
+    def study(self, name: str) -> Path:
+        """The study file at `name`. Raises `KeyError`, with a sentence, unless the last search has found one there."""
+        if name not in self._studies:
             self.look()
-        if place not in self._studies:
-            raise KeyError(f"there is no study file '{place[:80]}' here{nearest(place, self._studies)}")
-        return self._studies[place]
+        if name not in self._studies:
+            raise KeyError(f"there is no study file '{name[:80]}' here{nearest(name, self._studies)}")
+        return self._studies[name]
 
     def look(self) -> tuple[list[StoreEntry], list[str]]:
         """All stores, last changed first, and all study files by name."""
         stores, studies = {}, {}
         for path in _walk(self.root):
-            place = path.relative_to(self.root).as_posix()
+            relative = path.relative_to(self.root).as_posix()
             if path.name == "journal.db":
                 stores[path.parent.relative_to(self.root).as_posix()] = path.parent
             elif self._is_study(path):
-                studies[place] = path
+                studies[relative] = path
         self._stores, self._studies = stores, studies
-        self._listed = {place: self._listed_store(place, path) for place, path in stores.items()}
+        self._listed = {relative: self._listed_store(relative, path) for relative, path in stores.items()}
         return sorted(_distinct(self._listed.values()), key=lambda s: -s.changed), sorted(studies)
 
     def _is_study(self, path: Path) -> bool:
@@ -106,13 +106,13 @@ class Folder:
             return False
         return self._read[path][1]
 
-    def _listed_store(self, place: str, path: Path) -> StoreEntry:
+    def _listed_store(self, name: str, path: Path) -> StoreEntry:
         stamp, changed = stamp_of(path)
-        known = self._listed.get(place)
-        if known is not None and known.stamp == stamp and time.monotonic() < self._again.get(place, math.inf):
-            return known
-        entry = listed(place, path, stamp, changed, known.title if known else "")
-        self._again[place] = time.monotonic() + RETRY if entry.problem else math.inf
+        last_entry = self._listed.get(name)
+        if last_entry is not None and last_entry.stamp == stamp and time.monotonic() < self._again.get(name, math.inf):
+            return last_entry
+        entry = listed(name, path, stamp, changed, last_entry.title if last_entry else "")
+        self._again[name] = time.monotonic() + RETRY if entry.problem else math.inf
         return entry
 
 
@@ -121,14 +121,14 @@ def _distinct(entries: Collection[StoreEntry]) -> Iterator[StoreEntry]:
     titles = Counter(entry.title for entry in entries)
     names = Counter((entry.title, _name(entry.place)) for entry in entries)
     for entry in entries:
-        own = _name(entry.place) if names[entry.title, _name(entry.place)] == 1 else entry.place
+        addition = _name(entry.place) if names[entry.title, _name(entry.place)] == 1 else entry.place
         shared = titles[entry.title] > 1 and entry.title != entry.place
-        yield replace(entry, title=f"{entry.title}: {own}") if shared else entry
+        yield replace(entry, title=f"{entry.title}: {addition}") if shared else entry
 
 
-def _name(place: str) -> str:
+def _name(relative: str) -> str:
     """The title of a store: its folder's name without the usual ending."""
-    return Path(place).name.removesuffix(".study") or place
+    return Path(relative).name.removesuffix(".study") or relative
 
 
 def stamp_of(path: Path) -> tuple[str, float]:
@@ -146,27 +146,27 @@ def stamp_of(path: Path) -> tuple[str, float]:
     return stamp, max((s.st_mtime for s in stats), default=0.0)
 
 
-def listed(place: str, path: Path, stamp: str, changed: float, title: str = "") -> StoreEntry:
+def listed(name: str, path: Path, stamp: str, changed: float, title: str = "") -> StoreEntry:
     """The entry of the store at `path`; an unreadable one contains the reason."""
     try:
         safe_files.check_folder(path)
         with explained(path), contextlib.closing(connect_to_read(path, LONGEST)) as db:
             kinds = "kind" in {row[1] for row in db.execute("PRAGMA table_info(evaluation)")}
-            own = " WHERE kind = 'scenario'" if kinds else ""
+            condition = " WHERE kind = 'scenario'" if kinds else ""
             counts = [
                 # They are numbered from 0; a COUNT(*) without a filter is one step of SQLite, which no limit ends.
                 db.execute("SELECT IFNULL(MAX(id) + 1, 0) FROM design").fetchone()[0],
-                db.execute(f"SELECT COUNT(key) FROM evaluation{own}").fetchone()[0],
+                db.execute(f"SELECT COUNT(key) FROM evaluation{condition}").fetchone()[0],
             ]
             session = db.execute("SELECT reason FROM session ORDER BY id DESC LIMIT 1").fetchone()
     except safe_files.NotOwn as error:
         return StoreEntry(
-            place, title or place, "unreadable", 0, 0, changed, stamp, f"{error.filename}: {error.strerror}"
+            name, title or name, "unreadable", 0, 0, changed, stamp, f"{error.filename}: {error.strerror}"
         )
     except (StoreError, OSError) as error:
-        return StoreEntry(place, title or place, "unreadable", 0, 0, changed, stamp, str(error))
+        return StoreEntry(name, title or name, "unreadable", 0, 0, changed, stamp, str(error))
     state = "running" if at_work(path) else str((session or ("",))[0] or "stopped")
-    return StoreEntry(place, title or _title(path), state, int(counts[0]), int(counts[1]), changed, stamp)
+    return StoreEntry(name, title or _title(path), state, int(counts[0]), int(counts[1]), changed, stamp)
 
 
 def _title(path: Path) -> str:
@@ -186,13 +186,13 @@ def _walk(root: Path) -> Iterator[Path]:
         left -= 1
         try:
             with os.scandir(folder) as entries:
-                found = sorted(entries, key=lambda e: e.name)
+                sorted_entries = sorted(entries, key=lambda e: e.name)
         except OSError:
             continue
-        if any(e.name == "journal.db" for e in found):
+        if any(e.name == "journal.db" for e in sorted_entries):
             yield folder / "journal.db"
             continue
-        for entry in found:
+        for entry in sorted_entries:
             if entry.name.startswith(".") or entry.name in _OTHERS or entry.is_symlink():
                 continue
             if entry.is_dir(follow_symlinks=False):

@@ -45,11 +45,11 @@ class Handler(RequestHandler):
         address = getattr(context, "address", None)
         if not isinstance(address, tuple) or another_user(address, access.port):
             raise HTTPError(403, reason="Another user")
-        said = access.refusal(
+        refusal = access.refusal(
             self.request.method or "", self.request.host, headers.get("Origin"), headers.get("Sec-Fetch-Site")
         )
-        if said:
-            raise HTTPError(403, log_message=said, reason="Refused")
+        if refusal:
+            raise HTTPError(403, log_message=refusal, reason="Refused")
         if not self.PUBLIC and not access.knows(headers.get("Authorization", "")):
             raise HTTPError(403, reason="No session")
 
@@ -74,14 +74,14 @@ class Handler(RequestHandler):
         return self.found(self.desk.folder.store, self.get_query_argument("store"))
 
     @staticmethod
-    def found(look: Callable[[str], T], place: str) -> T:
-        """The entry of the folder at `place`; answers 404 if there is none."""
+    def found(look: Callable[[str], T], name: str) -> T:
+        """The entry of the folder at `name`; answers 404 if there is none."""
         try:
-            return look(place)
+            return look(name)
         except KeyError as error:
             raise UnknownPlace(str(error.args[0])) from None
         except OSError as error:
-            raise unusable(error, place) from None
+            raise unusable(error, name) from None
 
     @property
     def row(self) -> int:

@@ -84,14 +84,14 @@ class Runs:
             file = Path(folder) / "arrays.npz"
             command = [*_DESIGNOPT, "show", f"{store}/{row}", "--evaluate", *self._given]
             try:
-                done = self._shown([*command, "--arrays", str(file)])
-                if done.returncode == 2 and "no arrays" in done.stderr:
-                    done = self._shown(command)
+                process = self._shown([*command, "--arrays", str(file)])
+                if process.returncode == 2 and "no arrays" in process.stderr:
+                    process = self._shown(command)
             except subprocess.TimeoutExpired:
                 raise Refused(f"the design took more than {LONGEST:g} s and was terminated") from None
-            lines = [line for line in done.stdout.splitlines() if line.startswith(("recomputed", "not computed"))]
+            lines = [line for line in process.stdout.splitlines() if line.startswith(("recomputed", "not computed"))]
             if not lines:
-                raise Refused(done.stderr.strip() or f"the computation ended with exit code {done.returncode}")
+                raise Refused(process.stderr.strip() or f"the computation ended with exit code {process.returncode}")
             return "\n\n".join(lines), file.read_bytes() if file.exists() else b""
 
     def _shown(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:

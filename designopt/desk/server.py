@@ -65,10 +65,10 @@ async def serve(
     """
     listening = socket.create_server((LISTENING, port))
     access = Access(int(listening.getsockname()[1]))
-    given = dict(data or {})
+    roots = dict(data or {})
     plugin_files = [str(Path(file).resolve()) for file in plugin_files]
-    runs = Runs(folder.resolve(), plugin_files, given, allow) if run else None
-    desk = Desk(Folder(folder), access, runs, plugin_files, given, lambda: announce(access.address))
+    runs = Runs(folder.resolve(), plugin_files, roots, allow) if run else None
+    desk = Desk(Folder(folder), access, runs, plugin_files, roots, lambda: announce(access.address))
     application = Application(
         [(pattern, handler, {"desk": desk}) for pattern, handler in _ROUTES],
         default_handler_class=page_handlers.MissingHandler,

@@ -21,7 +21,7 @@ class ReportHandler(Handler):
 
 class CompareHandler(Handler):
     async def get(self) -> None:
-        stores = [self.found(self.desk.folder.store, place) for place in self.get_query_arguments("store")]
+        stores = [self.found(self.desk.folder.store, name) for name in self.get_query_arguments("store")]
         self.json(self.desk.keep(await self.desk.view(views.compared, stores)))
 
 
@@ -47,8 +47,8 @@ class DesignHandler(Handler):
 
 class ComputeHandler(Handler):
     async def post(self) -> None:
-        place, row = self.body("store", "row")
-        store = self.found(self.desk.folder.store, str(place))
+        name, row = self.body("store", "row")
+        store = self.found(self.desk.folder.store, str(name))
         messages, arrays = await asyncio.to_thread(self.runs.compute, store, self.number(row))
         page = await self.desk.view(views.arrays_page, store, self.number(row), arrays, messages)
         self.json(self.desk.keep(page))

@@ -37,16 +37,16 @@ class StudyHandler(Handler):
 
 class CheckHandler(Handler):
     async def post(self) -> None:
-        place, text = self.body("file", "text")
-        path = self.found(self.desk.folder.study, str(place))
+        name, text = self.body("file", "text")
+        path = self.found(self.desk.folder.study, str(name))
         self.json(await self.desk.view(views.checked, path, str(text)))
 
 
 class SaveHandler(Handler):
     def post(self) -> None:
         _ = self.runs
-        place, text, stamp = self.body("file", "text", "stamp")
-        path = self.found(self.desk.folder.study, str(place))
+        name, text, stamp = self.body("file", "text", "stamp")
+        path = self.found(self.desk.folder.study, str(name))
         partial = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             with safe_files.folder_descriptor(path.parent) as folder:
@@ -66,36 +66,36 @@ class SaveHandler(Handler):
 class StartHandler(Handler):
     async def post(self) -> None:
         runs = self.runs
-        place, name = self.body("file", "store")
+        relative, name = self.body("file", "store")
         root = self.desk.folder.root
         if "\0" in str(name):
             raise WrongRequest("a name of a folder has no NUL")
         store = (root / str(name)).resolve()
         if not str(name).strip() or store == root or not store.is_relative_to(root):
             raise Refused("the results have to be in a folder of their own below that of the desk")
-        path = self.found(self.desk.folder.study, str(place))
+        path = self.found(self.desk.folder.study, str(relative))
         await asyncio.to_thread(runs.start, path, store)
-        place = store.relative_to(root).as_posix()
-        self.desk.started[place] = store
-        self.json({"store": place})
+        relative = store.relative_to(root).as_posix()
+        self.desk.started[relative] = store
+        self.json({"store": relative})
 
 
 class PrintedHandler(Handler):
     def get(self) -> None:
-        place = self.get_query_argument("store")
-        store = self.desk.started.get(place) or self.store  # a run may have failed to begin
+        name = self.get_query_argument("store")
+        store = self.desk.started.get(name) or self.store  # a run may have failed to begin
         self.json(self.runs.printed(store) if self.desk.runs else "")
 
 
 class StopHandler(Handler):
     def post(self) -> None:
-        (place,) = self.body("store")
-        self.runs.stop(self.found(self.desk.folder.store, str(place)))
+        (name,) = self.body("store")
+        self.runs.stop(self.found(self.desk.folder.store, str(name)))
         self.json({})
 
 
 class ResumeHandler(Handler):
     async def post(self) -> None:
-        (place,) = self.body("store")
-        await asyncio.to_thread(self.runs.resume, self.found(self.desk.folder.store, str(place)))
+        (name,) = self.body("store")
+        await asyncio.to_thread(self.runs.resume, self.found(self.desk.folder.store, str(name)))
         self.json({})

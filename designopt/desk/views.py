@@ -78,9 +78,9 @@ def _result(path: Path, changes: Sequence[str] = ()) -> Result:
     """The present result of the store at `path`. Raises `Refused`."""
     _refuse_links(path)
     stamp, _ = stamp_of(path)
-    known = _open.pop(path, None)
+    cached = _open.pop(path, None)
     try:
-        result = known[1] if known is not None and known[0] == stamp else open_store(path, data=_data)
+        result = cached[1] if cached is not None and cached[0] == stamp else open_store(path, data=_data)
         _open[path] = (stamp, result)
         while len(_open) > KEPT:
             _open.popitem(last=False)
@@ -96,9 +96,9 @@ def report(path: Path, only: Sequence[str], changes: Sequence[str]) -> str:
     `Refused`."""
     result = _result(path, changes)
     try:
-        wanted = LIVE if "live" in only else only or part_names(result)
-        made = [section for name in wanted for section in sections(result, (name,))]
-        return render(result, made, plotly=PLOTLY)
+        names = LIVE if "live" in only else only or part_names(result)
+        page_sections = [section for name in names for section in sections(result, (name,))]
+        return render(result, page_sections, plotly=PLOTLY)
     except StoreError as error:
         raise Refused(str(error)) from None
 
@@ -181,14 +181,14 @@ def progress(path: Path) -> dict[str, Any]:
     """The progress of a store's run: its progress line, and the completed share if available. Raises `Refused`."""
     result = _result(path)
     try:
-        seen = _looks.setdefault(path, deque(maxlen=LOOKS))
-        seen.append((time.monotonic(), result.counts["evaluations"]))
-        now = snapshot(result, seen)
+        looks = _looks.setdefault(path, deque(maxlen=LOOKS))
+        looks.append((time.monotonic(), result.counts["evaluations"]))
+        state = snapshot(result, looks)
     except StoreError as error:
         raise Refused(str(error)) from None
-    share = min(1.0, now.done / now.total) if now.total else None
+    share = min(1.0, state.done / state.total) if state.total else None
     events = [{"time": e["time"], "text": event_text(str(e["kind"]), str(e["text"]))} for e in result.events[-EVENTS:]]
-    return {"line": line(now), "share": share, "ended": result.ended, "events": events}
+    return {"line": line(state), "share": share, "ended": result.ended, "events": events}
 
 
 def arrays_page(path: Path, row: int, file: bytes, words: str) -> str:
@@ -197,8 +197,8 @@ def arrays_page(path: Path, row: int, file: bytes, words: str) -> str:
     declared = result.problem.model.plugin.arrays
     arrays: dict[str, Any] = {}
     if file:
-        with np.load(io.BytesIO(file), allow_pickle=False) as kept:
-            arrays = {name: kept[name] for name in kept.files}
+        with np.load(io.BytesIO(file), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
     figures = []
     for name, values in arrays.items():
         base, _, scenario = name.partition("@")

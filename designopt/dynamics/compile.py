@@ -52,20 +52,20 @@ class CompilerError(RuntimeError):
 
 def find_compiler() -> tuple[str, ...] | None:
     """The command of the C compiler with arguments: ``CC``, else the first of cc, gcc, clang; None without one."""
-    if given := os.environ.get("CC", "").strip():
-        command = shlex.split(given)
-        found = shutil.which(command[0])
-        return (found, *command[1:]) if found else None
+    if environment_command := os.environ.get("CC", "").strip():
+        command = shlex.split(environment_command)
+        compiler = shutil.which(command[0])
+        return (compiler, *command[1:]) if compiler else None
     for name in ("cc", "gcc", "clang"):
-        if found := shutil.which(name):
-            return (found,)
+        if compiler := shutil.which(name):
+            return (compiler,)
     return None
 
 
 def cache_dir() -> Path:
     """Cache folder of compiled libraries; it may be missing or not writable."""
-    if given := os.environ.get("DESIGNOPT_CACHE_DIR"):
-        return Path(given)
+    if stated_folder := os.environ.get("DESIGNOPT_CACHE_DIR"):
+        return Path(stated_folder)
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "designopt"
     if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
@@ -81,9 +81,9 @@ def load_library(source: str, what: str = "generated code") -> ctypes.CDLL:
     """
     compiler = find_compiler()
     if compiler is None:
-        wanted = os.environ.get("CC", "").strip()
+        stated_compiler = os.environ.get("CC", "").strip()
         raise CompilerError(
-            f"the C compiler '{wanted}' (CC) is not found" if wanted else "no C compiler (cc, gcc, clang)"
+            f"the C compiler '{stated_compiler}' (CC) is not found" if stated_compiler else "no C compiler (cc, gcc, clang)"
         )
     key = _key(source, compiler)
     folder = cache_dir()
@@ -129,10 +129,10 @@ def _flags(source: str) -> tuple[str, ...]:
 def _version(compiler: tuple[str, ...], modified: int, size: int) -> str:
     """Version text of the compiler; `modified` and `size` invalidate the cached text of a replaced compiler."""
     try:
-        done = subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+        process = subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     except (OSError, subprocess.SubprocessError) as error:
         raise CompilerError(f"{compiler[0]} --version: {error}") from error
-    return done.stdout
+    return process.stdout
 
 
 def _cached(folder: Path, key: str) -> ctypes.CDLL | None:
@@ -160,19 +160,19 @@ def _compile(source: str, compiler: tuple[str, ...], folder: Path, key: str) -> 
         raise CompilerError(f"{given_up.read_text(encoding='utf-8')}; remove {given_up} to try again")
     flags = _flags(source)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".making-") as work:
-        text, made = Path(work) / "system.c", Path(work) / f"system{_SUFFIX}"
+        text, library = Path(work) / "system.c", Path(work) / f"system{_SUFFIX}"
         text.write_text(source if flags == FLAGS else in_parts(source), encoding="utf-8")
-        command = [*compiler, *flags, "-o", made.name, text.name, "-lm"]
+        command = [*compiler, *flags, "-o", library.name, text.name, "-lm"]
         try:
-            status, said = _run(command, work)
+            status, compiler_output = _run(command, work)
         except subprocess.TimeoutExpired:
             message = f"{compiler[0]} was stopped after {_TIMEOUT:.0f} s"
             given_up.write_text(message, encoding="utf-8")
             raise CompilerError(message) from None
-        if status != 0 or not made.is_file():
-            raise CompilerError(f"{shlex.join(command)} ended with {status}: {said[:2000] or 'no message'}")
-        path = folder / f"{key}-{_digest(made.read_bytes())}{_SUFFIX}"
-        os.replace(made, path)
+        if status != 0 or not library.is_file():
+            raise CompilerError(f"{shlex.join(command)} ended with {status}: {compiler_output[:2000] or 'no message'}")
+        path = folder / f"{key}-{_digest(library.read_bytes())}{_SUFFIX}"
+        os.replace(library, path)
     return ctypes.CDLL(str(path))
 
 

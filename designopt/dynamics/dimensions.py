@@ -34,19 +34,19 @@ def findings(symbols: Sequence[tuple[Any, str]], equations: Sequence[tuple[str, 
     `symbols` are all symbols of the expressions with their units; a required unit of None accepts any. Expressions with
     operations that are not scalar (look-up tables) are skipped.
     """
-    given = [(symbol, _unit(unit)) for symbol, unit in symbols]
-    found = []
-    for what, expression, wanted in equations:
+    units_of_symbols = [(symbol, _unit(unit)) for symbol, unit in symbols]
+    sentences = []
+    for what, expression, required_unit in equations:
         try:
-            unit = _followed(given, expression)
-            expected = None if wanted is None else _unit(wanted)
+            unit = _followed(units_of_symbols, expression)
+            expected = None if required_unit is None else _unit(required_unit)
             if unit is not None and expected is not None and not _fits(unit, expected):
                 raise UnitsApart(f"{_shown(expression)} is in {units.named(unit[0])}, not {units.named(expected[0])}")
         except UnitsApart as error:
-            found.append(f"incompatible units in {what}: {error}")
+            sentences.append(f"incompatible units in {what}: {error}")
         except RuntimeError:  # operations that CasADi cannot expand to scalar ones have no units to propagate
             continue
-    return found
+    return sentences
 
 
 def check_units(system: System) -> None:
@@ -55,8 +55,8 @@ def check_units(system: System) -> None:
     The rate of a state has its unit per second, an output its own. A literal number in an equation may have any unit,
     and so may the term that it multiplies. A system without units is not checked.
     """
-    if found := _of_system(system):
-        raise ValueError(f"system '{system.name}': " + "; ".join(found))
+    if sentences := _of_system(system):
+        raise ValueError(f"system '{system.name}': " + "; ".join(sentences))
 
 
 def _of_system(system: System) -> list[str]:
@@ -69,17 +69,17 @@ def _of_system(system: System) -> list[str]:
     time = ca.SX.sym("time")
     symbols = [(e, v.unit) for label, table in tables.items() for v, e in zip(table, columns[label], strict=True)]
     full = [ca.vertcat(*column, ca.SX(0, 1)) for column in columns.values()] + [time]
-    own = [full[0], *full[2:]]
+    without_controls = [full[0], *full[2:]]
 
-    def equations(what: str, function: Any, table: Sequence[Variable], arguments: list[Any], wanted: Any) -> list[Any]:
+    def equations(what: str, function: Any, table: Sequence[Variable], arguments: list[Any], required_unit: Any) -> list[Any]:
         rows = ca.vertsplit(function(*arguments)) if function is not None and table else []
-        return [(what.format(v.name), row, wanted(v.unit)) for v, row in zip(table, rows, strict=True)]
+        return [(what.format(v.name), row, required_unit(v.unit)) for v, row in zip(table, rows, strict=True)]
 
     none: Any = lambda unit: None  # noqa: E731
     rates, outputs = ("the rate of '{}'", "output '{}'")
-    stated = [("the equation of '{}'", system.algebraic_residual, system.algebraic, own, none)]
+    stated = [("the equation of '{}'", system.algebraic_residual, system.algebraic, without_controls, none)]
     if form is None:
-        stated += [(rates, system.rhs, system.states, own, rate_of), (outputs, system.output, system.outputs, own, str)]
+        stated += [(rates, system.rhs, system.states, without_controls, rate_of), (outputs, system.output, system.outputs, without_controls, str)]
     else:
         stated += [(rates, form.rates, system.states, full, rate_of), (outputs, form.output, system.outputs, full, str)]
         stated += [("the equation of '{}'", form.residual, form.unknowns, full, none)]
@@ -99,21 +99,21 @@ def _unit(text: str) -> Unit:
 def _fits(a: Unit, b: Unit) -> bool:
     if a is None or b is None:
         return True
-    (_, (size, dimension)), (_, (other, of_other)) = a, b
+    (_, (size, dimension)), (_, (second_size, of_other)) = a, b
     same = all(math.isclose(x, y, abs_tol=1e-9) for x, y in zip(dimension, of_other, strict=True))
-    return same and math.isclose(size, other, rel_tol=1e-9)
+    return same and math.isclose(size, second_size, rel_tol=1e-9)
 
 
-def _followed(given: Sequence[tuple[Any, Unit]], expression: Any) -> Unit:
+def _followed(units_of_symbols: Sequence[tuple[Any, Unit]], expression: Any) -> Unit:
     """The unit of `expression`. Raises `UnitsApart`."""
-    function = ca.Function("units", [symbol for symbol, _ in given], [expression])
+    function = ca.Function("units", [symbol for symbol, _ in units_of_symbols], [expression])
     steps = _Steps()
     work: dict[int, tuple[Any, Unit]] = {}
     last: Unit = None
     for k in range(function.n_instructions()):
         operation, places = function.instruction_id(k), function.instruction_input(k)
         if operation == ca.OP_INPUT:
-            work[function.instruction_output(k)[0]] = given[places[0]]
+            work[function.instruction_output(k)[0]] = units_of_symbols[places[0]]
         elif operation == ca.OP_CONST:
             work[function.instruction_output(k)[0]] = (ca.SX(function.instruction_constant(k)), None)
         elif operation == ca.OP_OUTPUT:
@@ -127,17 +127,17 @@ class _Steps:
     """CasADi operations, grouped by their effect on units."""
 
     def __init__(self) -> None:
-        def of(names: str) -> set[int]:
+        def codes_of(names: str) -> set[int]:
             return {getattr(ca, f"OP_{name}") for name in names.split()}
 
-        self._same = of("ADD SUB FMIN FMAX FMOD REMAINDER HYPOT LT LE EQ NE ATAN2")
-        self._to_number = of("LT LE EQ NE ATAN2 SIGN NOT AND OR")
-        self._of_number = of(
+        self._same = codes_of("ADD SUB FMIN FMAX FMOD REMAINDER HYPOT LT LE EQ NE ATAN2")
+        self._to_number = codes_of("LT LE EQ NE ATAN2 SIGN NOT AND OR")
+        self._of_number = codes_of(
             "SIN COS TAN ASIN ACOS ATAN SINH COSH TANH ASINH ACOSH ATANH EXP EXPM1 LOG LOG1P ERF ERFINV"
         )
         self._power = {ca.OP_SQ: 2.0, ca.OP_SQRT: 0.5, ca.OP_INV: -1.0}
-        self._raised = of("POW CONSTPOW")
-        self._second = of("IF_ELSE_ZERO")
+        self._raised = codes_of("POW CONSTPOW")
+        self._second = codes_of("IF_ELSE_ZERO")
 
     def step(self, operation: int, parts: Sequence[tuple[Any, Unit]]) -> tuple[Any, Unit]:
         """The expression of an operation on `parts`, and its unit. Raises `UnitsApart`."""
@@ -148,8 +148,8 @@ class _Steps:
         first, last = parts[0][1], parts[-1][1]
         if operation in self._same:
             if not _fits(first, last):
-                of = [f"{_shown(e)} in {units.named(u[0])}" for e, u in parts if u is not None]
-                raise UnitsApart(f"{of[0]} is combined with {of[1]}")
+                operands = [f"{_shown(e)} in {units.named(u[0])}" for e, u in parts if u is not None]
+                raise UnitsApart(f"{operands[0]} is combined with {operands[1]}")
             return _plain(True) if operation in self._to_number else (first or last)
         if operation in self._of_number:
             if not _fits(first, ("", _NUMBER)):
@@ -182,8 +182,8 @@ class _Steps:
         return of_base
 
 
-def _plain(known: bool) -> Unit:
-    return ("", _NUMBER) if known else None
+def _plain(is_known: bool) -> Unit:
+    return ("", _NUMBER) if is_known else None
 
 
 def _product(a: tuple[str, Measure], b: tuple[str, Measure], power: float) -> Unit:

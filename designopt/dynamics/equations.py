@@ -29,9 +29,9 @@ class DeclaredSymbols:
         raise AttributeError(f"{self.__dict__.get('_what')}: symbols are attributes: write v.{name}, not v['{name}']")
 
     def __getattr__(self, name: str) -> Any:
-        known = [n for n in self.__dict__ if not n.startswith("_")]
-        near = closest(name, known)
-        hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
+        names = [n for n in self.__dict__ if not n.startswith("_")]
+        near = closest(name, names)
+        hint = f"did you mean '{near}'?" if near else f"known: {', '.join(names)}"
         raise AttributeError(f"{self.__dict__.get('_what')} has no '{name}'; {hint}")
 
 
@@ -41,18 +41,18 @@ def called(what: str, equations: Callable[[Any], Any], symbols: Mapping[str, Any
     Raises `ValueError` for code that fails, in a sentence with the line of the user's file.
     """
     try:
-        found = equations(DeclaredSymbols(symbols, what))
+        returned = equations(DeclaredSymbols(symbols, what))
     except Exception as error:
         where = place(error)
         raise ValueError(f"{where + ': ' if where else ''}{_explained(what, error)}") from error
-    if not isinstance(found, Mapping):
-        raise ValueError(f"{what}: equations return {type(found).__name__}, not a mapping of names")
-    for name, expression in found.items():
+    if not isinstance(returned, Mapping):
+        raise ValueError(f"{what}: equations return {type(returned).__name__}, not a mapping of names")
+    for name, expression in returned.items():
         try:
             _check_numbers(what, name, expression)
         except ValueError as error:
             raise ValueError(placed(str(error), equations, [name])) from None
-    return dict(found)
+    return dict(returned)
 
 
 def build_system(
@@ -72,9 +72,9 @@ def build_system(
     equations that fail, do not match the tables, or have inconsistent units (`check_units`).
     """
     what = f"system '{name}'"
-    given = {"states": states, "parameters": parameters, "controls": controls, "data": data}
+    entries_by_table = {"states": states, "parameters": parameters, "controls": controls, "data": data}
     tables = {
-        table: [(v, ca.SX.sym(v.name, _size(v))) for v in _variables(what, entries)] for table, entries in given.items()
+        table: [(v, ca.SX.sym(v.name, _size(v))) for v in _variables(what, entries)] for table, entries in entries_by_table.items()
     }
     time, results = ca.SX.sym("time"), _variables(what, outputs)
     symbols = {v.name: symbol for entries in tables.values() for v, symbol in entries}
@@ -82,23 +82,23 @@ def build_system(
     if twice := [n for i, n in enumerate(names) if n in names[:i]]:
         text = "time is always there; do not name it" if twice[0] == "time" else "every variable needs its own name"
         raise ValueError(f"{what}: '{twice[0]}' is named twice: {text}")
-    found = called(what, equations, {**symbols, "time": time})
+    returned = called(what, equations, {**symbols, "time": time})
     moving = tables.pop("states")
     try:
-        check_named(what, [*(v.name for v, _ in moving), *(v.name for v in results)], found, symbols)
-        made = System.from_expressions(
+        check_named(what, [*(v.name for v, _ in moving), *(v.name for v in results)], returned, symbols)
+        system = System.from_expressions(
             name,
-            states=[(v, symbol, found[v.name]) for v, symbol in moving],
-            outputs=[(v, found[v.name]) for v in results],
+            states=[(v, symbol, returned[v.name]) for v, symbol in moving],
+            outputs=[(v, returned[v.name]) for v in results],
             time=time,
             parameters=tables["parameters"],
             controls=tables["controls"],
             data=tables["data"],
         )
-        check_units(made)
+        check_units(system)
     except ValueError as error:
-        raise ValueError(placed(str(error), equations, found)) from None
-    return made
+        raise ValueError(placed(str(error), equations, returned)) from None
+    return system
 
 
 def placed(text: str, equations: Callable[..., Any], names: Iterable[str]) -> str:
@@ -110,12 +110,12 @@ def placed(text: str, equations: Callable[..., Any], names: Iterable[str]) -> st
     return f"{where}: {text}" if where else text
 
 
-def check_named(what: str, wanted: Sequence[str], found: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Raise `ValueError` if the equations `found` are not those `wanted`."""
-    if missing := [n for n in wanted if n not in found]:
+def check_named(what: str, required: Sequence[str], returned: Mapping[str, Any], declared: Mapping[str, Any]) -> None:
+    """Raise `ValueError` if the equations `returned` are not those `required`."""
+    if missing := [n for n in required if n not in returned]:
         raise ValueError(f"{what}: there is no equation for {', '.join(map(repr, missing))}")
-    if unknown := [n for n in found if n not in wanted]:
-        text = "is given and has no equation" if unknown[0] in given else "is not declared"
+    if unknown := [n for n in returned if n not in required]:
+        text = "is given and has no equation" if unknown[0] in declared else "is not declared"
         raise ValueError(f"{what}: equations name '{unknown[0]}', which {text}")
 
 

@@ -19,37 +19,37 @@ class Expressions:
 
     def components(self, entries: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Entries (variable or vector, columns...) with each vector replaced by its components."""
-        found: list[tuple[Any, ...]] = []
+        scalar_entries: list[tuple[Any, ...]] = []
         for variable, *columns in entries:
             if not isinstance(variable, Vector):
-                found.append((variable, *columns))
+                scalar_entries.append((variable, *columns))
                 continue
             if variable.name in self.vectors:
                 raise ValueError(f"system '{self._name}': there are two vectors '{variable.name}'")
             self.vectors[variable.name] = variable
             what, k = f"vector '{variable.name}'", len(variable.parts)
             split = [ca.vertsplit(self._column(what, column, k)) for column in columns]
-            found += list(zip(variable.variables, *split, strict=True))
-        return found
+            scalar_entries += list(zip(variable.variables, *split, strict=True))
+        return scalar_entries
 
-    def symbol(self, kind: str, variable: Variable, given: Any) -> Any:
-        """Declare `given` as the scalar SX symbol of a `variable`, and return it."""
+    def symbol(self, kind: str, variable: Variable, entry: Any) -> Any:
+        """Declare `entry` as the scalar SX symbol of a `variable`, and return it."""
         what = f"{kind} '{variable.name}'"
-        symbol = self._scalar(what, given)
+        symbol = self._scalar(what, entry)
         if not symbol.is_symbolic():
             raise ValueError(
                 f"system '{self._name}': {what} is given '{symbol}', which is not a symbol (casadi.SX.sym)"
             )
-        other = self._declared.setdefault(symbol.element_hash(), what)
-        if other != what:
+        first_use = self._declared.setdefault(symbol.element_hash(), what)
+        if first_use != what:
             raise ValueError(
-                f"system '{self._name}': {what} has the symbol '{symbol}' of {other}: each needs its own symbol"
+                f"system '{self._name}': {what} has the symbol '{symbol}' of {first_use}: each needs its own symbol"
             )
         return symbol
 
-    def only_known(self, what: str, given: Any) -> Any:
-        """`given` as a scalar expression of declared symbols."""
-        expression = self._scalar(what, given)
+    def only_known(self, what: str, entry: Any) -> Any:
+        """`entry` as a scalar expression of declared symbols."""
+        expression = self._scalar(what, entry)
         unknown = [str(s) for s in ca.symvar(expression) if s.element_hash() not in self._declared]
         if unknown:
             named = ", ".join(f"'{s}'" for s in unknown)
@@ -59,21 +59,21 @@ class Expressions:
             )
         return expression
 
-    def _scalar(self, what: str, given: Any) -> Any:
-        return self._column(what, given, 1)
+    def _scalar(self, what: str, entry: Any) -> Any:
+        return self._column(what, entry, 1)
 
-    def _column(self, what: str, given: Any, size: int) -> Any:
-        if isinstance(given, ca.MX):
-            symbols = ", ".join(f"'{s.name()}'" for s in ca.symvar(given)) or f"'{given}'"
+    def _column(self, what: str, entry: Any, size: int) -> Any:
+        if isinstance(entry, ca.MX):
+            symbols = ", ".join(f"'{s.name()}'" for s in ca.symvar(entry)) or f"'{entry}'"
             raise ValueError(
                 f"system '{self._name}': {what} is made of the MX symbols {symbols}; make them with casadi.SX.sym"
             )
         try:
-            expression = ca.SX(given)
+            expression = ca.SX(entry)
         except (NotImplementedError, TypeError):
-            raise ValueError(f"system '{self._name}': {what} is {given!r}, not an expression") from None
+            raise ValueError(f"system '{self._name}': {what} is {entry!r}, not an expression") from None
         if expression.shape != (size, 1):
             shape = " x ".join(map(str, expression.shape))
-            wanted = "one scalar" if size == 1 else f"a column of {size}"
-            raise ValueError(f"system '{self._name}': {what} is {shape}, not {wanted}")
+            required_shape = "one scalar" if size == 1 else f"a column of {size}"
+            raise ValueError(f"system '{self._name}': {what} is {shape}, not {required_shape}")
         return expression

@@ -97,7 +97,7 @@ def linearise(
     if not (isinstance(t, Real) and math.isfinite(t)):
         raise ValueError(f"{system.name}: t is {t!r}, not a time in s")
     tables = ("states", "controls", "algebraic", "parameters", "data")
-    point = [system.values(table, given) for table, given in zip(tables, (x, u, z, p, q), strict=True)]
+    point = [system.values(table, values) for table, values in zip(tables, (x, u, z, p, q), strict=True)]
     form = system.residual_form
     functions = (form.rates, form.output, form.residual) if form else (system.rhs, system.output, None)
     if form is not None:
@@ -121,8 +121,8 @@ def _derivatives(
     symbols = [ca.MX.sym(name, function.numel_in(i)) for i, name in enumerate(function.name_in())]
     value = function(*symbols)
     blocks = [ca.densify(ca.jacobian(value, s)) for s in symbols[:-1]]
-    found = ca.Function("derivatives", symbols, [value, *blocks])(*point, t)
-    arrays = [np.asarray(entry, dtype=np.float64) for entry in found]
+    evaluated = ca.Function("derivatives", symbols, [value, *blocks])(*point, t)
+    arrays = [np.asarray(entry, dtype=np.float64) for entry in evaluated]
     if not all(np.isfinite(a).all() for a in arrays):
         raise ValueError(f"{system.name}: {function.name()} is not finite or has no finite derivatives at this point")
     rows = function.size1_out(0)
@@ -140,4 +140,4 @@ def _unknowns(system: System, form: ResidualForm, point: Sequence[Matrix], t: fl
 def _eliminated(equations: Sequence[Matrix], which: int, *blocks: Sequence[Matrix]) -> list[list[Matrix]]:
     """Derivatives `blocks` after elimination of the argument `which`, with `equations` kept at zero."""
     follow = [-np.linalg.solve(equations[which], block) for block in equations]
-    return [[block + own[which] @ f for block, f in zip(own, follow, strict=True)] for own in blocks]
+    return [[block + blocks_of_equation[which] @ f for block, f in zip(blocks_of_equation, follow, strict=True)] for blocks_of_equation in blocks]

@@ -44,13 +44,13 @@ def explicit(form: ResidualForm, function: ca.Function) -> ca.Function:
     derivatives.
     """
     symbols = [ca.SX.sym(n, function.numel_in(i)) for i, n in enumerate(RESIDUAL_ARGUMENTS)]
-    (made,) = function.call(symbols)
+    (expression,) = function.call(symbols)
     s = symbols[1]
-    if ca.depends_on(made, s):
-        made = ca.cse(ca.substitute(made, s, _solved(form.residual(*symbols), s)))
+    if ca.depends_on(expression, s):
+        expression = ca.cse(ca.substitute(expression, s, _solved(form.residual(*symbols), s)))
     arguments = [symbols[0], *symbols[2:]]
     names = [RESIDUAL_ARGUMENTS[0], *RESIDUAL_ARGUMENTS[2:]]
-    return ca.Function(function.name(), arguments, [made], names, function.name_out())
+    return ca.Function(function.name(), arguments, [expression], names, function.name_out())
 
 
 def _solved(residual: Any, s: Any) -> Any:

@@ -66,7 +66,7 @@ class Rows:
             raise ValueError(
                 f"{self._name} takes {len(self._names)} arrays ({', '.join(self._names)}), not {len(args)}"
             )
-        arrays = [self._array(*given) for given in zip(self._names, self._in, args, strict=True)]
+        arrays = [self._array(*argument) for argument in zip(self._names, self._in, args, strict=True)]
         counts = {name: len(a) for name, a in zip(self._names, arrays, strict=True) if a.ndim == 2}
         if len(set(counts.values())) > 1:
             counted = ", ".join(f"{name} has {n}" for name, n in counts.items())
@@ -77,10 +77,10 @@ class Rows:
             self._evaluate(n, arrays, results)
         return tuple(result.reshape(n, *_row(shape)) for result, shape in zip(results, self._out, strict=True))
 
-    def _array(self, name: str, shape: Shape, given: ArrayLike) -> Array:
-        """`given` as a contiguous array (n, size), or (size,) if all rows share it."""
+    def _array(self, name: str, shape: Shape, argument: ArrayLike) -> Array:
+        """`argument` as a contiguous array (n, size), or (size,) if all rows share it."""
         try:
-            array = np.asarray(given, dtype=np.float64, order="C")
+            array = np.asarray(argument, dtype=np.float64, order="C")
         except (TypeError, ValueError) as error:
             raise ValueError(f"{self._name}: {name} is not an array of numbers: {error}") from error
         row, size = _row(shape), math.prod(shape)
@@ -107,10 +107,10 @@ def outputs_over(
     (n,) or numbers.
     """
 
-    def columns(table: Sequence[Variable], given: Mapping[str, ArrayLike]) -> Array:
+    def columns(table: Sequence[Variable], values: Mapping[str, ArrayLike]) -> Array:
         if not table:
             return np.zeros(0)
-        return np.stack([np.broadcast_to(given[v.name], len(times)) for v in table], axis=1)
+        return np.stack([np.broadcast_to(values[v.name], len(times)) for v in table], axis=1)
 
     if system.output is None:
         return {}

@@ -36,14 +36,14 @@ class Signal:
 
     def at(self, times: ArrayLike) -> NDArray[np.float64]:
         """Values at `times`. Raises `ValueError` outside the signal."""
-        asked = np.asarray(times, float)
+        query_times = np.asarray(times, float)
         span = self.times[-1] - self.times[0]
-        if asked.min() < self.times[0] - 1e-9 * span or asked.max() > self.times[-1] + 1e-9 * span:
+        if query_times.min() < self.times[0] - 1e-9 * span or query_times.max() > self.times[-1] + 1e-9 * span:
             raise ValueError(
                 f"the signal is defined from {self.times[0]:g} to {self.times[-1]:g},"
-                f" not from {asked.min():g} to {asked.max():g}"
+                f" not from {query_times.min():g} to {query_times.max():g}"
             )
-        return np.asarray(self._spline(np.clip(asked, self.times[0], self.times[-1])), float)
+        return np.asarray(self._spline(np.clip(query_times, self.times[0], self.times[-1])), float)
 
     def slope(self, times: ArrayLike) -> NDArray[np.float64]:
         """Time derivatives at `times`; beyond the signal, those at its ends."""
@@ -52,11 +52,11 @@ class Signal:
     @cached_property
     def pieces(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The spline as cubics: knots (m + 1,), and coefficients (m, 4) of powers 3 to 0 of the time since a knot."""
-        found = scipy.interpolate.PPoly.from_spline(self._spline)
-        real = np.diff(found.x) > 0.0
-        knots = np.append(found.x[:-1][real], found.x[-1])
+        polynomial = scipy.interpolate.PPoly.from_spline(self._spline)
+        real = np.diff(polynomial.x) > 0.0
+        knots = np.append(polynomial.x[:-1][real], polynomial.x[-1])
         coefficients = np.zeros((int(real.sum()), 4))
-        coefficients[:, 4 - len(found.c) :] = found.c[:, real].T
+        coefficients[:, 4 - len(polynomial.c) :] = polynomial.c[:, real].T
         return np.ascontiguousarray(knots, dtype=np.float64), coefficients
 
     @cached_property
@@ -98,16 +98,16 @@ class SignalTable:
         return {n: Signal(self.times, columns[n], self.of_duration) for n in (names or self.names)}
 
 
-def columns(given: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
-    """`given` with tables replaced by their columns: of a table under the name of a vector the columns of its
+def columns(entries: Mapping[str, Any], vectors: Sequence[Vector]) -> dict[str, Any]:
+    """`entries` with tables replaced by their columns: of a table under the name of a vector the columns of its
     components, of one under any other name all columns. Raises `KeyError` for a missing component."""
-    known = {v.name: v for v in vectors}
+    vector_of = {v.name: v for v in vectors}
     flat: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in entries.items():
         if not isinstance(value, SignalTable):
             flat[name] = value
-        elif name in known:
-            flat.update({f"{name}_{part}": signal for part, signal in value.signals(known[name].parts).items()})
+        elif name in vector_of:
+            flat.update({f"{name}_{part}": signal for part, signal in value.signals(vector_of[name].parts).items()})
         else:
             flat.update(value.signals())
     return flat

@@ -37,12 +37,12 @@ class _Explicit:
     def __get__(self, system: System | None, owner: type) -> ca.Function | None:
         if system is None:
             return None  # value for a function omitted in the constructor
-        known: ca.Function | None = system.__dict__[self._name]
-        if known is None and system.residual_form is not None:
+        function_or_none: ca.Function | None = system.__dict__[self._name]
+        if function_or_none is None and system.residual_form is not None:
             function = getattr(system.residual_form, self._of_form)
             if function is not None:
-                known = system.__dict__[self._name] = explicit(system.residual_form, function)
-        return known
+                function_or_none = system.__dict__[self._name] = explicit(system.residual_form, function)
+        return function_or_none
 
     def __set__(self, system: System, value: ca.Function | None) -> None:
         system.__dict__[self._name] = value
@@ -88,11 +88,11 @@ class System:
         self._check_unique("guards", list(self.guards))
         if self.residual_form is not None:
             self._check_residual_form(self.residual_form)
-        given = {"states": self.__dict__["rhs"], "outputs": self.__dict__["output"]}
+        explicit_functions = {"states": self.__dict__["rhs"], "outputs": self.__dict__["output"]}
         for label, table in (("rhs", "states"), ("output", "outputs")):
             derived = self.residual_form is not None and (label == "rhs" or self.residual_form.output is not None)
-            if given[table] is not None or not derived:
-                self._check_function(label, given[table], table)
+            if explicit_functions[table] is not None or not derived:
+                self._check_function(label, explicit_functions[table], table)
         self._check_function("guard", self.guard, "guards")
         self._check_function("algebraic_residual", self.algebraic_residual, "algebraic")
 
@@ -125,26 +125,26 @@ class System:
 
         Raises `ValueError`, with a sentence, for invalid expressions.
         """
-        made = Expressions(name)
+        declared = Expressions(name)
         states, controls, algebraic, parameters, data, unknowns, outputs = map(
-            made.components, (states, controls, algebraic, parameters, data, unknowns, outputs)
+            declared.components, (states, controls, algebraic, parameters, data, unknowns, outputs)
         )
         tables = (
-            [made.symbol("state", v, s) for v, s, _ in states],
-            [made.symbol("control", v, s) for v, s in controls],
-            [made.symbol("algebraic variable", v, s) for v, s, _ in algebraic],
-            [made.symbol("parameter", v, s) for v, s in parameters],
-            [made.symbol("number of the data", v, s) for v, s in data],
+            [declared.symbol("state", v, s) for v, s, _ in states],
+            [declared.symbol("control", v, s) for v, s in controls],
+            [declared.symbol("algebraic variable", v, s) for v, s, _ in algebraic],
+            [declared.symbol("parameter", v, s) for v, s in parameters],
+            [declared.symbol("number of the data", v, s) for v, s in data],
         )
-        t = ca.SX.sym("t") if time is None else made.symbol("time", Variable("time", "s"), time)
+        t = ca.SX.sym("t") if time is None else declared.symbol("time", Variable("time", "s"), time)
         x, u, z, p, q = (ca.vertcat(*symbols) if symbols else ca.SX(0, 1) for symbols in tables)
-        known = made.only_known
-        equations = [known(f"the equation of '{v.name}'", e) for v, _, e in algebraic]
-        guarded = [known(f"guard '{label}'", e) for label, e in (guards or {}).items()]
-        s = ca.vertcat(*(made.symbol("unknown", v, s) for v, s, _ in unknowns)) if unknowns else ca.SX(0, 1)
-        rates = [known(f"the rate of '{v.name}'", rate) for v, _, rate in states]
-        results = [known(f"output '{v.name}'", e) for v, e in outputs]
-        residuals = [known(f"the equation of '{v.name}'", e) for v, _, e in unknowns]
+        checked = declared.only_known
+        equations = [checked(f"the equation of '{v.name}'", e) for v, _, e in algebraic]
+        guarded = [checked(f"guard '{label}'", e) for label, e in (guards or {}).items()]
+        s = ca.vertcat(*(declared.symbol("unknown", v, s) for v, s, _ in unknowns)) if unknowns else ca.SX(0, 1)
+        rates = [checked(f"the rate of '{v.name}'", rate) for v, _, rate in states]
+        results = [checked(f"output '{v.name}'", e) for v, e in outputs]
+        residuals = [checked(f"the equation of '{v.name}'", e) for v, _, e in unknowns]
 
         def function(label: str, entries: Sequence[Any], result: str, *, full: bool = False) -> Any:
             if not entries:
@@ -178,53 +178,53 @@ class System:
             outputs=tuple(v for v, _ in outputs),
             guards=tuple(guards or ()),
             guard=function("guard", guarded, "g"),
-            vectors=tuple(made.vectors.values()),
+            vectors=tuple(declared.vectors.values()),
             **stated,
         )
 
     def values(
-        self, table: str, given: ArrayLike | Mapping[str, float], without: Sequence[str] = ()
+        self, table: str, entries: ArrayLike | Mapping[str, float], without: Sequence[str] = ()
     ) -> NDArray[np.float64]:
-        """`given` as a contiguous array (n,) in the order of `table` ("states", "parameters", "controls", "data").
+        """`entries` as a contiguous array (n,) in the order of `table` ("states", "parameters", "controls", "data").
 
         A mapping must name every entry. Entries in `without` are omitted, and zero. Raises `ValueError` for a wrong
         length or name and for values that are not finite.
         """
         every = [v.name for v in getattr(self, table)]
         names = [n for n in every if n not in without]
-        if isinstance(given, Mapping):
-            given = self._of_components(given)
-            if unknown := sorted(set(given) - set(names)):
+        if isinstance(entries, Mapping):
+            entries = self._of_components(entries)
+            if unknown := sorted(set(entries) - set(names)):
                 raise ValueError(
                     f"{self.name}: {', '.join(map(repr, unknown))} not among its {table}: {_listed(names)}"
                 )
-            if missing := [n for n in names if n not in given]:
+            if missing := [n for n in names if n not in entries]:
                 raise ValueError(f"{self.name}: no value for {', '.join(map(repr, missing))} ({table})")
-            given = [given[n] for n in names]
+            entries = [entries[n] for n in names]
         try:
-            array = np.ascontiguousarray(given, dtype=np.float64)
+            array = np.ascontiguousarray(entries, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{self.name}: {table}: {_no_number(names, given)}") from error
+            raise ValueError(f"{self.name}: {table}: {_no_number(names, entries)}") from error
         if array.shape != (len(names),):
             raise ValueError(f"{self.name}: {table} have shape ({len(names)},), not {array.shape}: {_listed(names)}")
         if not np.isfinite(array).all():
             first = int(np.flatnonzero(~np.isfinite(array))[0])
             raise ValueError(f"{self.name}: {table}: {names[first]} is {array[first]}")
         if len(names) < len(every):
-            of = dict(zip(names, array.tolist(), strict=True))
-            array = np.array([of.get(n, 0.0) for n in every])
+            names_of_table = dict(zip(names, array.tolist(), strict=True))
+            array = np.array([names_of_table.get(n, 0.0) for n in every])
         return array
 
-    def _of_components(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """`given` with the numbers of components in place of vectors (k,), or of one number for all components."""
-        found: dict[str, Any] = dict(given)
+    def _of_components(self, entries: Mapping[str, Any]) -> dict[str, Any]:
+        """`entries` with the numbers of components in place of vectors (k,), or of one number for all components."""
+        scalar_entries: dict[str, Any] = dict(entries)
         for vector in self.vectors:
-            if vector.name in found:
-                k, value = len(vector.parts), np.asarray(found.pop(vector.name), dtype=np.float64)
+            if vector.name in scalar_entries:
+                k, value = len(vector.parts), np.asarray(scalar_entries.pop(vector.name), dtype=np.float64)
                 if value.shape not in ((), (k,)):
                     raise ValueError(f"{self.name}: {vector.name} has shape {value.shape}, not ({k},)")
-                found = {**dict(zip(vector.names, np.broadcast_to(value, k).tolist(), strict=True)), **found}
-        return found
+                scalar_entries = {**dict(zip(vector.names, np.broadcast_to(value, k).tolist(), strict=True)), **scalar_entries}
+        return scalar_entries
 
     def _check_unique(self, table: str, names: list[str]) -> None:
         if twice := sorted({n for n in names if names.count(n) > 1}):
@@ -269,12 +269,12 @@ class System:
             raise ValueError(f"{where}: gives {shapes}, not one column of {rows} ({table})")
 
 
-def _no_number(names: Sequence[str], given: Any) -> str:
+def _no_number(names: Sequence[str], entry: Any) -> str:
     """Describe a value that is not a number."""
-    for name, value in zip(names, given if isinstance(given, list | tuple) else (), strict=False):
+    for name, value in zip(names, entry if isinstance(entry, list | tuple) else (), strict=False):
         if not isinstance(value, Real):
             return f"{name} is {reprlib.repr(value)}, not a number"
-    return f"{reprlib.repr(given)} is neither a row of numbers nor a mapping of names: {_listed(names)}"
+    return f"{reprlib.repr(entry)} is neither a row of numbers nor a mapping of names: {_listed(names)}"
 
 
 def _listed(names: Sequence[str]) -> str:

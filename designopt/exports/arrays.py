@@ -94,14 +94,14 @@ class _Layout:
             self.same = bool(np.array_equal(self.first, array))
 
 
-def write_arrays(result: Result, kept: list[StoredArrays], file: Path, facts: Mapping[str, Any]) -> None:
-    """Write the arrays of the evaluations `kept`, which are read twice, one evaluation at a time in memory."""
+def write_arrays(result: Result, stored: list[StoredArrays], file: Path, facts: Mapping[str, Any]) -> None:
+    """Write the arrays of the evaluations `stored`, which are read twice, one evaluation at a time in memory."""
     from h5netcdf import File
 
     text = import_module("h5py").string_dtype()  # the library that h5netcdf uses
 
-    layouts, clashing = _survey(result, kept)
-    plan = _Plan(result, kept, layouts, clashing)
+    layouts, clashing = _survey(result, stored)
+    plan = _Plan(result, stored, layouts, clashing)
     with File(file, "w") as nc:
         for name, value in facts.items():
             nc.attrs[name] = json.dumps(value) if isinstance(value, dict) else value
@@ -119,20 +119,20 @@ def write_arrays(result: Result, kept: list[StoredArrays], file: Path, facts: Ma
         for axis in plan.ragged:
             length = nc.create_variable(plan.length_of(axis), ("design", "scenario"), np.int64, fillvalue=0)
             length.attrs["long_name"] = f"values along {axis}; the rest is padding"
-        for item, arrays in _each(result, kept):
+        for item, arrays in _each(result, stored):
             _fill(nc, plan, plan.place[item.row], item.scenario, arrays)
 
 
-def _each(result: Result, kept: list[StoredArrays]) -> Iterator[tuple[StoredArrays, dict[str, NDArray[Any]]]]:
-    for item in kept:
+def _each(result: Result, stored: list[StoredArrays]) -> Iterator[tuple[StoredArrays, dict[str, NDArray[Any]]]]:
+    for item in stored:
         yield item, read_arrays(result.path, item.reference)
 
 
-def _survey(result: Result, kept: list[StoredArrays]) -> tuple[dict[str, _Layout], set[str]]:
+def _survey(result: Result, stored: list[StoredArrays]) -> tuple[dict[str, _Layout], set[str]]:
     """The layout of each array, and the axes along which arrays of one evaluation differ."""
     layouts: dict[str, _Layout] = {}
     clashing: set[str] = set()
-    for _, arrays in _each(result, kept):
+    for _, arrays in _each(result, stored):
         along: dict[str, int] = {}
         for name, array in arrays.items():
             layouts.setdefault(name, _Layout()).add(array)
@@ -158,13 +158,13 @@ class _Plan:
     """Names and sizes of all axes, determined before writing."""
 
     def __init__(
-        self, result: Result, kept: list[StoredArrays], layouts: dict[str, _Layout], clashing: set[str]
+        self, result: Result, stored: list[StoredArrays], layouts: dict[str, _Layout], clashing: set[str]
     ) -> None:
         self.layouts = layouts
         self.arrays = result.problem.model.plugin.arrays
-        self.rows = np.unique([item.row for item in kept])
+        self.rows = np.unique([item.row for item in stored])
         self.place = {row: k for k, row in enumerate(self.rows.tolist())}
-        self.total = len(kept)
+        self.total = len(stored)
         complete = len(self.rows) * len(result.problem.scenarios)
         self.sizes = {"design": len(self.rows), "scenario": len(result.problem.scenarios)}
         self.axes: dict[str, tuple[str, ...]] = {}
@@ -181,8 +181,8 @@ class _Plan:
             for shape in layout.shapes:
                 for axis, length in zip(self.axes[name], shape, strict=True):
                     lengths.setdefault(axis, set()).add(length)
-        self.sizes |= {axis: max(found) for axis, found in lengths.items()}
-        self.ragged = {axis for axis, found in lengths.items() if len(found) > 1}
+        self.sizes |= {axis: max(axis_lengths) for axis, axis_lengths in lengths.items()}
+        self.ragged = {axis for axis, axis_lengths in lengths.items() if len(axis_lengths) > 1}
         self.full = {
             name
             for name, layout in layouts.items()
@@ -190,8 +190,8 @@ class _Plan:
         }
 
     def _renamed(self, axis: str) -> str:
-        taken = axis in ("design", "scenario") or (axis in self.layouts and axis not in self.coordinates)
-        return f"{axis}_index" if taken else axis
+        is_used = axis in ("design", "scenario") or (axis in self.layouts and axis not in self.coordinates)
+        return f"{axis}_index" if is_used else axis
 
     def length_of(self, axis: str) -> str:
         """The variable with the length of each array along a ragged axis."""

@@ -129,8 +129,8 @@ def write_parquet(result: Result, folder: Path, prefix: str) -> list[Path]:
 @exporter("netcdf", version=1, packages=("h5netcdf", "h5py"), extra="export")
 def write_netcdf(result: Result, folder: Path, prefix: str) -> list[Path]:
     """The stored arrays with named axes in NetCDF 4."""
-    kept = kept_arrays(result)
-    if not kept:
+    stored = kept_arrays(result)
+    if not stored:
         named = ", ".join(result.study.execution.arrays)
         why = (
             f"no evaluation returned any of {named}" if named else "name some in the study: execution: {arrays: [...]}"
@@ -139,7 +139,7 @@ def write_netcdf(result: Result, folder: Path, prefix: str) -> list[Path]:
     file = folder / f"{prefix}arrays.nc"
     try:
         with _replacing(file) as partial:
-            write_arrays(result, kept, partial, facts(result))
+            write_arrays(result, stored, partial, facts(result))
     except ImportError as error:
         raise _missing("NetCDF", error) from None
     return [file]

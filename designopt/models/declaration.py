@@ -93,22 +93,22 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
             for n, v in {**defaults, **{n: getattr(self, n) for n in settings}, **scenario, **design}.items()
         }
 
-    def refused(self: Any, known: Mapping[str, float]) -> tuple[str, str] | None:
-        found: tuple[str, str] | None = given_refusal(self, _symbols(known)) if given_refusal else None
-        return found
+    def refused(self: Any, values: Mapping[str, float]) -> tuple[str, str] | None:
+        refusal: tuple[str, str] | None = given_refusal(self, _symbols(values)) if given_refusal else None
+        return refusal
 
-    def breaks(self: Any, known: Mapping[str, float]) -> list[float]:
-        constant = {n: v for n, v in known.items() if not isinstance(declared.get(n), Parameter)}
+    def breaks(self: Any, values: Mapping[str, float]) -> list[float]:
+        constant = {n: v for n, v in values.items() if not isinstance(declared.get(n), Parameter)}
         return [float(t) for t in given_breaks(self, _symbols(constant))] if given_breaks else []
 
     def ready(self: Any, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> tuple[Any, ...]:
-        known = numbers(self, scenario, design)
-        if wrong := refused(self, known):
+        values = numbers(self, scenario, design)
+        if wrong := refused(self, values):
             raise InvalidDesign(wrong[1])
-        return known, known["duration"], breaks(self, known)
+        return values, values["duration"], breaks(self, values)
 
-    def _symbols(known: Mapping[str, float]) -> DeclaredSymbols:
-        return DeclaredSymbols(known, f"model '{name}'")
+    def _symbols(values: Mapping[str, float]) -> DeclaredSymbols:
+        return DeclaredSymbols(values, f"model '{name}'")
 
     def simulation(self: Any) -> Any:
         from designopt.models.equations import Equations
@@ -134,14 +134,14 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
 
     def evaluate(self: Any, design: Any, scenario: Any, arrays: Set[str] = frozenset()) -> Any:
         """Simulate the motion."""
-        known, duration, at = ready(self, design, scenario)
-        motion = self.simulation.run(known, duration, at)
-        return self.simulation.figures(motion, known), {n: self.simulation.array(motion, n) for n in arrays}
+        values, duration, at = ready(self, design, scenario)
+        motion = self.simulation.run(values, duration, at)
+        return self.simulation.figures(motion, values), {n: self.simulation.array(motion, n) for n in arrays}
 
     def gradient(self: Any, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, dict[str, float]]:
         """Derivatives ``{figure: {parameter: derivative}}`` by sensitivity equations, in the declared units."""
-        found: dict[str, dict[str, float]] = self.simulation.gradient(*ready(self, design, scenario))
-        return found
+        slopes: dict[str, dict[str, float]] = self.simulation.gradient(*ready(self, design, scenario))
+        return slopes
 
     def linearise(
         self: Any, design: Mapping[str, Any], scenario: Mapping[str, Any], states: Mapping[str, float], time: float = 0
@@ -149,8 +149,8 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
         """The `designopt.dynamics.Linearisation` of states and series about `states` at a `time` (s)."""
         from designopt.dynamics import linearise
 
-        system, known = self.simulation.equations.system(), numbers(self, scenario, design)
-        p, q = ({v.name: known[v.name] for v in table} for table in (system.parameters, system.data))
+        system, values = self.simulation.equations.system(), numbers(self, scenario, design)
+        p, q = ({v.name: values[v.name] for v in table} for table in (system.parameters, system.data))
         return linearise(system, states, p=p, q=q, t=time)
 
     def trajectory_problem(self: Any, scenario: Mapping[str, Any]) -> Any:
@@ -158,22 +158,22 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
         from designopt.collocation import ProblemError
         from designopt.models.trajectory import trajectory_problem
 
-        known = numbers(self, scenario, {})
-        if wrong := refused(self, known):
+        values = numbers(self, scenario, {})
+        if wrong := refused(self, values):
             raise ProblemError("bad_bounds", *wrong)
-        return trajectory_problem(self.simulation.equations, known, cost, samples)
+        return trajectory_problem(self.simulation.equations, values, cost, samples)
 
     inputs, conditions, outputs = _types(declared)
     answer = types.GenericAlias(tuple, (outputs, dict[str, Any]))
     evaluate.__annotations__ |= {"design": inputs, "scenario": conditions, "return": answer}
-    made: dict[str, Any] = {"check": check, "prepare": prepare, "evaluate": evaluate, "linearise": linearise}
-    made["simulation"] = cached_property(simulation)
-    made["simulation"].__set_name__(target, "simulation")
+    methods: dict[str, Any] = {"check": check, "prepare": prepare, "evaluate": evaluate, "linearise": linearise}
+    methods["simulation"] = cached_property(simulation)
+    methods["simulation"].__set_name__(target, "simulation")
     if any(isinstance(d, Parameter) for d in declared.values()):
-        made["gradient"] = gradient
+        methods["gradient"] = gradient
     if cost:
-        made["trajectory_problem"] = trajectory_problem
-    return made
+        methods["trajectory_problem"] = trajectory_problem
+    return methods
 
 
 def _types(declared: Mapping[str, ModelQuantity]) -> tuple[Any, Any, Any]:

@@ -51,21 +51,21 @@ class Equations:
     def of(cls, name: str, declared: Mapping[str, ModelQuantity], equations: Callable[[Any], Any]) -> Equations:
         """Call `equations` once. Raises `ValueError`, with a sentence, for equations that do not match the
         declaration."""
-        known = {n: ca.SX.sym(n) for n, d in declared.items() if isinstance(d, (Given, State, Unknown, Integral))}
+        symbols = {n: ca.SX.sym(n) for n, d in declared.items() if isinstance(d, (Given, State, Unknown, Integral))}
         time = ca.SX.sym("time")
-        found = called(f"model '{name}'", equations, {**known, "time": time})
-        wanted = [n for n, d in declared.items() if not isinstance(d, Given)]
-        check_named(f"model '{name}'", wanted, found, declared)
+        returned = called(f"model '{name}'", equations, {**symbols, "time": time})
+        required = [n for n, d in declared.items() if not isinstance(d, Given)]
+        check_named(f"model '{name}'", required, returned, declared)
         checked = Expressions(name)
-        for n, symbol in (*known.items(), ("time", time)):
+        for n, symbol in (*symbols.items(), ("time", time)):
             checked.symbol("quantity", Variable(n, ""), symbol)
-        values = {n: checked.only_known(f"the equation of '{n}'", e) for n, e in found.items()}
-        made = cls(name, declared, known, time, values)
-        integrals = ca.vertcat(*(known[n] for n in made.names(Integral)), ca.SX(0, 1))
-        for n in made.names(State, Unknown, Integral, Series, Peak, Event, Guard):
+        values = {n: checked.only_known(f"the equation of '{n}'", e) for n, e in returned.items()}
+        model_equations = cls(name, declared, symbols, time, values)
+        integrals = ca.vertcat(*(symbols[n] for n in model_equations.names(Integral)), ca.SX(0, 1))
+        for n in model_equations.names(State, Unknown, Integral, Series, Peak, Event, Guard):
             if ca.depends_on(values[n], integrals):
                 raise ValueError(f"model '{name}': the equation of '{n}' contains an integral: declare it as a State")
-        return made
+        return model_equations
 
     def unit_findings(self) -> list[str]:
         """Unit errors in the equations, a sentence for each."""
@@ -74,9 +74,9 @@ class Equations:
         for n, e in self.values.items():
             d = self.declared[n]
             rate = isinstance(d, (State, Integral))
-            wanted = None if isinstance(d, (Unknown, Event, Guard)) else rate_of(d.unit) if rate else d.unit
+            required_unit = None if isinstance(d, (Unknown, Event, Guard)) else rate_of(d.unit) if rate else d.unit
             what = "the rate of" if isinstance(d, State) else "what is integrated for" if rate else "the equation of"
-            equations.append((f"{what} '{n}'", e, wanted))
+            equations.append((f"{what} '{n}'", e, required_unit))
         return findings(symbols, equations)
 
     def names(self, *kinds: type[ModelQuantity]) -> list[str]:

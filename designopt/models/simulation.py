@@ -98,18 +98,18 @@ class Simulation:
 
     def figures(self, motion: SimulatedMotion, numbers: Mapping[str, float]) -> dict[str, float]:
         """All figures of a motion by name. Raises `Diverged` if an event without `never` does not happen."""
-        found = {}
+        figure_values = {}
         for name, declared in self.equations.declared.items():
             if isinstance(declared, Integral):
-                found[name] = float(motion.x[-1, self.states.index(name)])
+                figure_values[name] = float(motion.x[-1, self.states.index(name)])
             elif isinstance(declared, Peak):
                 y = motion.y[:, self.sampled.index(name)]
-                found[name] = float(_signed(declared, y)[_place(declared, y)])
+                figure_values[name] = float(_signed(declared, y)[_place(declared, y)])
             elif isinstance(declared, Final):
-                found[name] = float(motion.y[-1, self.sampled.index(name)])
+                figure_values[name] = float(motion.y[-1, self.sampled.index(name)])
             elif isinstance(declared, Event):
-                found[name] = self._event(name, declared, self.simulator, motion, numbers)[0]
-        return found
+                figure_values[name] = self._event(name, declared, self.simulator, motion, numbers)[0]
+        return figure_values
 
     def array(self, motion: SimulatedMotion, name: str) -> Vector:
         """The array `name` of a motion (n,)."""
@@ -136,8 +136,8 @@ class Simulation:
 
         def outputs(t: float) -> Vector:
             times = np.array([begin, t])
-            found: Vector = motion.y[after - 1] if t == begin else self._piece(simulator, x, times, numbers, None).y[-1]
-            return found
+            output_row: Vector = motion.y[after - 1] if t == begin else self._piece(simulator, x, times, numbers, None).y[-1]
+            return output_row
 
         at = float(
             scipy.optimize.brentq(
@@ -159,7 +159,7 @@ class Simulation:
         x = np.concatenate([self.first(numbers), np.array(S).ravel()])
         motion = self._run(self.sensitive, x, scaled, duration, breaks)
         names, nx = [v.name for v in self.sensitive.system.outputs], len(self.states)
-        found: dict[str, dict[str, float]] = {}
+        figure_slopes: dict[str, dict[str, float]] = {}
         for name, declared in self.equations.declared.items():
             if not isinstance(declared, Output):
                 continue
@@ -169,18 +169,18 @@ class Simulation:
                 slopes = motion.x[-1, [nx * (j + 1) + i for j in range(len(self.parameters))]]
             elif isinstance(declared, Peak):
                 y = motion.y[:, names.index(name)]
-                place = _place(declared, y)
-                sign = -1.0 if declared.of == "size" and y[place] < 0.0 else 1.0
-                slopes = sign * motion.y[place, columns]
+                peak_row = _place(declared, y)
+                sign = -1.0 if declared.of == "size" and y[peak_row] < 0.0 else 1.0
+                slopes = sign * motion.y[peak_row, columns]
             elif isinstance(declared, Final):
                 slopes = motion.y[-1, columns]
             else:
                 assert isinstance(declared, Event)
-                _, there = self._event(name, declared, self.sensitive, motion, scaled)
+                _, slopes_at_event = self._event(name, declared, self.sensitive, motion, scaled)
                 zero = np.zeros(len(self.parameters))
-                slopes = zero if there is None else -there[columns] / there[names.index(f"{name}_by_time")]
-            found[name] = {n: float(v / scale[n]) for n, v in zip(self.parameters, slopes, strict=True)}
-        return found
+                slopes = zero if slopes_at_event is None else -slopes_at_event[columns] / slopes_at_event[names.index(f"{name}_by_time")]
+            figure_slopes[name] = {n: float(v / scale[n]) for n, v in zip(self.parameters, slopes, strict=True)}
+        return figure_slopes
 
 
 def _signed(declared: Peak, y: Vector) -> Vector:

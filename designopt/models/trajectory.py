@@ -27,11 +27,11 @@ def trajectory_problem(
     initial: dict[str, float] = {}
     follows: dict[str, Constraint] = {}
     for n in states:
-        given = equations.declared[n].initial  # type: ignore[attr-defined]
-        if isinstance(equations.declared.get(given), Parameter):
-            follows[f"initial {n}"] = Constraint(_follows(n, given), 0.0, 0.0)
+        start = equations.declared[n].initial  # type: ignore[attr-defined]
+        if isinstance(equations.declared.get(start), Parameter):
+            follows[f"initial {n}"] = Constraint(_follows(n, start), 0.0, 0.0)
         else:
-            initial[n] = float(numbers[given] if isinstance(given, str) else given)
+            initial[n] = float(numbers[start] if isinstance(start, str) else start)
 
     def figure(name: str) -> Callable[[Any], Any]:
         if not isinstance(equations.declared[name], Final):
@@ -52,9 +52,9 @@ def trajectory_problem(
 
         def value(v: Any) -> Any:
             moved = [v[n] for n in states] + [0.0] * len(equations.names(quantities.Integral))
-            others = ([v[n] for n in equations.names(kind)] for kind in (quantities.Unknown, Parameter))
-            given = [v[n] if n in equations.used() else numbers[n] for n in equations.constants()]
-            columns = [ca.vertcat(*entries, ca.SX(0, 1)) for entries in (moved, *others, given)]
+            unknowns_and_parameters = ([v[n] for n in equations.names(kind)] for kind in (quantities.Unknown, Parameter))
+            constants = [v[n] if n in equations.used() else numbers[n] for n in equations.constants()]
+            columns = [ca.vertcat(*entries, ca.SX(0, 1)) for entries in (moved, *unknowns_and_parameters, constants)]
             return function(*columns, v.time)
 
         return value

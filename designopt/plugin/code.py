@@ -13,10 +13,10 @@ def code_number(target: Any) -> int:
 
     Called functions, comments, file names and line numbers do not change it. Objects without Python code have 0.
     """
-    found = _codes(target)
-    if not found:
+    codes = _codes(target)
+    if not codes:
         return 0
-    return int.from_bytes(hashlib.blake2b(repr(found).encode(), digest_size=4).digest(), "big") >> 1
+    return int.from_bytes(hashlib.blake2b(repr(codes).encode(), digest_size=4).digest(), "big") >> 1
 
 
 def _codes(target: Any) -> list[Any]:

@@ -117,9 +117,9 @@ def model(
             outputs = typed_dict(typing.get_args(hints["return"])[0])
         if not outputs and not unchecked and not has("declares"):
             raise PluginError(f"model '{name}': annotate its return value with a TypedDict of numbers with units")
-        if taken := [output for output in outputs or {} if output.startswith("d(")]:
+        if reserved := [output for output in outputs or {} if output.startswith("d(")]:
             raise PluginError(
-                f"model '{name}': output '{taken[0]}': names that begin with 'd(' are reserved for derivatives"
+                f"model '{name}': output '{reserved[0]}': names that begin with 'd(' are reserved for derivatives"
             )
         if unknown := [setting for setting in (fidelity.settings if fidelity else ()) if setting not in settings]:
             raise PluginError(f"model '{name}': fidelity names '{unknown[0]}', which is not a setting")
@@ -197,8 +197,8 @@ def objective(name: str, *, version: int) -> Callable[[T], T]:
     def declare(target: T) -> T:
         parameters = inspect.signature(target).parameters.values()
         hints = typing.get_type_hints(target, include_extras=True)
-        given = quantity(hints.get("return"))
-        if given is None:
+        returned = quantity(hints.get("return"))
+        if returned is None:
             raise PluginError(
                 f"objective '{name}': annotate its return value: Annotated[float, Quantity(unit, meaning)]"
             )
@@ -211,7 +211,7 @@ def objective(name: str, *, version: int) -> Callable[[T], T]:
                 keyword_settings(target),
                 doc(target),
                 needs=tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY),
-                unit=given.unit,
+                unit=returned.unit,
                 source=source(target),
             ),
         )

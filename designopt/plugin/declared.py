@@ -63,12 +63,12 @@ def _fields(quantities: Mapping[str, Quantity], declared: Declared) -> dict[str,
     }
 
 
-def _check_names(what: str, given: Mapping[str, Any], taken: Mapping[str, Any], plugin: ModelPlugin) -> None:
-    for name in given:
+def _check_names(what: str, names: Mapping[str, Any], reserved: Mapping[str, Any], plugin: ModelPlugin) -> None:
+    for name in names:
         if not isinstance(name, str) or not name.isidentifier():
             raise PluginError(
                 f"model '{plugin.name}' declares an {what} {name!r:.60}; a name has only letters, digits and"
                 " underscores"
             )
-        if name in taken:
+        if name in reserved:
             raise PluginError(f"model '{plugin.name}' declares '{name}' twice")

@@ -64,9 +64,9 @@ def register(target: Any, plugin: Plugin) -> None:
     if not plugin.name.isidentifier():
         raise PluginError(f"{plugin.kind} '{plugin.name}': a plugin's name has only letters, digits and underscores")
     model = plugin if isinstance(plugin, ModelPlugin) else None
-    given = {**(model.inputs or {}), **(model.conditions or {}), **model.outputs} if model else {}
+    quantities = {**(model.inputs or {}), **(model.conditions or {}), **model.outputs} if model else {}
     try:
-        for entries in (plugin.settings, given):
+        for entries in (plugin.settings, quantities):
             check_former_names(entries)
     except PluginError as error:
         raise PluginError(f"{plugin.kind} '{plugin.name}': {error}") from None
@@ -94,11 +94,11 @@ def installed(kind: Kind | None = None) -> Iterator[Listed]:
 def _installed(path: tuple[str, ...]) -> tuple[Listed, ...]:
     """The plugins installed on the import path `path`; cached, because reading the metadata takes longer than checking
     a study."""
-    found = sorted(entry_points(path, "designopt."), key=lambda entry: entry.name)
+    entries = sorted(entry_points(path, "designopt."), key=lambda entry: entry.name)
     return tuple(
         Listed(kind, entry.name, entry.distribution, entry.version, entry)
         for kind, group in GROUPS.items()
-        for entry in found
+        for entry in entries
         if entry.group == group
     )
 
@@ -150,25 +150,25 @@ def find(kind: Kind, name: str) -> Plugin:
     if not entries:
         if (kind, bare) in REPLACED:
             raise PluginError(f"the {kind} '{bare}' of earlier versions was removed; use '{REPLACED[kind, bare]}'")
-        known = names(kind)
-        near = closest(bare, known)
+        declared_plugin = names(kind)
+        near = closest(bare, declared_plugin)
         hint = f"; did you mean '{near}'?" if near else ""
-        raise UnknownPlugin(f"no plugin named '{name}'", f"{hint} (installed: {', '.join(known) or 'none'})")
-    found = entries[0]
+        raise UnknownPlugin(f"no plugin named '{name}'", f"{hint} (installed: {', '.join(declared_plugin) or 'none'})")
+    matches = entries[0]
     try:
-        plugin = getattr(found.entry.load(), "__designopt__", None)
+        plugin = getattr(matches.entry.load(), "__designopt__", None)
     except (Exception, SystemExit) as error:
-        raise PluginError(f"{found.name} ({found.distribution} {found.version}): {_one_line(error)}") from error
+        raise PluginError(f"{matches.name} ({matches.distribution} {matches.version}): {_one_line(error)}") from error
     if not isinstance(plugin, Plugin) or plugin.kind != kind:
-        raise PluginError(f"{found.name} ({found.distribution}): the entry point is not a {kind} plugin")
-    if plugin.name != found.name:
-        raise PluginError(f"{found.name} ({found.distribution}): the plugin calls itself '{plugin.name}'")
+        raise PluginError(f"{matches.name} ({matches.distribution}): the entry point is not a {kind} plugin")
+    if plugin.name != matches.name:
+        raise PluginError(f"{matches.name} ({matches.distribution}): the plugin calls itself '{plugin.name}'")
     return plugin
 
 
-def closest(word: str, known: Iterable[str]) -> str | None:
+def closest(word: str, words: Iterable[str]) -> str | None:
     """The known word closest to `word`, alphabetically first among ties; None if none is close."""
-    near = difflib.get_close_matches(word, sorted(known), n=9)
+    near = difflib.get_close_matches(word, sorted(words), n=9)
     return min(near, key=lambda k: (-difflib.SequenceMatcher(None, k, word).ratio(), k), default=None)
 
 
@@ -214,9 +214,9 @@ def load_file(name: str, content: bytes) -> None:
     finally:
         _loading.pop()
     functions = {k: v for k, v in vars(module).items() if isinstance(v, types.FunctionType)}
-    own = {k: f for k, f in functions.items() if f.__module__ == module_name and not hasattr(f, "__designopt__")}
+    undeclared = {k: f for k, f in functions.items() if f.__module__ == module_name and not hasattr(f, "__designopt__")}
     declared = {key: plugin for key, plugin in _declared.items() if plugin.target.__module__ == module_name}
-    _of_file[module_name] = declared, own
+    _of_file[module_name] = declared, undeclared
     _declare_again(module_name)
 
 
@@ -224,8 +224,8 @@ def _declare_again(module_name: str) -> None:
     """Replace declarations of other files under the same names by those of this file."""
     declared, plain = _of_file.get(module_name, ({}, {}))
     for name in plain:
-        known = _declared.get(("model", name))
-        if known is not None and known.target.__module__.startswith(FILES):
+        earlier_plugin = _declared.get(("model", name))
+        if earlier_plugin is not None and earlier_plugin.target.__module__.startswith(FILES):
             del _declared["model", name]
     _plain.update(plain)
     _declared.update(declared)

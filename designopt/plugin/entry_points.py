@@ -30,20 +30,20 @@ class EntryPoint:
 
     def load(self) -> Any:
         """Import the module and return the object."""
-        found: Any = importlib.import_module(self.module)
+        target: Any = importlib.import_module(self.module)
         for part in self.attribute.split("."):
-            found = getattr(found, part) if part else found
-        return found
+            target = getattr(target, part) if part else target
+        return target
 
 
 def entry_points(path: Sequence[str], prefix: str) -> Iterator[EntryPoint]:
     """The entry points of groups whose name begins with `prefix`; of several distributions with one name, the first on
     the path."""
-    seen: set[str] = set()
-    for place in path:
-        folder = place or os.curdir
+    earlier: set[str] = set()
+    for entry in path:
+        folder = entry or os.curdir
         if os.path.isfile(folder):
-            yield from _packed(folder, prefix, seen)
+            yield from _packed(folder, prefix, earlier)
             continue
         try:
             names = sorted(os.listdir(folder))
@@ -54,8 +54,8 @@ def entry_points(path: Sequence[str], prefix: str) -> Iterator[EntryPoint]:
             if kind not in (".dist-info", ".egg-info"):
                 continue
             distribution = _SEPARATORS.sub("-", stem.partition("-")[0]).lower()
-            if distribution not in seen:
-                seen.add(distribution)
+            if distribution not in earlier:
+                earlier.add(distribution)
                 yield from _unpacked(Path(folder, name), prefix)
 
 
@@ -82,14 +82,14 @@ def _unpacked(info: Path, prefix: str) -> Iterator[EntryPoint]:
             yield EntryPoint(group, name.strip(), module.strip(), attribute.strip(), about["Name"], about["Version"])
 
 
-def _packed(archive: str, prefix: str, seen: set[str]) -> Iterator[EntryPoint]:
+def _packed(archive: str, prefix: str, earlier: set[str]) -> Iterator[EntryPoint]:
     """The entry points in a zip archive on the path."""
     from importlib.metadata import distributions
 
-    for found in distributions(path=[archive]):
-        distribution = _SEPARATORS.sub("-", found.name).lower()
-        if distribution not in seen:
-            seen.add(distribution)
-            for e in found.entry_points:
+    for installed in distributions(path=[archive]):
+        distribution = _SEPARATORS.sub("-", installed.name).lower()
+        if distribution not in earlier:
+            earlier.add(distribution)
+            for e in installed.entry_points:
                 if e.group.startswith(prefix):
-                    yield EntryPoint(e.group, e.name, e.module, e.attr, found.name, found.version)
+                    yield EntryPoint(e.group, e.name, e.module, e.attr, installed.name, installed.version)

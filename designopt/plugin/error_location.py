@@ -69,8 +69,8 @@ def place_of(function: Callable[..., Any], name: str) -> str:
 
 def _shown(file: str) -> str:
     """A file as given, relative to the current folder if it is below it."""
-    here = f"{Path.cwd()}/"
-    return file.removeprefix(here)
+    working_folder = f"{Path.cwd()}/"
+    return file.removeprefix(working_folder)
 
 
 def _entries(node: ast.AST) -> Iterator[str]:

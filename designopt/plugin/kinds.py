@@ -99,8 +99,8 @@ class _FunctionModel:
     function: Callable[..., Any]
     settings: Mapping[str, Any]
 
-    def evaluate(self, *args: Any, **given: Any) -> Any:
-        return self.function(*args, **given, **self.settings)
+    def evaluate(self, *args: Any, **extras: Any) -> Any:
+        return self.function(*args, **extras, **self.settings)
 
 
 @dataclass(frozen=True)

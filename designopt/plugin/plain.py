@@ -30,9 +30,9 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
     Quantity("N/m")]``. Its version follows from its code, so that an edited function does not reuse earlier results;
     functions that it calls do not count. Raises `PluginError` for an unsupported signature.
     """
-    known = getattr(function, "__designopt__", None)
-    if isinstance(known, ModelPlugin):
-        return known
+    declared = getattr(function, "__designopt__", None)
+    if isinstance(declared, ModelPlugin):
+        return declared
     if not isinstance(function, types.FunctionType):
         raise PluginError(f"a model is a function, or a decorated class, not {function!r}")
     name = re.sub(r"\W", "_", function.__name__).strip("_") or "function"
@@ -40,21 +40,21 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
     names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if not names:
         raise PluginError(f"model '{name}': the function takes no design; write def {name}(design): ...")
-    asked = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    anything = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    accepted = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
 
     def evaluate(design: Mapping[str, Any], scenario: Mapping[str, Any]) -> Any:
         if any(one in design for one in names):
-            given = {**scenario, **design}
-            if not anything:
-                _check_names(name, asked, design, given)
-            answer = function(**{one: value for one, value in given.items() if anything or one in asked})
+            inputs = {**scenario, **design}
+            if not takes_any:
+                _check_names(name, accepted, design, inputs)
+            answer = function(**{one: value for one, value in inputs.items() if takes_any or one in accepted})
         else:
             try:
                 answer = function(design) if len(names) == 1 else function(design, scenario)
             except TypeError as error:
-                if any(closest(one, list(asked)) for one in design):  # misspelt, so not called by names
-                    _check_names(name, asked, design, {**scenario, **design})
+                if any(closest(one, list(accepted)) for one in design):  # misspelt, so not called by names
+                    _check_names(name, accepted, design, {**scenario, **design})
                 if f"'{type(design).__name__}'" in str(error):
                     raise _taken_as_design(name, names[0], design) from error
                 raise
@@ -67,7 +67,7 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
     evaluate.__wrapped__ = function  # type: ignore[attr-defined]  # messages name the file of the function
     hints = typing.get_type_hints(function, include_extras=True)
     plugin: ModelPlugin = evaluate.__designopt__  # type: ignore[attr-defined]
-    by_name = None if anything else _by_name(asked, hints)
+    by_name = None if takes_any else _by_name(accepted, hints)
     plugin = replace(
         plugin,
         source=source(function),
@@ -79,29 +79,29 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
     return plugin
 
 
-def _by_name(asked: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]) -> dict[str, Field] | None:
+def _by_name(accepted: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]) -> dict[str, Field] | None:
     """The parameters that a function takes by name, if at least one has a `Quantity`. None is required: each may come
     from the design, the scenario, or a default."""
-    fields = {name: Field(name, hints.get(name, Any), quantity(hints.get(name)), required=False) for name in asked}
+    fields = {name: Field(name, hints.get(name, Any), quantity(hints.get(name)), required=False) for name in accepted}
     return fields if any(field.quantity for field in fields.values()) else None
 
 
 def _one_number(hint: Any) -> dict[str, Field]:
     """The output of a function that returns one number with a `Quantity`."""
-    found = quantity(hint)
-    return {VALUE: Field(VALUE, hint, found, required=True)} if found else {}
+    stated = quantity(hint)
+    return {VALUE: Field(VALUE, hint, stated, required=True)} if stated else {}
 
 
 def _check_names(
-    name: str, asked: Mapping[str, inspect.Parameter], design: Mapping[str, Any], given: Mapping[str, Any]
+    name: str, accepted: Mapping[str, inspect.Parameter], design: Mapping[str, Any], inputs: Mapping[str, Any]
 ) -> None:
     """Reject a parameter that the function does not take: it would have no effect."""
     for one in design:
-        if one not in asked:
-            raise TypeError(f"{name}() has no argument '{one}', which is in space{_meant(one, asked)}")
-    for one, parameter in asked.items():
-        if one not in given and parameter.default is parameter.empty:
-            raise TypeError(f"{name}() needs '{one}', which is neither in space nor in a scenario{_meant(one, given)}")
+        if one not in accepted:
+            raise TypeError(f"{name}() has no argument '{one}', which is in space{_meant(one, accepted)}")
+    for one, parameter in accepted.items():
+        if one not in inputs and parameter.default is parameter.empty:
+            raise TypeError(f"{name}() needs '{one}', which is neither in space nor in a scenario{_meant(one, inputs)}")
 
 
 def _taken_as_design(name: str, argument: str, design: Mapping[str, Any]) -> TypeError:
@@ -113,8 +113,8 @@ def _taken_as_design(name: str, argument: str, design: Mapping[str, Any]) -> Typ
     )
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
-    near = closest(name, list(known))
+def _meant(name: str, names: Iterable[str]) -> str:
+    near = closest(name, list(names))
     return f"; did you mean '{near}'?" if near else ""
 
 

@@ -35,8 +35,8 @@ def keyword_settings(function: Callable[..., Any]) -> dict[str, Field]:
     """The keyword-only arguments of a function; the annotations of its other arguments need not be importable."""
     keywords = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
     annotations = {p.name: p.annotation for p in keywords if p.annotation is not p.empty}
-    place = types.SimpleNamespace(__annotations__=annotations)
-    hints = typing.get_type_hints(place, getattr(inspect.unwrap(function), "__globals__", {}), include_extras=True)
+    namespace = types.SimpleNamespace(__annotations__=annotations)
+    hints = typing.get_type_hints(namespace, getattr(inspect.unwrap(function), "__globals__", {}), include_extras=True)
     settings = {}
     for p in keywords:
         required, hint = p.default is p.empty, hints.get(p.name, Any)
@@ -110,9 +110,9 @@ def record_fields(record: Any) -> dict[str, Field]:
     return dataclass_fields(record) if members is None else members
 
 
-def filled(declared: type[T], given: Mapping[str, object]) -> T:
-    """The `given` inputs or conditions, with the defaults of the TypedDict `declared` for missing ones."""
-    return cast(T, {**_defaults(cast(Any, declared)), **given})
+def filled(declared: type[T], values: Mapping[str, object]) -> T:
+    """The `values` inputs or conditions, with the defaults of the TypedDict `declared` for missing ones."""
+    return cast(T, {**_defaults(cast(Any, declared)), **values})
 
 
 @cache

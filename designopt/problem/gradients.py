@@ -82,8 +82,8 @@ def _slopes(problem: Statement, expression: Expression, X: Matrix, figures: Mapp
     stretch = np.array([problem.space.stretch(s.shift) for s in problem.scenarios])
     for j, p in enumerate(problem.space.free):
         for name, outer in partial.items():
-            known = p.kind == "real" and name not in problem.figures
-            inner = p.factor * figures.get(derivative_name(name, p.name), unknown) if known else unknown
+            is_real = p.kind == "real" and name not in problem.figures
+            inner = p.factor * figures.get(derivative_name(name, p.name), unknown) if is_real else unknown
             with np.errstate(all="ignore"):
                 slopes[:, :, j] += np.where(outer == 0.0, 0.0, outer * inner * stretch[:, j])
     return np.where(problem.space.active(X)[:, None, :], slopes, 0.0)

@@ -68,9 +68,9 @@ class Keys:
                 doubles = (np.asarray(in_model_unit(p, X[:, j])) + 0.0).astype("<f8").tobytes()
                 entries = [name + b"d" + doubles[i : i + 8] for i in range(0, len(doubles), 8)]
             else:
-                distinct, place = np.unique(X[:, j], return_inverse=True)
+                distinct, inverse = np.unique(X[:, j], return_inverse=True)
                 texts = [name + tagged(in_model_unit(p, shown_value(p, x))) for x in distinct.tolist()]
-                entries = [texts[i] for i in place.tolist()]
+                entries = [texts[i] for i in inverse.tolist()]
             if p.name in activity:
                 entries = [e if active else b"" for e, active in zip(entries, activity[p.name].tolist(), strict=True)]
             columns.append(entries)

@@ -47,8 +47,8 @@ class Problem(Statement):
     @cached_property
     def unshifted(self) -> Problem:
         """The same problem in the scenarios that evaluate a design itself, not its neighbours; these come first."""
-        own = tuple(s for s in self.scenarios if not s.shift)
-        return self if len(own) == len(self.scenarios) else dataclasses.replace(self, scenarios=own)
+        unshifted = tuple(s for s in self.scenarios if not s.shift)
+        return self if len(unshifted) == len(self.scenarios) else dataclasses.replace(self, scenarios=unshifted)
 
     # ------------------------------------------------------------------------------------------------------- keys
 

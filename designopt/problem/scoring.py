@@ -94,13 +94,13 @@ def _over(use: Use[AggregationPlugin], values: Matrix) -> Matrix:
 def numbers(plugin: AggregationPlugin, returned: Any, shape: tuple[int, ...], what: str) -> Matrix:
     """What an aggregation `returned` as an array of `shape`. Raises `PluginFailed` if it is something else."""
     try:
-        found = np.asarray(returned, dtype=float)
+        array = np.asarray(returned, dtype=float)
     except (TypeError, ValueError):
-        found = None
-    if found is not None and found.shape == shape:
-        return found
-    given = shown(returned) if found is None or not found.ndim else f"an array of shape {found.shape}"
-    raise wrong_return(plugin, f"must return {what}, here an array of shape {shape}, not {given}")
+        array = None
+    if array is not None and array.shape == shape:
+        return array
+    description = shown(returned) if array is None or not array.ndim else f"an array of shape {array.shape}"
+    raise wrong_return(plugin, f"must return {what}, here an array of shape {shape}, not {description}")
 
 
 def _known(problem: Statement, item: Objective | StudyConstraint, raw: Matrix, sign: float, gaps: Mask) -> Matrix:
@@ -113,8 +113,8 @@ def _known(problem: Statement, item: Objective | StudyConstraint, raw: Matrix, s
         if _lacks_too_many(problem, pattern[None])[0] or pattern.all() or (first_counts and pattern[0]):
             continue
         rows = np.flatnonzero(pattern_of.reshape(-1) == k)
-        known = raw[np.ix_(rows, ~pattern)]
-        values[rows] = sign * _over(item.over, sign * known)
+        complete = raw[np.ix_(rows, ~pattern)]
+        values[rows] = sign * _over(item.over, sign * complete)
     return values
 
 

@@ -50,16 +50,16 @@ class Statement:
 
         An equality over all scenarios has two sides, its large end and its small end; one if these coincide.
         """
-        found = []
+        sides = []
         for c in self.constraints:
             if c.minimum is not None:
-                found.append(Limit(c, c.minimum, -1.0, False))
+                sides.append(Limit(c, c.minimum, -1.0, False))
             if c.maximum is not None:
-                found.append(Limit(c, c.maximum, 1.0, False))
+                sides.append(Limit(c, c.maximum, 1.0, False))
             if c.equals is not None:
                 one_end = len(self.scenarios) == 1 or c.over.plugin.name in ("nominal", "mean")
-                found.extend(Limit(c, c.equals, sign, True) for sign in ((1.0,) if one_end else (1.0, -1.0)))
-        return tuple(found)
+                sides.extend(Limit(c, c.equals, sign, True) for sign in ((1.0,) if one_end else (1.0, -1.0)))
+        return tuple(sides)
 
     @cached_property
     def digest(self) -> str:

@@ -28,19 +28,19 @@ def play(duration: int, *, redraw: bool = True) -> dict[str, Any]:
     return {"frame": frame, "transition": {"duration": 0}, "fromcurrent": True, "mode": "immediate"}
 
 
-def play_buttons(shown: int = SHOWN, *, slow: int = 0, redraw: bool = True, below: int = 34) -> dict[str, Any]:
-    """Buttons to play (each frame for `shown` ms), to play slower if `slow` (ms) is given, and to pause."""
+def play_buttons(frame_time: int = SHOWN, *, slow: int = 0, redraw: bool = True, below: int = 34) -> dict[str, Any]:
+    """Buttons to play (each frame for `frame_time` ms), to play slower if `slow` (ms) is given, and to pause."""
     slower = [("slow", "▶ Slow", [None, play(slow, redraw=redraw)])] if slow else []
     buttons = [
         {"name": name, "label": label, "method": "animate", "args": args}
         for name, label, args in (
-            ("play", "▶ Play", [None, play(shown, redraw=redraw)]),
+            ("play", "▶ Play", [None, play(frame_time, redraw=redraw)]),
             *slower,
             ("pause", "❚❚ Pause", [[None], play(0, redraw=redraw)]),
         )
     ]
-    place = {"x": 0.0, "y": 0.0, "xanchor": "left", "yanchor": "top", "pad": {"t": below, "r": 10}}
-    return {"type": "buttons", "direction": "left", "showactive": False, "buttons": buttons, **place}
+    position = {"x": 0.0, "y": 0.0, "xanchor": "left", "yanchor": "top", "pad": {"t": below, "r": 10}}
+    return {"type": "buttons", "direction": "left", "showactive": False, "buttons": buttons, **position}
 
 
 def time_slider(

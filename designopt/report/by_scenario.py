@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 def values(item: Objective | StudyConstraint, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> Matrix:
     """The values (n, s) of `item` in each scenario, in its unit and with its own sign; NaN if not available."""
     with np.errstate(all="ignore"):
-        found = np.broadcast_to(np.asarray(item.expression.evaluate(figures), dtype=float), shape)
-    return np.where(np.isfinite(found), found, np.nan)
+        evaluated = np.broadcast_to(np.asarray(item.expression.evaluate(figures), dtype=float), shape)
+    return np.where(np.isfinite(evaluated), evaluated, np.nan)
 
 
 def holding(problem: Problem, figures: Mapping[str, Matrix], shape: tuple[int, int]) -> dict[str, Mask]:
     """By constraint, a mask (n, s) of the scenarios in which its limits are met; an unavailable value does not meet
     them."""
-    found = {}
+    masks = {}
     for c in problem.constraints:
         v = values(c, figures, shape)
         low = -np.inf if c.minimum is None else c.minimum
         high = np.inf if c.maximum is None else c.maximum
         with np.errstate(invalid="ignore"):
-            found[c.name] = unequal(v, v, c.equals) == 0.0 if c.equals is not None else (v >= low) & (v <= high)
-    return found
+            masks[c.name] = unequal(v, v, c.equals) == 0.0 if c.equals is not None else (v >= low) & (v <= high)
+    return masks

@@ -59,9 +59,9 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 def over_decades(values: ArrayLike) -> bool:
     """Whether `values` (errors, for example) are positive and range over decades; values that are not finite are
     ignored."""
-    known = np.asarray(values, dtype=float)
-    known = known[np.isfinite(known)]
-    return bool(known.size and known.min() > 0.0 and known.max() >= DECADES * known.min())
+    finite = np.asarray(values, dtype=float)
+    finite = finite[np.isfinite(finite)]
+    return bool(finite.size and finite.min() > 0.0 and finite.max() >= DECADES * finite.min())
 
 
 def scale_for(values: ArrayLike) -> dict[str, Any]:

@@ -23,8 +23,8 @@ POSES = 9
 
 def called(result: Result, row: int) -> str:
     """The label of a design: its name in the study, or the values of its free parameters."""
-    for name, given in result.named.items():
-        if given == row:
+    for name, named_row in result.named.items():
+        if named_row == row:
             return name
     return values_in_words(result, row)
 
@@ -34,7 +34,7 @@ def kept(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
 
     The label of a design is its name in the study, or its values.
     """
-    found: dict[tuple[str, str], Arrays] = {}
+    arrays_of: dict[tuple[str, str], Arrays] = {}
     scenarios = result.problem.scenarios
     chosen = list(dict.fromkeys(result.chosen().values()))
     rows = [*chosen, *(i for i in range(len(result.outcomes.X)) if i not in chosen)]
@@ -47,20 +47,20 @@ def kept(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
             if set(names) <= arrays.keys():
                 some[name, scenario.name] = arrays
         if len(some) == len(scenarios):
-            found |= some
+            arrays_of |= some
             designs += 1
         if designs == OFFERED:
             break
-    return found
+    return arrays_of
 
 
 def missing(title: str, *names: str) -> Section:
     """A section that names the missing arrays and explains how to store them."""
-    wanted = ", ".join(f"{n}: all" for n in names)
+    entries = ", ".join(f"{n}: all" for n in names)
     return Section(
         title,
         introduction="The store contains no arrays for this part. Run the study with execution: "
-        f"{{arrays: {{{wanted}}}}} "
+        f"{{arrays: {{{entries}}}}} "
         "(or front instead of all, for the chosen designs only).",
     )
 
@@ -74,12 +74,12 @@ def selectable(
     several = [len(choice.options) > 1 for choice in choices]
     plots = {}
     for (design, scenario), arrays in motions.items():
-        both = (designs.index(design), scenarios.index(scenario))
-        plots[tuple(n for n, shown in zip(both, several, strict=True) if shown)] = plot(arrays)
+        options = (designs.index(design), scenarios.index(scenario))
+        plots[tuple(n for n, is_selectable in zip(options, several, strict=True) if is_selectable)] = plot(arrays)
     return Figure(
         title,
         next(iter(plots.values())),
-        choices=tuple(choice for choice, shown in zip(choices, several, strict=True) if shown),
+        choices=tuple(choice for choice, is_selectable in zip(choices, several, strict=True) if is_selectable),
         variants=plots if len(plots) > 1 else {},
         **more,
     )
@@ -89,10 +89,10 @@ def motion_section(
     result: Result,
     title: str,
     arrays: Sequence[str],
-    *drawn: tuple[str, Callable[[Arrays], Plot], Mapping[str, Any]],
+    *plots: tuple[str, Callable[[Arrays], Plot], Mapping[str, Any]],
     **more: Any,
 ) -> Section | None:
-    """A section with figures of the `arrays` of designs, `drawn` by titles, plots and further arguments of
+    """A section with figures of the `arrays` of designs, `plots` by titles, plots and further arguments of
     `selectable`.
 
     None without designs; without stored arrays it explains how to store them.
@@ -100,7 +100,7 @@ def motion_section(
     motions = kept(result, *arrays)
     if not motions:
         return missing(title, *arrays) if len(result.outcomes.X) else None
-    figures = tuple(selectable(name, motions, plot, **options) for name, plot, options in drawn)
+    figures = tuple(selectable(name, motions, plot, **options) for name, plot, options in plots)
     return Section(title, figures=figures, **more)
 
 

@@ -50,20 +50,20 @@ def draw(motion: DrawnMotion) -> dict[str, Any]:
     low, high = _box(motion)
     names = "xyz"[: len(low)]
     if len(flat := np.flatnonzero(high - low <= FLAT * (high - low).max())) == 1 and len(low) == 3:
-        kept = [k for k in range(3) if k != flat[0]]  # seen edge-on a plane would be a line
-        motion, low, high = _projected(motion, kept), low[kept], high[kept]
-        names = "".join(names[k] for k in kept)
+        axes = [k for k in range(3) if k != flat[0]]  # seen edge-on a plane would be a line
+        motion, low, high = _projected(motion, axes), low[axes], high[axes]
+        names = "".join(names[k] for k in axes)
     spatial = len(low) == 3
     arrow = _arrow_scale(motion, float((high - low).max()))
     size = 7 * sum(len(column) for trace in _frame(motion, 0, arrow) for column in trace.values())
-    shown = shown_frames(len(motion.time), min(FRAMES, max(2, BYTES // max(size, 1))))
-    frames = [_frame(motion, int(i), arrow) for i in shown]
+    frame_numbers = shown_frames(len(motion.time), min(FRAMES, max(2, BYTES // max(size, 1))))
+    frames = [_frame(motion, int(i), arrow) for i in frame_numbers]
     kind = "scatter3d" if spatial else "scatter"
     still = [{"type": kind, "hoverinfo": "skip", **look} for look in _looks(motion)]
     data = [{**look, **places} for look, places in zip(still, frames[0], strict=True)]
     margin = 0.05 * float((high - low).max())
     ranges = [[float(a) - margin, float(b) + margin] for a, b in zip(low, high, strict=True)]
-    times = motion.time[shown]
+    times = motion.time[frame_numbers]
     return {
         "data": data,
         "frames": [{"name": str(k), "data": places, "traces": [*range(len(data))]} for k, places in enumerate(frames)],
@@ -78,13 +78,13 @@ def draw(motion: DrawnMotion) -> dict[str, Any]:
     }
 
 
-def _projected(motion: DrawnMotion, kept: list[int]) -> DrawnMotion:
+def _projected(motion: DrawnMotion, axes: list[int]) -> DrawnMotion:
     """The motion in the plane of two of its axes."""
     return replace(
         motion,
-        lines={name: places[..., kept] for name, places in motion.lines.items()},
-        wires=None if motion.wires is None else motion.wires[..., kept],
-        forces={name: force[..., kept] for name, force in motion.forces.items()},
+        lines={name: places[..., axes] for name, places in motion.lines.items()},
+        wires=None if motion.wires is None else motion.wires[..., axes],
+        forces={name: force[..., axes] for name, force in motion.forces.items()},
     )
 
 
@@ -106,8 +106,8 @@ def _arrow_scale(motion: DrawnMotion, size: float) -> float:
 
 def _longest(force: Array) -> float:
     lengths = np.linalg.norm(force[:, :, 1], axis=-1)
-    known = lengths[np.isfinite(lengths)]
-    return float(known.max()) if len(known) else 0.0
+    finite = lengths[np.isfinite(lengths)]
+    return float(finite.max()) if len(finite) else 0.0
 
 
 def _frame(motion: DrawnMotion, i: int, arrow: float) -> list[dict[str, Any]]:

@@ -46,12 +46,12 @@ def scan_over(result: Result, x: int) -> Grid | None:
 
 
 def _largest(result: Result, columns: tuple[int, ...]) -> Grid | None:
-    found = []
+    grids = []
     for stage in dict.fromkeys(result.stage.tolist()):
         grid = _grid(result.outcomes.X, np.flatnonzero(result.stage == stage), columns)
         if grid is not None:
-            found.append(grid)
-    return max(found, key=lambda grid: int(np.sum(grid.rows >= 0)), default=None)
+            grids.append(grid)
+    return max(grids, key=lambda grid: int(np.sum(grid.rows >= 0)), default=None)
 
 
 def _grid(X: Matrix, rows: NDArray[np.intp], columns: tuple[int, ...]) -> Grid | None:

@@ -108,12 +108,12 @@ def values_in_words(
     result: Result, row: int, *, symbols: Mapping[str, str] | None = None, most: int = 0, digits: int = 4
 ) -> str:
     """The free parameters of a design with their values, for a legend: at most `most`, those with `symbols` first."""
-    space, known = result.problem.space, dict(symbols or {})
+    space, symbol_of = result.problem.space, dict(symbols or {})
     values = space.values(result.outcomes.X[row].tolist())
-    order = list(known)
-    free = sorted(space.free, key=lambda p: order.index(p.name) if p.name in known else len(known))
+    order = list(symbol_of)
+    free = sorted(space.free, key=lambda p: order.index(p.name) if p.name in symbol_of else len(symbol_of))
     words = [
-        f"{known.get(p.name, p.name)} {number(values[p.name], digits)} {p.unit}".strip()
+        f"{symbol_of.get(p.name, p.name)} {number(values[p.name], digits)} {p.unit}".strip()
         for p in free
         if p.name in values
     ]
@@ -149,9 +149,9 @@ def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list
     if problem.missing:
         table.append(("scenarios without a result", [int(result.missing[i]) for i in rows.values()]))
     if len(problem.scenarios) == 1:
-        shown = stated_units(problem)  # objectives and limits have these
+        units_of_study = stated_units(problem)  # objectives and limits have these
         for name, line in zip(outcomes.figures, figure_rows(result, rows), strict=True):
-            if name not in shown:
+            if name not in units_of_study:
                 table.append(line)
     return table
 
@@ -188,11 +188,11 @@ def limit_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[
     table: list[tuple[str, list[Any]]] = []
     for c in stated_constraints(problem):
         low, high = problem.limited(c, outcomes.figures, len(outcomes))
-        said = [f"≥ {number(c.minimum)}"] if c.minimum is not None else []
-        said += [f"≤ {number(c.maximum)}"] if c.maximum is not None else []
-        said += [f"= {number(c.equals)}"] if c.equals is not None else []
+        limits = [f"≥ {number(c.minimum)}"] if c.minimum is not None else []
+        limits += [f"≤ {number(c.maximum)}"] if c.maximum is not None else []
+        limits += [f"= {number(c.equals)}"] if c.equals is not None else []
         values = [_compared(c, float(low[i]), float(high[i])) for i in rows.values()]
-        table.append((f"{with_unit(c.name, c.unit)} ({', '.join(said)})", values))
+        table.append((f"{with_unit(c.name, c.unit)} ({', '.join(limits)})", values))
     return table
 
 
@@ -209,9 +209,9 @@ def hover(result: Result, *, figures: bool = True) -> str:
     figures. Its values are those of `hover_columns`: the page adds them to traces listed in `Figure.designs`."""
     none = np.empty(0, dtype=np.intp)
     lines = []
-    shown = 1 + len(result.problem.space.free) + len(result.problem.objectives)
+    first_columns = 1 + len(result.problem.space.free) + len(result.problem.objectives)
     for k, (label, values) in enumerate(hover_columns(result, none)):
-        if k < shown or figures:
+        if k < first_columns or figures:
             form = ":.5~g" if isinstance(values, np.ndarray) and values.dtype.kind == "f" else ""
             lines.append(f"{plain(label)}: <b>%{{customdata[{k}]{form}}}</b>")
     return "<br>".join(lines) + "<extra></extra>"
@@ -225,8 +225,8 @@ def hover_columns(result: Result, rows: NDArray[np.intp]) -> list[tuple[str, Any
     for j, p in enumerate(problem.space.free):
         x: Any = outcomes.X[rows, j]
         if p.kind == "choice" or p.when:  # by its type, not by the values of this batch: the template must fit all
-            known = [plain(str(p.values[int(v)])) for v in x] if p.kind == "choice" else [number(v, 5) for v in x]
-            x = [v if a else "–" for v, a in zip(known, active[:, j].tolist(), strict=True)]
+            texts = [plain(str(p.values[int(v)])) for v in x] if p.kind == "choice" else [number(v, 5) for v in x]
+            x = [v if a else "–" for v, a in zip(texts, active[:, j].tolist(), strict=True)]
         columns.append((parameter_label(p), x))
     columns += zip(objective_labels(problem), objective_values(result)[rows].T, strict=True)
     if len(problem.scenarios) == 1:

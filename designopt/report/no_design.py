@@ -42,9 +42,9 @@ def without_number(result: Result) -> str:
         values = aggregate(problem, item, figures, len(result.outcomes.X), 1.0)[lost]
         wrong = int((~np.isfinite(values)).sum())
         if wrong:
-            of = f"{wrong} of {plural(len(result.outcomes.X), 'design')}"
+            share = f"{wrong} of {plural(len(result.outcomes.X), 'design')}"
             over = f" over '{item.over.plugin.name}'" if len(problem.scenarios) > 1 else ""
-            return f"'{item.name}'{over} is not a finite number for {of}, although their evaluations gave results"
+            return f"'{item.name}'{over} is not a finite number for {share}, although their evaluations gave results"
     return ""
 
 
@@ -54,7 +54,7 @@ def most_frequent_end(result: Result) -> str:
     if not failed:
         return ""
     ((status, number),) = Counter(record.status for record in failed).most_common(1)
-    said = next((record.message for record in failed if record.status == status), "")
-    first = textwrap.shorten(said, LONGEST, placeholder=" ...")
+    message = next((record.message for record in failed if record.status == status), "")
+    first = textwrap.shorten(message, LONGEST, placeholder=" ...")
     share = f"{number} of {len(result.programs())}"
     return f"Most frequent end of a program: {status}, {share}" + (f", the first: {first}" if first else "")

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 def labels(result: Result, row: int) -> list[str]:
     """The labels of the design: chosen by a rule, named, on the front, infeasible or failed."""
-    found = [label for label, chosen in {**result.chosen(), **result.named}.items() if chosen == row]
+    names = [label for label, chosen in {**result.chosen(), **result.named}.items() if chosen == row]
     if row in result.front():
-        found.append("on the front")
+        names.append("on the front")
     outcomes = result.outcomes
     if not outcomes.feasible[row]:
-        found.append("invalid" if outcomes.invalid[row] else "failed" if outcomes.failed[row] else "not feasible")
-    return found
+        names.append("invalid" if outcomes.invalid[row] else "failed" if outcomes.failed[row] else "not feasible")
+    return names
 
 
 def parameter_rows(result: Result, row: int) -> list[list[str]]:
@@ -84,8 +84,8 @@ def output_rows(result: Result, row: int) -> list[list[str]]:
     scenarios = result.problem.scenarios
     rows = [["figure", *(s.name if len(scenarios) > 1 else "value" for s in scenarios), "unit"]]
     for name, (unit, values) in figures_shown(result).items():
-        shown = [_exact(float(v)) if np.isfinite(v) else "no value" for v in values[row]]
-        rows.append([name, *shown, unit])
+        cells = [_exact(float(v)) if np.isfinite(v) else "no value" for v in values[row]]
+        rows.append([name, *cells, unit])
     return rows
 
 

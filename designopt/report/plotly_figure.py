@@ -31,11 +31,11 @@ def drawn(figure: Drawable, *, dark: bool = False) -> plotly.graph_objects.Figur
     """`figure` as the page shows it first: its first selection, in the colours of the light or `dark` theme."""
     import plotly.graph_objects as go
 
-    made = go.Figure(_coloured(_first(figure), int(dark)))
-    made.update_layout(
+    plotly_figure = go.Figure(_coloured(_first(figure), int(dark)))
+    plotly_figure.update_layout(
         title=figure.title, template="plotly_dark" if dark else "plotly_white", height=figure.height, margin={"t": 90}
     )
-    return made
+    return plotly_figure
 
 
 def _first(figure: Drawable) -> Any:
@@ -47,12 +47,12 @@ def _first(figure: Drawable) -> Any:
         return figure.plot
     if isinstance(variant.get("data"), list):
         return variant
-    shown = copy.deepcopy(dict(figure.plot))
+    plot = copy.deepcopy(dict(figure.plot))
     for traces, change in variant.get("data", {}).items():
-        for i in range(len(shown["data"])) if traces == "*" else map(int, str(traces).split(",")):
-            _merge(shown["data"][i], change)
-    _merge(shown.setdefault("layout", {}), variant.get("layout", {}))
-    return shown
+        for i in range(len(plot["data"])) if traces == "*" else map(int, str(traces).split(",")):
+            _merge(plot["data"][i], change)
+    _merge(plot.setdefault("layout", {}), variant.get("layout", {}))
+    return plot
 
 
 def _merge(target: dict[str, Any], change: Mapping[str, Any]) -> None:

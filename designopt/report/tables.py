@@ -88,21 +88,21 @@ def summary_table(result: Result) -> str:
 
 def _lacking(result: Result, chosen: Mapping[str, int]) -> list[str]:
     """Which of the chosen designs are scored with missing scenarios."""
-    of = len(result.problem.scenarios)
+    total = len(result.problem.scenarios)
     lacking = {label: int(result.missing[row]) for label, row in chosen.items() if result.missing[row]}
-    return [f"note: {label} has no result in {n} of {of} scenarios" for label, n in lacking.items()]
+    return [f"note: {label} has no result in {n} of {total} scenarios" for label, n in lacking.items()]
 
 
 def _failed(result: Result) -> list[str]:
     """The share of evaluations without a result, and the baselines without one."""
     failures = {key: n for key, n in result.failures().items() if key[0] != "invalid"}
-    notes = [f"note: {said}"] if (said := without_number(result)) else []
+    notes = [f"note: {reason}"] if (reason := without_number(result)) else []
     if failures:
-        lost, of = sum(failures.values()), result.counts["evaluations"]
+        lost, total = sum(failures.values()), result.counts["evaluations"]
         how = ", ".join(f"{failure_class(*key)} {count(n)}" for key, n in list(failures.items())[:CLASSES])
         more = ", ..." if len(failures) > CLASSES else ""
         notes.append(
-            f"note: {number(100 * lost / of, 3)} % of {plural(of, 'evaluation')} failed: {how}{more}"
+            f"note: {number(100 * lost / total, 3)} % of {plural(total, 'evaluation')} failed: {how}{more}"
             f"{first_said(result, *next(iter(failures)))}"
         )
     stage = result.study.baseline
@@ -129,8 +129,8 @@ def first_said(result: Result, status: str, reason: str) -> str:
 def most_frequent_failure(result: Result) -> str:
     """Class, reason, number and first message, in one line; "" if every evaluation gave a result."""
     for (status, reason), n in result.failures().items():
-        said = first_said(result, status, reason)
-        return f"Most frequent failure: {failure_class(status, reason)}, {n} of {result.status.size}{said}"
+        message = first_said(result, status, reason)
+        return f"Most frequent failure: {failure_class(status, reason)}, {n} of {result.status.size}{message}"
     return ""
 
 
@@ -143,12 +143,12 @@ def _notable(result: Result) -> list[str]:
         values = result.outcomes.figures[name]
         some = np.asarray(values > 0.0)
         if some.any():
-            where = [s.name for s, there in zip(problem.scenarios, np.any(some, axis=0), strict=True) if there]
-            of = f" ({listed(where[:LINES])})" if len(problem.scenarios) > 1 else ""
+            where = [s.name for s, has_some in zip(problem.scenarios, np.any(some, axis=0), strict=True) if has_some]
+            scenarios = f" ({listed(where[:LINES])})" if len(problem.scenarios) > 1 else ""
             far = (
                 f"{number(float(values[some].max()))} in {count(int(some.sum()))} of {plural(some.size, 'evaluation')}"
             )
-            notes.append(f"note: {name} is up to {far}{of}: {output.quantity.description}")
+            notes.append(f"note: {name} is up to {far}{scenarios}: {output.quantity.description}")
     return notes
 
 
@@ -237,13 +237,13 @@ def unfinished(result: Result) -> str:
     """Why the run is incomplete, its progress and the command that continues it; "" if it is complete."""
     if result.ended == "done":
         return ""
-    begun = set(result.stage.tolist())
-    stages = [stage for stage in result.study.stages if stage.name in begun] or list(result.study.stages[:1])
-    done = int((result.stage == stages[-1].name).sum()) if stages else 0
+    started = set(result.stage.tolist())
+    stages = [stage for stage in result.study.stages if stage.name in started] or list(result.study.stages[:1])
+    completed = int((result.stage == stages[-1].name).sum()) if stages else 0
     # The total requests of all stages are those of this stage as long as there was no other.
-    asked = result.counts["points"] if len(stages) == 1 else None
-    planned = stages[-1].budget.evaluations or asked if stages else None
-    far = f"{count(done)} of {plural(planned, 'design')}" if planned and planned > done else plural(done, "design")
+    points = result.counts["points"] if len(stages) == 1 else None
+    planned = stages[-1].budget.evaluations or points if stages else None
+    far = f"{count(completed)} of {plural(planned, 'design')}" if planned and planned > completed else plural(completed, "design")
     where = f" of stage {stages[-1].name}" if stages else ""
     if result.ended == "not ended":
         why = f"Unfinished: the run is active or was killed; so far {far}{where}. If it is not active, continue"

@@ -56,11 +56,11 @@ def selected(
     """
     labels = [label for label, names in choices.items() if len(names) > 1]
     every = list(itertools.product(*(range(len(names)) for names in choices.values())))
-    drawn = {options: list(draw(*options)) for options in every}
+    traces_of = {options: list(draw(*options)) for options in every}
     views = {options: view(*options) if view else {} for options in every}
-    changing = _changing(list(drawn.values()))
+    changing = _changing(list(traces_of.values()))
     variants = {}
-    for options, traces in drawn.items():
+    for options, traces in traces_of.items():
         key = tuple(k for k, label in zip(options, choices, strict=True) if label in labels)
         if changing is None:
             variants[key] = {"data": traces, "layout": _merged(layout, views[options])}
@@ -69,7 +69,7 @@ def selected(
             variants[key] = {"data": changes, "layout": views[options]}
     return Figure(
         title,
-        {"data": drawn[every[0]], "layout": _merged(layout, views[every[0]])},
+        {"data": traces_of[every[0]], "layout": _merged(layout, views[every[0]])},
         choices=tuple(Selector(label, tuple(choices[label])) for label in labels),
         variants=variants if labels else {},
         **more,
@@ -80,13 +80,13 @@ def _changing(plots: Sequence[Sequence[Trace]]) -> list[list[str]] | None:
     """By trace, the differences between the plots; None if they have other traces."""
     if len({len(plot) for plot in plots}) > 1:
         return None
-    found = []
+    changed_names = []
     for traces in zip(*plots, strict=True):
         first = as_plain(traces[0])
         if any(trace.keys() != traces[0].keys() for trace in traces):
             return None
-        found.append([name for name in first if any(as_plain(trace[name]) != first[name] for trace in traces[1:])])
-    return found
+        changed_names.append([name for name in first if any(as_plain(trace[name]) != first[name] for trace in traces[1:])])
+    return changed_names
 
 
 def _merged(layout: Trace, changes: Trace) -> Trace:

@@ -70,66 +70,66 @@ def _without_assumptions(study: StudyDefinition) -> StudyDefinition:
 
 
 def _asked(study: StudyDefinition, problem: Problem, work: Work) -> list[Asked]:
-    found = []
+    pending = []
     for i, key in enumerate(work.keys):
-        place = int(work.scenarios[i])
-        scenario = _scenario(study, problem, work.kind, place)
+        scenario_index = int(work.scenarios[i])
+        scenario = _scenario(study, problem, work.kind, scenario_index)
         x = problem.space.shifted(work.X[[i]], scenario.shift)[0].tolist()
         number = int(work.designs[i])
         values = problem.space.values(x)
-        found.append(Asked(number, values, scenario.name, dict(scenario.values), work.kind, key, place))
-    return found
+        pending.append(Asked(number, values, scenario.name, dict(scenario.values), work.kind, key, scenario_index))
+    return pending
 
 
-def _scenario(study: StudyDefinition, problem: Problem, kind: str, place: int) -> Scenario:
+def _scenario(study: StudyDefinition, problem: Problem, kind: str, index: int) -> Scenario:
     if kind == "validation" and study.validate is not None:
-        return study.validate.scenarios[place]
-    own = problem.unshifted.scenarios
-    return own[place % len(own)] if kind == "neighbour" else problem.scenarios[place]
+        return study.validate.scenarios[index]
+    unshifted = problem.unshifted.scenarios
+    return unshifted[index % len(unshifted)] if kind == "neighbour" else problem.scenarios[index]
 
 
 def tell(
-    study: StudyDefinition, store: Path, asked: Sequence[Asked], results: Sequence[Mapping[str, float] | None], why: str
+    study: StudyDefinition, store: Path, evaluations: Sequence[Asked], results: Sequence[Mapping[str, float] | None], why: str
 ) -> None:
-    """Record results of evaluations in `asked`: outputs of the model by name, or None without a result, with the reason
+    """Record results of evaluations in `evaluations`: outputs of the model by name, or None without a result, with the reason
     `why`. Durable on return.
 
     Raises `ValueError` for an output that is missing or not a number, for an evaluation that already has a result, and
     `StoreError`.
     """
-    if len(asked) != len(results):
-        raise ValueError(f"{plural(len(asked), 'evaluation')} but {plural(len(results), 'result')}")
-    keys = [one.key for one in asked]
+    if len(evaluations) != len(results):
+        raise ValueError(f"{plural(len(evaluations), 'evaluation')} but {plural(len(results), 'result')}")
+    keys = [one.key for one in evaluations]
     if len(set(keys)) < len(keys):
         raise ValueError("one evaluation has two results in one call")
     study = _without_assumptions(study)
     problem = Problem.of(study)
-    rows = [_row(problem, one, given, why) for one, given in zip(asked, results, strict=True)]
+    rows = [_row(problem, one, outputs, why) for one, outputs in zip(evaluations, results, strict=True)]
     with Store.resume(store.absolute(), study, problem) as opened:
         journal = opened.journal
-        known = {number: row for number, row, _ in journal.designs()}
-        for one in asked:
-            row = known.get(one.number)
+        row_of = {number: row for number, row, _ in journal.designs()}
+        for one in evaluations:
+            row = row_of.get(one.number)
             if row is None or (one.kind == "scenario" and problem.keys(np.array([row]))[0][one.place] != one.key):
                 raise ValueError(f"design {one.number} in scenario '{one.scenario}' was not proposed by {store}")
-        known_before = [one for one in asked if journal.evaluation(one.key, "status") is not None]
+        known_before = [one for one in evaluations if journal.evaluation(one.key, "status") is not None]
         if known_before:
             raise ValueError(
                 f"design {known_before[0].number} in scenario '{known_before[0].scenario}' already has a result"
             )
         session = max((int(record["id"]) for record in journal.records("session")), default=0)
-        now = time.time()
-        journal.add_evaluations([(*row, None, 0.0, 0.0, 1, session, "outside", now, None) for row in rows])
+        finished = time.time()
+        journal.add_evaluations([(*row, None, 0.0, 0.0, 1, session, "outside", finished, None) for row in rows])
         journal.commit()
         journal.count()
 
 
-def _row(problem: Problem, asked: Asked, given: Mapping[str, float] | None, why: str) -> tuple[Any, ...]:
+def _row(problem: Problem, evaluation: Asked, outputs_or_none: Mapping[str, float] | None, why: str) -> tuple[Any, ...]:
     """The first columns of the record: key, kind, design, number, status, reason, outputs."""
-    start = (asked.key, asked.kind, asked.number, asked.place)
-    if given is None:
+    start = (evaluation.key, evaluation.kind, evaluation.number, evaluation.place)
+    if outputs_or_none is None:
         return (*start, "diverged", why or None, None)
-    outputs = {str(name): _number(name, value) for name, value in given.items()}
+    outputs = {str(name): _number(name, value) for name, value in outputs_or_none.items()}
     declared = problem.model.plugin.outputs
     unknown = [name for name in outputs if declared and name not in declared]
     missing = [name for name, output in declared.items() if output.required and name not in outputs]
@@ -138,15 +138,15 @@ def _row(problem: Problem, asked: Asked, given: Mapping[str, float] | None, why:
         missing += sorted({name for names in used for name in names} - outputs.keys() - problem.figures.keys())
     if unknown or missing:
         what = f"'{missing[0]}' is missing" if missing else f"the model has no output '{unknown[0]}'"
-        raise ValueError(f"design {asked.number}: {what} in its result")
+        raise ValueError(f"design {evaluation.number}: {what} in its result")
     for name, use in problem.figures.items():
         needs = [need for need in use.plugin.needs if need not in outputs]
         if needs:
             raise ValueError(f"figure '{name}' needs the array '{needs[0]}', which cannot be supplied externally")
         outputs[name] = float(use.build()(*(outputs[need] for need in use.plugin.needs)))
     wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
-    known = {problem.stored_name(name): value if math.isfinite(value) else None for name, value in outputs.items()}
-    text = json.dumps(known, separators=(",", ":"))
+    stored = {problem.stored_name(name): value if math.isfinite(value) else None for name, value in outputs.items()}
+    text = json.dumps(stored, separators=(",", ":"))
     return (*start, "nonfinite" if wrong else "ok", wrong[0] if wrong else None, text)
 
 

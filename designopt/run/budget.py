@@ -114,11 +114,11 @@ class Growth:
     def add(self, generation: Sequence[Outcomes]) -> None:
         """Add a generation of designs, and compute the hypervolume."""
         F = np.vstack([outcomes.objectives[outcomes.feasible] for outcomes in generation])
-        known = len(self._front)
+        front_size = len(self._front)
         every = np.vstack([self._front, F[np.less(F, self._reference).all(axis=1)]])
         keep = decision.nondominated(every)
         self._front = every[keep]
-        if keep[known:].any():
+        if keep[front_size:].any():
             self._history.append(decision.hypervolume(self._front, self._reference))
         else:
             self._history.append(self._history[-1] if self._history else 0.0)

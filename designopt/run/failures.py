@@ -116,8 +116,8 @@ class FailurePolicy:
         active = self._space.active(X)
         self._range[0] = np.minimum(self._range[0], np.where(active, X, np.inf).min(axis=0))
         self._range[1] = np.maximum(self._range[1], np.where(active, X, -np.inf).max(axis=0))
-        for j, seen in self._choices.items():
-            seen.update(X[active[:, j], j].tolist())
+        for j, values in self._choices.items():
+            values.update(X[active[:, j], j].tolist())
 
 
 class Attempts:

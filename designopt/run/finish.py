@@ -70,15 +70,15 @@ def shown(what: str, study: StudyDefinition, dispatcher: Dispatcher, total: int)
     last = [began]
 
     def tick() -> None:
-        now = time.monotonic()
-        if now - last[0] < 0.5:
+        time_now = time.monotonic()
+        if time_now - last[0] < 0.5:
             return
-        last[0] = now
-        done = dispatcher.evaluations - before
-        rate = done / (now - began)
-        left = (total - done) / rate if rate else None
+        last[0] = time_now
+        completed = dispatcher.evaluations - before
+        rate = completed / (time_now - began)
+        left = (total - completed) / rate if rate else None
         number = len(study.stages) + 1
-        state = (done, total, dispatcher.evaluations, dispatcher.failures, rate, now - began, left)
+        state = (completed, total, dispatcher.evaluations, dispatcher.failures, rate, time_now - began, left)
         dispatcher.progress.update(Snapshot(what, number, number, *state))
 
     return tick
@@ -102,21 +102,21 @@ def keep_arrays_of_best(study: StudyDefinition, dispatcher: Dispatcher, result: 
         **dict.fromkeys(chosen, tuple(name for name, keep in arrays.items() if keep != "failed")),
     }
     have = {key for key, file in store.journal.evaluations("key, arrays", "scenario") if file}
-    wanted: set[bytes] = set()
+    needed: set[bytes] = set()
     for some in dict.fromkeys(names.values()):
         rows = sorted(row for row, of_row in names.items() if of_row == some)
         X = result.outcomes.X[rows]
         keys = ledger.problem.keys(X)
-        place = {key: (i, s) for i, row in enumerate(keys) for s, key in enumerate(row)}
-        complete = intact(store.path, {key: _returned(dispatcher, key, some) for key in place if key in have})
-        work = _work(ledger, X, {key: at for key, at in place.items() if key not in complete})
+        row_of = {key: (i, s) for i, row in enumerate(keys) for s, key in enumerate(row)}
+        complete = intact(store.path, {key: _returned(dispatcher, key, some) for key in row_of if key in have})
+        work = _work(ledger, X, {key: at for key, at in row_of.items() if key not in complete})
         dispatcher.run(pieces(work), len(work), arrays=some)
-        wanted |= place.keys()
+        needed |= row_of.keys()
     if not {"all", "failed"} & set(arrays.values()):  # the front of an earlier session with a smaller budget
-        for key in have - wanted:
+        for key in have - needed:
             store.journal.set_arrays(key, None)
         store.journal.commit()
-        for key in have - wanted:
+        for key in have - needed:
             remove_arrays(store.path, key)
 
 

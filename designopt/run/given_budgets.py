@@ -35,12 +35,12 @@ def with_budgets(stages: tuple[Stage, ...], budget: Mapping[str, int | timedelta
     )
 
 
-def _changed(budget: Budget, given: int | timedelta) -> Budget:
-    if isinstance(given, timedelta):
-        return dataclasses.replace(budget, wall=given.total_seconds())
-    if isinstance(given, bool) or not isinstance(given, Integral) or given < 1:
-        raise ValueError(f"a budget must be a number of designs of at least 1, or a timedelta, not {given!r}")
-    return dataclasses.replace(budget, evaluations=int(given))
+def _changed(budget: Budget, limit: int | timedelta) -> Budget:
+    if isinstance(limit, timedelta):
+        return dataclasses.replace(budget, wall=limit.total_seconds())
+    if isinstance(limit, bool) or not isinstance(limit, Integral) or limit < 1:
+        raise ValueError(f"a budget must be a number of designs of at least 1, or a timedelta, not {limit!r}")
+    return dataclasses.replace(budget, evaluations=int(limit))
 
 
 def refuse_too_small(
@@ -48,11 +48,11 @@ def refuse_too_small(
 ) -> None:
     """Raises `BudgetError` of the store `path` for a given `budget` below the minimum of its stage's solver."""
     for stage in study.stages:
-        given, plugin = budget.get(stage.name), stage.solver.plugin
-        if isinstance(given, int) and plugin.has_minimum_budget:
+        limit, plugin = budget.get(stage.name), stage.solver.plugin
+        if isinstance(limit, int) and plugin.has_minimum_budget:
             least = int(stage.solver.build().minimum_budget(problem))
-            if given < least:
-                text = f"solver '{plugin.name}' of stage '{stage.name}' needs at least {least} designs, not {given}"
+            if limit < least:
+                text = f"solver '{plugin.name}' of stage '{stage.name}' needs at least {least} designs, not {limit}"
                 raise BudgetError(text, path, stage.name)
 
 
@@ -64,13 +64,13 @@ def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None
     """
     if not (path / "journal.db").exists():
         return
-    kept = read_study(path)
-    before = {stage.name: stage.budget for stage in kept.stages}
+    recorded_study = read_study(path)
+    before = {stage.name: stage.budget for stage in recorded_study.stages}
     grown = {stage.name for stage in study.stages if stage.budget != before.get(stage.name, stage.budget)}
-    if not grown or Problem.of(kept).digest != problem.digest:
+    if not grown or Problem.of(recorded_study).digest != problem.digest:
         return
     with reading(path), contextlib.closing(JournalReader.read(path, problem)) as journal:
-        begun = {name for number, name in journal.stages().items() if journal.points(number)}
+        started_stages = {name for number, name in journal.stages().items() if journal.points(number)}
         spent = {name: journal.spent(name) for name in grown}
         asking = [s.name for s in study.stages if s.solver.plugin.wants_cheap(s.solver.settings)]
         if problem.fidelity is not None and len(asking) == 1 and asking[0] in spent:
@@ -86,7 +86,7 @@ def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None
             )
     for stage in study.stages:
         origin = stage.start_from.stage if stage.start_from else None
-        if origin in grown and stage.name in begun:
+        if origin in grown and stage.name in started_stages:
             raise StoreError(
                 f"{path}: stage '{stage.name}' starts from '{origin}' and has begun, so the budget of "
                 f"'{origin}' cannot change; enlarge that of '{stage.name}', or start a new study with "

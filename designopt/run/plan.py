@@ -54,9 +54,9 @@ def plan(study: StudyDefinition, store: Path) -> str:
 def _space(problem: Problem) -> list[str]:
     """The parameters with their ranges, one line each."""
     width = max((len(p.name) for p in problem.space.parameters), default=0)
-    found = [f"{p.name:{width}}  {_range(p)}" for p in problem.space.parameters]
-    found = found[:SHOWN] + ([f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else [])
-    return [f"{'' if i else 'space':11}{line}" for i, line in enumerate(found or ["nothing varies"])]
+    lines = [f"{p.name:{width}}  {_range(p)}" for p in problem.space.parameters]
+    lines = lines[:SHOWN] + ([f"and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else [])
+    return [f"{'' if i else 'space':11}{line}" for i, line in enumerate(lines or ["nothing varies"])]
 
 
 def _range(p: DesignVariable) -> str:
@@ -64,8 +64,8 @@ def _range(p: DesignVariable) -> str:
     if p.kind in ("choice", "fixed"):
         values = ", ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in p.values)
         return f"{values}{unit}" if p.kind == "choice" else f"fixed at {values}{unit}"
-    whole = ", integers" if p.kind == "int" else ""
-    return f"{p.low:g} to {p.high:g}{unit}{', log scale' if p.scale == 'log' else ''}{whole}"
+    integers = ", integers" if p.kind == "int" else ""
+    return f"{p.low:g} to {p.high:g}{unit}{', log scale' if p.scale == 'log' else ''}{integers}"
 
 
 def _over(problem: Problem, objective: Objective) -> str:

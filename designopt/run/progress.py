@@ -123,13 +123,13 @@ class PlainLines:
 
     def update(self, snapshot: Snapshot) -> None:
         """Print a line if it is due."""
-        now = time.monotonic()
+        time_now = time.monotonic()
         if self._last is not None and snapshot.stage != self._last.stage:
             self._write(self._last, last=True)
             self._next = 0.0
         self._last = snapshot
-        if now >= self._next:
-            self._next = now + self._period
+        if time_now >= self._next:
+            self._next = time_now + self._period
             self._write(snapshot)
 
     def event(self, kind: str, text: str) -> None:
@@ -247,9 +247,9 @@ def clock(seconds: float) -> str:
 
 def duration(seconds: float) -> str:
     """Readable form of a time in seconds: 42 s, 3 min 05 s, 2 h 10 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    total = round(seconds)
+    if total < 60:
+        return f"{total} s"
+    if total < 3600:
+        return f"{total // 60} min {total % 60:02d} s"
+    return f"{total // 3600} h {total % 3600 // 60:02d} min"

@@ -104,18 +104,18 @@ def run_study(
         permission = Permission.of(allow)
         if start is None:
             permitted(study.model, permission)
-        given = {"workers": workers, "scheduler": scheduler, "executor": executor}
-        execution = dataclasses.replace(study.execution, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
+        overrides = {"workers": workers, "scheduler": scheduler, "executor": executor}
+        execution = dataclasses.replace(study.execution, **{k: v for k, v in overrides.items() if v is not None})  # type: ignore[arg-type]
         if scheduler not in (None, "local") and executor is None:
             execution = dataclasses.replace(execution, executor="dask")
         failed = tuple(name for name, keep in execution.arrays.items() if keep == "failed")
         permission = dataclasses.replace(permission, timeout=execution.timeout, keeps_failed=failed)
-        everything = with_validation(dataclasses.replace(study, execution=execution))
+        with_all_scenarios = with_validation(dataclasses.replace(study, execution=execution))
         starting = _Start(
             start
             or executor_for(
-                everything,
-                Problem.of(everything),
+                with_all_scenarios,
+                Problem.of(with_all_scenarios),
                 store_path,
                 insecure=insecure,
                 allow_version_skew=allow_version_skew,
@@ -123,21 +123,21 @@ def run_study(
                 permission=permission,
             )
         )
-        taken = {} if resume else start_from.take(study, problem, store_path)
+        starting_designs = {} if resume else start_from.take(study, problem, store_path)
         opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
         try:
             with opened as store, Signals() as signals, Kept():
                 with reading(store_path):
                     repeated = baselines_with_errors(study, store) if resume else ""
                     ledger = _known(store, problem)
-                taken = start_from.settle(study, problem, store_path, taken)
-                dispatcher = _dispatcher(taken, store, ledger, execution, starting, signals, show)
+                starting_designs = start_from.settle(study, problem, store_path, starting_designs)
+                dispatcher = _dispatcher(starting_designs, store, ledger, execution, starting, signals, show)
                 for text in _begin_session(store, study):
                     dispatcher.event("code", text)
                 if repeated:
                     dispatcher.event("baseline", repeated)
                 with _ending(store, dispatcher):
-                    _run_stages(study, dispatcher, taken)
+                    _run_stages(study, dispatcher, starting_designs)
                     finish(study, dispatcher)
                 if resume and not starting.done and not dispatcher.evaluations:
                     show.event("nothing_to_do", "nothing to do: the run is complete, all its results are on record")
@@ -159,19 +159,19 @@ def _refuse_options(workers: object, executor: object) -> None:
 
 
 @contextlib.contextmanager
-def _called(given: Path) -> Iterator[None]:
+def _called(typed_path: Path) -> Iterator[None]:
     """Use the user's name for the store in errors."""
-    absolute = given.absolute()
+    absolute = typed_path.absolute()
     try:
         yield
     except RunError as error:
-        error.args = tuple(str(text).replace(str(absolute), str(given)) for text in error.args)
-        error.resume = error.resume.replace(str(absolute), str(given))
-        if given.absolute() == absolute:
-            error.path = given
+        error.args = tuple(str(text).replace(str(absolute), str(typed_path)) for text in error.args)
+        error.resume = error.resume.replace(str(absolute), str(typed_path))
+        if typed_path.absolute() == absolute:
+            error.path = typed_path
         raise
     except PluginFailed as error:
-        error.args = tuple(str(text).replace(str(absolute), str(given)) for text in error.args)
+        error.args = tuple(str(text).replace(str(absolute), str(typed_path)) for text in error.args)
         raise
 
 
@@ -201,7 +201,7 @@ class _Start:
 
 
 def _dispatcher(
-    taken: Mapping[str, start_from.Taken],
+    starting_designs: Mapping[str, start_from.Taken],
     store: Store,
     ledger: Ledger,
     execution: Execution,
@@ -210,14 +210,14 @@ def _dispatcher(
     show: Progress,
 ) -> Dispatcher:
     """The dispatcher; it recalls evaluations from the stores from which the study starts."""
-    others = []
-    for path in dict.fromkeys(Path(t.store) for t in taken.values()):
+    stores = []
+    for path in dict.fromkeys(Path(t.store) for t in starting_designs.values()):
         try:
-            others.append(Other(path))
+            stores.append(Other(path))
         except StoreError as error:  # requested designs stay; remaining ones are computed
             show.event("start_from", f"its evaluations can no longer be used: {error}")
-    if others:
-        return Recalling(store, ledger, execution, start, signals, show, others=others)
+    if stores:
+        return Recalling(store, ledger, execution, start, signals, show, stores=stores)
     return Dispatcher(store, ledger, execution, start, signals, show)
 
 
@@ -240,8 +240,8 @@ def resume_study(
     refuse_while_loading()
     store_path = Path(store_path)
     began_with = {Path(name).name: content for name, content in read_study(store_path).plugin_files}
-    given = {Path(name).name for name, _ in plugin_files}
-    if missing := [name for name in began_with if name not in given]:
+    passed_names = {Path(name).name for name, _ in plugin_files}
+    if missing := [name for name in began_with if name not in passed_names]:
         raise StoreError(
             f"{store_path}: the run used the plugin file {missing[0]}; a store runs no code, so pass the "
             f"file again: {resume_command(store_path)}",
@@ -268,10 +268,10 @@ def resume_study(
 def _refuse_absent(plugin: Plugin, path: Path) -> None:
     if plugin.description.startswith("not available: "):
         reason = plugin.description.removeprefix("not available: ")
-        again = resume_command(path)
+        command = resume_command(path)
         way = "install it first"
-        if "--plugin" in again and reason.startswith("no plugin named"):
-            way = f"a store runs no code, so pass the file that declares it: {again}"
+        if "--plugin" in command and reason.startswith("no plugin named"):
+            way = f"a store runs no code, so pass the file that declares it: {command}"
         raise StoreError(f"{path}: cannot be continued here: {reason}; {way}", path)
 
 
@@ -281,9 +281,9 @@ def _known(store: Store, problem: Problem) -> Ledger:
     X, relation_violation = recorded.designs(store.journal, problem, gaps=True)
     ledger.add_designs(X, relation_violation)
     ledger.lost.update(np.flatnonzero(np.isnan(relation_violation)).tolist())
-    known = np.flatnonzero(~np.isnan(relation_violation))
-    for begin in range(0, len(known), recorded.BLOCK):
-        rows = known[begin : begin + recorded.BLOCK]
+    with_values = np.flatnonzero(~np.isnan(relation_violation))
+    for begin in range(0, len(with_values), recorded.BLOCK):
+        rows = with_values[begin : begin + recorded.BLOCK]
         ledger.design_of.update((row[0], i) for i, row in zip(rows.tolist(), problem.keys(X[rows]), strict=True))
     for block in recorded.blocks(store.journal.evaluations("key, status, outputs")):
         slots = np.arange(len(ledger.slot_of), len(ledger.slot_of) + len(block))
@@ -355,42 +355,42 @@ def _note_end(dispatcher: Dispatcher, stage: Stage, reason: str | None) -> None:
         dispatcher.event("solver_ended", text)
 
 
-def _run_stages(study: StudyDefinition, dispatcher: Dispatcher, taken: Mapping[str, start_from.Taken]) -> None:
-    asked: dict[str, Integers] = {}
+def _run_stages(study: StudyDefinition, dispatcher: Dispatcher, starting_designs: Mapping[str, start_from.Taken]) -> None:
+    designs_of: dict[str, Integers] = {}
     for number, stage in enumerate(study.stages, 1):
         logger.info("stage '%s' begins: %s", stage.name, stage.solver.plugin.name)
         run = StageRun(stage, number, len(study.stages), dispatcher)
         # A baseline is not a search: the stages after it draw the same random numbers as without it.
-        place = number - (study.baseline is not None)
-        rng = np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=(place,)))
+        stage_index = number - (study.baseline is not None)
+        rng = np.random.default_rng(np.random.SeedSequence(study.seed, spawn_key=(stage_index,)))
         try:
-            if stage.name in taken:
-                start = _evaluated(run, taken[stage.name])
+            if stage.name in starting_designs:
+                start = _evaluated(run, starting_designs[stage.name])
             else:
-                start = _start(dispatcher.ledger, stage, asked)
+                start = _start(dispatcher.ledger, stage, designs_of)
             with calling(stage.solver.plugin, RunError, PluginError, StageEnded, Waiting, OSError):
                 reason = stage.solver.build().solve(dispatcher.ledger.problem, run, rng, start)
             _note_end(dispatcher, stage, reason)
         except StageEnded:
             dispatcher.check()
         dispatcher.journal.commit()
-        asked[stage.name] = run.designs()
+        designs_of[stage.name] = run.designs()
         run.show(0, force=True)
 
 
-def _evaluated(run: StageRun, taken: start_from.Taken) -> Outcomes:
+def _evaluated(run: StageRun, starting: start_from.Taken) -> Outcomes:
     """Outcomes of the designs from another store, which are the first of the stage; without those that failed here."""
-    text = f"stage {run.stage.name} starts from {taken.summary}"
+    text = f"stage {run.stage.name} starts from {starting.summary}"
     if not run.dispatcher.journal.has_event("start_from", text):
         run.dispatcher.event("start_from", text)
-    outcomes = run(taken.X) if len(taken.X) else _outcomes(run.ledger, np.empty(0, np.int64))
+    outcomes = run(starting.X) if len(starting.X) else _outcomes(run.ledger, np.empty(0, np.int64))
     return outcomes.take(~outcomes.failed)
 
 
-def _start(ledger: Ledger, stage: Stage, asked: Mapping[str, Integers]) -> Outcomes:
+def _start(ledger: Ledger, stage: Stage, designs_of: Mapping[str, Integers]) -> Outcomes:
     """Outcomes of the starting designs of the stage; none without `start_from`."""
     origin = stage.start_from
-    rows = asked[origin.stage] if origin and origin.stage else np.empty(0, np.int64)
+    rows = designs_of[origin.stage] if origin and origin.stage else np.empty(0, np.int64)
     outcomes = _outcomes(ledger, rows)
     return start_from.select(outcomes, origin) if origin else outcomes
 

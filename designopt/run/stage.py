@@ -107,7 +107,7 @@ class StageRun:
             if self._ending is not None or self.out_of_time():
                 self._end(frozenset())
                 raise StageEnded
-            tick = ticking(lambda done: self.show(done, batch=len(X)), batch)
+            tick = ticking(lambda completed: self.show(completed, batch=len(X)), batch)
             try:
                 self.dispatcher.run(batch.work(), batch.waiting, arrays=ARRAYS, time_left=self._time_left, tick=tick)
             except StageEnded:
@@ -193,9 +193,9 @@ class StageRun:
         time."""
         return self.asked >= len(self.points.recorded) and self._time_left() <= 0.0
 
-    def ended_before(self, asked: int) -> bool:
+    def ended_before(self, asks: int) -> bool:
         """Whether the stage reached its time limit, in an earlier session, before this number of requests."""
-        return self._ending is not None and asked > self._ending.asked
+        return self._ending is not None and asks > self._ending.asked
 
     def _end(self, missing: frozenset[int]) -> None:
         """Record the end at the time limit: a replay ends there, whatever is on record by then."""
@@ -203,8 +203,8 @@ class StageRun:
         if self._ending is not None or wall is None:
             return
         self.points.missing = missing
-        asked = max(self.asked, self.points.count)
-        self.dispatcher.journal.set_ending(self.points.number, Ending(self.told, asked, missing, wall))
+        asks = max(self.asked, self.points.count)
+        self.dispatcher.journal.set_ending(self.points.number, Ending(self.told, asks, missing, wall))
         self._event_once("stage_ended", f"stage {self.stage.name} ended: its time of {duration(wall)} is used up")
 
     def mostly_invalid(self, *, one_by_one: bool = False) -> bool:
@@ -255,20 +255,20 @@ class StageRun:
 
         `ready` of the `batch` valid rows of the running batch are done, after `invalid` ones were skipped.
         """
-        now = time.monotonic()
-        if now - self._shown < 0.5 and not force:
+        time_now = time.monotonic()
+        if time_now - self._shown < 0.5 and not force:
             return
-        self._shown = now
+        self._shown = time_now
         elapsed = self.budget.elapsed
         computed = self.dispatcher.evaluations - self._computed_before
         total = self.stage.budget.evaluations
-        done = self._valid + ready + int(self.budget.cheap)
+        completed = self._valid + ready + int(self.budget.cheap)
         if total is None and batch:
             total = self._valid + batch
         rate = computed / elapsed if elapsed > 0.0 else 0.0
         left = None
-        if total is not None and (done >= total or (elapsed >= SETTLED[0] and computed >= SETTLED[1])) and rate > 0.0:
-            left = max(0, total - done) * len(self.problem.scenarios) / rate
+        if total is not None and (completed >= total or (elapsed >= SETTLED[0] and computed >= SETTLED[1])) and rate > 0.0:
+            left = max(0, total - completed) * len(self.problem.scenarios) / rate
         best = {
             o.name: o.sign * float(value)
             for o, value in zip(self.problem.objectives, self.dispatcher.best, strict=True)
@@ -276,7 +276,7 @@ class StageRun:
         }
         failures = self.dispatcher.failures
         snapshot = Snapshot(
-            self.stage.name, self.number, self.stages, done, total, self.dispatcher.evaluations, failures, rate,
+            self.stage.name, self.number, self.stages, completed, total, self.dispatcher.evaluations, failures, rate,
             elapsed, left, best, self.told - self._valid + invalid, self.dispatcher.running(),
         )  # fmt: skip
         self.dispatcher.progress.update(snapshot)
@@ -315,12 +315,12 @@ class _Batch:
 
     def tick(self) -> None:
         """Between transactions: score the complete rows, once a second, and show the state."""
-        now = time.monotonic()
-        if now - self._judged < 1.0:
+        time_now = time.monotonic()
+        if time_now - self._judged < 1.0:
             return
-        self._judged = now
-        done = self._done()
-        count = len(done) if done.all() else int(np.argmin(done))
+        self._judged = time_now
+        complete = self._done()
+        count = len(complete) if complete.all() else int(np.argmin(complete))
         if count:
             rows = slice(self._ready, self._ready + count)
             self._run.note_best(self._run.ledger.outcomes(self._X[rows], self._slots[rows], self._violation[rows]))

@@ -84,24 +84,24 @@ def _order(outcomes: Outcomes) -> Integers:
 
 
 def take(
-    study: StudyDefinition, problem: Problem, path: Path, known: Mapping[str, Taken] | None = None
+    study: StudyDefinition, problem: Problem, path: Path, recorded: Mapping[str, Taken] | None = None
 ) -> dict[str, Taken]:
-    """Designs for the stages of `study`, whose store is `path`, from other stores, besides the `known` ones, by stage.
+    """Designs for the stages of `study`, whose store is `path`, from other stores, besides the `recorded` ones, by stage.
 
     Raises `StoreError` if one of them cannot be read, or its designs do not have the parameters of this problem.
     """
-    taken = dict(known or {})
+    designs_of_stage = dict(recorded or {})
     for stage in study.stages:
         origin = stage.start_from
-        if origin is not None and origin.store is not None and stage.name not in taken:
+        if origin is not None and origin.store is not None and stage.name not in designs_of_stage:
             if Path(origin.store).resolve() == path.resolve():
                 raise StoreError(f"{path}: stage '{stage.name}' cannot start from its own store", path)
-            taken[stage.name] = _take(Path(origin.store), origin, problem, f"{path}: stage '{stage.name}'")
-    return taken
+            designs_of_stage[stage.name] = _take(Path(origin.store), origin, problem, f"{path}: stage '{stage.name}'")
+    return designs_of_stage
 
 
-def settle(study: StudyDefinition, problem: Problem, path: Path, taken: Mapping[str, Taken]) -> dict[str, Taken]:
-    """Designs for the stages from other stores: as recorded in the store `path`, else as `taken`, and recorded from now
+def settle(study: StudyDefinition, problem: Problem, path: Path, proposed: Mapping[str, Taken]) -> dict[str, Taken]:
+    """Designs for the stages from other stores: as recorded in the store `path`, else as `proposed`, and recorded from now
     on."""
     file = path / FILE
     try:
@@ -112,12 +112,12 @@ def settle(study: StudyDefinition, problem: Problem, path: Path, taken: Mapping[
         raise explain(error, path) from error
     with reading(path, FILE):
         width = len(problem.space.free)
-        known = {
-            name: Taken(str(kept["store"]), np.array(kept["designs"], float).reshape(-1, width), int(kept["left_out"]))
-            for name, kept in json.loads(text).items()
+        recorded = {
+            name: Taken(str(record["store"]), np.array(record["designs"], float).reshape(-1, width), int(record["left_out"]))
+            for name, record in json.loads(text).items()
         }
-    settled = take(study, problem, path, {**taken, **known})
-    if settled.keys() != known.keys():
+    settled = take(study, problem, path, {**proposed, **recorded})
+    if settled.keys() != recorded.keys():
         data = {n: {"store": t.store, "designs": t.X.tolist(), "left_out": t.left_out} for n, t in settled.items()}
         try:
             write_durably(file, json.dumps(data).encode())
@@ -127,17 +127,17 @@ def settle(study: StudyDefinition, problem: Problem, path: Path, taken: Mapping[
 
 
 def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Taken:
-    other = Result.open(store)
-    theirs = other.problem.space
-    there = {p.name for p in theirs.parameters}
-    missing = [p.name for p in problem.space.free if p.name not in there]
+    source = Result.open(store)
+    theirs = source.problem.space
+    source_names = {p.name for p in theirs.parameters}
+    missing = [p.name for p in problem.space.free if p.name not in source_names]
     if missing:
         names = ", ".join(f"'{name}'" for name in missing)
         had = ", ".join(p.name for p in theirs.parameters)
         raise StoreError(
             f"{who} cannot start from {store}: its designs have no parameter {names} (they have {had})", store
         )
-    best = select(_judged(other, problem, who), origin)
+    best = select(_judged(source, problem, who), origin)
     try:
         X = translated(best.X, theirs, problem.space)
     except units.UnitError as error:
@@ -145,26 +145,26 @@ def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Taken:
     return Taken(str(store.absolute()), X, len(best) - len(X))
 
 
-def _judged(other: Result, problem: Problem, who: str) -> Outcomes:
+def _judged(source: Result, problem: Problem, who: str) -> Outcomes:
     """The other store's designs scored by this problem, from the records there; by its own problem if these are
     insufficient and the objectives have the same names and directions."""
-    alike = {(o.name, o.direction) for o in other.problem.objectives} == {
+    alike = {(o.name, o.direction) for o in source.problem.objectives} == {
         (o.name, o.direction) for o in problem.objectives
     }
-    outcomes = other.outcomes
+    outcomes = source.outcomes
     items: list[Objective | StudyConstraint] = [*problem.objectives, *problem.constraints]
     for item in items:
         unknown = sorted(item.expression.names - outcomes.figures.keys())
         if unknown and alike:
-            return other.outcomes
+            return source.outcomes
         if unknown:
             raise StoreError(
-                f"{who} cannot start from {other.path}: its objectives differ, and '{unknown[0]}', which "
+                f"{who} cannot start from {source.path}: its objectives differ, and '{unknown[0]}', which "
                 f"'{item.name}' needs, is not recorded there; use the names of its objectives",
-                other.path,
+                source.path,
             )
-    here = dataclasses.replace(problem, scenarios=other.problem.scenarios)
-    return here.judge(outcomes.X, outcomes.figures, other.status != "ok", np.where(outcomes.invalid, np.inf, 0.0))
+    with_source_scenarios = dataclasses.replace(problem, scenarios=source.problem.scenarios)
+    return with_source_scenarios.judge(outcomes.X, outcomes.figures, source.status != "ok", np.where(outcomes.invalid, np.inf, 0.0))
 
 
 def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
@@ -180,15 +180,15 @@ def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
     inside = np.ones(len(X), bool)
     inactive: dict[str, Mask] = {}
     for p in ours.parameters:
-        there = source.get(p.name)
-        if there is None:  # fixed here, and unknown there
+        source_parameter = source.get(p.name)
+        if source_parameter is None:  # fixed here, and unknown there
             continue
         j = column.get(p.name)
         values = [
-            there.values[0] if j is None else shown_value(there, x) for x in (X[:, 0 if j is None else j]).tolist()
+            source_parameter.values[0] if j is None else shown_value(source_parameter, x) for x in (X[:, 0 if j is None else j]).tolist()
         ]
         used = np.ones(len(X), bool) if j is None else active[:, j]
-        entries = np.array([_entry(p, there, value) for value in values], float).reshape(len(X))
+        entries = np.array([_entry(p, source_parameter, value) for value in values], float).reshape(len(X))
         if p.kind == "fixed":
             inside &= ~used | np.isfinite(entries)
         else:
@@ -198,22 +198,22 @@ def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
     needed = ours.active(translated)
     for j, p in enumerate(ours.free):
         inside &= ~(needed[:, j] & inactive[p.name])
-    found = ours.impute(translated[inside])
-    found = found[ours.relation_violation(found) <= 0.0]
-    _, first = np.unique(found, axis=0, return_index=True)
-    return found[np.sort(first)]
+    designs = ours.impute(translated[inside])
+    designs = designs[ours.relation_violation(designs) <= 0.0]
+    _, first = np.unique(designs, axis=0, return_index=True)
+    return designs[np.sort(first)]
 
 
-def _entry(p: DesignVariable, there: DesignVariable, value: Any) -> float:
+def _entry(p: DesignVariable, source_parameter: DesignVariable, value: Any) -> float:
     """The column entry of `p` for a `value` of the same parameter elsewhere; NaN if `p` does not admit it."""
     numeric = isinstance(value, (int, float)) and not isinstance(value, bool)
-    number = _converted(float(value), there.unit, p.unit) if numeric else np.nan
+    number = _converted(float(value), source_parameter.unit, p.unit) if numeric else np.nan
     if p.kind in ("choice", "fixed"):
-        same = [i for i, own in enumerate(p.values) if _same(own, value, number)]
+        same = [i for i, choice in enumerate(p.values) if _same(choice, value, number)]
         return float(same[0]) if same else np.nan
     if p.kind == "int":
-        whole = float(np.rint(number))
-        number = whole if abs(number - whole) <= ROUNDING * max(1.0, abs(whole)) else np.nan
+        nearest_integer = float(np.rint(number))
+        number = nearest_integer if abs(number - nearest_integer) <= ROUNDING * max(1.0, abs(nearest_integer)) else np.nan
     room = ROUNDING * (p.high - p.low)
     return min(max(number, p.low), p.high) if p.low - room <= number <= p.high + room else np.nan
 
@@ -222,11 +222,11 @@ def _converted(value: float, unit: str, to: str) -> float:
     return value if unit == to else units.convert(value, unit, to)
 
 
-def _same(own: Any, value: Any, number: float) -> bool:
-    """Whether `own` equals `value`, which is `number` in the unit of `own`, NaN for text and truth values."""
-    if np.isfinite(number) and isinstance(own, (int, float)) and not isinstance(own, bool):
-        return abs(number - own) <= ROUNDING * max(abs(number), abs(own))
-    return type(own) is type(value) and bool(own == value)
+def _same(choice: Any, value: Any, number: float) -> bool:
+    """Whether `choice` equals `value`, which is `number` in the unit of `choice`, NaN for text and truth values."""
+    if np.isfinite(number) and isinstance(choice, (int, float)) and not isinstance(choice, bool):
+        return abs(number - choice) <= ROUNDING * max(abs(number), abs(choice))
+    return type(choice) is type(value) and bool(choice == value)
 
 
 def _inside(p: DesignVariable) -> float:

@@ -52,13 +52,13 @@ class Signals:
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        now = time.monotonic()
-        if number == self._last[0] and now - self._last[1] < ONE:
+        time_now = time.monotonic()
+        if number == self._last[0] and time_now - self._last[1] < ONE:
             return
-        self._last = number, now
+        self._last = number, time_now
         self.count += 1
         if self.count == 1:
-            self.since = now
+            self.since = time_now
         elif self.count == 2 and self.breakable:
             raise Break
         elif self.count >= 3:
@@ -72,14 +72,14 @@ def seconds_allotted(environment: Mapping[str, str] | None = None) -> float | No
     SLURM gives the end of the job (SLURM_JOB_END_TIME), PBS its duration (PBS_WALLTIME), counted from the start of the
     process session. An end in the past is ignored, because the job still runs.
     """
-    given = os.environ if environment is None else environment
+    variables = os.environ if environment is None else environment
     left = None
-    if "SLURM_JOB_ID" in given:
-        end = _number(given.get("SLURM_JOB_END_TIME"))
+    if "SLURM_JOB_ID" in variables:
+        end = _number(variables.get("SLURM_JOB_END_TIME"))
         left = None if end is None else end - time.time()
-    elif "PBS_JOBID" in given:
-        whole = _number(given.get("PBS_WALLTIME"))
-        left = None if whole is None else whole - _age(os.getsid(0))
+    elif "PBS_JOBID" in variables:
+        wall_time = _number(variables.get("PBS_WALLTIME"))
+        left = None if wall_time is None else wall_time - _age(os.getsid(0))
     return left if left is not None and left > 0.0 else None
 
 

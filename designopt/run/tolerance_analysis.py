@@ -35,8 +35,8 @@ def plan(study: StudyDefinition, tolerances: Tolerances, result: Result) -> dict
     if any(choice.method == "robust" for choice in study.choose):
         chosen = list(dict.fromkeys([*chosen, *with_margins(result)]))
     left = tolerances.front if tolerances.front is not None else max(0, total - each * len(chosen))
-    others = [row for row in result.front().tolist() if row not in chosen]
-    return dict.fromkeys([*chosen, *spread_over(others, left // each)], each)
+    rest_of_front = [row for row in result.front().tolist() if row not in chosen]
+    return dict.fromkeys([*chosen, *spread_over(rest_of_front, left // each)], each)
 
 
 def with_margins(result: Result) -> list[int]:

@@ -31,8 +31,8 @@ class Chosen:
     why: str
 
     def __str__(self) -> str:
-        given = ", ".join(f"{name} {value}" for name, value in self.settings.items())
-        return f"{self.name}{f' ({given})' if given else ''}: {self.why}"
+        settings = ", ".join(f"{name} {value}" for name, value in self.settings.items())
+        return f"{self.name}{f' ({settings})' if settings else ''}: {self.why}"
 
     @property
     def use(self) -> Use[Any]:

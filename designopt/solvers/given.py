@@ -54,6 +54,6 @@ def _entry(design: dict[str, Any], p: Any) -> float:
     """The column entry of a parameter; arbitrary if the design omits it because it is inactive."""
     value = design.get(p.name, p.values[0] if p.kind == "choice" else p.low)
     if p.kind == "choice":
-        alike = [isinstance(known, bool) == isinstance(value, bool) and known == value for known in p.values]
+        alike = [isinstance(choice, bool) == isinstance(value, bool) and choice == value for choice in p.values]
         return float(alike.index(True))
     return float(value)

@@ -83,8 +83,8 @@ class FullFactorial:
         if isinstance(self.levels, Mapping):
             unknown = sorted(self.levels.keys() - set(space.names))
             if unknown:
-                known = ", ".join(space.names)
-                raise InvalidSetting("levels", f"there is no free parameter '{unknown[0]}' (free: {known})")
+                names = ", ".join(space.names)
+                raise InvalidSetting("levels", f"there is no free parameter '{unknown[0]}' (free: {names})")
         return [_level_count(p, self._count(p)) for p in space.free]
 
     def _count(self, p: DesignVariable) -> int | None:
@@ -102,10 +102,10 @@ def _level_count(p: DesignVariable, count: int | None) -> int:
             raise InvalidSetting("levels", f"'{p.name}' is a choice and has all its {len(p.values)} values as levels")
         return len(p.values)
     if p.kind == "int":
-        whole = round(p.high - p.low) + 1
-        if count is not None and count > whole:
-            raise InvalidSetting("levels", f"'{p.name}' has {whole} values, not {count}")
-        return whole if count is None else count
+        value_count = round(p.high - p.low) + 1
+        if count is not None and count > value_count:
+            raise InvalidSetting("levels", f"'{p.name}' has {value_count} values, not {count}")
+        return value_count if count is None else count
     if count is None:
         raise InvalidSetting("levels", f"give the number of levels of the real parameter '{p.name}'")
     return count

@@ -119,7 +119,7 @@ class SobolIndices:
         def measure(rows: Any, y: Matrix) -> dict[str, Matrix]:
             from SALib.analyze import sobol
 
-            found = sobol.analyze(
+            analysis = sobol.analyze(
                 _unit(len(problem.space.free)),
                 y,
                 calc_second_order=self.second_order,
@@ -129,7 +129,7 @@ class SobolIndices:
             )
             names = {"S1": "first", "ST": "total"} | ({"S2": "second"} if self.second_order else {})
             return {
-                f"{name}{suffix}": np.asarray(found[key + short], dtype=float)
+                f"{name}{suffix}": np.asarray(analysis[key + short], dtype=float)
                 for key, name in names.items()
                 for short, suffix in (("", ""), ("_conf", "_confidence"))
             }
@@ -202,7 +202,7 @@ class Morris:
             size = np.abs(steps).sum(axis=2)
             change = np.diff(y.reshape(-1, d + 1), axis=1, prepend=0.0)
             scale = np.divide(grid_step, size, out=np.ones_like(size), where=size > 0.0)
-            found = morris.analyze(
+            analysis = morris.analyze(
                 _unit(d),
                 steps.cumsum(axis=1).reshape(-1, d),
                 (scale * change).cumsum(axis=1).ravel(),
@@ -212,7 +212,7 @@ class Morris:
                 seed=BOOTSTRAP,
             )
             names = {"mu": "mu", "mu_star": "mu_star", "mu_star_conf": "mu_star_confidence", "sigma": "sigma"}
-            return {name: np.asarray(found[key], dtype=float) for key, name in names.items()}
+            return {name: np.asarray(analysis[key], dtype=float) for key, name in names.items()}
 
         return _indices("morris", self, problem, outcomes, len(low) + 1, self.trajectories, measure)
 
@@ -234,17 +234,17 @@ def _check(name: str, problem: Problem, outputs: list[str], points: int) -> None
         raise InvalidSetting("use", f"{name} needs a range for every free parameter; '{flat[0]}' has none: fix it")
     if points > MOST_POINTS:
         raise InvalidSetting("use", f"the sample has {points:.3g} designs; at most {MOST_POINTS} are allowed")
-    known = [o.name for o in problem.objectives]
-    if not outputs and not known:
+    names = [o.name for o in problem.objectives]
+    if not outputs and not names:
         raise InvalidSetting("outputs", "there is no objective; name the figures to be explained")
     if not problem.model.plugin.outputs:
         return  # an undeclared model: its figures are known after an evaluation
-    known += [n for n in problem.output_names if n not in known]
+    names += [n for n in problem.output_names if n not in names]
     for output in outputs:
-        if output not in known:
-            near = closest(output, known)
+        if output not in names:
+            near = closest(output, names)
             hint = f"; did you mean '{near}'?" if near else ""
-            raise InvalidSetting("outputs", f"no objective or figure '{output}'{hint} (known: {', '.join(known)})")
+            raise InvalidSetting("outputs", f"no objective or figure '{output}'{hint} (known: {', '.join(names)})")
 
 
 def _unit(d: int) -> dict[str, Any]:
@@ -275,18 +275,18 @@ def _indices(
 ) -> Indices:
     influences = []
     for name, unit, y in _series(problem, outcomes, settings.outputs):
-        whole = y[: len(y) // block * block].reshape(-1, block)
-        complete = np.isfinite(whole).all(axis=1)
+        by_block = y[: len(y) // block * block].reshape(-1, block)
+        complete = np.isfinite(by_block).all(axis=1)
         used = int(complete.sum())
-        found: dict[str, Matrix] = {}
+        measures: dict[str, Matrix] = {}
         why = ""
-        kept = whole[complete].ravel()
+        complete_values = by_block[complete].ravel()
         if used < max(2, math.ceil(MIN_SHARE * blocks)):
             why = (
                 f"{used} of {blocks} blocks of {block} designs are complete; indices need {MIN_SHARE:.0%} of them, "
                 "because fewer do not represent the space."
             ).replace("%", " %")
-        elif float(np.ptp(kept)) <= CONSTANT * float(np.abs(kept).max()):
+        elif float(np.ptp(complete_values)) <= CONSTANT * float(np.abs(complete_values).max()):
             why = (
                 "It has the same value in every design: no parameter has an influence, and shares of it are undefined."
             )
@@ -294,8 +294,8 @@ def _indices(
             rows = np.flatnonzero(np.repeat(complete, block))
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # a resample without variation: its interval shows this
-                found = measure(rows, kept)
-        influences.append(Influence(name, unit, blocks, used, found, why))
+                measures = measure(rows, complete_values)
+        influences.append(Influence(name, unit, blocks, used, measures, why))
     return Indices(method, settings.confidence, block, problem.space.names, tuple(influences))
 
 

@@ -114,10 +114,10 @@ class _Search:
 
         values, constraint = _as_trial(outcomes)
         active = self._space.active(outcomes.X)[0]
-        known = [(p, outcomes.X[0, j]) for j, p in enumerate(self._space.free) if active[j]]
+        entries = [(p, outcomes.X[0, j]) for j, p in enumerate(self._space.free) if active[j]]
         trial = optuna.trial.create_trial(
-            params={p.name: int(x) if p.kind != "real" else float(x) for p, x in known},
-            distributions={p.name: _distribution(p) for p, _ in known},
+            params={p.name: int(x) if p.kind != "real" else float(x) for p, x in entries},
+            distributions={p.name: _distribution(p) for p, _ in entries},
             values=values,
             constraints={"violation": constraint},
         )

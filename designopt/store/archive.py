@@ -55,11 +55,11 @@ def encode(study: StudyDefinition) -> dict[str, Any]:
 
 def files(study: StudyDefinition) -> list[InputFile]:
     """All files of `study`; of those of data roots (`InputFile.root`) a store contains the tables."""
-    found: list[InputFile] = []
+    input_files: list[InputFile] = []
 
     def collect(value: Any) -> None:
         if isinstance(value, InputFile):
-            found.append(value)
+            input_files.append(value)
         elif isinstance(value, Use):
             collect(value.settings)
         elif dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -72,7 +72,7 @@ def files(study: StudyDefinition) -> list[InputFile]:
                 collect(item)
 
     collect([getattr(study, f.name) for f in dataclasses.fields(study) if f.name not in _APART])
-    return [*found, *(InputFile(name, content) for name, content in study.plugin_files)]
+    return [*input_files, *(InputFile(name, content) for name, content in study.plugin_files)]
 
 
 def decode(
@@ -90,12 +90,12 @@ def decode(
     """
     hints = typing.get_type_hints(StudyDefinition)
     content = plugin_file or (lambda name, digest: file(name, digest).content)
-    known = {f.name: f.name in data for f in dataclasses.fields(StudyDefinition) if f.name not in _APART}
+    in_data = {f.name: f.name in data for f in dataclasses.fields(StudyDefinition) if f.name not in _APART}
     stored = StudyDefinition(
-        **{name: _decoded(hints[name], data[name], file, f"study.{name}") for name, given in known.items() if given},
+        **{name: _decoded(hints[name], data[name], file, f"study.{name}") for name, present in in_data.items() if present},
         relations=tuple(
-            Expression.parse(relation, written)
-            for relation, written in itertools.zip_longest(data["relations"], data.get("relation_texts", ()))
+            Expression.parse(relation, relation_text)
+            for relation, relation_text in itertools.zip_longest(data["relations"], data.get("relation_texts", ()))
         ),
         text=text,
         path=path,
@@ -324,13 +324,13 @@ def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
     if item["$plugin"] == "model":
         names, arrays = item.get("named_values", {}), _arrays(item)
         outputs = _by_present_names(_outputs(item), names)
-        others = _renamed({old: name for old, name in names.items() if name not in outputs})
+        conditions = _renamed({old: name for old, name in names.items() if name not in outputs})
         has = {name: item.get(name, False) for name in ("takes_rng", "has_gradient")}
         fidelity = Fidelity(**item["fidelity"]) if "fidelity" in item else None
-        return ModelPlugin(**about, conditions=others or None, outputs=outputs, arrays=arrays, fidelity=fidelity, **has)
+        return ModelPlugin(**about, conditions=conditions or None, outputs=outputs, arrays=arrays, fidelity=fidelity, **has)
     if item["$plugin"] == "objective":
         return ObjectivePlugin(**about, needs=tuple(item["needs"]), unit=item["unit"])
     if item["$plugin"] == "solver":
         return SolverPlugin(**about, gradient=item.get("wants_gradient", False), cheap=item.get("wants_cheap", False))
-    other: dict[str, type[Plugin]] = {"aggregation": AggregationPlugin, "report": ReportPlugin, "export": ExportPlugin}
-    return other[item["$plugin"]](**about)
+    classes: dict[str, type[Plugin]] = {"aggregation": AggregationPlugin, "report": ReportPlugin, "export": ExportPlugin}
+    return classes[item["$plugin"]](**about)

@@ -14,18 +14,18 @@ NAMED, LOOKED_AT = 6, 2000
 def meant(path: Path) -> str:
     """``; did you mean 'results/one.study'?``, or the stores below or beside `path`; "" without any."""
     folders = [path] if path.is_dir() else [path.parent, path.parent / "results"]
-    there = {store.name: store for folder in folders for store in _stores(folder)}
-    near = closest(path.name, there)
-    return suggestion("", map(str, there.values())) if near is None else f"; did you mean '{there[near]}'?"
+    paths = {store.name: store for folder in folders for store in _stores(folder)}
+    near = closest(path.name, paths)
+    return suggestion("", map(str, paths.values())) if near is None else f"; did you mean '{paths[near]}'?"
 
 
 def suggestion(name: str, stores: Iterable[str]) -> str:
     """``; did you mean 'one'?`` from the `stores`, or their names; "" without any."""
-    there = list(stores)
-    if near := closest(name, there):
+    names = list(stores)
+    if near := closest(name, names):
         return f"; did you mean '{near}'?"
-    more = f" and {len(there) - NAMED} more" if len(there) > NAMED else ""
-    return f"; stores here: {', '.join(there[:NAMED])}{more}" if there else ""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"; stores here: {', '.join(names[:NAMED])}{more}" if names else ""
 
 
 def _stores(folder: Path) -> list[Path]:

@@ -15,13 +15,13 @@ from designopt.printable import printable
 from designopt.store import safe_files
 
 
-def plugin_options(path: Path, given: Collection[str] = ()) -> str:
+def plugin_options(path: Path, passed_names: Collection[str] = ()) -> str:
     """The options for the files that declare the plugins of the store `path`, each after a space; without those whose
-    names are `given`."""
+    names are `passed_names`."""
     try:
         data = json.loads(safe_files.read_bytes(path / "problem.json"))
         files = [file["name"] for file in data["study"]["plugin_files"]] + list(data.get("declared_in", ()))
-        return "".join(f" --plugin {shlex.quote(str(f))}" for f in files if Path(f).name not in given)
+        return "".join(f" --plugin {shlex.quote(str(f))}" for f in files if Path(f).name not in passed_names)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""
 
@@ -76,9 +76,9 @@ class DamagedRecord(StoreError):
 
 
 @contextlib.contextmanager
-def reading(path: Path, file: str = "journal.db", known: StoreError | None = None) -> Iterator[None]:
+def reading(path: Path, file: str = "journal.db", cause: StoreError | None = None) -> Iterator[None]:
     """Context that reads data of the store `path`: an unreadable `file` raises a `StoreError` about damage, unless the
-    cause is a `known` error."""
+    cause is a `cause` error."""
     try:
         yield
     except (
@@ -91,7 +91,7 @@ def reading(path: Path, file: str = "journal.db", known: StoreError | None = Non
         ValueError,
     ) as error:
         text = f"{path}: {file} is damaged: {type(error).__name__}: {error}; put back a copy, or run the study again"
-        raise known or StoreError(text, path) from error
+        raise cause or StoreError(text, path) from error
 
 
 def refuse_foreign(path: Path, *, thoroughly: bool = False) -> None:

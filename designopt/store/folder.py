@@ -186,19 +186,19 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
     def stored(name: str, digest: str) -> InputFile:
         if not _DIGEST.fullmatch(digest):
             raise StoreError(f"{path}: problem.json is damaged: '{digest}' is not a digest", path)
-        place = path / "files" / digest
-        if root_of(name) and not place.exists():
-            given = root_of(name) in (data_roots or {})
-            return _of_root(roots, name, digest, path) if given else InputFile.known(name, digest)
+        stored_path = path / "files" / digest
+        if root_of(name) and not stored_path.exists():
+            has_root = root_of(name) in (data_roots or {})
+            return _of_root(roots, name, digest, path) if has_root else InputFile.known(name, digest)
         try:
-            safe_files.open_to_read(place).close()
-            found = InputFile.at(place, name)
-            sound = found.size > VERIFIED or found.digest == digest
+            safe_files.open_to_read(stored_path).close()
+            file = InputFile.at(stored_path, name)
+            sound = file.size > VERIFIED or file.digest == digest
         except OSError as error:
             raise StoreError(f"{path}: files/{digest} cannot be read: {error.strerror or error}", path) from error
         if not sound:
             raise StoreError(f"{path}: files/{digest} is damaged: its content is another one; put back a copy", path)
-        return InputFile.at(place, name, digest)
+        return InputFile.at(stored_path, name, digest)
 
     def plugin_file(name: str, digest: str) -> bytes:
         """Code in a store is never run, only compared with the given file: a damaged file counts as different."""
@@ -213,8 +213,8 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
             text = safe_files.read_bytes(file).decode() if file.exists() else ""
     except OSError as error:
         raise StoreError(f"{file}: cannot be read: {error.strerror}", path) from error
-    other = _other_version(path, data)
-    with reading(path, "problem.json", other):
+    version_error = _other_version(path, data)
+    with reading(path, "problem.json", version_error):
         if data.get("study_digest") not in (None, _digest(data["study"])):  # none in stores of earlier versions
             raise ValueError("its study has changed since it was written")
         study = archive.decode(
@@ -224,16 +224,16 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
         same = Problem.of(study).digest == data["digest"]  # later comparisons with the journal rely on its types
     if not same:
         text = "is read as another problem than it was written as: by another version of designopt or of a plugin,"
-        raise other or StoreError(f"{path}: problem.json {text} or it was changed; use that version, or a copy", path)
+        raise version_error or StoreError(f"{path}: problem.json {text} or it was changed; use that version, or a copy", path)
     return study
 
 
 def _other_version(path: Path, data: Any) -> StoreError | None:
     """Addition to a message if another version of designopt has written the unreadable `data` of problem.json."""
-    written, here = data.get("designopt") if isinstance(data, dict) else None, versions()["designopt"]
-    if not isinstance(written, str) or written == here:
+    writer, reader = data.get("designopt") if isinstance(data, dict) else None, versions()["designopt"]
+    if not isinstance(writer, str) or writer == reader:
         return None
-    text = f"written by version {written[:40]} of designopt, which this one, {here}, cannot read; use that version"
+    text = f"written by version {writer[:40]} of designopt, which this one, {reader}, cannot read; use that version"
     return StoreError(f"{path}: {text}, or run the study again in another folder", path)
 
 
@@ -246,13 +246,13 @@ def _digest(study: Any) -> str:
 def _of_root(roots: FolderFiles, name: str, digest: str, path: Path) -> InputFile:
     """A file of a data root. Raises `StoreError` if it is missing or has changed since the run began."""
     try:
-        found = roots(name)
-        same = found.digest == digest
+        file = roots(name)
+        same = file.digest == digest
     except (ValueError, OSError) as error:
         raise StoreError(f"{path}: {error}", path) from error
     if not same:
         raise StoreError(f"{path}: file '{name}' differs from the one that the run began with", path)
-    return found
+    return file
 
 
 def _copy(files: Mapping[str, InputFile], folder: Path) -> None:
@@ -271,9 +271,9 @@ def _declared_in(study: StudyDefinition, path: Path) -> list[str]:
     Python has no `--plugin`."""
     over = [o.over for o in study.objectives] + [c.over for c in study.constraints]
     uses = [study.model, *study.figures.values(), *over, *(stage.solver for stage in study.stages)]
-    given = {Path(name).name for name, _ in study.plugin_files}
+    passed_names = {Path(name).name for name, _ in study.plugin_files}
     files = [use.plugin.source for use in uses if use.plugin.source is not None and not is_installed(use.plugin)]
-    return list(dict.fromkeys(os.path.relpath(file) for file in files if file.is_file() and file.name not in given))
+    return list(dict.fromkeys(os.path.relpath(file) for file in files if file.is_file() and file.name not in passed_names))
 
 
 def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:

@@ -44,10 +44,10 @@ PACKAGES = (
 def provenance(study: StudyDefinition) -> dict[str, Any]:
     """One line of ``provenance.jsonl``."""
     uses = [study.model, *study.figures.values(), *(stage.solver for stage in study.stages)]
-    found = versions([use.plugin for use in uses])
+    package_versions = versions([use.plugin for use in uses])
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = _version(name)
+            package_versions[name] = _version(name)
     revision, dirty = _revision(study.model.plugin.source)
     return {
         "started": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -56,7 +56,7 @@ def provenance(study: StudyDefinition) -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "versions": found,
+        "versions": package_versions,
         "plugins": {_called(use.plugin): use.plugin.version for use in uses},
         "code": {_called(use.plugin): code_number(use.plugin.target) for use in uses if not is_installed(use.plugin)},
         "plugin_files": {name: InputFile(name, content).digest for name, content in study.plugin_files},
@@ -110,16 +110,16 @@ def _sessions(path: Path) -> tuple[list[dict[str, Any]], list[str]]:
 
 def versions(plugins: Sequence[Plugin] = ()) -> dict[str, str]:
     """Versions that affect results: Python, designopt, NumPy and the distributions of `plugins`."""
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    version_of = {"python": ".".join(platform.python_version_tuple()[:2])}
     names = {"designopt", "numpy"}
     for plugin in plugins:
         names.update(p.distribution for p in installed(plugin.kind) if p.name == plugin.name)
     for name in sorted(names - {"?"}):
         try:
-            found[name] = _version(name)
+            version_of[name] = _version(name)
         except importlib.metadata.PackageNotFoundError:
-            found[name] = "none"
-    return found
+            version_of[name] = "none"
+    return version_of
 
 
 @functools.cache

@@ -74,8 +74,8 @@ def _as_run(use: Use[P], before: Use[P] | None) -> Use[P]:
     """`use` with the settings of its plugin when the study ran: a later setting is at its default."""
     if before is None or (before.plugin.name, before.plugin.version) != (use.plugin.name, use.plugin.version):
         return use
-    known = before.plugin.settings
-    return Use(before.plugin, {name: value for name, value in use.settings.items() if name in known})
+    settings_then = before.plugin.settings
+    return Use(before.plugin, {name: value for name, value in use.settings.items() if name in settings_then})
 
 
 def _refuse(path: Path, key: str) -> NoReturn:
@@ -95,19 +95,19 @@ def _refuse_unrecorded(
         before = study.figures.get(name)
         same = before is not None and archive.encoded(before) == archive.encoded(_as_run(use, before))
         if not same:
-            known = ", ".join(study.figures) or "none"
+            names = ", ".join(study.figures) or "none"
             raise StoreError(
                 f"{path}: figure '{name}' was not recorded"
                 + (" with these settings" if before is not None else "")
-                + f" (on record: {known}; outputs of the model are too); it needs a new run",
+                + f" (on record: {names}; outputs of the model are too); it needs a new run",
                 path,
             )
-    given = on_record()
+    recorded_names = on_record()
     items: list[Objective | StudyConstraint] = [*changed.objectives, *changed.constraints]
     for item in items:
         for name in sorted(item.expression.names):
-            if name not in given:
+            if name not in recorded_names:
                 raise StoreError(
-                    f"{path}: '{item.name}' needs '{name}', which was not recorded; on record: " + ", ".join(given),
+                    f"{path}: '{item.name}' needs '{name}', which was not recorded; on record: " + ", ".join(recorded_names),
                     path,
                 )

@@ -252,13 +252,13 @@ class Result:
     @cached_property
     def named(self) -> dict[str, int]:
         """Rows of the designs that the study gives by name, as far as complete."""
-        found: dict[str, int] = {}
+        row_of: dict[str, int] = {}
         for stage in self.study.stages:
-            asked = self.asked(stage.name)
-            for name, row in zip(given_names(stage.solver), asked.tolist(), strict=False):
+            design_rows = self.asked(stage.name)
+            for name, row in zip(given_names(stage.solver), design_rows.tolist(), strict=False):
                 if name and row >= 0:
-                    found.setdefault(name, row)
-        return found
+                    row_of.setdefault(name, row)
+        return row_of
 
     def attained_bounds(self, rows: Rows | None = None, near: float = activity.NEAR) -> list[Attained]:
         """Bounds of the space that designs (default: the front) have reached, within the share `near` of the range:
@@ -443,17 +443,17 @@ class Result:
         to show or fewer figures, `PluginError` for an unknown part and `TypeError` for an unknown setting.
         """
         part = part or ("front" if len(self.problem.objectives) > 1 else "convergence")
-        found = find("report", part)
-        for name in settings.keys() - found.settings.keys():
-            near = closest(name, found.settings)
-            known = ", ".join(found.settings) or "none"
-            hint = f"did you mean '{near}'?" if near else f"it has: {known}"
+        plugin = find("report", part)
+        for name in settings.keys() - plugin.settings.keys():
+            near = closest(name, plugin.settings)
+            setting_names = ", ".join(plugin.settings) or "none"
+            hint = f"did you mean '{near}'?" if near else f"it has: {setting_names}"
             raise TypeError(f"plot(): the part '{part}' has no setting '{name}'; {hint}")
-        section = Use(found, settings).build()(self)
+        section = Use(plugin, settings).build()(self)
         figures = section.figures if section is not None else ()
         if not figures:
-            said = f": {section.introduction}" if section is not None and section.introduction else ""
-            raise ValueError(f"the part '{part}' has no figure for this result{said}")
+            reason = f": {section.introduction}" if section is not None and section.introduction else ""
+            raise ValueError(f"the part '{part}' has no figure for this result{reason}")
         if not 0 <= number < len(figures):
             raise ValueError(
                 f"the part '{part}' has {len(figures)} figures here, numbered from 0; there is no {number}"

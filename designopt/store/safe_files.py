@@ -60,9 +60,9 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _check_all_in(folder: Path) -> None:
-    for place, folders, files in os.walk(folder):
+    for current, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            file = Path(place, name)
+            file = Path(current, name)
             if file.is_symlink():
                 raise NotOwn(file, _described(stat.S_IFLNK))
 
@@ -76,12 +76,12 @@ def _check(file: Path, *, folder: bool = False) -> None:
         raise NotOwn(file, _described(mode, "folder" if folder else "file"))
 
 
-def _described(mode: int, wanted: str = "file") -> str:
+def _described(mode: int, expected: str = "file") -> str:
     """The fault of an entry with this mode, with a hint."""
     if stat.S_ISLNK(mode):
         return "is a symbolic link, which is not followed; replace it by its target, or remove it"
     kind = "folder" if stat.S_ISDIR(mode) else "file" if stat.S_ISREG(mode) else "pipe, socket or device"
-    return f"is a {kind}, where a {wanted} is expected; move it away"
+    return f"is a {kind}, where a {expected} is expected; move it away"
 
 
 @contextlib.contextmanager

@@ -72,15 +72,15 @@ def check_study(
     ctx = Context(read, folder, typed)
     if not isinstance(data, Mapping):
         return None, [Finding((), f"a study file is a mapping with 'study', 'model', 'space' ..., not {shown(data)}")]
-    given = _first_pass(ctx, data)
-    study, placed = _second_pass(ctx, given)
+    sections = _first_pass(ctx, data)
+    study, placed = _second_pass(ctx, sections)
     if study is not None and problem_of is not None:
         stages_.against_problem(ctx, placed, problem_of(study))
     return (None if ctx.findings else study), ctx.findings
 
 
 def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Given:
-    given = _Given()
+    sections = _Given()
     for name, value in data.items():
         if ctx.full:
             break
@@ -89,16 +89,16 @@ def _first_pass(ctx: Context, data: Mapping[str, Any]) -> _Given:
             hint = nearest_or_all(str(name), SECTIONS)
             ctx.add((), f"unknown key '{name}'{hint}", key=str(name))
             near = closest(str(name), SECTIONS)
-            given.present.update([near] if near else [])
+            sections.present.update([near] if near else [])
             continue
-        given.present.add(name)
+        sections.present.add(name)
         members = _members(ctx, name, section, value)
         if members is not None:
-            given.values[name] = members
+            sections.values[name] = members
     for name, section in SECTIONS.items():
-        if section.required and name not in given.present and name not in data:
+        if section.required and name not in sections.present and name not in data:
             ctx.add((), f"'{name}' is missing ({section.meaning})")
-    return given
+    return sections
 
 
 def _members(ctx: Context, name: str, section: TopLevelKey, value: Any) -> Any:
@@ -107,8 +107,8 @@ def _members(ctx: Context, name: str, section: TopLevelKey, value: Any) -> Any:
     def checked(path: Path, item: Any) -> Any:
         if ctx.full:
             return None
-        result, found = check(section_type(name), item, ctx.read)
-        ctx.findings.extend(finding.below(path) for finding in found)
+        result, mistakes = check(section_type(name), item, ctx.read)
+        ctx.findings.extend(finding.below(path) for finding in mistakes)
         return result
 
     if section.shape == "one" or (section.alone and isinstance(value, Mapping)):
@@ -129,42 +129,42 @@ def _members(ctx: Context, name: str, section: TopLevelKey, value: Any) -> Any:
 
 def _designs(
     ctx: Context,
-    given: _Given,
+    sections: _Given,
     names: Mapping[str, Any],
-    known: Mapping[str, Any],
+    meanings: Mapping[str, Any],
     plugin: ModelPlugin | None,
     solvers: stages_.Placements,
 ) -> tuple[list[DesignVariable], list[stages_.Placed]]:
     """The parameters, of `space` or of the designs given to solvers, and the stages with these designs."""
-    found = {
+    listed_designs = {
         i: designs_.given(ctx, item.stage.solver, (*item.path, "solver"))
         for i, item in enumerate(solvers.placed)
         if item.stage.solver.plugin.takes_designs
     }
     uses: list[Use[SolverPlugin]] = []
-    if "space" in given.present:
-        parameters = space_.parameters(ctx, names, known, plugin) if "space" in given.values else []
+    if "space" in sections.present:
+        parameters = space_.parameters(ctx, names, meanings, plugin) if "space" in sections.values else []
         if ctx.sound(("space",)) and parameters:
-            uses = [designs_.in_space(ctx, item, parameters) for item in found.values()]
+            uses = [designs_.in_space(ctx, item, parameters) for item in listed_designs.values()]
     elif plugin is None or solvers.need_parameters or len(solvers.placed) < len(solvers.solvers):
         parameters = []
     else:
-        parameters, uses = designs_.space_of(ctx, list(found.values()), plugin)
+        parameters, uses = designs_.space_of(ctx, list(listed_designs.values()), plugin)
     placed = list(solvers.placed)
-    for i, use in zip(found, uses, strict=False):
+    for i, use in zip(listed_designs, uses, strict=False):
         placed[i] = replace(placed[i], stage=replace(placed[i].stage, solver=use))
     return parameters, placed
 
 
 def _baseline(
-    ctx: Context, given: _Given, parameters: list[DesignVariable], placed: list[stages_.Placed]
+    ctx: Context, study_sections: _Given, parameters: list[DesignVariable], placed: list[stages_.Placed]
 ) -> tuple[Stage, ...]:
     """The stage that evaluates the designs of `baseline`, before all others; None without that section."""
-    sections = given.values.get("baseline")
-    if "baseline" not in given.present or sections is None:
+    sections = study_sections.values.get("baseline")
+    if "baseline" not in study_sections.present or sections is None:
         return ()
     path: Path = ("baseline",)
-    if "space" not in given.present:
+    if "space" not in study_sections.present:
         ctx.add(path, "a study without 'space' has no designs to compare with; give them to its solver", key="")
         return ()
     listed = isinstance(sections, list)
@@ -172,50 +172,50 @@ def _baseline(
         ctx.add(path, "at least one design is needed", key="")
     if any(item.name == designs_.BASELINE for item in placed):
         ctx.add((), f"no stage of a study with a baseline can be named '{designs_.BASELINE}'", key="baseline")
-    found = designs_.baseline(ctx, sections if listed else [sections], path, listed=listed)
-    if not (found.rows and parameters and ctx.sound(("space",))):
+    designs = designs_.baseline(ctx, sections if listed else [sections], path, listed=listed)
+    if not (designs.rows and parameters and ctx.sound(("space",))):
         return ()
-    return (Stage(designs_.BASELINE, designs_.in_space(ctx, found, parameters), baseline=True),)
+    return (Stage(designs_.BASELINE, designs_.in_space(ctx, designs, parameters), baseline=True),)
 
 
-def _second_pass(ctx: Context, given: _Given) -> tuple[StudyDefinition | None, list[stages_.Placed]]:
+def _second_pass(ctx: Context, study_sections: _Given) -> tuple[StudyDefinition | None, list[stages_.Placed]]:
     """The valid part of the study, and its valid stages; None if it is not a problem."""
-    values = given.values
+    values = study_sections.values
     part: Part | None = values.get("model")
     plugin = None if part is None else ctx.plugin(ModelPlugin, part, ("model",))
     model = None if plugin is None or part is None else ctx.settings(plugin, part, ("model",))
     if plugin is not None and plugin.has_declares:  # its declarations depend on its settings
         plugin = None if model is None else model.plugin
     ctx.former = {} if plugin is None else {former: name for name, former in plugin.key_names.items()}
-    names = given.mapping("space")
-    known = space_.with_meant(names, plugin)
+    names = study_sections.mapping("space")
+    meanings = space_.with_meant(names, plugin)
     if values.get("space") == {}:
         ctx.add(("space",), "at least one parameter is needed")
     if values.get("objectives") == []:
         ctx.add(("objectives",), "at least one objective is needed")
-    if "scenarios" in values or "scenarios" not in given.present:
+    if "scenarios" in values or "scenarios" not in study_sections.present:
         scenarios = scenarios_.scenarios(ctx, values.get("scenarios"), plugin, values.get("seed", 0), ("scenarios",))
     else:
         scenarios = []
-    figures = values.get("figures", None if "figures" in given.present else {})
+    figures = values.get("figures", None if "figures" in study_sections.present else {})
     space = figures_.namespace(ctx, figures, plugin, names)
     robust = values.get("robust") or 0
     count = len(scenarios) * (1 + robust)
-    objectives = figures_.objectives(ctx, given.members("objectives"), space, count)
-    constraints = figures_.constraints(ctx, given.members("constraints"), space, count)
-    goals = Goals.of(values.get("objectives"), objectives, given="objectives" in given.present)
-    solvers = stages_.stages(ctx, {name: values.get(name) for name in given.present}, goals)
+    objectives = figures_.objectives(ctx, study_sections.members("objectives"), space, count)
+    constraints = figures_.constraints(ctx, study_sections.members("constraints"), space, count)
+    goals = Goals.of(values.get("objectives"), objectives, has_section="objectives" in study_sections.present)
+    solvers = stages_.stages(ctx, {name: values.get(name) for name in study_sections.present}, goals)
     needed = {"space": solvers.need_parameters, "objectives": solvers.need_objectives}
-    missing = [name for name, is_needed in needed.items() if is_needed and name not in given.present]
+    missing = [name for name, is_needed in needed.items() if is_needed and name not in study_sections.present]
     for name in missing:
         ctx.add((), f"'{name}' is missing ({SECTIONS[name].meaning})")
     if "missing" in values and count == 1:
         ctx.add(("missing",), "there is only one scenario; a design without its result has none at all", key="")
-    parameters, placed = _designs(ctx, given, names, known, plugin, solvers)
-    own = _baseline(ctx, given, parameters, placed)
+    parameters, placed = _designs(ctx, study_sections, names, meanings, plugin, solvers)
+    baseline_stages = _baseline(ctx, study_sections, parameters, placed)
     space_known = "space" in values
-    relations = space_.relations(ctx, given.members("relations"), parameters, known, plugin) if space_known else []
-    if given.members("relations") and "space" not in given.present and not needed["space"]:
+    relations = space_.relations(ctx, study_sections.members("relations"), parameters, meanings, plugin) if space_known else []
+    if study_sections.members("relations") and "space" not in study_sections.present and not needed["space"]:
         ctx.add(("relations",), "relations need the parameters of 'space', which is missing", key="")
     programs = None if model is None else [item.name for item in foreign_code(model)]
     execution = execution_.execution(ctx, values.get("execution"), plugin, programs=programs, analysis=goals.none)
@@ -230,7 +230,7 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[StudyDefinition | None, l
             given_there = report["validate"]["scenarios"]
             model_checks.scenarios(ctx, model, validation.scenarios, given_there, ("report", "validate", "scenarios"))
     reference = report_.reference(ctx, report, goals)
-    sections = names if "space" in given.present else {}
+    sections = names if "space" in study_sections.present else {}
     tolerances = tolerances_.tolerances(ctx, sections, parameters, None if goals.none else report, plugin)
     if goals.none and (report or {}).get("tolerances") is not None:
         ctx.add(
@@ -245,15 +245,15 @@ def _second_pass(ctx: Context, given: _Given) -> tuple[StudyDefinition | None, l
     varies = any(p.kind != "fixed" for p in parameters)
     if parameters and not varies and needed["space"] and ctx.sound(("space",)):
         ctx.add(("space",), "nothing varies: every parameter is fixed")
-    whole = (parameters or "space" not in given.present) and (objectives or goals.none)
-    if model is None or missing or not whole or not all(ctx.sound((name,)) for name in _OF_PROBLEM):
+    complete = (parameters or "space" not in study_sections.present) and (objectives or goals.none)
+    if model is None or missing or not complete or not all(ctx.sound((name,)) for name in _OF_PROBLEM):
         return None, placed
     study = StudyDefinition(
         name=values.get("study", ""),
         model=model,
         space=tuple(parameters),
         objectives=tuple(objectives),
-        stages=(*own, *(item.stage for item in placed)),
+        stages=(*baseline_stages, *(item.stage for item in placed)),
         title=values.get("title", ""),
         description=values.get("description", ""),
         seed=values.get("seed", 0),
@@ -278,5 +278,5 @@ def _with_neighbours(
     scenarios: Sequence[Scenario], count: int, tolerances: Tolerances | None, seed: int
 ) -> tuple[Scenario, ...]:
     """The scenarios, in a robust study followed by `count` neighbours of the design."""
-    own = tuple(scenarios) or (Scenario("nominal"),)
-    return with_neighbours(own, shifts(tolerances, count, seed)) if count and tolerances is not None else own
+    stated_scenarios = tuple(scenarios) or (Scenario("nominal"),)
+    return with_neighbours(stated_scenarios, shifts(tolerances, count, seed)) if count and tolerances is not None else stated_scenarios

@@ -41,23 +41,23 @@ def _former(entries: Mapping[str, Field]) -> dict[str, str]:
 def _stored(entries: Mapping[str, Field], data: Mapping[str, Any], *, back: bool) -> dict[str, Any]:
     former = _former(entries)
     present = {old: name for name, old in former.items()}
-    found = {}
+    renamed = {}
     for key, value in data.items():
         name = present.get(key, key)
         inner = members_of(entries[name].annotation) if name in entries and isinstance(value, Mapping) else {}
-        found[name if back else former.get(key, key)] = _stored(inner, value, back=back) if inner else value
-    return found
+        renamed[name if back else former.get(key, key)] = _stored(inner, value, back=back) if inner else value
+    return renamed
 
 
 def stored_study(study: StudyDefinition) -> StudyDefinition:
     """`study` with the names in keys and stores for inputs, conditions and outputs of its model."""
     names = study.model.plugin.key_names
-    known = replace(
+    stored = replace(
         study,
         objectives=tuple(_with_key_name(o, names) for o in study.objectives),
         constraints=tuple(_with_key_name(c, names) for c in study.constraints),
     )
-    return _renamed_study(known, names)
+    return _renamed_study(stored, names)
 
 
 def present_study(stored: StudyDefinition) -> StudyDefinition:
@@ -72,14 +72,14 @@ def _renamed_study(study: StudyDefinition, names: Mapping[str, str]) -> StudyDef
     def by_name(values: Mapping[str, Any]) -> dict[str, Any]:
         return {names.get(name, name): value for name, value in values.items()}
 
-    def scenarios(given: Iterable[Scenario]) -> tuple[Scenario, ...]:
+    def scenarios(present: Iterable[Scenario]) -> tuple[Scenario, ...]:
         return tuple(
             replace(
                 scenario,
                 values=by_name(scenario.values),
                 shift=tuple(replace(s, parameter=names.get(s.parameter, s.parameter)) for s in scenario.shift),
             )
-            for scenario in given
+            for scenario in present
         )
 
     def with_designs(use: Use[Any]) -> Use[Any]:
@@ -89,8 +89,8 @@ def _renamed_study(study: StudyDefinition, names: Mapping[str, str]) -> StudyDef
 
     tolerances, validate = study.tolerances, study.validate
     if tolerances is not None:
-        of = tuple(replace(t, parameter=names.get(t.parameter, t.parameter)) for t in tolerances.of)
-        tolerances = replace(tolerances, of=of)
+        renamed_tolerances = tuple(replace(t, parameter=names.get(t.parameter, t.parameter)) for t in tolerances.of)
+        tolerances = replace(tolerances, of=renamed_tolerances)
     if validate is not None:
         validate = replace(validate, scenarios=scenarios(validate.scenarios))
     return replace(
@@ -107,8 +107,8 @@ def _renamed_study(study: StudyDefinition, names: Mapping[str, str]) -> StudyDef
 
 
 def _with_key_name(item: Item, names: Mapping[str, str]) -> Item:
-    known = key_name(item, names)
-    return item if known == item.name else replace(item, former=known)
+    stored_name = key_name(item, names)
+    return item if stored_name == item.name else replace(item, former=stored_name)
 
 
 def key_name(item: Objective | StudyConstraint, names: Mapping[str, str]) -> str:
@@ -240,22 +240,22 @@ def _with_former(node: Node, names: Mapping[str, str]) -> Node:
     entries: dict[str, tuple[Span, Node]] = {}
     for key, (span, value) in node.entries.items():
         name = names.get(key, key)
-        given = node.entries.get(name) if name != key else None
-        if given is not None and given[0].source is span.source:
+        present_entry = node.entries.get(name) if name != key else None
+        if present_entry is not None and present_entry[0].source is span.source:
             _warn(span, f"'{key}' is the former name of '{name}', which is also given")
             name = key
         elif name != key:
             _warn(span, f"'{key}' is now called '{name}'")
-        entries[name] = (span, given[1].overlaid(value)) if given is not None and name != key else (span, value)
+        entries[name] = (span, present_entry[1].overlaid(value)) if present_entry is not None and name != key else (span, value)
     return node if entries.keys() == node.entries.keys() else replace(node, entries=entries)
 
 
 def _with_name(node: Node, names: Mapping[str, str]) -> Node:
     """An objective or constraint named after a former output name keeps the name, because the study may refer to it."""
     entries = node.entries or {}
-    shown = [n for key, (_, n) in entries.items() if key in ("minimize", "maximize", "of") and n.scalar in names]
+    output_names = [n for key, (_, n) in entries.items() if key in ("minimize", "maximize", "of") and n.scalar in names]
     return (
-        replace(node, entries={"name": (node.span, shown[0]), **entries}) if shown and "name" not in entries else node
+        replace(node, entries={"name": (node.span, output_names[0]), **entries}) if output_names and "name" not in entries else node
     )
 
 
@@ -270,5 +270,5 @@ def _with_text(node: Node, names: Mapping[str, str]) -> Node:
 
 
 def _warn(span: Span, text: str) -> None:
-    place = f"{span.source.name}:{span.line + 1}:{span.column + 1}: " if span.source.lines else ""
-    warnings.warn(place + text, FutureWarning, stacklevel=2)
+    position = f"{span.source.name}:{span.line + 1}:{span.column + 1}: " if span.source.lines else ""
+    warnings.warn(position + text, FutureWarning, stacklevel=2)

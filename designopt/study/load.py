@@ -69,14 +69,14 @@ def load_study(
 def _beside(path: Path) -> str:
     """The study file of the folder that was probably intended, else the first ones; "" without any."""
     try:
-        found = sorted(file.name for file in path.parent.iterdir() if file.suffix in (".yaml", ".yml"))
+        study_files = sorted(file.name for file in path.parent.iterdir() if file.suffix in (".yaml", ".yml"))
     except OSError:
         return ""
-    near = closest(path.name, found)
+    near = closest(path.name, study_files)
     if near:
         return f"; did you mean '{path.parent / near}'?"
-    more = ", ..." if len(found) > LISTED else ""
-    return f" (study files there: {', '.join(found[:LISTED])}{more})" if found else ""
+    more = ", ..." if len(study_files) > LISTED else ""
+    return f" (study files there: {', '.join(study_files[:LISTED])}{more})" if study_files else ""
 
 
 def load_text(

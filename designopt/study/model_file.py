@@ -33,8 +33,8 @@ from designopt.study.language.yaml import (
 LARGEST_XML = 32 * 2**20
 
 
-def read_model_file(file: InputFile, of: Any, form: Literal["yaml", "xml"] | None = None) -> Any:
-    """The content of `file` as a value of the type `of`: a dataclass, a TypedDict, or a list or mapping of these.
+def read_model_file(file: InputFile, value_type: Any, form: Literal["yaml", "xml"] | None = None) -> Any:
+    """The content of `file` as a value of the type `value_type`: a dataclass, a TypedDict, or a list or mapping of these.
 
     `form` defaults to XML for the suffixes ``.xml`` and ``.osim``, and to YAML by the rules of study files otherwise.
     In XML the names of attributes and of child elements are the keys, and the name of the root is ignored. Repeated
@@ -49,8 +49,8 @@ def read_model_file(file: InputFile, of: Any, form: Literal["yaml", "xml"] | Non
     largest = LARGEST_XML if form == "xml" else MAX_BYTES
     if file.size > largest:
         raise StudyError([_issue(file.name, f"has {file.size} bytes; a model file has at most {largest}")])
-    root = parse_bytes(file.content, file.name) if form == "yaml" else _shaped(_parse_xml(file), of)
-    value, findings = check(known_checker(of), root.data(), NO_FILES)
+    root = parse_bytes(file.content, file.name) if form == "yaml" else _shaped(_parse_xml(file), value_type)
+    value, findings = check(known_checker(value_type), root.data(), NO_FILES)
     if findings:
         raise StudyError(issues(findings, root))
     return value
@@ -102,12 +102,12 @@ def _parse_xml(file: InputFile) -> Node:
         text = lines[line] if line < len(lines) else ""
         return StudyError([_issue(file.name, message, line + 1, column + 1, text)])
 
-    def here() -> tuple[int, int]:
+    def position() -> tuple[int, int]:
         return parser.CurrentLineNumber - 1, parser.CurrentColumnNumber
 
     def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal count
-        line, column = here()
+        line, column = position()
         count += 1 + len(attributes)
         if len(open_elements) >= MAX_DEPTH or count > MAX_VALUES:
             raise fail(f"more than {MAX_DEPTH} levels or {MAX_VALUES} values", line, column)
@@ -127,7 +127,7 @@ def _parse_xml(file: InputFile) -> Node:
         open_elements[-1].text.append(data)
 
     def doctype(*_: Any) -> None:
-        raise fail("a document type (DOCTYPE) is not allowed", *here())
+        raise fail("a document type (DOCTYPE) is not allowed", *position())
 
     parser.StartElementHandler, parser.EndElementHandler = start, end
     parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = text, doctype
@@ -142,17 +142,17 @@ def _attribute(source: Source, lines: Sequence[str], line: int, column: int, key
     """Position of an attribute; the element if unknown."""
     last = min(line + 20, len(lines))
     for at in range(line, last):
-        found = re.compile(rf"(?<![\w:.-]){re.escape(key)}\s*=").search(lines[at], column if at == line else 0)
-        if found:
-            return Span(source, at, found.start(), at, found.start() + len(key))
+        match = re.compile(rf"(?<![\w:.-]){re.escape(key)}\s*=").search(lines[at], column if at == line else 0)
+        if match:
+            return Span(source, at, match.start(), at, match.start() + len(key))
     return Span(source, line, column, line, column + 1)
 
 
-def _shaped(node: Node, of: Any) -> Node:
-    """`node` with lists where the annotation `of` requires them: of single elements, or of numbers in a text."""
-    while typing.get_origin(of) in (Annotated, typing.Required, typing.NotRequired):
-        of = typing.get_args(of)[0]
-    origin, arguments = typing.get_origin(of), typing.get_args(of)
+def _shaped(node: Node, annotation: Any) -> Node:
+    """`node` with lists where the annotation `annotation` requires them: of single elements, or of numbers in a text."""
+    while typing.get_origin(annotation) in (Annotated, typing.Required, typing.NotRequired):
+        annotation = typing.get_args(annotation)[0]
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     listed = next((a for a in arguments if typing.get_origin(a) in (list, tuple, Sequence)), None)
     if origin not in (list, tuple, Sequence) and listed is not None:  # list[...] | None
         return _shaped(node, listed)
@@ -164,13 +164,13 @@ def _shaped(node: Node, of: Any) -> Node:
         items = [node] if node.items is None else node.items
         return Node(node.span, items=[_shaped(item, inner) for item in items])
     if node.entries is None:
-        truth = {"true": True, "false": False} if of is bool else {}
+        truth = {"true": True, "false": False} if annotation is bool else {}
         return Node(node.span, truth.get(node.scalar, node.scalar), node.items)
     if origin in (dict, Mapping):
         inner = arguments[1]
         return Node(node.span, entries={k: (s, _shaped(n, inner)) for k, (s, n) in node.entries.items()})
-    of = next((a for a in arguments if dataclasses.is_dataclass(a) or typing.is_typeddict(a)), of)
-    members = members_of(of)
+    annotation = next((a for a in arguments if dataclasses.is_dataclass(a) or typing.is_typeddict(a)), annotation)
+    members = members_of(annotation)
     entries = {
         key: (span, _shaped(inner_node, members[key].annotation) if key in members else inner_node)
         for key, (span, inner_node) in node.entries.items()

@@ -29,8 +29,8 @@ def shifts(tolerances: Tolerances, count: int, seed: int) -> list[tuple[Shift, .
 
 def with_neighbours(scenarios: tuple[Scenario, ...], several: list[tuple[Shift, ...]]) -> tuple[Scenario, ...]:
     """The `scenarios`, followed by each of them with the design offset by each of `several` shifts."""
-    own = [Scenario(f"{s.name}_n{k}", s.values, shift) for k, shift in enumerate(several, 1) for s in scenarios]
-    return (*scenarios, *own)
+    neighbours = [Scenario(f"{s.name}_n{k}", s.values, shift) for k, shift in enumerate(several, 1) for s in scenarios]
+    return (*scenarios, *neighbours)
 
 
 def _shift(tolerance: Tolerance, u: float) -> Shift:

@@ -36,17 +36,17 @@ def units_taken(study: StudyDefinition) -> dict[str, str]:
     tolerances, limits, settings of the model and conditions of scenarios, also in their tables."""
     with warnings.catch_warnings(action="ignore", category=FutureWarning):  # the first reading has warned
         data = with_present_names(parse(study.text, "")).data()
-    given = data if isinstance(data, Mapping) else {}
-    return dict([*_settings(study, given), *_space(study, given), *_conditions(study, given), *_limits(study, given)])
+    sections = data if isinstance(data, Mapping) else {}
+    return dict([*_settings(study, sections), *_space(study, sections), *_conditions(study, sections), *_limits(study, sections)])
 
 
 def remarks(study: StudyDefinition) -> list[str]:
     """One line about them, and one for each condition of a model without declarations that is a text in one scenario
     and a number in another."""
-    taken = [f"{name} in {unit}" for name, unit in units_taken(study).items()]
-    more = [f"{len(taken) - NAMED} more"] if len(taken) > NAMED else []
-    words = ", ".join([*taken[:NAMED], *more])
-    notes = [f"note: no unit given, the model's is assumed: {words}"] if taken else []
+    assumed = [f"{name} in {unit}" for name, unit in units_taken(study).items()]
+    more = [f"{len(assumed) - NAMED} more"] if len(assumed) > NAMED else []
+    words = ", ".join([*assumed[:NAMED], *more])
+    notes = [f"note: no unit given, the model's is assumed: {words}"] if assumed else []
     return [*notes, *_mixed(study), *(f"note: {remark}" for remark in model_remarks(study))]
 
 
@@ -80,9 +80,9 @@ def _some(names: list[str]) -> str:
 def _mixed(study: StudyDefinition) -> Iterator[str]:
     scenarios = study.scenarios if study.model.plugin.conditions is None else ()
     for name in dict.fromkeys(name for scenario in scenarios for name in scenario.values):
-        given = {scenario.name: scenario.values[name] for scenario in scenarios if name in scenario.values}
-        texts = [(where, value) for where, value in given.items() if isinstance(value, str)]
-        if texts and any(is_number(value) for value in given.values()):
+        condition_values = {scenario.name: scenario.values[name] for scenario in scenarios if name in scenario.values}
+        texts = [(where, value) for where, value in condition_values.items() if isinstance(value, str)]
+        if texts and any(is_number(value) for value in condition_values.values()):
             where, value = texts[0]
             yield f"note: condition {name} is the text '{value}' in scenario {where}, but a number in others"
 
@@ -126,13 +126,13 @@ def _space(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
     sections = data.get("space")
     if not any(declared.values()) or not isinstance(sections, Mapping):
         return
-    given = {name: check(section_type("space"), section, NO_FILES)[0] for name, section in sections.items()}
+    checked_sections = {name: check(section_type("space"), section, NO_FILES)[0] for name, section in sections.items()}
     for name, unit in declared.items():
-        if unit and given.get(name) and not is_given_a_unit(given[name]):
+        if unit and checked_sections.get(name) and not is_given_a_unit(checked_sections[name]):
             yield name, unit
     elsewhere = ((data.get("report") or {}).get("tolerances") or {}).get("of") or {}
     for p in study.space:
-        section = given.get(p.name) or {}
+        section = checked_sections.get(p.name) or {}
         if p.unit and "unit" not in section and _has_bare(elsewhere.get(p.name, section.get("tolerance"))):
             yield f"tolerance of {p.name}", p.unit
 
@@ -144,15 +144,15 @@ def _conditions(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Tak
         for section in scenarios if isinstance(scenarios, list) else [scenarios]:
             if not isinstance(section, Mapping):
                 continue
-            own = [section] if "use" not in section else [section.get("vary") or {}, section.get("with") or {}]
-            own += _columns(study, section.get("file"))
-            for conditions in own:
+            conditions_of_section = [section] if "use" not in section else [section.get("vary") or {}, section.get("with") or {}]
+            conditions_of_section += _columns(study, section.get("file"))
+            for conditions in conditions_of_section:
                 yield from _of_conditions(conditions, fields)
 
 
 def _columns(study: StudyDefinition, name: Any) -> list[dict[str, Any]]:
     """The rows of the table `name` of scenarios; none if it is not a table."""
-    present = {old: now for now, old in study.model.plugin.key_names.items()}
+    present = {old: present_name for present_name, old in study.model.plugin.key_names.items()}
     tables = [read_table(file) for file in study.tables if file.name == name]
     return [
         {present.get(column, column): value for column, (value, _) in table.values(row).items()}
@@ -170,9 +170,9 @@ def _of_conditions(conditions: Mapping[str, Any], fields: Mapping[str, Field]) -
 
 def _limits(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Taken]:
     for section in data.get("constraints") or ():
-        given = check(section_type("constraints"), section, NO_FILES)[0]
-        if not given or "unit" in given:
+        constraint = check(section_type("constraints"), section, NO_FILES)[0]
+        if not constraint or "unit" in constraint:
             continue
-        unit = next((c.unit for c in study.constraints if c.name == given.get("name")), "")
-        if unit and any(_has_bare(given.get(key)) for key in ("min", "max", "equals")):
-            yield f"limit {given['name']}", unit
+        unit = next((c.unit for c in study.constraints if c.name == constraint.get("name")), "")
+        if unit and any(_has_bare(constraint.get(key)) for key in ("min", "max", "equals")):
+            yield f"limit {constraint['name']}", unit

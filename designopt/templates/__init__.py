@@ -95,21 +95,21 @@ def write(template: str, target: Path | None = None, name: str | None = None) ->
     source = files("designopt.templates")
     single = source / f"{template}.yaml{SUFFIX}"
     if single.is_file():
-        place = target or Path(f"{name}.yaml")
-        texts = {place: single}
+        destination = target or Path(f"{name}.yaml")
+        texts = {destination: single}
     else:
-        place = target or Path(name)
-        texts = {place / path.replace("NAME", name): found for path, found in _below(source / template)}
-        if place.exists() and (not place.is_dir() or any(place.iterdir())):
-            raise FileExistsError(17, "exists already", str(place))
+        destination = target or Path(name)
+        texts = {destination / path.replace("NAME", name): text for path, text in _below(source / template)}
+        if destination.exists() and (not destination.is_dir() or any(destination.iterdir())):
+            raise FileExistsError(17, "exists already", str(destination))
     for file in texts:
         if file.exists():
             raise FileExistsError(17, "exists already", str(file))
-    for file, found in texts.items():
+    for file, text in texts.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as stream:
-            stream.write(_filled(found.read_text(encoding="utf-8"), name))
-    steps = tuple(step.format(place=shlex.quote(str(place)), name=name) for step in TEMPLATES[template].next)
+            stream.write(_filled(text.read_text(encoding="utf-8"), name))
+    steps = tuple(step.format(place=shlex.quote(str(destination)), name=name) for step in TEMPLATES[template].next)
     return Made(tuple(texts), steps)
 
 

@@ -119,8 +119,8 @@ class InProcess(StageRun):
         super().record(outcomes, relation_violation)
         self.batches.append(outcomes.X)
 
-    def __init_subclass__(cls, **given: Any) -> None:
-        super().__init_subclass__(**given)
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
         if "heard" in vars(cls):
             warnings.warn(f"{cls.__name__}: InProcess.heard is now called record", DeprecationWarning, stacklevel=2)
             cls.record = vars(cls)["heard"]  # type: ignore[method-assign]

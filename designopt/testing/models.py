@@ -46,56 +46,56 @@ def check_model(
     cases = [(d, s) for d in designs for s in scenarios]
     permission = Permission.of(allow)
     model = _prepared(use, permission)
-    first, kept = [], []
+    first, copies = [], []
     for case in cases:
         first.append(_answer(model, plugin, *case))
         _check_answer(plugin, case, *first[-1])
-        kept.append(copy.deepcopy(first[-1]))
+        copies.append(copy.deepcopy(first[-1]))
     for i in reversed(range(len(cases))):
-        _check_same(plugin, cases[i], kept[i], first[i], "after others were evaluated: it shares its memory with them")
-        _check_same(plugin, cases[i], kept[i], _answer(model, plugin, *cases[i]), "when it is asked again")
+        _check_same(plugin, cases[i], copies[i], first[i], "after others were evaluated: it shares its memory with them")
+        _check_same(plugin, cases[i], copies[i], _answer(model, plugin, *cases[i]), "when it is asked again")
         _check_same(
-            plugin, cases[i], kept[i], _answer(_prepared(use, permission), plugin, *cases[i]), "in a new instance"
+            plugin, cases[i], copies[i], _answer(_prepared(use, permission), plugin, *cases[i]), "in a new instance"
         )
-        _check_gradient(plugin, model, cases[i], kept[i][0], gradient_tolerance)
-    _check_batch(plugin, model, cases, kept, refused)
+        _check_gradient(plugin, model, cases[i], copies[i][0], gradient_tolerance)
+    _check_batch(plugin, model, cases, copies, refused)
     no_answers = [(d, InvalidDesign) for d in refused] + [(d, Diverged) for d in diverging]
     for bad, expected in no_answers:
         _check_raises(plugin, model, bad, scenarios[0], expected)
     for i, case in enumerate(cases if no_answers else ()):
-        _check_same(plugin, case, kept[i], _answer(model, plugin, *case), "after a design that it refused")
+        _check_same(plugin, case, copies[i], _answer(model, plugin, *case), "after a design that it refused")
 
 
 def _answer(model: Any, plugin: ModelPlugin, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> tuple[Any, Any]:
-    given = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
+    arguments = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
     if plugin.takes_arrays:
-        outputs, arrays = model.evaluate(*given, frozenset(plugin.arrays), **_special(model, plugin, scenario))
-        bare, none = model.evaluate(*given, frozenset(), **_special(model, plugin, scenario))
+        outputs, arrays = model.evaluate(*arguments, frozenset(plugin.arrays), **_special(model, plugin, scenario))
+        bare, none = model.evaluate(*arguments, frozenset(), **_special(model, plugin, scenario))
         if none:
             raise AssertionError(f"{plugin.name} gives arrays ({', '.join(none)}) when none is wanted")
         if bare != outputs:
             raise AssertionError(f"{plugin.name} has other outputs when no arrays are wanted")
     else:
-        outputs, arrays = model.evaluate(*given, **_special(model, plugin, scenario)), {}
-    if given != (dict(design), dict(scenario)):
+        outputs, arrays = model.evaluate(*arguments, **_special(model, plugin, scenario)), {}
+    if arguments != (dict(design), dict(scenario)):
         raise AssertionError(f"{plugin.name} changes the design or scenario that it is given")
     return outputs, arrays
 
 
 def _check_batch(
-    plugin: ModelPlugin, model: Any, cases: Sequence[tuple[Any, Any]], kept: Sequence[Any], refused: Sequence[Any]
+    plugin: ModelPlugin, model: Any, cases: Sequence[tuple[Any, Any]], expected_answers: Sequence[Any], refused: Sequence[Any]
 ) -> None:
     """Several designs in one call, rejected ones among them, against single evaluations."""
     if not plugin.has_batch:
         return
-    wanted = (frozenset(plugin.arrays),) if plugin.takes_arrays else ()
-    asked = [*zip(cases, kept, strict=True), *(((bad, cases[0][1]), None) for bad in refused)]
-    for step in {1, 2, max(1, len(asked))}:
-        for begin in range(0, len(asked), step):
-            part = asked[begin : begin + step][::-1]
+    array_names = (frozenset(plugin.arrays),) if plugin.takes_arrays else ()
+    calls = [*zip(cases, expected_answers, strict=True), *(((bad, cases[0][1]), None) for bad in refused)]
+    for step in {1, 2, max(1, len(calls))}:
+        for begin in range(0, len(calls), step):
+            part = calls[begin : begin + step][::-1]
             designs, scenarios = zip(*(copy.deepcopy((dict(d), dict(s))) for (d, s), _ in part), strict=True)
             ready = {"prepared": [model.prepare_scenario(s) for s in scenarios]} if plugin.takes_prepared else {}
-            answers = list(model.batch(list(designs), list(scenarios), *wanted, **ready))
+            answers = list(model.batch(list(designs), list(scenarios), *array_names, **ready))
             if len(answers) != len(part):
                 raise AssertionError(f"{plugin.name}.batch gives {len(answers)} answers for {len(part)} designs")
             for (case, expected), answer in zip(part, answers, strict=True):
@@ -104,8 +104,8 @@ def _check_batch(
                 if expected is not None and isinstance(answer, BaseException):
                     raise AssertionError(f"{plugin.name}.batch raises {answer!r} for design {dict(case[0])}")
                 if expected is not None:
-                    found = answer if plugin.takes_arrays else (answer, {})
-                    _check_same(plugin, case, expected, found, f"in a batch of {len(part)}")
+                    single = answer if plugin.takes_arrays else (answer, {})
+                    _check_same(plugin, case, expected, single, f"in a batch of {len(part)}")
 
 
 def _special(model: Any, plugin: ModelPlugin, scenario: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,11 +123,11 @@ def _check_gradient(
     design, scenario = case
     where = f"for design {dict(design)} in scenario {dict(scenario)}"
     try:
-        given = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
-        gradient = copy.deepcopy(model.gradient(*given, **_special(model, plugin, scenario)))
+        arguments = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
+        gradient = copy.deepcopy(model.gradient(*arguments, **_special(model, plugin, scenario)))
     except Diverged:
         return
-    if given != (dict(design), dict(scenario)):
+    if arguments != (dict(design), dict(scenario)):
         raise AssertionError(f"{plugin.name}.gradient changes the design or scenario that it is given")
     beside: dict[tuple[str, float], Mapping[str, Any] | None] = {}
     for output, slopes in gradient.items():
@@ -138,13 +138,13 @@ def _check_gradient(
                 raise AssertionError(
                     f"{plugin.name} gives the derivative of {output} by '{name}', which is no real input {where}"
                 )
-            found = None
+            differences = None
             if np.isfinite(slope):
-                found = _differences(plugin, model, design, scenario, output, name, beside)
-            if found is not None and abs(slope - found[0]) > tolerance * max(abs(slope), abs(found[0])) + found[1]:
+                differences = _differences(plugin, model, design, scenario, output, name, beside)
+            if differences is not None and abs(slope - differences[0]) > tolerance * max(abs(slope), abs(differences[0])) + differences[1]:
                 raise AssertionError(
                     f"{plugin.name} gives the derivative of {output} by {name} as {float(slope):.9g} {where}; central "
-                    f"differences give {found[0]:.9g}"
+                    f"differences give {differences[0]:.9g}"
                 )
 
 
@@ -185,10 +185,10 @@ def _outputs(
     model: Any, plugin: ModelPlugin, design: Mapping[str, Any], scenario: Mapping[str, Any]
 ) -> Mapping[str, Any] | None:
     """The outputs alone, None if the design has none."""
-    wanted = (frozenset[str](),) if plugin.takes_arrays else ()
-    given = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
+    array_names = (frozenset[str](),) if plugin.takes_arrays else ()
+    arguments = copy.deepcopy(dict(design)), copy.deepcopy(dict(scenario))
     try:
-        answer = model.evaluate(*given, *wanted, **_special(model, plugin, scenario))
+        answer = model.evaluate(*arguments, *array_names, **_special(model, plugin, scenario))
     except (Diverged, InvalidDesign, KeyError):
         return None
     return dict(answer[0] if plugin.takes_arrays else answer)
@@ -215,11 +215,11 @@ def _check_answer(plugin: ModelPlugin, case: Any, outputs: Mapping[str, Any], ar
             raise AssertionError(f"{plugin.name}: array {name} has {np.ndim(value)} axes, declared are {axes}")
 
 
-def _check_same(plugin: ModelPlugin, case: Any, expected: Any, found: Any, when: str) -> None:
-    for known, now in zip(expected, found, strict=True):
-        for name in known.keys() | now.keys():
-            if name not in known or name not in now or not _identical(known[name], now[name]):
-                was, is_now = known.get(name), now.get(name)
+def _check_same(plugin: ModelPlugin, case: Any, expected: Any, answer: Any, when: str) -> None:
+    for expected_part, answer_part in zip(expected, answer, strict=True):
+        for name in expected_part.keys() | answer_part.keys():
+            if name not in expected_part or name not in answer_part or not _identical(expected_part[name], answer_part[name]):
+                was, is_now = expected_part.get(name), answer_part.get(name)
                 text = "" if np.ndim(was) else f" ({was!r}, then {is_now!r})"
                 raise AssertionError(f"{plugin.name} has another {name}{text} for design {dict(case[0])} {when}")
 

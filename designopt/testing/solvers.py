@@ -60,7 +60,7 @@ def check_solver(
 def _accepted(use: Use[SolverPlugin], name: str) -> list[Problem]:
     """The conformance problems that the solver accepts."""
     counts = {"one": (1,), "several": (2,)}.get(use.plugin.objectives, (2, 1))
-    found, reasons = [], []
+    accepted, reasons = [], []
     for problem in itertools.chain.from_iterable(map(conformance_problems, counts)):
         try:
             if use.plugin.has_check:
@@ -68,10 +68,10 @@ def _accepted(use: Use[SolverPlugin], name: str) -> list[Problem]:
         except InvalidSetting as error:
             reasons.append(str(error))
         else:
-            found.append(problem)
-    if not found:
+            accepted.append(problem)
+    if not accepted:
         raise AssertionError(f"{name} refuses all problems ({reasons[0]}); give others with problems=")
-    return found
+    return accepted
 
 
 def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int) -> None:
@@ -81,15 +81,15 @@ def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int
         if not isinstance(least, int) or least < 1:
             raise AssertionError(f"{name}: minimum_budget gives {least!r}; it must be an integer of at least 1")
         budget = max(budget, least)
-    asked, spent = _asked(name, solver, problem, budget)
-    if not len(asked):
+    designs, spent = _asked(name, solver, problem, budget)
+    if not len(designs):
         raise AssertionError(f"{name} asked for no design at all")
-    for again, what, larger in ((solver, "the same instance", 0), (use.build(), "a new instance", budget // 2)):
+    for repeated, what, larger in ((solver, "the same instance", 0), (use.build(), "a new instance", budget // 2)):
         np.random.seed(len(what))  # exposes a solver that draws from the global generators
         random.seed(len(what))
         before = _global_states()
-        now, _ = _asked(name, again, problem, budget + larger, backwards=True)
-        if not np.array_equal(asked, now[: len(asked)] if spent and larger else now):
+        repeated_designs, _ = _asked(name, repeated, problem, budget + larger, backwards=True)
+        if not np.array_equal(designs, repeated_designs[: len(designs)] if spent and larger else repeated_designs):
             raise AssertionError(f"{name}: {what} asked for other designs although its generator was equal")
         if before != _global_states():
             raise AssertionError(f"{name} uses the global generator of numpy.random or random; it has to use rng alone")
@@ -105,8 +105,8 @@ def _check_start(name: str, use: Use[SolverPlugin], problem: Problem, budget: in
     space = problem.space
     U = np.random.default_rng(2).random((12, len(space.free)))
     start = InProcess(problem).outcomes(space.from_search(space.lower + (space.upper - space.lower) * U))
-    first, again = (_asked(name, use.build(), problem, budget // 2, start=start)[0] for _ in range(2))
-    if not np.array_equal(first, again):
+    first, second = (_asked(name, use.build(), problem, budget // 2, start=start)[0] for _ in range(2))
+    if not np.array_equal(first, second):
         raise AssertionError(f"{name} asked for other designs although its generator and start were equal")
 
 
@@ -197,14 +197,14 @@ class _Watched:
                 f"{self._name} looks {look_ahead!r} designs ahead; it must be an integer of at least 1"
             )
 
-        def asked() -> Matrix:
+        def checked_ask() -> Matrix:
             X = ask()
             if len(X) > 1:
                 raise AssertionError(f"{self._name} asks ahead for {len(X)} designs at once; it must be one or none")
             self._look_at(X)
             return X
 
-        self._inner.ahead(asked, lambda outcomes: tell(self._given_out(outcomes)), look_ahead)
+        self._inner.ahead(checked_ask, lambda outcomes: tell(self._given_out(outcomes)), look_ahead)
 
     def programs(self, X: Matrix, chains: Sequence[int], seeds: Sequence[int]) -> SolvedPrograms:
         self._look_at(X)
@@ -234,8 +234,8 @@ class _Watched:
     def check_unchanged(self) -> None:
         """Raise `AssertionError` if the receiver has modified outcomes."""
         for outcomes, before in self._given:
-            for part, now, then in zip(PARTS, _contents(outcomes), before, strict=True):
-                if now != then:
+            for part, content, then in zip(PARTS, _contents(outcomes), before, strict=True):
+                if content != then:
                     raise AssertionError(f"{self._name} changes the {part} of the outcomes that it is given")
 
 

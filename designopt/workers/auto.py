@@ -117,11 +117,11 @@ class SerialThenWorkers:
 
     def wait(self, timeout: float) -> Sequence[Completion]:
         """Completed chunks."""
-        done = self._now.wait(timeout)
+        completions = self._now.wait(timeout)
         if isinstance(self._now, Serial):
-            self._spent += sum(float(c.outcome.wall.sum()) for c in done if isinstance(c.outcome, ChunkResult))
-            self._done += sum(len(c.chunk) for c in done)
-        return done
+            self._spent += sum(float(c.outcome.wall.sum()) for c in completions if isinstance(c.outcome, ChunkResult))
+            self._done += sum(len(c.chunk) for c in completions)
+        return completions
 
     def notices(self) -> Sequence[tuple[str, str]]:
         """Messages for the user."""

@@ -194,14 +194,14 @@ class Dask:
 
     def _count_workers(self) -> int:
         """Workers that accept work of this run."""
-        now = time.monotonic()
-        if now - self._counted[0] > 1.0:
-            known = self._client.scheduler_info(n_workers=-1)["workers"].values()
-            fit = {str(w["name"]): str(w["status"]) for w in known if self._plugin.name in w["resources"]}
-            self._counted = (now, sum(status != LEAVING for status in fit.values()))
+        time_now = time.monotonic()
+        if time_now - self._counted[0] > 1.0:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
+            fit = {str(w["name"]): str(w["status"]) for w in workers if self._plugin.name in w["resources"]}
+            self._counted = (time_now, sum(status != LEAVING for status in fit.values()))
             if fit:
-                self._worker_seen = now
-            elif self._connection.local and known and self._unfit.keys() >= {str(w["name"]) for w in known}:
+                self._worker_seen = time_now
+            elif self._connection.local and workers and self._unfit.keys() >= {str(w["name"]) for w in workers}:
                 why = f"no worker can set up the problem: {next(iter(self._unfit.values()))}"
                 raise WorkersError(why, self._path)
             for notice in self._connection.tend(fit, self._most_in_flight):
@@ -243,8 +243,8 @@ class Dask:
         except Exception as error:
             if self._client.status == "running":
                 raise
-            again = f"continue with: {resume_command(self._path)}"
-            raise WorkersError(f"the connection to the scheduler is lost; {again}", self._path) from error
+            remedy = f"continue with: {resume_command(self._path)}"
+            raise WorkersError(f"the connection to the scheduler is lost; {remedy}", self._path) from error
 
     def _ended_by_now(self, timeout: float) -> Sequence[Completion]:
         completions = list(self._settle())
@@ -269,8 +269,8 @@ class Dask:
         if self._count_workers() or time.monotonic() - self._worker_seen < WITHOUT_WORKERS:
             return
         if self._connection.local:
-            again = f"continue with: {resume_command(self._path)}"
-            raise WorkersError(f"no worker could be started for {WITHOUT_WORKERS:.0f} s; {again}", self._path)
+            remedy = f"continue with: {resume_command(self._path)}"
+            raise WorkersError(f"no worker could be started for {WITHOUT_WORKERS:.0f} s; {remedy}", self._path)
         self._worker_seen = time.monotonic()
         if isinstance(self._connection, Existing):
             self._notices.put(("no_workers", "the scheduler has no workers; waiting"))
@@ -313,11 +313,11 @@ class Dask:
             self._unaccounted[number] = (chunk, end.worker, time.monotonic() + REPORT_WAIT)
             return []
         if isinstance(end, Exception):  # any exception of a worker or Dask outside the evaluations
-            again = f"continue with: {resume_command(self._path)}"
+            remedy = f"continue with: {resume_command(self._path)}"
             if self._client.status != "running":
-                raise WorkersError(f"the connection to the scheduler is lost; {again}", self._path) from end
+                raise WorkersError(f"the connection to the scheduler is lost; {remedy}", self._path) from end
             if not isinstance(end, (CancelledError, OSError)):
-                raise WorkersError(f"a worker failed outside of the model: {end!r}; {again}", self._path) from end
+                raise WorkersError(f"a worker failed outside of the model: {end!r}; {remedy}", self._path) from end
             return [Completion(chunk, "?", Loss("lost_worker", "the task was cancelled"))]
         self._failed_starts = self._killed = 0
         self._answered = True
@@ -376,20 +376,20 @@ class Dask:
         if time.monotonic() - self._progressed < SLACK * limit * longest + patience:
             return
         self._progressed = time.monotonic()
-        held = self._carrier.held()
-        stuck = self._supervised(list(held))
+        chunks_of = self._carrier.held()
+        stuck = self._supervised(list(chunks_of))
         deadline = time.monotonic() + RESTART_WAIT + REPORT_WAIT
         for worker in stuck:
-            self._carrier.withdraw(held[worker])
-            for number in held[worker]:
+            self._carrier.withdraw(chunks_of[worker])
+            for number in chunks_of[worker]:
                 if number in self._flight:
                     self._unaccounted[number] = (self._flight.pop(number), worker, deadline)
         self._restart(stuck)
 
     def _supervised(self, workers: list[str]) -> list[str]:
         """Those of `workers` with a nanny, which alone can restart them."""
-        known = self._client.scheduler_info(n_workers=-1)["workers"]
-        return [worker for worker in workers if known.get(worker, {}).get("nanny")]
+        information = self._client.scheduler_info(n_workers=-1)["workers"]
+        return [worker for worker in workers if information.get(worker, {}).get("nanny")]
 
     def _restart(self, workers: list[str]) -> None:
         if workers:

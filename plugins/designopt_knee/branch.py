@@ -127,7 +127,7 @@ class FourBarKneeBranch(FourBarKnee):
             for k, m in zip(branch.values, branch.motions, strict=True)
         ]
         leading = np.array([m.multipliers[0] for m in branch.motions])
-        made = {
+        all_arrays = {
             "branch_stiffness": branch.values,
             "branch_rho": _column(judged, "rho"),
             "branch_peak": _column(judged, "peak_flexion"),
@@ -135,23 +135,23 @@ class FourBarKneeBranch(FourBarKnee):
             "branch_multiplier": leading.real,
             "branch_modulus": np.abs(leading),
         }
-        best = int(np.argmax(made["branch_rho"]))
-        low, high = interval(branch.values, made["branch_rho"], self.rho_margin)
+        best = int(np.argmax(all_arrays["branch_rho"]))
+        low, high = interval(branch.values, all_arrays["branch_rho"], self.rho_margin)
         outputs: BranchOutputs = {
             "critical_stiffness": self.lowest_stiffness if branch.lost is None else branch.lost,
             "loss": float(LOSSES.index(branch.kind)),
             "loss_contact": float(CONTACTS.index(branch.contact and branch.contact.body)),
             "loss_phase": branch.contact.phase if branch.contact else 0.0,
             "critical_multiplier": float(leading[-1].real),
-            "best_rho": float(made["branch_rho"][best]),
+            "best_rho": float(all_arrays["branch_rho"][best]),
             "best_stiffness": float(branch.values[best]),
-            "best_peak": float(made["branch_peak"][best]),
-            "best_clearance": float(made["branch_clearance"][best]),
+            "best_peak": float(all_arrays["branch_peak"][best]),
+            "best_clearance": float(all_arrays["branch_clearance"][best]),
             "robust_low": low,
             "robust_high": high,
             "robust_width": high - low,
         }
-        return outputs, {name: array for name, array in made.items() if name in arrays}
+        return outputs, {name: array for name, array in all_arrays.items() if name in arrays}
 
 
 def interval(values: Vector, figures: Vector, margin: float) -> tuple[float, float]:

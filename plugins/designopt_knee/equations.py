@@ -165,13 +165,13 @@ def _leg(
     beta1_acceleration = (M11 * force2 - M12 * force1) / determinant
 
     # What the hip gives: the rate of the momenta of all that moves below the thigh less what the ground gives.
-    place = offset * sole  # of the foot's centre, from the ankle: the links hold the foot's mass at the ankle
-    beside = g["foot_mass"] * (beta1_acceleration * quarter_turn(place) - beta1_rate**2 * place)
+    offset_of_foot = offset * sole  # of the foot's centre, from the ankle: the links hold the foot's mass at the ankle
+    beside = g["foot_mass"] * (beta1_acceleration * quarter_turn(offset_of_foot) - beta1_rate**2 * offset_of_foot)
     ankle_acceleration = ankle_bias + eta_acceleration * ankle1
     hip_force = beside
     hip_moment = (
-        cross(ankle + place, beside)
-        + g["foot_mass"] * cross(place, ankle_acceleration)
+        cross(ankle + offset_of_foot, beside)
+        + g["foot_mass"] * cross(offset_of_foot, ankle_acceleration)
         + g["foot_inertia"] * beta1_acceleration
     )
     for link, _ in bodies:

@@ -269,12 +269,12 @@ class FourBarKnee:
         file = scenario.get("gait_file")
         key = (file and file.digest, scenario.get("gait_period"), scenario.get("gait_speed"))
         if key not in self._walks:
-            own = copy.copy(self)
-            own._gait = self._gait_of(scenario)
-            own._integrators = self._integrators_for(own._gait.harmonics)
+            with_walk = copy.copy(self)
+            with_walk._gait = self._gait_of(scenario)
+            with_walk._integrators = self._integrators_for(with_walk._gait.harmonics)
             while len(self._walks) >= _WALKS:
                 del self._walks[next(iter(self._walks))]
-            self._walks[key] = own
+            self._walks[key] = with_walk
         return self._walks[key]
 
     def _gait_of(self, scenario: KneeConditions) -> Gait:
@@ -285,7 +285,7 @@ class FourBarKnee:
         )
 
     def _base(self) -> dict[str, float]:
-        named = {name: given.value for name, given in PARAMETER_SETS[self.parameter_set].items()}
+        named = {name: stated.value for name, stated in PARAMETER_SETS[self.parameter_set].items()}
         return {**named, **cast(Mapping[str, float], self.parameters)}
 
     def _read_gait(self, file: InputFile | None, period: float | None, belt_speed: float | None) -> Gait:
@@ -309,21 +309,21 @@ class FourBarKnee:
 
         strides = self.strides(p)
         if self.shooting and not self.stop_when_periodic:
-            done = walk(strides, start, self.cycles)
+            walk_cycles = walk(strides, start, self.cycles)
         else:
-            done = walk_through(strides, start, self.cycles, self.analysis_cycles if self.stop_when_periodic else None)
-        return self._response(done)
+            walk_cycles = walk_through(strides, start, self.cycles, self.analysis_cycles if self.stop_when_periodic else None)
+        return self._response(walk_cycles)
 
-    def _response(self, done: WalkCycles) -> Response:
+    def _response(self, walk_cycles: WalkCycles) -> Response:
         """The last cycles of a walk."""
-        wanted = max(self.analysis_cycles + figures.LONGEST_PERIOD, self.spectrum_cycles, _WALK_CYCLES)
-        count = wanted if done.arrived else len(done.strides)
-        x, y = done.trailing(count)
-        last = self.cycles if done.arrived else count
+        cycle_count = max(self.analysis_cycles + figures.LONGEST_PERIOD, self.spectrum_cycles, _WALK_CYCLES)
+        count = cycle_count if walk_cycles.arrived else len(walk_cycles.strides)
+        x, y = walk_cycles.trailing(count)
+        last = self.cycles if walk_cycles.arrived else count
         samples = np.arange(len(x), dtype=np.float64) + (last - count) * self.samples_per_cycle
         t = samples * (self._gait.period / self.samples_per_cycle)
         names = [v.name for v in self._integrators.system.outputs]
-        return Response(t, x, dict(zip(names, y.T, strict=True)), done)
+        return Response(t, x, dict(zip(names, y.T, strict=True)), walk_cycles)
 
     def _recorded(self, cycles: int) -> Vector:
         """Recorded knee angle (deg) at the samples of this number of cycles, end point included."""
@@ -405,13 +405,13 @@ class FourBarKnee:
         scale = np.array([1.0, 1.0, per_radian, per_radian])
         return figures.section_n(np.degrees(response.x[:: self.samples_per_cycle]) * scale, self.analysis_cycles)
 
-    def _arrays(self, response: Response, g: Mapping[str, float], wanted: Set[str]) -> dict[str, Vector]:
+    def _arrays(self, response: Response, g: Mapping[str, float], names: Set[str]) -> dict[str, Vector]:
         """The requested arrays (see `ARRAYS`)."""
         last = slice(-1 - self.analysis_cycles * self.samples_per_cycle, None)
         knee = np.degrees(response.y["knee"])
         trailing = self._trailing(knee, response)
         frequency, amplitude = figures.spectrum(trailing)
-        made: dict[str, Callable[[], Vector]] = {
+        makers: dict[str, Callable[[], Vector]] = {
             "time": lambda: response.t[last],
             "phase": lambda: response.t[last] / self._gait.period,
             "knee_angle": lambda: knee[last],
@@ -430,7 +430,7 @@ class FourBarKnee:
                 linkage.instant_centre(g, linkage.eta_of_flexion(g, np.radians(_FLEXIONS))), axis=1
             ),
         }
-        return {name: make() for name, make in made.items() if name in wanted}
+        return {name: make() for name, make in makers.items() if name in names}
 
     def _joints(self, response: Response, g: Mapping[str, float]) -> Vector:
         """Positions (frame, joint, axis) of `linkage.JOINTS` over the last two cycles (all, when fewer), ends included.

@@ -208,29 +208,29 @@ def complete(
     twice = sorted(set(scenario) & set(design))
     if twice:
         raise InvalidDesign(f"{twice[0]}: given by both the design and the scenario")
-    given = {**base, **scenario, **design}
-    check_ranges(given)
-    if "stiffness" not in given:
+    values = {**base, **scenario, **design}
+    check_ranges(values)
+    if "stiffness" not in values:
         raise InvalidDesign("stiffness: the damper's stiffness is missing")
-    if ("damping" in given) == ("damping_ratio" in given):
+    if ("damping" in values) == ("damping_ratio" in values):
         raise InvalidDesign("damping: give either damping_ratio (s) or damping (N s/m)")
-    if "extension_damping" in given and "extension_damping_ratio" in given:
+    if "extension_damping" in values and "extension_damping_ratio" in values:
         raise InvalidDesign(
             "extension_damping: give either extension_damping_ratio (s) or extension_damping (N s/m), not both"
         )
     for name in ("damping", "extension_damping"):
-        if f"{name}_ratio" in given:
-            given[name] = given.pop(f"{name}_ratio") * given["stiffness"]
-    given.setdefault("extension_damping", given["damping"])
-    given.setdefault("quadratic_damping", 0.0)
-    given["shank_length"] += given.pop("shank_offset", 0.0)
-    if given["shank_length"] <= 0.0:
+        if f"{name}_ratio" in values:
+            values[name] = values.pop(f"{name}_ratio") * values["stiffness"]
+    values.setdefault("extension_damping", values["damping"])
+    values.setdefault("quadratic_damping", 0.0)
+    values["shank_length"] += values.pop("shank_offset", 0.0)
+    if values["shank_length"] <= 0.0:
         raise InvalidDesign("shank_offset: the shank would have no length left")
-    if "ad_length" not in given:
-        given["ad_length"] = linkage.straight_ad_length(given)
-    check_geometry(given, allow_low_instant_centre=allow_low_instant_centre)
-    given["damper_phase"] = linkage.damper_phase(given)
-    return {name: float(given[name]) for name in EQUATION_PARAMETERS}
+    if "ad_length" not in values:
+        values["ad_length"] = linkage.straight_ad_length(values)
+    check_geometry(values, allow_low_instant_centre=allow_low_instant_centre)
+    values["damper_phase"] = linkage.damper_phase(values)
+    return {name: float(values[name]) for name in EQUATION_PARAMETERS}
 
 
 def check_geometry(g: Mapping[str, float], *, allow_low_instant_centre: bool = False) -> None:

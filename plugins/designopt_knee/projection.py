@@ -114,12 +114,12 @@ class RigidGroup:
         `alpha`. Coriolis terms have no part along the motion of one freedom.
         """
         base, base1, base2 = self.base
-        side, whole = quarter_turn(self.moment), self.mass * base + self.moment
+        side, total_moment = quarter_turn(self.moment), self.mass * base + self.moment
         along = self.mass * base1 + self.angle1 * side
         return (
             ca.dot(along, field)
-            + alpha * (ca.dot(base1, quarter_turn(whole)) + self.angle1 * (ca.dot(self.moment, base) + self.inertia))
-            - omega**2 * (ca.dot(base1, whole) + self.angle1 * ca.dot(side, base))
+            + alpha * (ca.dot(base1, quarter_turn(total_moment)) + self.angle1 * (ca.dot(self.moment, base) + self.inertia))
+            - omega**2 * (ca.dot(base1, total_moment) + self.angle1 * ca.dot(side, base))
             + eta_rate**2
             * (
                 ca.dot(along, base2)
@@ -172,8 +172,8 @@ def links(g: Mapping[str, Any], knee: KneeMotion, *, shank_hung: bool) -> list[t
     inertia += g["foot_mass"] * ca.dot(ankle, ankle)
     hung = []
     if shank_hung:
-        own = rod("shank", g["shank_length"] * knee.axis)
-        hung = [(RigidGroup(own[0], (rest, rest, rest), *own[1:], shank1, shank2), True)]
+        shank = rod("shank", g["shank_length"] * knee.axis)
+        hung = [(RigidGroup(shank[0], (rest, rest, rest), *shank[1:], shank1, shank2), True)]
     else:
         middle = knee.f + 0.5 * g["shank_length"] * knee.axis
         mass, moment = mass + g["shank_mass"], moment + g["shank_mass"] * middle

@@ -60,9 +60,9 @@ def is_number(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, str) and all(is_number(v) for v in value)
 
 
-def vector(name: str, given: ArrayLike, error: type[ValueError] | Any = ValueError) -> Vector:
-    """`given` as three finite numbers; raises `error`, which takes a field's name and a message."""
-    array = np.asarray(given, dtype=np.float64)
+def vector(name: str, components: ArrayLike, error: type[ValueError] | Any = ValueError) -> Vector:
+    """`components` as three finite numbers; raises `error`, which takes a field's name and a message."""
+    array = np.asarray(components, dtype=np.float64)
     if array.shape != (3,):
         raise error(name, f"has shape {array.shape}, not (3,)")
     if not np.isfinite(array).all():
@@ -80,13 +80,13 @@ def tensor(inertia: ArrayLike) -> Vector:
     return array
 
 
-def _check_inertia(given: Vector, *, triangle: bool) -> None:
-    if not np.isfinite(given).all():
+def _check_inertia(moments: Vector, *, triangle: bool) -> None:
+    if not np.isfinite(moments).all():
         raise BodyError("inertia", "is not finite")
-    scale = float(np.abs(given).max())
-    if np.abs(given - given.T).max() > _ROUNDED * scale:
+    scale = float(np.abs(moments).max())
+    if np.abs(moments - moments.T).max() > _ROUNDED * scale:
         raise BodyError("inertia", "is not symmetric")
-    a, b, c = (float(v) for v in np.linalg.eigvalsh(given))
+    a, b, c = (float(v) for v in np.linalg.eigvalsh(moments))
     if a < -_ROUNDED * scale:
         raise BodyError("inertia", f"has the negative principal moment {a:g} kg m^2")
     if triangle and c > a + b + _ROUNDED * scale:

@@ -61,8 +61,8 @@ def _check_functions(tree: Tree, z: Vector) -> None:
             gradient = ca.densify(ca.gradient(variable, q))
             hessian = ca.densify(ca.jacobian(gradient, q))
             f = ca.Function("f", [q], [variable, gradient, hessian])
-            here, slope, curvature = (np.asarray(r, dtype=np.float64) for r in f(z))
-            if not (np.isfinite(here).all() and np.isfinite(slope).all() and np.isfinite(curvature).all()):
+            function_value, slope, curvature = (np.asarray(r, dtype=np.float64) for r in f(z))
+            if not (np.isfinite(function_value).all() and np.isfinite(slope).all() and np.isfinite(curvature).all()):
                 raise TreeError(
                     frame.name,
                     "motions",

@@ -106,8 +106,8 @@ def _gap(state: TreeState, contact: Contact) -> tuple[Any, Any]:
 def _force(state: TreeState, contact: Contact) -> Any:
     gap, normal = _gap(state, contact)
     frame = contact.plane.frame
-    here, origin = state.position(contact.point), Point(frame)
-    carried = state.velocity(origin) + ca.cross(state.angular_velocity(frame), here - state.position(origin))
+    location, origin = state.position(contact.point), Point(frame)
+    carried = state.velocity(origin) + ca.cross(state.angular_velocity(frame), location - state.position(origin))
     relative = state.velocity(contact.point) - carried
     apart = ca.dot(normal, relative)
     release = positive(1.0 - contact.dissipation * apart, _RELEASE) / positive(ca.SX(1.0), _RELEASE)

@@ -23,9 +23,9 @@ class Load:
     moment: Any
 
 
-def load_at(frame: str, place: Any, force: Any, moment: Any = (0.0, 0.0, 0.0)) -> Load:
-    """`force` (3) at `place` (3) and a free `moment` (3) on `frame`, in the ground's axes."""
-    f, at, free = (ca.SX(_column(v)) for v in (force, place, moment))
+def load_at(frame: str, position: Any, force: Any, moment: Any = (0.0, 0.0, 0.0)) -> Load:
+    """`force` (3) at `position` (3) and a free `moment` (3) on `frame`, in the ground's axes."""
+    f, at, free = (ca.SX(_column(v)) for v in (force, position, moment))
     return Load(frame, f, ca.cross(at, f) + free)
 
 

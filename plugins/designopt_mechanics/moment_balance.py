@@ -53,8 +53,8 @@ class MomentBalance:
         status = np.asarray(self.status)
         if not np.issubdtype(status.dtype, np.integer):
             raise ValueError(f"status must be integers, not {status.dtype}")
-        given = np.array(status, dtype=np.int64) if status.size else np.zeros(frames, dtype=np.int64)
-        object.__setattr__(self, "status", _frozen(given))
+        codes = np.array(status, dtype=np.int64) if status.size else np.zeros(frames, dtype=np.int64)
+        object.__setattr__(self, "status", _frozen(codes))
         self._check_names()
         self._check_shapes(frames)
         self._check_numbers()
@@ -69,12 +69,12 @@ class MomentBalance:
 
         Raises `ValueError` for another shape.
         """
-        given = np.asarray(forces, dtype=np.float64)
-        if given.shape != (len(self.time), len(self.columns)):
-            raise ValueError(f"forces have shape {given.shape}, not {(len(self.time), len(self.columns))}")
+        force_values = np.asarray(forces, dtype=np.float64)
+        if force_values.shape != (len(self.time), len(self.columns)):
+            raise ValueError(f"forces have shape {force_values.shape}, not {(len(self.time), len(self.columns))}")
         left = np.full(self.moments.shape, np.nan)
         use = self.usable
-        left[use] = self.moments[use] - np.einsum("nmk,nk->nm", self.arms[use], given[use])
+        left[use] = self.moments[use] - np.einsum("nmk,nk->nm", self.arms[use], force_values[use])
         return left
 
     def _check_names(self) -> None:
@@ -89,13 +89,13 @@ class MomentBalance:
 
     def _check_shapes(self, frames: int) -> None:
         m, k = len(self.rows), len(self.columns)
-        wanted: Sequence[tuple[str, tuple[int, ...], tuple[int, ...]]] = (
+        expected_shapes: Sequence[tuple[str, tuple[int, ...], tuple[int, ...]]] = (
             ("arms", self.arms.shape, (frames, m, k)),
             ("moments", self.moments.shape, (frames, m)),
             ("row_units", (len(self.row_units),), (m,)),
             ("status", self.status.shape, (frames,)),
         )
-        for name, shape, fits in wanted:
+        for name, shape, fits in expected_shapes:
             if shape != fits:
                 raise ValueError(f"{name} has shape {shape}, not {fits}: {frames} frames, {m} rows, {k} columns")
 

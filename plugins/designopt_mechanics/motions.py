@@ -83,13 +83,13 @@ Motion: TypeAlias = Rotate | Slide | Polar
 
 def unit(axis: Any) -> tuple[float, float, float]:
     """`axis` of length 1; raises `MotionError` when it is zero, not finite, or off by more than 1 %."""
-    given = vector("axis", axis, MotionError)
-    length = float(np.linalg.norm(given))
+    direction = vector("axis", axis, MotionError)
+    length = float(np.linalg.norm(direction))
     if abs(length - 1.0) > _NEAR:
-        raise MotionError("axis", f"{given.tolist()} has the length {length:g}, not 1")
+        raise MotionError("axis", f"{direction.tolist()} has the length {length:g}, not 1")
     if abs(length - 1.0) > _EXACT:
-        logger.warning("axis %s has the length %.8g and is normalised", given.tolist(), length)
-    x, y, z = (float(v) for v in given / length)
+        logger.warning("axis %s has the length %.8g and is normalised", direction.tolist(), length)
+    x, y, z = (float(v) for v in direction / length)
     return x, y, z
 
 

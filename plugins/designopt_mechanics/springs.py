@@ -82,12 +82,12 @@ def positive(value: Any, softness: float) -> Any:
 
 def tensions(state: TreeState, springs: Sequence[Spring]) -> Any:
     """(k, 1) N. Springs with damping need a state with rates."""
-    made = []
+    tension_list = []
     for spring in springs:
         length = lengths(state, [spring.wire])
         damped = not is_number(spring.damping) or float(spring.damping) > 0.0
-        made.append(spring.tension(length, state.rate(length) if damped else 0.0))
-    return ca.vertcat(ca.SX(0, 1), *made)
+        tension_list.append(spring.tension(length, state.rate(length) if damped else 0.0))
+    return ca.vertcat(ca.SX(0, 1), *tension_list)
 
 
 def spring_loads(state: TreeState, springs: Sequence[Spring]) -> list[Load]:

@@ -71,8 +71,8 @@ class TreeState:
     def _poses(self) -> list[tuple[Any, Any]]:
         poses: list[tuple[Any, Any]] = []
         for step in self.steps:
-            turn, place = (ca.SX.eye(3), ca.SX.zeros(3)) if step.parent < 0 else poses[step.parent]
-            poses.append((turn @ step.turn, place + turn @ step.p))
+            turn, origin = (ca.SX.eye(3), ca.SX.zeros(3)) if step.parent < 0 else poses[step.parent]
+            poses.append((turn @ step.turn, origin + turn @ step.p))
         return poses
 
     def pose(self, step: int) -> tuple[Any, Any]:
@@ -85,8 +85,8 @@ class TreeState:
 
     def position(self, point: Point) -> Any:
         """(3, 1) m where a point is."""
-        turn, place = self.pose(self.end(point.frame))
-        return place + turn @ ca.SX(_listed(point.place))
+        turn, origin = self.pose(self.end(point.frame))
+        return origin + turn @ ca.SX(_listed(point.place))
 
     # ------------------------------------------------------------------------------------------------------- rates
 
@@ -121,11 +121,11 @@ class TreeState:
 
     def way(self, step: int) -> list[int]:
         """The steps from the ground to `step`, itself included."""
-        found = []
+        steps = []
         while step >= 0:
-            found.append(step)
+            steps.append(step)
             step = self.steps[step].parent
-        return found[::-1]
+        return steps[::-1]
 
     @property
     def named(self) -> Mapping[str, Any]:
@@ -153,14 +153,14 @@ def _named(tree: Tree, z: Any) -> dict[str, Any]:
     return {name: z[i] for i, name in enumerate(tree.names)}
 
 
-def _column(tree: Tree, name: str, given: Any) -> Any:
-    if given.shape != (len(tree.coordinates), 1):
-        raise ValueError(f"{name} has shape {given.shape}, not ({len(tree.coordinates)}, 1)")
-    return given
+def _column(tree: Tree, name: str, column: Any) -> Any:
+    if column.shape != (len(tree.coordinates), 1):
+        raise ValueError(f"{name} has shape {column.shape}, not ({len(tree.coordinates)}, 1)")
+    return column
 
 
-def _listed(place: Any) -> Any:
-    return place.tolist() if isinstance(place, np.ndarray) else list(place) if isinstance(place, tuple) else place
+def _listed(vector: Any) -> Any:
+    return vector.tolist() if isinstance(vector, np.ndarray) else list(vector) if isinstance(vector, tuple) else vector
 
 
 def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[JointStep], list[Rotor], dict[str, int]]:

@@ -84,11 +84,11 @@ class Tree:
                 raise TreeError(c.name, "reference", f"{c.reference:g} is not within {c.low:g} to {c.high:g}")
         _once([c.name for c in self.coordinates])
         _once([GROUND, *(f.name for f in self.frames)])
-        known = [GROUND]
+        frame_names = [GROUND]
         for frame in self.frames:
-            if frame.parent not in known:
-                raise TreeError(frame.name, "parent", self._no_parent(frame, known))
-            known.append(frame.name)
+            if frame.parent not in frame_names:
+                raise TreeError(frame.name, "parent", self._no_parent(frame, frame_names))
+            frame_names.append(frame.name)
             _check_frame(frame)
             for value in values_of(frame):
                 if isinstance(value, str) and value not in self.names:
@@ -114,12 +114,12 @@ class Tree:
         near = closest(name, [f.name for f in self.frames])
         raise TreeError(name, "name", f"there is no such frame{f'; did you mean {near!r}?' if near else ''}")
 
-    def _no_parent(self, frame: Frame, known: Sequence[str]) -> str:
+    def _no_parent(self, frame: Frame, names: Sequence[str]) -> str:
         if frame.parent == frame.name:
             return "is the frame itself"
         if any(f.name == frame.parent for f in self.frames):
             return f"'{frame.parent}' comes after it or is attached to it; give parents before their children"
-        near = closest(frame.parent, known)
+        near = closest(frame.parent, names)
         return f"no frame '{frame.parent}'{f'; did you mean {near!r}?' if near else ''}"
 
 

@@ -100,8 +100,8 @@ class TreeRows:
         Raises `TreeError` for frames that joint functions couple: a loop of bodies has forces that do not follow from
         the tree (see `couplers`).
         """
-        (found,) = self._joints(z, dz, ddz, self._loads(loads))
-        parts = found.reshape(len(found), -1, 6)
+        (wrenches,) = self._joints(z, dz, ddz, self._loads(loads))
+        parts = wrenches.reshape(len(wrenches), -1, 6)
         return {frame.name: parts[:, i] for i, frame in enumerate(self.tree.frames)}
 
     def balance(
@@ -114,7 +114,7 @@ class TreeRows:
         status: ArrayLike = (),
     ) -> MomentBalance:
         """The moment balance of the wires in every frame: a row for each coordinate, a column for each wire."""
-        given = np.asarray(status)
+        statuses = np.asarray(status)
         return MomentBalance(
             time=np.asarray(time, dtype=np.float64),
             rows=self.tree.names,
@@ -122,7 +122,7 @@ class TreeRows:
             arms=self.moment_arms(z),
             moments=self.inverse_dynamics(z, dz, ddz, loads),
             row_units=tuple("N m" if c.unit == "rad" else "N" for c in self.tree.coordinates),
-            status=given if given.size else np.zeros(0, dtype=np.int64),
+            status=statuses if statuses.size else np.zeros(0, dtype=np.int64),
         )
 
     # -------------------------------------------------------------------------------------------------- functions
@@ -150,22 +150,22 @@ class TreeRows:
     def _joints(self) -> Rows:
         symbol, loads = self._load_symbols()
         joints = efforts(self._state, self.gravity, loads, self.couplers).joints
-        both = ca.vertcat(*(ca.vertcat(*joints[frame.name]) for frame in self.tree.frames))
-        return self._rows("joint_forces", [self._state.z, self._state.dz, self._state.ddz, symbol], both)
+        wrenches_of_frames = ca.vertcat(*(ca.vertcat(*joints[frame.name]) for frame in self.tree.frames))
+        return self._rows("joint_forces", [self._state.z, self._state.dz, self._state.ddz, symbol], wrenches_of_frames)
 
     def _rows(self, name: str, inputs: Sequence[Any], result: Any) -> Rows:
         return Rows(ca.Function(name, list(inputs), [ca.cse(ca.densify(result))]), self._compiled)
 
     def _load_symbols(self) -> tuple[Any, list[Load]]:
         symbol = ca.SX.sym("loads", 6 * len(self.loaded))
-        given = [
+        wrench_loads = [
             Load(frame, symbol[6 * i : 6 * i + 3], symbol[6 * i + 3 : 6 * i + 6]) for i, frame in enumerate(self.loaded)
         ]
         attached = [*spring_loads(self._state, self.springs), *contact_loads(self._state, self.contacts)]
-        return symbol, given + attached
+        return symbol, wrench_loads + attached
 
-    def _loads(self, given: Mapping[str, ArrayLike] | None) -> Vector:
-        loads = given or {}
+    def _loads(self, loads_by_frame: Mapping[str, ArrayLike] | None) -> Vector:
+        loads = loads_by_frame or {}
         if unknown := sorted(set(loads) - set(self.loaded)):
             raise TreeError(unknown[0], "loads", f"is not among the loaded frames ({', '.join(self.loaded) or 'none'})")
         parts = [np.asarray(loads.get(frame, np.zeros(6)), dtype=np.float64) for frame in self.loaded]
@@ -180,5 +180,5 @@ class TreeRows:
         return np.concatenate([np.broadcast_to(part, (rows, 6)) for part in parts], axis=1)
 
     @staticmethod
-    def _shaped(found: Vector, points: int) -> Vector:
-        return found.reshape(len(found), 3, points).transpose(0, 2, 1)
+    def _shaped(flat: Vector, points: int) -> Vector:
+        return flat.reshape(len(flat), 3, points).transpose(0, 2, 1)

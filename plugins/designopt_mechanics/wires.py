@@ -95,15 +95,15 @@ def _arms(state: TreeState, wire: Wire, rows: Sequence[int]) -> list[tuple[int, 
     ways = [set(state.way(state.end(point.frame))) for point in wire.points]
     shared = set.intersection(*ways)
     places, forces = _places(state, wire), _directions(state, wire)
-    found = []
+    arm_entries = []
     for i in sorted(set.union(*ways) - shared):
         step = state.steps[i]
         moved = [k for k, way in enumerate(ways) if i in way]
         force = sum((forces[k] for k in moved), ca.SX.zeros(3))
         local = state.pose(step.parent)[0].T @ force
-        found += [(rows[i] + n, local[n]) for n in range(3) if not step.p[n].is_constant()]
+        arm_entries += [(rows[i] + n, local[n]) for n in range(3) if not step.p[n].is_constant()]
         if step.axis is not None:
             axes, origin = state.pose(i)
             moment = sum((ca.cross(places[k] - origin, forces[k]) for k in moved), ca.SX.zeros(3))
-            found.append((rows[i] + 3, ca.dot(axes @ step.axis, moment)))
-    return found
+            arm_entries.append((rows[i] + 3, ca.dot(axes @ step.axis, moment)))
+    return arm_entries

@@ -131,14 +131,14 @@ class ReachArm:
     ) -> tuple[ReachOutputs, dict[str, Vector]]:
         """Solve for the movement of this design."""
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), self._options())
-        made, fibres, speeds = _sampled(self._system, solution, filled(Reach, scenario)["load"])
-        hand = made["path"][:, 1]
+        trajectory, fibres, speeds = _sampled(self._system, solution, filled(Reach, scenario)["load"])
+        hand = trajectory["path"][:, 1]
         outputs = ReachOutputs(
             effort=solution.figures["effort"],
             work=solution.figures["work"],
-            peak_torque=float(np.abs(made["torques"][:, :2]).max()),
-            peak_excitation=float(made["excitations"].max()),
-            peak_speed=float(np.linalg.norm(np.gradient(hand, made["time"], axis=0), axis=1).max()),
+            peak_torque=float(np.abs(trajectory["torques"][:, :2]).max()),
+            peak_excitation=float(trajectory["excitations"].max()),
+            peak_speed=float(np.linalg.norm(np.gradient(hand, trajectory["time"], axis=0), axis=1).max()),
             detour=_detour(hand),
             min_fibre_length=float(fibres.min()),
             max_fibre_length=float(fibres.max()),
@@ -147,14 +147,14 @@ class ReachArm:
             error_estimate=solution.error_estimate,
             resimulation_error=solution.phase.resimulation_error,
         )
-        return outputs, {name: made[name] for name in arrays}
+        return outputs, {name: trajectory[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The movement as a program. Raises `InvalidDesign` for places that the hand does not reach."""
-        given, usual = filled(Reach, scenario), cast(Mapping[str, float], filled(Support, {}))
+        reach, usual = filled(Reach, scenario), cast(Mapping[str, float], filled(Support, {}))
         try:
-            start = equations.angles_at(given["start_x"], given["start_y"])
-            target = equations.angles_at(given["target_x"], given["target_y"])
+            start = equations.angles_at(reach["start_x"], reach["start_y"])
+            target = equations.angles_at(reach["target_x"], reach["target_y"])
         except ValueError as error:
             raise InvalidDesign(str(error)) from None
         still = {"shoulder_speed": 0.0, "elbow_speed": 0.0}
@@ -168,7 +168,7 @@ class ReachArm:
                 "effort": Integral(lambda v: sum(v[n] ** 2 for n in EXCITATIONS), unit="s"),
                 "work": Integral(_power, unit="J"),
             },
-            data={"load": given["load"]},
+            data={"load": reach["load"]},
         )
         return TrajectoryProblem(
             [phase],
@@ -205,16 +205,16 @@ def _sampled(system: System, solution: Solution, load: float) -> tuple[dict[str,
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)
     values = motion.interpolate(time)
-    of = outputs_over(system, values, solution.parameters, {"load": load}, time)
+    outputs = outputs_over(system, values, solution.parameters, {"load": load}, time)
     angles = np.column_stack([values["shoulder"], values["elbow"]])
     q = ca.SX.sym("q", 2)
     places = Rows(ca.Function("places", [q], [ca.vertcat(*equations.joints(q[0], q[1]))]), compiled=False)
-    made = {
+    sampled_arrays = {
         "time": time,
         "angles": angles,
         "path": places(angles)[0].reshape(_SAMPLES, 2, 2),
         "excitations": np.column_stack([values[n] for n in EXCITATIONS]),
         "activations": np.column_stack([values[n] for n in ACTIVATIONS]),
-        "torques": np.column_stack([of[n] for n in ("shoulder_torque", "elbow_torque", "spring_torque")]),
+        "torques": np.column_stack([outputs[n] for n in ("shoulder_torque", "elbow_torque", "spring_torque")]),
     }
-    return made, np.array([of[n] for n in FIBRES]), np.array([of[n] for n in FIBRE_SPEEDS])
+    return sampled_arrays, np.array([outputs[n] for n in FIBRES]), np.array([outputs[n] for n in FIBRE_SPEEDS])

@@ -106,35 +106,35 @@ class Biped:
         """Solve for the step of this design."""
         options = Options(scheme=self.scheme, intervals=self.intervals)
         solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
-        made = _sampled(self._system, solution, filled(Walk, scenario)["slope"])
-        tangential, normal = made["ground_force"].T
+        trajectory = _sampled(self._system, solution, filled(Walk, scenario)["slope"])
+        tangential, normal = trajectory["ground_force"].T
         middle = slice(_SAMPLES // 4, -(_SAMPLES // 4))
         outputs = StepOutputs(
             effort=solution.figures["effort"],
             work=solution.figures["work"],
             cost_of_transport=solution.figures["cost_of_transport"],
             speed=solution.figures["speed"],
-            peak_torque=float(np.abs(made["torques"]).max()),
-            foot_clearance=float(made["figure"][middle, -1, 1].min()),
+            peak_torque=float(np.abs(trajectory["torques"]).max()),
+            foot_clearance=float(trajectory["figure"][middle, -1, 1].min()),
             impact_loss=solution.figures["impact_loss"],
             min_ground_force=float(normal.min()),
             friction_needed=float(np.abs(tangential / normal).max()),
             error_estimate=solution.error_estimate,
             resimulation_error=solution.phase.resimulation_error,
         )
-        return outputs, {name: made[name] for name in arrays}
+        return outputs, {name: trajectory[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The step as a program."""
-        given, usual = filled(Walk, scenario), cast(Mapping[str, float], filled(Step, {}))
-        torque, ankle = given["max_torque"], given["max_ankle_torque"]
+        walk, usual = filled(Walk, scenario), cast(Mapping[str, float], filled(Step, {}))
+        torque, ankle = walk["max_torque"], walk["max_ankle_torque"]
         phase = Phase(
             self._system,
             tf=(0.3, 1.1),
             name="step",
             bounds={**dict.fromkeys(TORQUES, (-torque, torque)), TORQUES[0]: (-ankle, ankle)},
             path={
-                "swing_foot": Constraint(lambda v: _above(v, given["clearance"]), 0.0, unit="m"),
+                "swing_foot": Constraint(lambda v: _above(v, walk["clearance"]), 0.0, unit="m"),
                 "stance_knee": Constraint(lambda v: v["stance_thigh"] - v["stance_shin"], 0.0, unit="rad"),
                 "swing_knee": Constraint(lambda v: v["swing_thigh"] - v["swing_shin"], 0.0, unit="rad"),
             },
@@ -142,7 +142,7 @@ class Biped:
                 "effort": Integral(lambda v: sum(v[n] ** 2 for n in TORQUES), unit="N^2 m^2 s"),
                 "work": Integral(_power, unit="J"),
             },
-            data={"slope": given["slope"]},
+            data={"slope": walk["slope"]},
             guess={n: (_POSTURE[i], _POSTURE[4 - i]) for i, n in enumerate(ANGLES)},
         )
         return TrajectoryProblem(

@@ -124,13 +124,13 @@ class CartPole:
         )
 
 
-def _arrays(solution: Solution, wanted: Set[str]) -> dict[str, Vector]:
+def _arrays(solution: Solution, array_names: Set[str]) -> dict[str, Vector]:
     motion = solution.phase
     time = np.linspace(motion.t0, motion.tf, _SAMPLES)
     return {
         name: time if name == "time" else value
         for name, value in {"time": time, **motion.interpolate(time)}.items()
-        if name in wanted
+        if name in array_names
     }
 
 

@@ -86,18 +86,18 @@ class PendulumRecord:
         except UnicodeDecodeError:
             raise InvalidSetting("file", f"{self.file.name}: is not UTF-8 text") from None
         try:
-            own = {} if self.sigma is None else {"angle": 1.0}  # in the column's unit: replaced below
-            found = read_measurements(text, own, columns={"angle": self.column})
-            values, sigma = found.converted("angle", "rad")
+            deviations = {} if self.sigma is None else {"angle": 1.0}  # in the column's unit: replaced below
+            record = read_measurements(text, deviations, columns={"angle": self.column})
+            values, sigma = record.converted("angle", "rad")
         except NoColumn as error:
             raise InvalidSetting(
                 "column" if error.name == self.column else "file", f"{self.file.name}: {error}"
             ) from error
         except ValueError as error:
             raise InvalidSetting("file", f"{self.file.name}: {error}") from error
-        if found.times.min() < 0.0 or np.ptp(found.times) == 0.0:
+        if record.times.min() < 0.0 or np.ptp(record.times) == 0.0:
             raise InvalidSetting("file", f"{self.file.name}: times must begin at 0 or later and must not all be equal")
-        return Measurements(found.times, {"angle": values}, {"angle": sigma if self.sigma is None else self.sigma})
+        return Measurements(record.times, {"angle": values}, {"angle": sigma if self.sigma is None else self.sigma})
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The fit as a program. Raises `InvalidSetting` for an unusable file."""
@@ -113,19 +113,19 @@ class PendulumRecord:
     ) -> tuple[RecordOutputs, dict[str, Vector]]:
         """Fit the initial state of the swing for this pendulum."""
         options = Options(intervals=self.intervals)
-        found = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
+        solution = solve_design(self.trajectory_problem(scenario), cast(Mapping[str, float], design), options)
         measured = self._measured
-        residuals = (found.interpolate(measured.times)["angle"] - measured.values["angle"]) / measured.sigma["angle"]
+        residuals = (solution.interpolate(measured.times)["angle"] - measured.values["angle"]) / measured.sigma["angle"]
         outputs = RecordOutputs(
-            chi_squared=found.figures["chi_squared"],
+            chi_squared=solution.figures["chi_squared"],
             worst_residual=float(np.nanmax(np.abs(residuals))),
-            error_estimate=found.error_estimate,
+            error_estimate=solution.error_estimate,
         )
-        return outputs, {name: values for name, values in self._arrays(found).items() if name in arrays}
+        return outputs, {name: values for name, values in self._arrays(solution).items() if name in arrays}
 
-    def _arrays(self, found: Solution) -> dict[str, Vector]:
-        time = np.linspace(found.phase.t0, found.phase.tf, _SAMPLES)
-        angle = found.interpolate(time)["angle"]
+    def _arrays(self, solution: Solution) -> dict[str, Vector]:
+        time = np.linspace(solution.phase.t0, solution.phase.tf, _SAMPLES)
+        angle = solution.interpolate(time)["angle"]
         return {
             "time": time,
             "angle": angle,

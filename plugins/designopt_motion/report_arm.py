@@ -36,11 +36,11 @@ def arm_reach(result: Result) -> Section | None:
 def _way(arrays: Arrays) -> Plot:
     path = arrays["path"]
     hand = path[:, 1]
-    shown = poses(len(path))
+    drawn_poses = poses(len(path))
     data = []
-    for k, i in enumerate(shown):
+    for k, i in enumerate(drawn_poses):
         x, y = ([0.0, *path[i, :, n]] for n in (0, 1))
-        data.append(line(x, y, opacity=0.25 + 0.75 * k / (len(shown) - 1), line={"color": "@ink", "width": 2.5}))
+        data.append(line(x, y, opacity=0.25 + 0.75 * k / (len(drawn_poses) - 1), line={"color": "@ink", "width": 2.5}))
     data.append(line(hand[:, 0], hand[:, 1], "hand", line={"color": "@mark", "width": 2}))
     ends = {"mode": "markers", "marker": {"size": 9, "color": "@mark", "symbol": ["circle-open", "circle"]}}
     data.append({**line(hand[[0, -1], 0], hand[[0, -1], 1], "start and target"), **ends})
@@ -73,8 +73,8 @@ def _muscles(arrays: Arrays) -> Plot:
         axes[f"xaxis{suffix}"] = axis(title, domain=[left, left + 0.47], anchor=f"y{suffix}")
         axes[f"yaxis{suffix}"] = axis("", domain=[upper - 0.27, upper], anchor=f"x{suffix}", range=[0.0, top])
         words = {"text": muscle.name.replace("_", " "), "showarrow": False, "font": {"size": 12}}
-        place = {"x": left, "y": upper, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
-        annotations.append({**words, **place})
+        position = {"x": left, "y": upper, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+        annotations.append({**words, **position})
     return {"data": data, "layout": layout(**axes, annotations=annotations)}
 
 

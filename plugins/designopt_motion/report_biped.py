@@ -43,9 +43,9 @@ def _figures(arrays: Arrays) -> Plot:
     data = [line([figure[..., 0].min() - 0.1, figure[..., 0].max() + 0.1], [0, 0], line={"color": "@muted"})]
     foot = figure[:, _SWING[-1]]
     data.append(line(foot[:, 0], foot[:, 1], line={"color": "@mark", "width": 1, "dash": "dot"}))
-    shown = poses(len(figure))
-    for k, i in enumerate(shown):
-        opacity = 0.25 + 0.75 * k / (len(shown) - 1)
+    drawn_poses = poses(len(figure))
+    for k, i in enumerate(drawn_poses):
+        opacity = 0.25 + 0.75 * k / (len(drawn_poses) - 1)
         for joints, colour in ((_STANCE, "@ink"), (_SWING, "@mark")):
             x, y = figure[i, joints, 0], figure[i, joints, 1]
             data.append(line(x, y, opacity=opacity, line={"color": colour, "width": 2.5}))

@@ -36,18 +36,18 @@ class Fibres:
 
     def outside(self) -> list[str]:
         """Sentences on fibres that leave the range in which the curves hold."""
-        found = [
+        sentences = [
             f"{name}: fibre and tendon have no equilibrium up to {TENDON_FORCES[1]:g} maximum isometric forces"
             for name in self.overloaded
         ]
         for j, name in enumerate(self.names):
             low, high = float(self.length[:, j].min()), float(self.length[:, j].max())
             if low < LENGTHS[0] or high > LENGTHS[1]:
-                found.append(f"{name}: fibre from {low:.3g} to {high:.3g} optimal lengths")
+                sentences.append(f"{name}: fibre from {low:.3g} to {high:.3g} optimal lengths")
             fast = float(np.abs(self.speed[:, j]).max())
             if fast > SPEEDS[1]:
-                found.append(f"{name}: fibre speed up to {fast:.3g} times the maximum")
-        return found
+                sentences.append(f"{name}: fibre speed up to {fast:.3g} times the maximum")
+        return sentences
 
 
 def strengths(
@@ -68,7 +68,7 @@ def strengths(
     """
     n, k = lengths.shape
     table = OPENSIM if curves == "opensim" else PUBLICATION
-    active, held = np.zeros((n, k)), np.zeros((n, k))
+    active, passive_force = np.zeros((n, k)), np.zeros((n, k))
     fibre = [np.zeros((n, k)) for _ in range(4)]
     overloaded = []
     for j, muscle in enumerate(muscles):
@@ -88,21 +88,21 @@ def strengths(
             force, resting = _degroote(muscle, normal, speed, table)
         taut = (along > 0) & (length > _shortest(muscle))
         active[:, j] = np.where(taut, np.maximum(muscle.force * force * cosine, 0.0), 0.0)
-        held[:, j] = np.where(taut, np.maximum(muscle.force * resting * cosine, 0.0), 0.0)
-        for whole, part in zip(fibre, (normal, speed, cosine, stretch), strict=True):
-            whole[:, j] = part
+        passive_force[:, j] = np.where(taut, np.maximum(muscle.force * resting * cosine, 0.0), 0.0)
+        for total, part in zip(fibre, (normal, speed, cosine, stretch), strict=True):
+            total[:, j] = part
     names = tuple(m.name for m in muscles)
-    made = Muscles(
+    muscles_of_trial = Muscles(
         names,
         active,
-        held if passive else np.zeros(0),
+        passive_force if passive else np.zeros(0),
         lower=np.array([m.min_control for m in muscles]),
         upper=np.array([m.max_control for m in muscles]),
         isometric=np.array([m.force for m in muscles]),
         fibre=np.array([m.fibre for m in muscles]),
     )
     length, speed, cosine, strain = fibre
-    return made, Fibres(names, length, speed, cosine, strain, tuple(overloaded))
+    return muscles_of_trial, Fibres(names, length, speed, cosine, strain, tuple(overloaded))
 
 
 def _shortest(muscle: OsimMuscle) -> float:
@@ -143,7 +143,7 @@ def _degroote(muscle: OsimMuscle, length: Vector, speed: Vector, curves: Curves)
 def _elastic(muscle: OsimMuscle, lengths: Vector, curves: Curves) -> tuple[Vector, NDArray[np.bool_]]:
     """(n,) strain of the tendon when fibre, at activation 1 and at rest, and tendon hold each other, and whether they
     do: beyond the range of the curves the largest strain in it is the answer. A slack tendon counts as balanced."""
-    own = muscle.shape.get("tendon_strain_at_one_norm_force", muscle.shape.get("FmaxTendonStrain"))
+    stated_strain = muscle.shape.get("tendon_strain_at_one_norm_force", muscle.shape.get("FmaxTendonStrain"))
     height = np.sin(muscle.pennation)
 
     def deficit(strain: Vector) -> Vector:
@@ -151,9 +151,9 @@ def _elastic(muscle: OsimMuscle, lengths: Vector, curves: Curves) -> tuple[Vecto
         length = np.sqrt(height**2 + along**2)
         force, resting = _degroote(muscle, length, np.zeros(len(lengths)), curves)
         pulled = (force + resting) * along / np.maximum(length, 1e-300)
-        return np.asarray(curves.tendon_force(1.0 + strain, strain=own) - np.where(along > 0, pulled, 0.0))
+        return np.asarray(curves.tendon_force(1.0 + strain, strain=stated_strain) - np.where(along > 0, pulled, 0.0))
 
-    longest = float(curves.tendon_length(TENDON_FORCES[1], strain=own)) - 1.0
+    longest = float(curves.tendon_length(TENDON_FORCES[1], strain=stated_strain)) - 1.0
     low, high = np.full(len(lengths), -0.05), np.full(len(lengths), longest)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)

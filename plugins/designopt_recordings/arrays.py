@@ -17,8 +17,8 @@ def checked(what: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Arra
     """`values` as a read-only array of doubles; raises `RecordingError` where a size differs from `shape`."""
     array = np.asarray(values, dtype=float).view()
     if array.ndim != len(shape) or any(n is not None and n != m for n, m in zip(shape, array.shape, strict=True)):
-        wanted = ", ".join("any" if n is None else str(n) for n in shape)
-        raise RecordingError(f"{what} has the shape {array.shape}, not ({wanted})")
+        required_shape = ", ".join("any" if n is None else str(n) for n in shape)
+        raise RecordingError(f"{what} has the shape {array.shape}, not ({required_shape})")
     array.flags.writeable = False
     return array
 

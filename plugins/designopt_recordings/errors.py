@@ -13,18 +13,18 @@ class RecordingError(ValueError):
     or a section of a binary one ("parameter POINT:RATE"), `message` states what is wrong and the way out.
     """
 
-    def __init__(self, message: str, *, file: str = "", place: str = "") -> None:
-        self.message, self.file, self.place = message, file, place
-        where = ", ".join(part for part in (file, place) if part)
+    def __init__(self, message: str, *, file: str = "", position: str = "") -> None:
+        self.message, self.file, self.place = message, file, position
+        where = ", ".join(part for part in (file, position) if part)
         super().__init__(f"{where}: {message}" if where else message)
 
 
 @contextmanager
-def about(file: str, place: str = "") -> Iterator[None]:
-    """Errors raised inside without a file get `file` and, unless they have one, `place`."""
+def about(file: str, position: str = "") -> Iterator[None]:
+    """Errors raised inside without a file get `file` and, unless they have one, `position`."""
     try:
         yield
     except RecordingError as problem:
         if problem.file:
             raise
-        raise RecordingError(problem.message, file=file, place=problem.place or place) from None
+        raise RecordingError(problem.message, file=file, position=problem.place or position) from None

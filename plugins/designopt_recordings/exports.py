@@ -59,10 +59,10 @@ class _Trajectory:
 
     def labels(self, name: str, axes: tuple[str, ...], sizes: tuple[int, ...]) -> list[str]:
         """A label for each column: texts along the axes, x y z or numbers; after the array's name without texts."""
-        known = [self.texts(axis) for axis in axes]
+        texts_of_axes = [self.texts(axis) for axis in axes]
         numbers = [["x", "y", "z"] if size == 3 else [str(i) for i in range(1, size + 1)] for size in sizes]
-        parts = [texts or counted for texts, counted in zip(known, numbers, strict=True)]
-        return ["_".join(of) for of in product(*([] if any(known) else [[name]]), *parts)]
+        parts = [texts or counted for texts, counted in zip(texts_of_axes, numbers, strict=True)]
+        return ["_".join(parts_of_label) for parts_of_label in product(*([] if any(texts_of_axes) else [[name]]), *parts)]
 
 
 @exporter("sto", version=1)
@@ -120,10 +120,10 @@ def _trajectories(result: Result) -> Iterator[_Trajectory]:
     declared = result.problem.model.plugin.arrays
     times = [name for name, array in declared.items() if len(array.axes) == 1 and array.unit in _SECONDS]
     times.sort(key=lambda name: declared[name].axes != (name,))
-    found = False
-    for kept in kept_arrays(result):
-        arrays = result.arrays(kept.row, kept.scenario)
-        scenario = result.problem.scenarios[kept.scenario].name
+    has_time = False
+    for stored in kept_arrays(result):
+        arrays = result.arrays(stored.row, stored.scenario)
+        scenario = result.problem.scenarios[stored.scenario].name
         along: dict[str, str] = {}
         for name in times:
             if name in arrays:
@@ -131,15 +131,15 @@ def _trajectories(result: Result) -> Iterator[_Trajectory]:
         for axis, time in along.items():
             more = f".{axis}" if axis != next(iter(along)) else ""
             yield _Trajectory(
-                f"design{kept.row}.{scenario}{more}",
-                f"{result.study.name}, design {kept.row}, {scenario}",
+                f"design{stored.row}.{scenario}{more}",
+                f"{result.study.name}, design {stored.row}, {scenario}",
                 np.asarray(arrays[time], dtype=float) * _SECONDS[declared[time].unit],
                 axis,
                 {name: array for name, array in arrays.items() if name != time and name in declared},
                 declared,
             )
-        found = found or bool(along)
-    if not found:
+        has_time = has_time or bool(along)
+    if not has_time:
         raise ExportError(
             f"{result.path}: the study keeps no array with the times (one axis, in s);"
             " name it in the study: execution: {arrays: [...]}"

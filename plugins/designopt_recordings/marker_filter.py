@@ -79,14 +79,14 @@ class MarkerFilter:
         try:
             recording = read_recording(conditions["trial"])
             filling = fill(recording, {}, longest=self.max_gap)
-            found = analyse_residuals(filling.recording.markers, recording.rate, order=self.order)
+            residuals = analyse_residuals(filling.recording.markers, recording.rate, order=self.order)
         except RecordingError as problem:
             raise Diverged(str(problem), reason="unreadable") from None
-        if not found.straight.any():
+        if not residuals.straight.any():
             message = f"{conditions['trial'].name}: no marker shows white noise; was the recording smoothed before?"
             raise Diverged(message, reason="smoothed")
-        positions, noise = filling.recording.markers[:, found.straight], found.noise[found.straight]
-        return _Prepared(filling, float(recording.missing().mean()), found, positions, noise)
+        positions, noise = filling.recording.markers[:, residuals.straight], residuals.noise[residuals.straight]
+        return _Prepared(filling, float(recording.missing().mean()), residuals, positions, noise)
 
     def evaluate(
         self, design: Filter, scenario: RecordedTrial, arrays: Set[str], prepared: _Prepared
@@ -114,13 +114,13 @@ class MarkerFilter:
             missing=prepared.missing,
             bad_frames=float(np.mean(status >= 100)),
         )
-        given = {
+        all_arrays = {
             "time": recording.time,
             "status": status,
             "cutoffs": prepared.residuals.grid,
             "residual": 1e3 * residual,
         }
-        return outputs, {name: given[name] for name in arrays}
+        return outputs, {name: all_arrays[name] for name in arrays}
 
 
 @dataclass(frozen=True)

@@ -39,8 +39,8 @@ def _markers(recording: Recording, count: int) -> str:
 
 
 def _plate(plate: ForcePlate) -> str:
-    found = contacts(plate)
-    if not found:
+    plate_contacts = contacts(plate)
+    if not plate_contacts:
         return f"{plate.name}: unloaded"
-    times = ", ".join(f"{c.start:.3f}-{c.end:.3f} s{'' if c.whole else ' (cut off)'}" for c in found)
+    times = ", ".join(f"{c.start:.3f}-{c.end:.3f} s{'' if c.whole else ' (cut off)'}" for c in plate_contacts)
     return f"{plate.name}: up to {np.nanmax(normal_force(plate)):.0f} N, in contact {times}"

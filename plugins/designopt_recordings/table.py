@@ -56,8 +56,8 @@ class TimeTable:
             return fitting[0]
         if fitting:
             raise RecordingError(f"columns {' and '.join(fitting)} both fit '{coordinate}'; name one of them in full")
-        known = [parts[-2] if parts[-1] in _KINDS else parts[-1] for parts in paths.values()]
-        position("column", coordinate, sorted(set(known)))
+        coordinates = [parts[-2] if parts[-1] in _KINDS else parts[-1] for parts in paths.values()]
+        position("column", coordinate, sorted(set(coordinates)))
         raise RecordingError(f"column '{coordinate}' exists, but not as '{coordinate}/{kind}'")
 
     def radians(self, rotations: Iterable[str]) -> TimeTable:

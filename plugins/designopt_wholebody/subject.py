@@ -72,42 +72,42 @@ def make_subject(
     mass = model.mass if mass is None else float(mass)
     if not (np.isfinite(mass) and mass > 0.0):
         raise SubjectError(f"the body mass must be positive, not {mass:g} kg")
-    given = model.landmarks if landmarks is None else landmarks
-    known: dict[str, Array] = {}
-    for name, value in given.items():
-        known[name] = np.array(value, dtype=float)
-        if known[name].shape != (3,) or not np.isfinite(known[name]).all():
+    given_landmarks = model.landmarks if landmarks is None else landmarks
+    positions: dict[str, Array] = {}
+    for name, value in given_landmarks.items():
+        positions[name] = np.array(value, dtype=float)
+        if positions[name].shape != (3,) or not np.isfinite(positions[name]).all():
             raise SubjectError(f"landmark '{name}' has no finite position (3,) in the static posture")
-    known = with_derived(model, known)
-    frames = {name: _frame(model, name, known) for name in model.segments}
-    _put_on_surfaces(model, known, frames)
+    positions = with_derived(model, positions)
+    frames = {name: _frame(model, name, positions) for name in model.segments}
+    _put_on_surfaces(model, positions, frames)
     bodies: dict[str, BodySegment] = {}
     start = 0
     for name, segment in model.segments.items():
-        bodies[name] = _body(model, name, segment, start, known, frames[name], mass)
+        bodies[name] = _body(model, name, segment, start, positions, frames[name], mass)
         start += bodies[name].size
-    q0 = np.concatenate([_static(body, known, frames[name]) for name, body in bodies.items()])
-    constraints = state_constraints(bodies, model.joints, known, q0)
-    return Subject(model, mass, known, bodies, constraints, q0)
+    q0 = np.concatenate([_static(body, positions, frames[name]) for name, body in bodies.items()])
+    constraints = state_constraints(bodies, model.joints, positions, q0)
+    return Subject(model, mass, positions, bodies, constraints, q0)
 
 
-def _needed(model: BodyModel, name: str, known: Mapping[str, Array]) -> Array:
-    if name not in known:
+def _needed(model: BodyModel, name: str, positions: Mapping[str, Array]) -> Array:
+    if name not in positions:
         parts = model.derived.get(name)
-        of = f" (the mean of {', '.join(parts)})" if parts else ""
-        near = closest(name, known)
+        mean_of = f" (the mean of {', '.join(parts)})" if parts else ""
+        near = closest(name, positions)
         hint = f"; did you mean '{near}'?" if near else ""
-        raise SubjectError(f"landmark '{name}'{of} of model '{model.model}' is missing in the static posture{hint}")
-    return known[name]
+        raise SubjectError(f"landmark '{name}'{mean_of} of model '{model.model}' is missing in the static posture{hint}")
+    return positions[name]
 
 
-def _frame(model: BodyModel, name: str, known: Mapping[str, Array]) -> tuple[Array, Array]:
+def _frame(model: BodyModel, name: str, positions: Mapping[str, Array]) -> tuple[Array, Array]:
     """Origin and axes of a segment; a rod has its first point and its own line as x."""
     segment = model.segments[name]
     for landmark in segment.points:
-        _needed(model, landmark, known)
+        _needed(model, landmark, positions)
     if segment.frame is None:
-        first, second = (known[point] for point in segment.points)
+        first, second = (positions[point] for point in segment.points)
         line = second - first
         length = float(np.linalg.norm(line))
         if length < 1e-6:
@@ -120,22 +120,22 @@ def _frame(model: BodyModel, name: str, known: Mapping[str, Array]) -> tuple[Arr
             used.extend([factor] if isinstance(factor, str) else factor)
     for landmark in used:
         if landmark not in ("u", "v", "w"):
-            _needed(model, landmark, known)
-    axes = axes_of(segment.frame, known, mirrored=name in model.mirrored)
+            _needed(model, landmark, positions)
+    axes = axes_of(segment.frame, positions, mirrored=name in model.mirrored)
     if not np.isfinite(axes).all():
         raise SubjectError(f"the landmarks of the frame of '{name}' lie on one line or coincide")
     if np.abs(axes.T @ axes - np.eye(3)).max() > 1e-6 or np.linalg.det(axes) < 0.0:
         raise SubjectError(f"the axes of '{name}' are not perpendicular and right-handed; check its frame")
-    return known[segment.frame.origin], axes
+    return positions[segment.frame.origin], axes
 
 
-def _put_on_surfaces(model: BodyModel, known: dict[str, Array], frames: Mapping[str, tuple[Array, Array]]) -> None:
+def _put_on_surfaces(model: BodyModel, positions: dict[str, Array], frames: Mapping[str, tuple[Array, Array]]) -> None:
     for joint in model.joints.values():
         if joint.type == "ellipsoid":
             origin, axes = frames[joint.proximal]
             for point in joint.points:
-                _needed(model, point, known)
-                known[point] = origin + axes @ onto_ellipsoid(joint, axes.T @ (known[point] - origin))
+                _needed(model, point, positions)
+                positions[point] = origin + axes @ onto_ellipsoid(joint, axes.T @ (positions[point] - origin))
 
 
 def _body(
@@ -143,7 +143,7 @@ def _body(
     name: str,
     segment: Segment,
     start: int,
-    known: Mapping[str, Array],
+    positions: Mapping[str, Array],
     frame: tuple[Array, Array],
     mass: float,
 ) -> BodySegment:
@@ -152,8 +152,8 @@ def _body(
     names = _landmarks(model, name, segment)
     for landmark in names:
         if landmark not in segment.landmarks:
-            _needed(model, landmark, known)
-    local = {landmark: axes.T @ (known[landmark] - origin) for landmark in names if landmark in known}
+            _needed(model, landmark, positions)
+    local = {landmark: axes.T @ (positions[landmark] - origin) for landmark in names if landmark in positions}
     if mass_of(segment.inertia, mass) <= 0.0:
         raise SubjectError(f"segment '{name}' of a body of {mass:g} kg has no mass")
     if segment.layout == "2p":
@@ -161,8 +161,8 @@ def _body(
         inertia = MassProperties(mass_of(segment.inertia, mass), np.array([0.5 * length, 0.0, 0.0]), np.zeros((3, 3)))
     else:
         for landmark in (*(segment.inertia.length or ()), *segment.inertia.centre_at):
-            _needed(model, landmark, known)
-        inertia = mass_properties(segment.inertia, mass, known, origin, axes, mirrored=mirrored)
+            _needed(model, landmark, positions)
+        inertia = mass_properties(segment.inertia, mass, positions, origin, axes, mirrored=mirrored)
         if not possible(inertia):
             raise SubjectError(f"no mass distribution has the inertia of segment '{name}'; check its tensor")
     unit = np.eye(3)
@@ -199,6 +199,6 @@ def _of_joint(joint: Joint, segment: str) -> list[str]:
     return [*names, *joint.points] if segment == joint.distal else names
 
 
-def _static(body: BodySegment, known: Mapping[str, Array], frame: tuple[Array, Array]) -> Array:
+def _static(body: BodySegment, positions: Mapping[str, Array], frame: tuple[Array, Array]) -> Array:
     vectors = [frame[1][:, "uvw".index(v)] for v in body.vectors]
-    return np.concatenate([*(known[point] for point in body.points), *vectors])
+    return np.concatenate([*(positions[point] for point in body.points), *vectors])

@@ -30,8 +30,8 @@ def relaxed_problem(
             raise ProblemError("bad_statement", where, text)
         phase = phases[pair.phase]
         first, second, product = rows_of(name)
-        if taken := {first, second, product} & {*phase.path, *phase.samples}:
-            text = f"'{min(taken)}' is added by the pair: rename the path constraint"
+        if clashes := {first, second, product} & {*phase.path, *phase.samples}:
+            text = f"'{min(clashes)}' is added by the pair: rename the path constraint"
             raise ProblemError("bad_statement", where, text)
         added = {
             first: Constraint(_Part(pair.first, pair.sizes[0]), 0.0),

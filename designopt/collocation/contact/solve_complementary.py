@@ -115,12 +115,12 @@ def solve_complementary(
     for i in range(1, options.starts):
         if best.chain[-1].status is Status.CANCELLED:
             break
-        drawn = perturbed(problem, guess, np.random.default_rng([options.seed, i]))
-        found = relaxed_chain(program, problem, pairs, steps, drawn)
-        if found.chain[-1].status is Status.CANCELLED:
-            return found
-        if (found.success, -found.solution.objective) > (best.success, -best.solution.objective):
-            best = found
+        perturbed_guess = perturbed(problem, guess, np.random.default_rng([options.seed, i]))
+        solution = relaxed_chain(program, problem, pairs, steps, perturbed_guess)
+        if solution.chain[-1].status is Status.CANCELLED:
+            return solution
+        if (solution.success, -solution.solution.objective) > (best.success, -best.solution.objective):
+            best = solution
     if not (options.check and best.solution.success):
         return best
     stated = relaxed_problem(problem, pairs, best.relaxation)
@@ -154,21 +154,21 @@ def relaxed_chain(
         step = steps[0]
         stated = relaxed_problem(problem, pairs, step)
         if best is None:
-            found = program.solve(stated, guess)
-            found = persist(program, stated, guess, found) if program.options.persistent else found
+            solution = program.solve(stated, guess)
+            solution = persist(program, stated, guess, solution) if program.options.persistent else solution
         else:
-            found = program.solve(stated, warm="full", previous=best)
-        chain.append(Relaxed(step, found.status, found.iterations, found.objective, _largest(found, pairs)))
-        if found.success:
-            best, last = found, step
+            solution = program.solve(stated, warm="full", previous=best)
+        chain.append(Relaxed(step, solution.status, solution.iterations, solution.objective, _largest(solution, pairs)))
+        if solution.success:
+            best, last = solution, step
             steps.pop(0)
             divided = 0 if step in relaxations else divided
-        elif best is None or divided == DIVIDED or found.status is Status.CANCELLED:
+        elif best is None or divided == DIVIDED or solution.status is Status.CANCELLED:
             break
         else:
             steps.insert(0, math.sqrt(last * step))
             divided += 1
-    result = found if best is None else best
+    result = solution if best is None else best
     values = {name: _values(result, name, pair) for name, pair in pairs.items()}
     return Complemented(
         solution=result,
@@ -179,9 +179,9 @@ def relaxed_chain(
     )
 
 
-def _values(found: Solution, name: str, pair: Complementary) -> tuple[Any, Any]:
+def _values(solution: Solution, name: str, pair: Complementary) -> tuple[Any, Any]:
     """Both parts of a pair at all points (rows, points), relative to their sizes."""
-    path = found.phases[pair.phase].path
+    path = solution.phases[pair.phase].path
     first, second, _ = rows_of(name)
 
     def rows(label: str) -> Any:
@@ -190,6 +190,6 @@ def _values(found: Solution, name: str, pair: Complementary) -> tuple[Any, Any]:
     return rows(first), rows(second)
 
 
-def _largest(found: Solution, pairs: Mapping[str, Complementary]) -> float:
-    products = [float((a * b).max()) for a, b in (_values(found, name, pair) for name, pair in pairs.items())]
+def _largest(solution: Solution, pairs: Mapping[str, Complementary]) -> float:
+    products = [float((a * b).max()) for a, b in (_values(solution, name, pair) for name, pair in pairs.items())]
     return max(products, default=0.0)

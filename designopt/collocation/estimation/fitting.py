@@ -51,8 +51,8 @@ class ChiSquared:
     prior: Callable[[Ends], Any] | None = None
 
     def __call__(self, e: Ends) -> Any:
-        found = sum(e.phase[name].integral[MISFIT] for name in self.phases)
-        return found if self.prior is None else found + self.prior(e)
+        misfit = sum(e.phase[name].integral[MISFIT] for name in self.phases)
+        return misfit if self.prior is None else misfit + self.prior(e)
 
 
 def with_measurements(
@@ -110,9 +110,9 @@ def _phase(phase: Phase, measured: Measurements) -> Phase:
             values, sigma = measured.converted(name, units[name])
         except ValueError as error:
             raise ProblemError("bad_statement", f"{phase.name}: measured.{name}", str(error)) from error
-        there = np.isfinite(values)
-        data[f"measured {name}"] = np.where(there, values, 0.0)
-        data[f"weight {name}"] = np.where(there, 1.0 / np.where(there, sigma, 1.0), 0.0)
+        is_measured = np.isfinite(values)
+        data[f"measured {name}"] = np.where(is_measured, values, 0.0)
+        data[f"weight {name}"] = np.where(is_measured, 1.0 / np.where(is_measured, sigma, 1.0), 0.0)
     if MISFIT in phase.integrals:
         raise ProblemError(
             "bad_statement", f"{phase.name}: integrals.{MISFIT}", "is added by the measurements: rename it"
@@ -140,15 +140,15 @@ def measured_guess(problem: TrajectoryProblem) -> Guess:
     for _, phase, residuals, samples in measured_phases(problem):
         if not isinstance(phase.tf, float) or not isinstance(phase.t0, float):
             continue
-        own = {v.name for v in (*phase.system.states, *phase.system.controls, *phase.system.algebraic)}
+        variable_names = {v.name for v in (*phase.system.states, *phase.system.controls, *phase.system.algebraic)}
         fractions = np.linspace(0.0, 1.0, 201)
         times = phase.t0 + fractions * (phase.tf - phase.t0)
         values = {}
         for name in residuals.names:
-            there = np.broadcast_to(samples.data[f"weight {name}"] > 0.0, samples.times.shape)
-            if name in own:
-                order = np.argsort(samples.times[there], kind="stable")
-                given = np.broadcast_to(samples.data[f"measured {name}"], samples.times.shape)[there][order]
-                values[name] = np.interp(times, samples.times[there][order], given)
+            has_weight = np.broadcast_to(samples.data[f"weight {name}"] > 0.0, samples.times.shape)
+            if name in variable_names:
+                order = np.argsort(samples.times[has_weight], kind="stable")
+                measured_values = np.broadcast_to(samples.data[f"measured {name}"], samples.times.shape)[has_weight][order]
+                values[name] = np.interp(times, samples.times[has_weight][order], measured_values)
         phases[phase.name] = Sampled(fractions, values, phase.t0, phase.tf)
     return Guess(dict(phases))

@@ -73,16 +73,16 @@ def estimate(
     """
     _check_level(level)
     stated = with_measurements(problem, measured, prior)
-    found = solve(stated, options, guess or measured_guess(stated))
-    if not found.success:
-        raise FitError(found)
-    return inference(stated, found, level=level, options=options)
+    solution = solve(stated, options, guess or measured_guess(stated))
+    if not solution.success:
+        raise FitError(solution)
+    return inference(stated, solution, level=level, options=options)
 
 
 def inference(
-    problem: TrajectoryProblem, found: Solution, *, level: float = 0.95, options: Options | None = None
+    problem: TrajectoryProblem, solution: Solution, *, level: float = 0.95, options: Options | None = None
 ) -> Estimate:
-    """Confidence intervals, goodness and identifiability of a fit `found` of a `problem` `with_measurements`.
+    """Confidence intervals, goodness and identifiability of a fit `solution` of a `problem` `with_measurements`.
 
     First-order approximation with the Gauss-Newton information of the residuals (independent normal errors with the
     given standard deviations). With a prior, or another cost besides the misfit, the covariance contains the effect of
@@ -92,24 +92,24 @@ def inference(
     _check_level(level)
     if not is_measured(problem):
         raise ProblemError("bad_statement", "problem", "has no measurements: add them with `with_measurements`")
-    made, given, again, doubts = at_optimum(problem, found, options)
-    rows = np.asarray(made.constraints(again.iterate.x, given.parameters), float).ravel()
-    kkt = Kkt(made, given, again.iterate, active_set(made, given, again.iterate, rows))
-    x = made.shift + made.scale * again.iterate.x
-    parts = [_residuals(made, given, i, phase, names, x) for i, phase, names, _ in measured_phases(problem)]
+    transcription, bounds, optimum, doubts = at_optimum(problem, solution, options)
+    rows = np.asarray(transcription.constraints(optimum.iterate.x, bounds.parameters), float).ravel()
+    kkt = Kkt(transcription, bounds, optimum.iterate, active_set(transcription, bounds, optimum.iterate, rows))
+    x = transcription.shift + transcription.scale * optimum.iterate.x
+    parts = [_residuals(transcription, bounds, i, phase, names, x) for i, phase, names, _ in measured_phases(problem)]
     jacobian = scipy.sparse.vstack([part for part, _ in parts]).tocsr()
     values = np.concatenate([value for _, value in parts])
     jacobian = jacobian[_weighted(problem)]
-    said = information(kkt, jacobian, np.array(list(_unknowns(problem, made).values()), np.int64))
+    fisher = information(kkt, jacobian, np.array(list(_unknowns(problem, transcription).values()), np.int64))
     if not kkt.independent:
         doubts.append("the active constraints are not independent: there are no intervals")
-    elif said is None:
+    elif fisher is None:
         doubts.append("there are too many unknown inputs to tell which are determined")
-    root = _root(made, given, kkt, jacobian, said, pure=_is_misfit(problem, made, given, x))
+    root = _root(transcription, bounds, kkt, jacobian, fisher, pure=_is_misfit(problem, transcription, bounds, x))
     if root is None:
         doubts.append("the cost does not determine all variables: there are no intervals")
         root = np.full((len(x), 1), np.nan)
-    return _inference(problem, made, given, again, kkt.active, root, said, values, level, doubts)
+    return _inference(problem, transcription, bounds, optimum, kkt.active, root, fisher, values, level, doubts)
 
 
 def _check_level(level: float) -> None:
@@ -119,34 +119,34 @@ def _check_level(level: float) -> None:
 
 def _weighted(problem: TrajectoryProblem) -> Any:
     """Mask (all,) of the residuals of measured values."""
-    found = []
+    masks = []
     for _, _, residuals, samples in measured_phases(problem):
         weights = [np.broadcast_to(samples.data[f"weight {n}"], samples.times.shape) for n in residuals.names]
-        found.append(np.stack(weights, axis=1).ravel() > 0.0)
-    return np.concatenate(found)
+        masks.append(np.stack(weights, axis=1).ravel() > 0.0)
+    return np.concatenate(masks)
 
 
 def _residuals(
-    made: Transcription, given: ProgramBounds, i: int, phase: Phase, residuals: MeasurementResiduals, x: Vector
+    transcription: Transcription, bounds: ProgramBounds, i: int, phase: Phase, residuals: MeasurementResiduals, x: Vector
 ) -> tuple[Any, Vector]:
     """The Jacobian (n k, N) of the residuals of a phase with respect to all scaled variables, sample by sample, and
     their values."""
-    index, sample = next((j, s) for j, s in enumerate(made.statement.samples) if (s.phase, s.name) == (i, MISFIT))
-    place = made.layout.samples[index]
-    point = made.statement.points[i]
+    index, sample = next((j, s) for j, s in enumerate(transcription.statement.samples) if (s.phase, s.name) == (i, MISFIT))
+    phase_layout = transcription.layout.samples[index]
+    point = transcription.statement.points[i]
     column = _ResidualPoint(sample, residuals, point)
-    theta = made.layout.phases[i].theta
-    constants = given.parameters[made.layout.phases[i].constants : made.layout.phases[i].signals]
-    arguments = numeric_arguments(sample, place, x, x[theta], constants, given.parameters)
+    theta = transcription.layout.phases[i].theta
+    constants = bounds.parameters[transcription.layout.phases[i].constants : transcription.layout.phases[i].signals]
+    arguments = numeric_arguments(sample, phase_layout, x, x[theta], constants, bounds.parameters)
     function, of_row, variable = column.jacobian
-    numbers = np.asarray(function.map(place.count)(*arguments), float).reshape(-1, place.count).T.ravel()
-    values = np.asarray(column.values.map(place.count)(*arguments), float).T.ravel()
-    samples = np.repeat(np.arange(place.count), len(of_row))
-    each, entry = place.joined(samples, np.tile(variable, place.count), sample.nw + len(theta))
-    rows = samples * column.size + np.tile(of_row, place.count)
-    columns = place.columns[entry]
-    entries = numbers[each] * place.weights[entry] * made.scale[columns]
-    shape = (place.count * column.size, made.layout.size)
+    numbers = np.asarray(function.map(phase_layout.count)(*arguments), float).reshape(-1, phase_layout.count).T.ravel()
+    values = np.asarray(column.values.map(phase_layout.count)(*arguments), float).T.ravel()
+    samples = np.repeat(np.arange(phase_layout.count), len(of_row))
+    each, entry = phase_layout.joined(samples, np.tile(variable, phase_layout.count), sample.nw + len(theta))
+    rows = samples * column.size + np.tile(of_row, phase_layout.count)
+    columns = phase_layout.columns[entry]
+    entries = numbers[each] * phase_layout.weights[entry] * transcription.scale[columns]
+    shape = (phase_layout.count * column.size, transcription.layout.size)
     return scipy.sparse.csr_matrix((entries, (rows[each], columns)), shape=shape), values
 
 
@@ -158,23 +158,23 @@ class _ResidualPoint(SamplePoint):
         self.value = residuals(self.symbols)
 
 
-def _unknowns(problem: TrajectoryProblem, made: Transcription) -> dict[str, int]:
+def _unknowns(problem: TrajectoryProblem, transcription: Transcription) -> dict[str, int]:
     """Parameters, free times and initial states by name, with their indices among the variables."""
-    found = dict(made.layout.parameters)
-    for phase, place, point in zip(problem.phases, made.layout.phases, made.statement.points, strict=True):
-        for name, k in (("t0", place.t0), ("tf", place.tf)):
-            if k >= 0 and k not in found.values():
-                found[f"{phase.name}.{name}"] = k
-        found.update({f"{phase.name}.initial.{n}": int(k) for n, k in zip(point.names, place.states[0], strict=False)})
-    return found
+    index_of = dict(transcription.layout.parameters)
+    for phase, phase_layout, point in zip(problem.phases, transcription.layout.phases, transcription.statement.points, strict=True):
+        for name, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf)):
+            if k >= 0 and k not in index_of.values():
+                index_of[f"{phase.name}.{name}"] = k
+        index_of.update({f"{phase.name}.initial.{n}": int(k) for n, k in zip(point.names, phase_layout.states[0], strict=False)})
+    return index_of
 
 
-def _is_misfit(problem: TrajectoryProblem, made: Transcription, given: ProgramBounds, x: Vector) -> bool:
+def _is_misfit(problem: TrajectoryProblem, transcription: Transcription, bounds: ProgramBounds, x: Vector) -> bool:
     """Whether the cost is a multiple of the misfit alone, tested at the optimum and near it."""
-    reader = Reader(made.statement, made.layout)
+    reader = Reader(transcription.statement, transcription.layout)
     ratios = []
-    for at in (x, x + 1e-3 * made.scale * np.random.default_rng(0).standard_normal(len(x))):
-        values = [reader.phase(i, at, given.parameters) for i in range(len(problem.phases))]
+    for at in (x, x + 1e-3 * transcription.scale * np.random.default_rng(0).standard_normal(len(x))):
+        values = [reader.phase(i, at, bounds.parameters) for i in range(len(problem.phases))]
         misfit = 0.0
         for i, phase, _, _ in measured_phases(problem):
             misfit += values[i].integrals[list(phase.integrals).index(MISFIT)]
@@ -184,15 +184,15 @@ def _is_misfit(problem: TrajectoryProblem, made: Transcription, given: ProgramBo
 
 
 def _root(
-    made: Transcription, given: ProgramBounds, kkt: Kkt, jacobian: Any, said: Information | None, *, pure: bool
+    transcription: Transcription, bounds: ProgramBounds, kkt: Kkt, jacobian: Any, information: Information | None, *, pure: bool
 ) -> Matrix | None:
     """A matrix (n, r) whose product with its transpose is the covariance of all scaled variables."""
     if pure:
-        return None if said is None else said.root
+        return None if information is None else information.root
     if kkt.factor is None:
         return None
     size = len(kkt.active.free)
-    gradient = -2.0 * made.cost_scale * jacobian.T.toarray()
+    gradient = -2.0 * transcription.cost_scale * jacobian.T.toarray()
     count = gradient.shape[1]
     moved, _ = kkt.moved(gradient, np.zeros((len(kkt.active.rows), count)), np.zeros((size, count)))
     return moved
@@ -200,43 +200,43 @@ def _root(
 
 def _inference(
     problem: TrajectoryProblem,
-    made: Transcription,
-    given: ProgramBounds,
-    found: Solution,
+    transcription: Transcription,
+    bounds: ProgramBounds,
+    solution: Solution,
     active: ActiveSet,
     root: Matrix,
-    said: Information | None,
+    information: Information | None,
     residuals: Vector,
     level: float,
     doubts: list[str],
 ) -> Estimate:
-    x = made.shift + made.scale * found.iterate.x
+    x = transcription.shift + transcription.scale * solution.iterate.x
     count = int(_weighted(problem).sum())
     chi_squared = float(residuals @ residuals)
-    dimension, rank = (said.dimension, said.rank) if said else (0, 0)
+    dimension, rank = (information.dimension, information.rank) if information else (0, 0)
     quantile = float(scipy.stats.norm.ppf(0.5 + 0.5 * level))
-    deviations = made.scale * np.linalg.norm(root, axis=1)
-    places, units = _unknowns(problem, made), _units(problem)
+    deviations = transcription.scale * np.linalg.norm(root, axis=1)
+    places, units = _unknowns(problem, transcription), _units(problem)
     free = {name: k for name, k in places.items() if active.free[k]}
-    lost = _undetermined(made, said, x, free)
+    lost = _undetermined(transcription, information, x, free)
     unknowns = {}
     for name, k in places.items():
         value, deviation = float(x[k]), math.inf if name in lost else float(deviations[k])
         if name in free:
             half = quantile * deviation
             unknowns[name] = ConfidenceInterval(value, deviation, value - half, value + half, units[name])
-        elif given.low[k] < given.high[k]:
+        elif bounds.low[k] < bounds.high[k]:
             unknowns[name] = ConfidenceInterval(value, 0.0, value, value, units[name], at_bound=True)
-    rows = made.scale[list(free.values())][:, None] * root[list(free.values())]
+    rows = transcription.scale[list(free.values())][:, None] * root[list(free.values())]
     covariance = rows @ rows.T
     for j, name in enumerate(free):
         if name in lost:
             covariance[j], covariance[:, j] = np.nan, np.nan
             covariance[j, j] = np.inf
-    weakest, condition = _weakest(made, x, free, covariance)
-    null = said.null.T if said else np.empty((0, len(x)))
+    weakest, condition = _weakest(transcription, x, free, covariance)
+    null = information.null.T if information else np.empty((0, len(x)))
     return Estimate(
-        solution=found,
+        solution=solution,
         level=level,
         unknowns=unknowns,
         names=tuple(free),
@@ -248,64 +248,64 @@ def _inference(
         dimension=dimension,
         rank=rank,
         condition=condition,
-        undetermined=tuple(dict.fromkeys(_words(made, x, free, direction) for direction in null)),
+        undetermined=tuple(dict.fromkeys(_words(transcription, x, free, direction) for direction in null)),
         weakest=weakest,
-        fits=dict(_fits(problem, made, residuals, deviations)),
+        fits=dict(_fits(problem, transcription, residuals, deviations)),
         doubts=tuple(doubts),
     )
 
 
 def _units(problem: TrajectoryProblem) -> dict[str, str]:
     """Units of all possible unknowns."""
-    found = {v.name: v.unit for v in problem.variables}
+    unit_of = {v.name: v.unit for v in problem.variables}
     for phase in problem.phases:
-        found |= {f"{phase.name}.t0": "s", f"{phase.name}.tf": "s"}
-        found |= {f"{phase.name}.initial.{v.name}": v.unit for v in phase.system.states}
-    return found
+        unit_of |= {f"{phase.name}.t0": "s", f"{phase.name}.tf": "s"}
+        unit_of |= {f"{phase.name}.initial.{v.name}": v.unit for v in phase.system.states}
+    return unit_of
 
 
-def _sizes(made: Transcription, x: Vector, free: Mapping[str, int]) -> Vector:
+def _sizes(transcription: Transcription, x: Vector, free: Mapping[str, int]) -> Vector:
     """Reference sizes (k,) of the unknowns: their values, or their scales if these are near zero."""
     places = list(free.values())
-    scale = made.scale[places]
+    scale = transcription.scale[places]
     return np.where(np.abs(x[places]) > 1e-3 * scale, np.abs(x[places]), scale)
 
 
-def _relative(made: Transcription, x: Vector, free: Mapping[str, int], direction: Vector) -> Vector:
+def _relative(transcription: Transcription, x: Vector, free: Mapping[str, int], direction: Vector) -> Vector:
     """Relative changes (k,) of the unknowns along a direction of the scaled variables."""
     places = list(free.values())
-    return np.asarray(made.scale[places] * direction[places] / _sizes(made, x, free))
+    return np.asarray(transcription.scale[places] * direction[places] / _sizes(transcription, x, free))
 
 
-def _weakest(made: Transcription, x: Vector, free: Mapping[str, int], covariance: Matrix) -> tuple[str, float]:
+def _weakest(transcription: Transcription, x: Vector, free: Mapping[str, int], covariance: Matrix) -> tuple[str, float]:
     """One standard deviation along the least determined combination of unknowns, in words, and its ratio to that of the
     best determined one, all relative to the values."""
-    size = _sizes(made, x, free)
-    known = np.flatnonzero(np.isfinite(covariance.diagonal()))
-    if not len(known):
+    size = _sizes(transcription, x, free)
+    with_variance = np.flatnonzero(np.isfinite(covariance.diagonal()))
+    if not len(with_variance):
         return "", math.nan
-    values, vectors = np.linalg.eigh(covariance[np.ix_(known, known)] / np.outer(size[known], size[known]))
+    values, vectors = np.linalg.eigh(covariance[np.ix_(with_variance, with_variance)] / np.outer(size[with_variance], size[with_variance]))
     deviation = 100.0 * math.sqrt(max(values[-1], 0.0)) * vectors[:, -1]
     deviation = deviation * np.sign(deviation[np.abs(deviation).argmax()])
     names, largest = list(free), float(np.abs(deviation).max())
     parts = [
-        f"{names[k]} {d:+.2g} %" for k, d in zip(known, deviation.tolist(), strict=True) if abs(d) > SMALL * largest
+        f"{names[k]} {d:+.2g} %" for k, d in zip(with_variance, deviation.tolist(), strict=True) if abs(d) > SMALL * largest
     ]
     ratio = math.sqrt(values[-1] / values[0]) if values[0] > 0.0 else math.inf
-    return ", ".join(parts), ratio if len(known) == len(free) else math.inf
+    return ", ".join(parts), ratio if len(with_variance) == len(free) else math.inf
 
 
-def _undetermined(made: Transcription, said: Information | None, x: Vector, free: Mapping[str, int]) -> set[str]:
+def _undetermined(transcription: Transcription, information: Information | None, x: Vector, free: Mapping[str, int]) -> set[str]:
     """The unknowns that change along the undetermined directions."""
-    if said is None or not said.null.shape[1] or not free:
+    if information is None or not information.null.shape[1] or not free:
         return set()
-    moved = np.abs(np.array([_relative(made, x, free, direction) for direction in said.null.T])).max(axis=0)
+    moved = np.abs(np.array([_relative(transcription, x, free, direction) for direction in information.null.T])).max(axis=0)
     return {name for name, size in zip(free, moved, strict=True) if size > FREE * max(1.0, moved.max())}
 
 
-def _words(made: Transcription, x: Vector, free: Mapping[str, int], direction: Vector) -> str:
+def _words(transcription: Transcription, x: Vector, free: Mapping[str, int], direction: Vector) -> str:
     """A combination of unknowns in words, scaled to a largest change of one percent."""
-    change = _relative(made, x, free, direction)
+    change = _relative(transcription, x, free, direction)
     largest = float(np.abs(change).max(initial=0.0))
     if largest <= FREE * float(np.abs(direction).max(initial=0.0)):
         return "unknown inputs alone"
@@ -314,26 +314,26 @@ def _words(made: Transcription, x: Vector, free: Mapping[str, int], direction: V
 
 
 def _fits(
-    problem: TrajectoryProblem, made: Transcription, residuals: Vector, deviations: Vector
+    problem: TrajectoryProblem, transcription: Transcription, residuals: Vector, deviations: Vector
 ) -> Iterator[tuple[str, Fit]]:
     begin = 0
-    for i, phase, of, samples in measured_phases(problem):
-        n, names = len(samples.times), of.names
-        own = residuals[begin : begin + n * len(names)].reshape(n, len(names))
-        begin += own.size
+    for i, phase, measurements, samples in measured_phases(problem):
+        n, names = len(samples.times), measurements.names
+        phase_residuals = residuals[begin : begin + n * len(names)].reshape(n, len(names))
+        begin += phase_residuals.size
         measured, fitted, sigma, standardised = {}, {}, {}, {}
         for j, name in enumerate(names):
             weight = np.broadcast_to(samples.data[f"weight {name}"], (n,))
-            there = weight > 0.0
+            is_measured = weight > 0.0
             with np.errstate(divide="ignore"):
-                sigma[name] = np.where(there, 1.0 / weight, np.nan)
-            measured[name] = np.where(there, samples.data[f"measured {name}"], np.nan)
-            standardised[name] = np.where(there, own[:, j], np.nan)
+                sigma[name] = np.where(is_measured, 1.0 / weight, np.nan)
+            measured[name] = np.where(is_measured, samples.data[f"measured {name}"], np.nan)
+            standardised[name] = np.where(is_measured, phase_residuals[:, j], np.nan)
             fitted[name] = measured[name] + standardised[name] * sigma[name]
-        place, point = made.layout.phases[i], made.statement.points[i]
-        at_points = deviations[place.point]
+        layout, point = transcription.layout.phases[i], transcription.statement.points[i]
+        at_points = deviations[layout.point]
         bands = {
-            v: np.concatenate([at_points[: place.mesh.first, j], at_points[:, j]]) for j, v in enumerate(point.names)
+            v: np.concatenate([at_points[: layout.mesh.first, j], at_points[:, j]]) for j, v in enumerate(point.names)
         }
-        bands |= {v: deviations[place.states[:, j]] for j, v in enumerate(point.names[: point.nx])}
+        bands |= {v: deviations[layout.states[:, j]] for j, v in enumerate(point.names[: point.nx])}
         yield phase.name, Fit(samples.times, measured, fitted, sigma, standardised, bands)

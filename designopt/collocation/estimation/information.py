@@ -68,9 +68,9 @@ def free_directions(kkt: Kkt, first: Indices) -> Matrix | None:
     factors = factorised(scipy.sparse.eye(f, format="csc"), kkt.own_jacobian)
     if factors is None:
         return None
-    place = np.full(kkt.active.free.shape[0], -1)
-    place[kkt.free] = np.arange(f)
-    chosen = [int(k) for k in place[first] if k >= 0][:MOST]
+    index_of = np.full(kkt.active.free.shape[0], -1)
+    index_of[kkt.free] = np.arange(f)
+    chosen = [int(k) for k in index_of[first] if k >= 0][:MOST]
     rng = np.random.default_rng(0)
     columns = np.zeros((f, len(chosen))) if chosen else rng.standard_normal((f, max(d, 1)))
     columns[chosen, np.arange(len(chosen))] = 1.0

@@ -51,8 +51,8 @@ class Measurements:
         if not self.values:
             raise ValueError("measurements have no values: give at least one column")
         values, sigma = {}, {}
-        for name, given in self.values.items():
-            values[name] = _numbers(name, given)
+        for name, column in self.values.items():
+            values[name] = _numbers(name, column)
             if values[name].shape != times.shape:
                 raise ValueError(f"{name}: {len(times)} values are needed, one for each time")
             if not np.isfinite(values[name]).any():
@@ -63,8 +63,8 @@ class Measurements:
             if deviations.shape not in ((), times.shape):
                 raise ValueError(f"sigma.{name}: one number or {len(times)} are needed, one for each time")
             sigma[name] = np.broadcast_to(deviations, times.shape)
-            known = sigma[name][np.isfinite(values[name])]
-            if not (np.isfinite(known) & (known > 0.0)).all():
+            finite_sigma = sigma[name][np.isfinite(values[name])]
+            if not (np.isfinite(finite_sigma) & (finite_sigma > 0.0)).all():
                 raise ValueError(
                     f"{name}: its standard deviation must be positive and finite wherever there is a value"
                 )
@@ -84,12 +84,12 @@ class Measurements:
 
     def converted(self, name: str, unit: str) -> tuple[Vector, Vector]:
         """Values and standard deviations (n,) of a column in `unit`. Raises `ValueError` for an incompatible unit."""
-        given = self.units.get(name, "") or unit
+        stated_unit = self.units.get(name, "") or unit
         values, sigma = self.values[name], self.sigma[name]
-        if given == unit:
+        if stated_unit == unit:
             return values, sigma
         try:
-            factor, offset = units.factor_offset(given, unit)
+            factor, offset = units.factor_offset(stated_unit, unit)
         except units.UnitError as error:
             raise ValueError(f"{name}: {error}") from error
         return factor * values + offset, np.asarray(abs(factor) * sigma)
@@ -122,7 +122,7 @@ def read_measurements(
     units_of = dict(heads)
     column = {name: table[:, j] for j, name in enumerate(names)}
 
-    def of(name: str, what: str) -> Vector:
+    def table_of(name: str, what: str) -> Vector:
         if name not in column:
             raise NoColumn(name, f"there is no column '{name}' for {what}; known: {', '.join(names)}")
         return np.asarray(column[name])
@@ -130,7 +130,7 @@ def read_measurements(
     if not (columns is None or isinstance(columns, Mapping)):
         raise ValueError(f"columns are {columns!r}: give the column of each variable, as {{'angle': 'encoder'}}")
     chosen = columns or {n: n for n in names if n != time and not n.startswith("sigma ")}
-    times = of(time, "the time")
+    times = table_of(time, "the time")
     if units_of[time] not in ("", "s"):
         times = np.array([_converted(t, units_of[time], "s", time) for t in times])
     deviations: dict[str, Any] = dict(sigma or {})
@@ -138,7 +138,7 @@ def read_measurements(
         if variable not in deviations and f"sigma {name}" in column:
             unit = units_of[f"sigma {name}"] or units_of[name]
             deviations[variable] = _size(unit, units_of[name], f"sigma {name}") * column[f"sigma {name}"]
-    values = {variable: of(name, f"'{variable}'") for variable, name in chosen.items()}
+    values = {variable: table_of(name, f"'{variable}'") for variable, name in chosen.items()}
     return Measurements(times, values, deviations, {v: units_of[n] for v, n in chosen.items() if units_of[n]})
 
 
@@ -146,9 +146,9 @@ def _head(cell: str) -> tuple[str, str]:
     in_round = ROUND.match(cell)
     if in_round is not None and _is_unit(in_round["unit"].strip()):
         return in_round["name"], in_round["unit"].strip()
-    found = HEADER.match(cell)
-    assert found is not None
-    return found["name"], (found["unit"] or "").strip()
+    match = HEADER.match(cell)
+    assert match is not None
+    return match["name"], (match["unit"] or "").strip()
 
 
 def _is_unit(text: str) -> bool:
@@ -169,9 +169,9 @@ def _check_unit(name: str, unit: Any) -> None:
         raise ValueError(f"units.{name}: {error}") from None
 
 
-def _numbers(what: str, given: Any) -> Vector:
+def _numbers(what: str, entries: Any) -> Vector:
     try:
-        return np.asarray(given, float)
+        return np.asarray(entries, float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{what}: contains a value that is not a number: {error}") from None
 
@@ -189,25 +189,25 @@ def _row(n: int, line: str, names: list[str]) -> list[float]:
     cells = _cells(n, line)
     if len(cells) != len(names):
         raise ValueError(f"line {n}: {len(cells)} cells, but {len(names)} columns have names")
-    found = []
+    numbers = []
     for name, cell in zip(names, cells, strict=True):
         try:
-            found.append(float(cell) if cell.strip() else np.nan)
+            numbers.append(float(cell) if cell.strip() else np.nan)
         except ValueError:
             raise ValueError(f"line {n}: '{cell.strip()}' is not a number (column '{name}')") from None
-    return found
+    return numbers
 
 
-def _converted(value: float, unit: str, wanted: str, name: str) -> float:
+def _converted(value: float, unit: str, target_unit: str, name: str) -> float:
     try:
-        return units.convert(float(value), unit, wanted)
+        return units.convert(float(value), unit, target_unit)
     except units.UnitError as error:
         raise ValueError(f"{name}: {error}") from error
 
 
-def _size(unit: str, wanted: str, name: str) -> float:
+def _size(unit: str, target_unit: str, name: str) -> float:
     """The size of a difference of one `unit` in another; an offset, as for degrees Celsius, does not count."""
     try:
-        return 1.0 if unit == wanted else units.factor_offset(unit, wanted)[0]
+        return 1.0 if unit == target_unit else units.factor_offset(unit, target_unit)[0]
     except units.UnitError as error:
         raise ValueError(f"{name}: {error}") from error

@@ -86,6 +86,6 @@ class Estimate:
 
     def __repr__(self) -> str:
         """In short; the arrays would fill many screens."""
-        found = ", ".join(f"{n}={i.value:.6g} ± {i.value - i.low:.2g}" for n, i in self.unknowns.items())
+        intervals_text = ", ".join(f"{n}={i.value:.6g} ± {i.value - i.low:.2g}" for n, i in self.unknowns.items())
         fit = f"chi_squared={self.chi_squared:.4g} of {self.degrees_of_freedom} degrees of freedom"
-        return f"Estimate({found}; {fit}; {self.rank} of {self.dimension} unknowns determined)"
+        return f"Estimate({intervals_text}; {fit}; {self.rank} of {self.dimension} unknowns determined)"

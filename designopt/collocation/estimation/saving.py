@@ -26,14 +26,14 @@ PLAIN = (
 )  # fmt: skip
 
 
-def estimate_arrays(found: Estimate) -> Arrays:
-    """`found` without its solution, as arrays by name."""
-    header = {name: getattr(found, name) for name in PLAIN}
-    header["unknowns"] = {name: vars(interval) for name, interval in found.unknowns.items()}
-    header["phases"] = {name: {t: list(getattr(fit, t)) for t in TABLES} for name, fit in found.fits.items()}
+def estimate_arrays(estimate: Estimate) -> Arrays:
+    """`estimate` without its solution, as arrays by name."""
+    header = {name: getattr(estimate, name) for name in PLAIN}
+    header["unknowns"] = {name: vars(interval) for name, interval in estimate.unknowns.items()}
+    header["phases"] = {name: {t: list(getattr(fit, t)) for t in TABLES} for name, fit in estimate.fits.items()}
     text = json.dumps(_coded(header), allow_nan=False)
-    arrays: Arrays = {"header": np.frombuffer(text.encode(), np.uint8), "covariance": found.covariance}
-    for phase, fit in found.fits.items():
+    arrays: Arrays = {"header": np.frombuffer(text.encode(), np.uint8), "covariance": estimate.covariance}
+    for phase, fit in estimate.fits.items():
         arrays[f"{phase}/times"] = fit.times
         arrays.update({f"{phase}/{t}/{n}": values for t in TABLES for n, values in getattr(fit, t).items()})
     return {f"{PREFIX}{name}": np.asarray(array) for name, array in arrays.items()}
@@ -46,8 +46,8 @@ def estimate_from(arrays: Mapping[str, NDArray[Any]], solution: Solution) -> Est
     header = _decoded(json.loads(bytes(np.asarray(arrays[f"{PREFIX}header"], np.uint8)).decode()))
     fits = {}
     for phase, tables in header["phases"].items():
-        of = {t: {n: np.asarray(arrays[f"{PREFIX}{phase}/{t}/{n}"], float) for n in tables[t]} for t in TABLES}
-        fits[phase] = Fit(np.asarray(arrays[f"{PREFIX}{phase}/times"], float), **of)
+        tables_of = {t: {n: np.asarray(arrays[f"{PREFIX}{phase}/{t}/{n}"], float) for n in tables[t]} for t in TABLES}
+        fits[phase] = Fit(np.asarray(arrays[f"{PREFIX}{phase}/times"], float), **tables_of)
     plain: dict[str, Any] = {name: tuple(v) if isinstance(v := header[name], list) else v for name in PLAIN}
     unknowns = {name: ConfidenceInterval(**interval) for name, interval in header["unknowns"].items()}
     covariance = np.asarray(arrays[f"{PREFIX}covariance"], float)

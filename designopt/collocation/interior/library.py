@@ -60,19 +60,19 @@ def _made(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL | None:
     if compiler is None:
         return None
     try:
-        found = load_library(source(), "the interior point method")
+        library = load_library(source(), "the interior point method")
     except CompilerError as error:
         logger.warning("programs are solved with IPOPT instead: %s", error)
         return None
-    found.interior_new.restype = ctypes.c_void_p
-    found.interior_new.argtypes = [ctypes.POINTER(SearchData)]
-    found.interior_free.argtypes = [ctypes.c_void_p]
-    found.interior_free.restype = None
-    found.interior_run.argtypes = [ctypes.c_void_p, *3 * [ctypes.c_double], ctypes.c_int]
-    found.interior_cost.argtypes = [ctypes.c_void_p]
-    found.interior_cost.restype = ctypes.c_double
-    found.interior_history.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
-    found.interior_history.restype = ctypes.POINTER(ctypes.c_double)
-    found.interior_unscale.argtypes = 5 * [ctypes.c_void_p]
-    found.interior_unscale.restype = None
-    return found
+    library.interior_new.restype = ctypes.c_void_p
+    library.interior_new.argtypes = [ctypes.POINTER(SearchData)]
+    library.interior_free.argtypes = [ctypes.c_void_p]
+    library.interior_free.restype = None
+    library.interior_run.argtypes = [ctypes.c_void_p, *3 * [ctypes.c_double], ctypes.c_int]
+    library.interior_cost.argtypes = [ctypes.c_void_p]
+    library.interior_cost.restype = ctypes.c_double
+    library.interior_history.argtypes = [ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+    library.interior_history.restype = ctypes.POINTER(ctypes.c_double)
+    library.interior_unscale.argtypes = 5 * [ctypes.c_void_p]
+    library.interior_unscale.restype = None
+    return library

@@ -38,15 +38,15 @@ PUSH, BARRIER = {False: 1e-2, True: 1e-8}, {False: 0.1, True: 1e-5}
 class Interior:
     """The method for the program `made`."""
 
-    def __init__(self, made: Transcription, code: ctypes.CDLL) -> None:
-        self.made, self.code = made, code
-        self.functions = ProgramFunctions(made)
+    def __init__(self, transcription: Transcription, code: ctypes.CDLL) -> None:
+        self.made, self.code = transcription, code
+        self.functions = ProgramFunctions(transcription)
         self.evaluate = library.EVALUATE(self.functions.evaluate)
         self._structures: dict[tuple[bytes, ...], KKTStructure] = {}
 
-    def structure(self, given: ProgramBounds) -> KKTStructure:
-        """Newton's equations of the program with limits `given`; the last structure is cached."""
-        masks = kinds(given)
+    def structure(self, bounds: ProgramBounds) -> KKTStructure:
+        """Newton's equations of the program with limits `bounds`; the last structure is cached."""
+        masks = kinds(bounds)
         key = tuple(mask.tobytes() for mask in masks)
         if key not in self._structures:
             self._structures = {key: structure(self.made, *masks)}
@@ -57,35 +57,35 @@ class Run:
     """One search with the limits `given` from scaled variables `x`, with or without `multipliers`, to one tolerance and
     then to a smaller one."""
 
-    def __init__(self, of: Interior, given: ProgramBounds, x: Vector, multipliers: Iterate | None) -> None:
-        made, self._of, self._given = of.made, of, given
-        self._s = s = of.structure(given)
+    def __init__(self, method: Interior, program_bounds: ProgramBounds, x: Vector, multipliers: Iterate | None) -> None:
+        transcription, self._of, self._given = method.made, method, program_bounds
+        self._s = s = method.structure(program_bounds)
         warm, free, slacks = multipliers is not None, len(s.column), len(s.slack_row)
-        low, high = made.box(given)
-        row_low, row_high = made.row_box(given)
+        low, high = transcription.box(program_bounds)
+        row_low, row_high = transcription.row_box(program_bounds)
         rows = s.equation[s.slack_row]
         self._limits = np.concatenate([low[s.column], row_low[rows]]), np.concatenate([high[s.column], row_high[rows]])
         self._asked = low[s.column], high[s.column]  # limits may be passed within rounding errors
         self._value = row_low[s.equation]
         self._value[s.slack_row] = 0.0
-        self._fixed = np.where(given.low < given.high, 0.0, low)
+        self._fixed = np.where(program_bounds.low < program_bounds.high, 0.0, low)
         self._x, self._y = np.concatenate([x[s.column], np.zeros(slacks)]), np.zeros(len(s.equation))
         self._zl, self._zu = np.zeros(s.n), np.zeros(s.n)
         if multipliers is not None:
             self._y[:] = multipliers.constraint_multipliers[s.equation]
-            both = np.concatenate([multipliers.bound_multipliers[s.column], self._y[s.slack_row]])
-            self._zl[:], self._zu[:] = np.maximum(-both, 0.0), np.maximum(both, 0.0)
-        functions = of.functions
-        own = {"value": self._value, "low": self._limits[0], "up": self._limits[1], "x": self._x, "y": self._y}
-        own |= {"zl": self._zl, "zu": self._zu}
+            bound_multipliers = np.concatenate([multipliers.bound_multipliers[s.column], self._y[s.slack_row]])
+            self._zl[:], self._zu[:] = np.maximum(-bound_multipliers, 0.0), np.maximum(bound_multipliers, 0.0)
+        functions = method.functions
+        arrays = {"value": self._value, "low": self._limits[0], "up": self._limits[1], "x": self._x, "y": self._y}
+        arrays |= {"zl": self._zl, "zu": self._zu}
         passed = library.SearchData(
-            n=s.n, free=free, m=len(s.equation), columns=made.layout.size, rows=len(made.row_scale), nz=len(s.row),
+            n=s.n, free=free, m=len(s.equation), columns=transcription.layout.size, rows=len(transcription.row_scale), nz=len(s.row),
             w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
-            **s.addresses, **functions.addresses, **{name: each.ctypes.data for name, each in own.items()},
-            evaluate=of.evaluate, barrier=BARRIER[warm], push=PUSH[warm], warm=warm,
+            **s.addresses, **functions.addresses, **{name: each.ctypes.data for name, each in arrays.items()},
+            evaluate=method.evaluate, barrier=BARRIER[warm], push=PUSH[warm], warm=warm,
         )  # fmt: skip
         self._begun = False
-        self._state = of.code.interior_new(ctypes.byref(passed))
+        self._state = method.code.interior_new(ctypes.byref(passed))
         if not self._state:
             raise MemoryError("no memory for the interior point method")
 
@@ -107,12 +107,12 @@ class Run:
         if functions.user is not self and self._begun:  # the current derivatives belong to another search
             functions.evaluate(SLOPES)
         functions.user, self._begun = self, True
-        found = int(
+        end_code = int(
             self._of.code.interior_run(self._state, tolerance, constraint_tolerance, acceptable, min(most, MOST))
         )
         if functions.raised is not None:
             raise functions.raised
-        return found
+        return end_code
 
     @property
     def iterations(self) -> int:
@@ -129,12 +129,12 @@ class Run:
     def place(self) -> tuple[Iterate, Vector, Vector]:
         """The iterate with the multipliers of all rows and variables; the rows (m,) and the gradient (n,) of cost and
         constraints there, for variables that are not fixed."""
-        s, made = self._s, self._of.made
+        s, transcription = self._s, self._of.made
         y, zl, zu = np.zeros(len(s.equation)), np.zeros(s.n), np.zeros(s.n)
         free = len(s.column)
-        slopes, gradient = np.zeros(free), np.zeros(made.layout.size)
+        slopes, gradient = np.zeros(free), np.zeros(transcription.layout.size)
         self._of.code.interior_unscale(self._state, *(each.ctypes.data for each in (y, zl, zu, slopes)))
-        x, rows, bounds = self._fixed.copy(), np.zeros(len(made.row_scale)), np.zeros(made.layout.size)
+        x, rows, bounds = self._fixed.copy(), np.zeros(len(transcription.row_scale)), np.zeros(transcription.layout.size)
         x[s.column] = np.clip(self._x[:free], *self._asked)
         rows[s.equation] = y
         bounds[s.column] = zu[:free] - zl[:free]
@@ -161,31 +161,31 @@ class ProgramFunctions:
     `raised`. `user` is the search to which the current values belong.
     """
 
-    def __init__(self, made: Transcription) -> None:
-        n, m = made.layout.size, len(made.row_scale)
-        self.x, self.p = np.zeros(n), np.zeros(made.parameter_size)
+    def __init__(self, transcription: Transcription) -> None:
+        n, m = transcription.layout.size, len(transcription.row_scale)
+        self.x, self.p = np.zeros(n), np.zeros(transcription.parameter_size)
         self.cost, self.g, self.gradient = np.zeros(1), np.zeros(m), np.zeros(n)
-        self.jacobian = np.zeros(made.jacobian.nnz_out(1))
-        self.hessian = np.zeros(made.hessian.nnz_out(0))
+        self.jacobian = np.zeros(transcription.jacobian.nnz_out(1))
+        self.hessian = np.zeros(transcription.hessian.nnz_out(0))
         self.cost_factor, self.row_factors = np.zeros(1), np.zeros(m)
         shared = {"all": self.x, "cost": self.cost, "g": self.g, "gradient": self.gradient, "jacobian": self.jacobian}
         shared |= {"hessian": self.hessian, "cost_factor": self.cost_factor, "row_factors": self.row_factors}
         self.addresses = {name: each.ctypes.data for name, each in shared.items()}
-        given = (self.x, self.p)
-        multiplied = (*given, self.cost_factor, self.row_factors)
+        arguments = (self.x, self.p)
+        multiplied = (*arguments, self.cost_factor, self.row_factors)
         self._kept: list[Any] = []  # memory used by the calls
         self._calls = (
-            (self._call(made.objective, given, 0, self.cost), self._call(made.constraints, given, 0, self.g)),
-            (self._call(made.gradient, given, 1, self.gradient), self._call(made.jacobian, given, 1, self.jacobian)),
-            (self._call(made.hessian, multiplied, 0, self.hessian),),
+            (self._call(transcription.objective, arguments, 0, self.cost), self._call(transcription.constraints, arguments, 0, self.g)),
+            (self._call(transcription.gradient, arguments, 1, self.gradient), self._call(transcription.jacobian, arguments, 1, self.jacobian)),
+            (self._call(transcription.hessian, multiplied, 0, self.hessian),),
         )
         self.stops: Callable[[], bool] = lambda: False
         self.raised: BaseException | None = None
         self.user: object = None
 
-    def _call(self, function: Any, given: tuple[Vector, ...], number: int, result: Vector) -> Any:
+    def _call(self, function: Any, arguments: tuple[Vector, ...], number: int, result: Vector) -> Any:
         buffer, call = function.buffer()
-        for i, each in enumerate(given):
+        for i, each in enumerate(arguments):
             if each.size:
                 buffer.set_arg(i, memoryview(each.data))
         if result.size:

@@ -51,10 +51,10 @@ class KKTStructure:
         return len(self.column) + len(self.slack_row)
 
 
-def kinds(given: ProgramBounds) -> tuple[Mask, Mask, Mask]:
+def kinds(bounds: ProgramBounds) -> tuple[Mask, Mask, Mask]:
     """Masks of the free variables, of the rows with a limit, and of those with two different limits."""
-    limited = np.isfinite(given.row_low) | np.isfinite(given.row_high)
-    return given.low < given.high, limited, limited & (given.row_low < given.row_high)
+    limited = np.isfinite(bounds.row_low) | np.isfinite(bounds.row_high)
+    return bounds.low < bounds.high, limited, limited & (bounds.row_low < bounds.row_high)
 
 
 def _places(pattern: Any) -> tuple[Indices, Indices]:
@@ -65,8 +65,8 @@ def _places(pattern: Any) -> tuple[Indices, Indices]:
     )
 
 
-def structure(made: Transcription, free: Mask, limited: Mask, slack: Mask) -> KKTStructure:
-    """The structure of the program `made` with the `free` variables (n,) and the `limited` rows (m,), some with a
+def structure(transcription: Transcription, free: Mask, limited: Mask, slack: Mask) -> KKTStructure:
+    """The structure of the program `transcription` with the `free` variables (n,) and the `limited` rows (m,), some with a
     `slack`."""
     column, equation = np.flatnonzero(free), np.flatnonzero(limited)
     slack_row = np.flatnonzero(slack[equation])
@@ -74,12 +74,12 @@ def structure(made: Transcription, free: Mask, limited: Mask, slack: Mask) -> KK
     of_column = np.where(free, np.cumsum(free) - 1, -1).astype(np.int32)
     of_row = np.where(limited, np.cumsum(limited) - 1, -1).astype(np.int32)
 
-    rows, columns = _places(made.jacobian.sparsity_out(1))
+    rows, columns = _places(transcription.jacobian.sparsity_out(1))
     j_row, j_col = of_row[rows], of_column[columns]
     j_from = np.flatnonzero((j_row >= 0) & (j_col >= 0))
     j_row, j_col = j_row[j_from], j_col[j_from]
 
-    rows, columns = _places(made.hessian.sparsity_out(0))
+    rows, columns = _places(transcription.hessian.sparsity_out(0))
     first, second = of_column[rows], of_column[columns]
     w_from = np.flatnonzero((first >= 0) & (second >= 0))
     first, second = first[w_from], second[w_from]
@@ -93,6 +93,6 @@ def structure(made: Transcription, free: Mask, limited: Mask, slack: Mask) -> KK
     ends = np.cumsum([len(w_from), len(j_from), len(slack_row)])
     w_to, j_to, slack_to, diagonal = np.split(places.ravel(), ends)
     begin = np.searchsorted(entries, np.arange(n + m + 1, dtype=np.int64) * (n + m))
-    found = (column, equation, slack_row, begin, entries % max(n + m, 1), diagonal, slack_to)
-    all_of_them = (*found, w_from, w_to, j_from, j_to, j_row, j_col)
+    index_arrays = (column, equation, slack_row, begin, entries % max(n + m, 1), diagonal, slack_to)
+    all_of_them = (*index_arrays, w_from, w_to, j_from, j_to, j_row, j_col)
     return KKTStructure(*(np.ascontiguousarray(each, np.int32) for each in all_of_them))

@@ -30,18 +30,18 @@ class Directions:
 
 def all_names(problem: TrajectoryProblem) -> list[str]:
     """The numbers of a problem on which its optimum depends: fixed parameters, data, fixed times and end states."""
-    found = [v.name for v in problem.variables if not isinstance(problem.parameters.get(v.name), tuple | None)]
+    names = [v.name for v in problem.variables if not isinstance(problem.parameters.get(v.name), tuple | None)]
     data = [(phase.name, v.name) for phase in problem.phases for v in phase.system.data]
     entries = Counter(name for _, name in data)
-    found += [*entries, *(f"{phase}.{name}" for phase, name in data if entries[name] > 1)]
+    names += [*entries, *(f"{phase}.{name}" for phase, name in data if entries[name] > 1)]
     for phase in problem.phases:
         if isinstance(phase.t0, float) and not isinstance(phase.t0, Continued) and not _is_timed(phase):
-            found.append(f"{phase.name}.t0")
+            names.append(f"{phase.name}.t0")
         if isinstance(phase.tf, float) and not _is_timed(phase):
-            found.append(f"{phase.name}.tf")
-        for side, given in (("initial", phase.initial), ("final", phase.final)):
-            found += [f"{phase.name}.{side}.{name}" for name, box in given.items() if isinstance(box, float)]
-    return found
+            names.append(f"{phase.name}.tf")
+        for side, boxes in (("initial", phase.initial), ("final", phase.final)):
+            names += [f"{phase.name}.{side}.{name}" for name, box in boxes.items() if isinstance(box, float)]
+    return names
 
 
 def _is_timed(phase: Phase) -> bool:
@@ -51,7 +51,7 @@ def _is_timed(phase: Phase) -> bool:
 
 
 def directions(
-    problem: TrajectoryProblem, made: Transcription, given: ProgramBounds, names: Sequence[str]
+    problem: TrajectoryProblem, transcription: Transcription, bounds: ProgramBounds, names: Sequence[str]
 ) -> Directions:
     """The effect of each of `names`. Raises `ProblemError` (bad_statement) for names that are not numbers of the
     problem.
@@ -62,88 +62,88 @@ def directions(
     delays, or samples at given times, are excluded.
     """
     shape = len(names)
-    found = Directions(
+    moves = Directions(
         tuple(names),
-        np.zeros((made.layout.size, shape)),
-        np.zeros((len(made.row_scale), shape)),
-        np.zeros((len(given.parameters), shape)),
+        np.zeros((transcription.layout.size, shape)),
+        np.zeros((len(transcription.row_scale), shape)),
+        np.zeros((len(bounds.parameters), shape)),
     )
     for k, name in enumerate(names):
-        moved = list(_moves(problem, made, name))
+        moved = list(_moves(problem, transcription, name))
         if not moved:
-            known = ", ".join(all_names(problem)) or "none"
-            text = f"is not a number of the problem; those known that may change are {known}"
+            number_names = ", ".join(all_names(problem)) or "none"
+            text = f"is not a number of the problem; those known that may change are {number_names}"
             raise ProblemError("bad_statement", name, text)
         for table, places, by in moved:
-            getattr(found, table)[places, k] += by
-    free = ((given.low < given.high)[:, None] & (found.variables != 0.0)).any(axis=0)
+            getattr(moves, table)[places, k] += by
+    free = ((bounds.low < bounds.high)[:, None] & (moves.variables != 0.0)).any(axis=0)
     if free.any():
         text = "is an unknown of the problem, free in a range: the optimum does not depend on it"
         raise ProblemError("bad_statement", names[int(free.argmax())], text)
-    return found
+    return moves
 
 
 def _moves(
-    problem: TrajectoryProblem, made: Transcription, name: str
+    problem: TrajectoryProblem, transcription: Transcription, name: str
 ) -> Iterator[tuple[str, Matrix | list[int], Matrix | float]]:
     """The table, its indices and the changes for one unit of `name`."""
-    if name in made.layout.parameters:
-        yield "variables", [made.layout.parameters[name]], 1.0
+    if name in transcription.layout.parameters:
+        yield "variables", [transcription.layout.parameters[name]], 1.0
         return
     of_phase, _, entry = name.partition(".")
     for i, phase in enumerate(problem.phases):
         if name in {v.name for v in phase.system.data}:
-            yield from _of_data(made, i, name)
+            yield from _of_data(transcription, i, name)
         if phase.name != of_phase or not entry:
             continue
         side, _, variable = entry.partition(".")
         if entry in {v.name for v in phase.system.data}:
-            yield from _of_data(made, i, entry)
+            yield from _of_data(transcription, i, entry)
         elif entry in ("t0", "tf") and not _is_timed(phase):
-            yield from _of_time(problem, made, i, entry)
+            yield from _of_time(problem, transcription, i, entry)
             following = problem.phases[i + 1] if entry == "tf" and i + 1 < len(problem.phases) else None
             if following is not None and isinstance(following.t0, Continued):
-                yield from _of_time(problem, made, i + 1, "t0")
+                yield from _of_time(problem, transcription, i + 1, "t0")
         elif side in ("initial", "final") and variable in getattr(phase, side):
-            place, names = made.layout.phases[i], made.statement.points[i].names
+            phase_layout, names = transcription.layout.phases[i], transcription.statement.points[i].names
             j = names.index(variable)
-            if j < place.states.shape[1]:
-                yield "variables", [int(place.states[0 if side == "initial" else -1, j])], 1.0
+            if j < phase_layout.states.shape[1]:
+                yield "variables", [int(phase_layout.states[0 if side == "initial" else -1, j])], 1.0
             else:
-                (block,) = [b for b in made.blocks if b.names == (f"{side} {variable} of {phase.name}",)]
+                (block,) = [b for b in transcription.blocks if b.names == (f"{side} {variable} of {phase.name}",)]
                 yield "rows", [block.first], 1.0
 
 
-def _of_data(made: Transcription, i: int, entry: str) -> Iterator[tuple[str, Matrix | list[int], float]]:
-    place, point = made.layout.phases[i], made.statement.points[i]
+def _of_data(transcription: Transcription, i: int, entry: str) -> Iterator[tuple[str, Matrix | list[int], float]]:
+    layout, point = transcription.layout.phases[i], transcription.statement.points[i]
     if entry in point.constant_names:
-        yield "numbers", [place.constants + point.constant_names.index(entry)], 1.0
+        yield "numbers", [layout.constants + point.constant_names.index(entry)], 1.0
     else:
-        for _, columns in _signals(made, i):
+        for _, columns in _signals(transcription, i):
             yield "numbers", columns[:, point.signal_names.index(entry)].tolist(), 1.0
 
 
-def _signals(made: Transcription, i: int) -> Iterator[tuple[Matrix, Indices]]:
+def _signals(transcription: Transcription, i: int) -> Iterator[tuple[Matrix, Indices]]:
     """Fractions (n,) of phase i at which its signals are sampled, and their indices (n, signals) in the program."""
-    place = made.layout.phases[i]
-    parts = [(place.mesh.fractions[place.mesh.first :], place.signals, place.numbers_end)]
-    pairs = zip(made.statement.samples, made.layout.samples, strict=True)
+    phase_layout = transcription.layout.phases[i]
+    parts = [(phase_layout.mesh.fractions[phase_layout.mesh.first :], phase_layout.signals, phase_layout.numbers_end)]
+    pairs = zip(transcription.statement.samples, transcription.layout.samples, strict=True)
     parts += [(at.fractions, at.signals, at.end) for sample, at in pairs if sample.phase == i]
     for fractions, begin, end in parts:
         yield fractions, np.arange(begin, end).reshape(len(fractions), -1)
 
 
 def _of_time(
-    problem: TrajectoryProblem, made: Transcription, i: int, which: str
+    problem: TrajectoryProblem, transcription: Transcription, i: int, which: str
 ) -> Iterator[tuple[str, Matrix | list[int], Matrix | float]]:
-    place, point, phase = made.layout.phases[i], made.statement.points[i], problem.phases[i]
-    fixed = [time for time, index in (("t0", place.t0), ("tf", place.tf)) if index < 0]
+    layout, point, phase = transcription.layout.phases[i], transcription.statement.points[i], problem.phases[i]
+    fixed = [time for time, index in (("t0", layout.t0), ("tf", layout.tf)) if index < 0]
     if which not in fixed:
-        index = place.t0 if which == "t0" else place.tf
+        index = layout.t0 if which == "t0" else layout.tf
         yield "variables", [index], 1.0
         return
-    yield "numbers", [place.constants + len(point.constant_names) + fixed.index(which)], 1.0
-    for fractions, columns in _signals(made, i):
+    yield "numbers", [layout.constants + len(point.constant_names) + fixed.index(which)], 1.0
+    for fractions, columns in _signals(transcription, i):
         share = 1.0 - fractions if which == "t0" else fractions
         for j, entry in enumerate(point.signal_names):
             signal = phase.data[entry]

@@ -48,26 +48,26 @@ class ActiveSet:
     weak_rows: Indices
 
 
-def active_set(made: Transcription, given: ProgramBounds, iterate: Iterate, rows: Vector) -> ActiveSet:
+def active_set(transcription: Transcription, bounds: ProgramBounds, iterate: Iterate, rows: Vector) -> ActiveSet:
     """The active set at the `iterate`, where the scaled constraints are `rows` (m,)."""
-    low, high = made.box(given)
-    row_low, row_high = made.row_box(given)
+    low, high = transcription.box(bounds)
+    row_low, row_high = transcription.row_box(bounds)
     on_bound, near = _active(iterate.x, iterate.bound_multipliers, low, high)
     active, near_rows = _active(rows, iterate.constraint_multipliers, row_low, row_high)
     fixed, equations = low == high, row_low == row_high
-    found = ActiveSet(~(on_bound | fixed), active | equations, np.empty(0, np.int64), np.empty(0, np.int64))
+    initial_set = ActiveSet(~(on_bound | fixed), active | equations, np.empty(0, np.int64), np.empty(0, np.int64))
     near, near_rows = near & ~fixed, near_rows & ~equations
     if not near.any() and not near_rows.any():
-        return found
+        return initial_set
     # the step to the optimum without the limits in question gives the distance
-    released = Kkt(made, given, iterate, replace(found, free=found.free | near, rows=found.rows & ~near_rows))
+    released = Kkt(transcription, bounds, iterate, replace(initial_set, free=initial_set.free | near, rows=initial_set.rows & ~near_rows))
     if released.factor is None:
-        return found
+        return initial_set
     multipliers = np.where(near_rows, iterate.constraint_multipliers, 0.0)
     gradient = np.where(near, -iterate.bound_multipliers, 0.0) - released.jacobian.T @ multipliers
     step, _ = released.moved(gradient[:, None], np.zeros((len(rows), 1)), np.zeros((len(near), 1)))
     return replace(
-        found,
+        initial_set,
         weak_variables=np.flatnonzero(near & (np.abs(step[:, 0]) < NEAR)),
         weak_rows=np.flatnonzero(near_rows & (np.abs(released.jacobian @ step[:, 0]) < NEAR)),
     )
@@ -84,12 +84,12 @@ def _active(values: Vector, multipliers: Vector, low: Vector, high: Vector) -> t
 class Kkt:
     """The linearised conditions of the program `made` at the scaled variables and multipliers of `iterate`."""
 
-    def __init__(self, made: Transcription, given: ProgramBounds, iterate: Iterate, active: ActiveSet) -> None:
+    def __init__(self, transcription: Transcription, bounds: ProgramBounds, iterate: Iterate, active: ActiveSet) -> None:
         self.active = active
         self.free, self.rows = np.flatnonzero(active.free), np.flatnonzero(active.rows)
-        upper = _sparse(made.hessian(iterate.x, given.parameters, 1.0, iterate.constraint_multipliers))
+        upper = _sparse(transcription.hessian(iterate.x, bounds.parameters, 1.0, iterate.constraint_multipliers))
         self.hessian = (upper + scipy.sparse.triu(upper, 1).T).tocsc()
-        self.jacobian = _sparse(made.jacobian(iterate.x, given.parameters)[1])
+        self.jacobian = _sparse(transcription.jacobian(iterate.x, bounds.parameters)[1])
 
     @cached_property
     def own_hessian(self) -> Any:
@@ -128,15 +128,15 @@ class Kkt:
         `gradient` (n, k) is the change of the gradient of the Lagrangian, `rows` (m, k) that of the rows at constant
         variables, `variables` (n, k) that of the fixed variables.
         """
-        held = np.where(self.active.free[:, None], 0.0, variables)
+        changes = np.where(self.active.free[:, None], 0.0, variables)
         right = np.vstack([
-            (gradient + self.hessian @ held)[self.free],
-            (rows + self.jacobian @ held)[self.rows],
+            (gradient + self.hessian @ changes)[self.free],
+            (rows + self.jacobian @ changes)[self.rows],
         ])  # fmt: skip
-        found = self.factor.solve(-right)
+        step = self.factor.solve(-right)
         row_multipliers = np.zeros(rows.shape)
-        held[self.free], row_multipliers[self.rows] = found[: len(self.free)], found[len(self.free) :]
-        return held, row_multipliers
+        changes[self.free], row_multipliers[self.rows] = step[: len(self.free)], step[len(self.free) :]
+        return changes, row_multipliers
 
 
 def matrix(hessian: Any, jacobian: Any, shift: float = 0.0) -> Any:
@@ -169,7 +169,7 @@ class _Nothing:
         return right
 
 
-def _sparse(given: Any) -> Any:
-    rows, columns = given.sparsity().get_triplet()
-    shape = given.shape
-    return scipy.sparse.csc_matrix((np.asarray(given.nonzeros(), float), (rows, columns)), shape=shape)
+def _sparse(matrix: Any) -> Any:
+    rows, columns = matrix.sparsity().get_triplet()
+    shape = matrix.shape
+    return scipy.sparse.csc_matrix((np.asarray(matrix.nonzeros(), float), (rows, columns)), shape=shape)

@@ -66,8 +66,8 @@ class Sensitivities:
 
     def __repr__(self) -> str:
         """Short text; the arrays would fill many screens."""
-        found = ", ".join(f"{n}: {v:.6g}" for n, v in zip(self.names, self.objective, strict=True))
-        return f"Sensitivities(objective by {found}; {'regular' if self.regular else '; '.join(self.doubts)})"
+        derivatives_text = ", ".join(f"{n}: {v:.6g}" for n, v in zip(self.names, self.objective, strict=True))
+        return f"Sensitivities(objective by {derivatives_text}; {'regular' if self.regular else '; '.join(self.doubts)})"
 
     def of(self, result: str) -> dict[str, float]:
         """d result / d each number; `result` is "objective", a parameter or a figure. Raises `KeyError` for others."""
@@ -78,14 +78,14 @@ class Sensitivities:
 
 
 def sensitivities(
-    problem: TrajectoryProblem, found: Solution, names: Sequence[str] | None = None, options: Options | None = None
+    problem: TrajectoryProblem, solution: Solution, names: Sequence[str] | None = None, options: Options | None = None
 ) -> Sensitivities:
-    """Derivatives of the optimum `found` of `problem` with respect to the numbers `names` of the problem (default:
+    """Derivatives of the optimum `solution` of `problem` with respect to the numbers `names` of the problem (default:
     all).
 
     A number is a fixed parameter, a data entry (of all phases that have it, or "phase.entry"; a signal is shifted as a
     whole), a fixed time ("phase.tf") or a fixed end value ("phase.initial.angle"). The problem is solved again from
-    `found` on its meshes, to a tolerance of 1e-10, with the equations in the form of `options`. Raises `ProblemError`
+    `solution` on its meshes, to a tolerance of 1e-10, with the equations in the form of `options`. Raises `ProblemError`
     (bad_statement) for other names, (bad_guess) for a failed solution.
 
     The optimality conditions are linearised on the active limits: Fiacco, Introduction to Sensitivity and Stability
@@ -97,67 +97,67 @@ def sensitivities(
             f"{', '.join(all_names(problem)[:4])}"
         )
         raise ProblemError("bad_statement", "names", text)
-    made, given, again, doubts = at_optimum(problem, found, options)
-    wanted = [names] if isinstance(names, str) else all_names(problem) if names is None else names
-    asked = directions(problem, made, given, list(dict.fromkeys(wanted)))  # a spread counts each number once
-    return _found(problem, made, given, again, asked, doubts)
+    transcription, bounds, optimum, doubts = at_optimum(problem, solution, options)
+    number_names = [names] if isinstance(names, str) else all_names(problem) if names is None else names
+    moves = directions(problem, transcription, bounds, list(dict.fromkeys(number_names)))  # a spread counts each number once
+    return _found(problem, transcription, bounds, optimum, moves, doubts)
 
 
 def at_optimum(
-    problem: TrajectoryProblem, found: Solution, options: Options | None
+    problem: TrajectoryProblem, solution: Solution, options: Options | None
 ) -> tuple[Transcription, ProgramBounds, Solution, list[str]]:
-    """The program of `problem` on the meshes of `found`, its numbers, its solution to a tight tolerance from there, and
+    """The program of `problem` on the meshes of `solution`, its numbers, its solution to a tight tolerance from there, and
     warnings if that is another optimum. Raises `ProblemError` (bad_guess) for a failed solution.
     """
-    if not found.success:
-        raise ProblemError("bad_guess", "found", f"is not a result ({found.status.name}): solve the problem first")
+    if not solution.success:
+        raise ProblemError("bad_guess", "found", f"is not a result ({solution.status.name}): solve the problem first")
     options = replace(options or Options(), refine=None, starts=1, rollout=False, scales={})
     options = replace(options, tolerance=min(options.tolerance, TIGHT))
-    meshes = [found.phases[phase.name].mesh for phase in problem.phases]
-    program = Program(problem, options, Guess.of(found), meshes=meshes)
-    again = program.solve(guess=Guess.of(found))
-    if not again.success:
-        text = f"a solve from it, to a tolerance of {options.tolerance:g}, ends with {again.status.name}"
+    meshes = [solution.phases[phase.name].mesh for phase in problem.phases]
+    program = Program(problem, options, Guess.of(solution), meshes=meshes)
+    optimum = program.solve(guess=Guess.of(solution))
+    if not optimum.success:
+        text = f"a solve from it, to a tolerance of {options.tolerance:g}, ends with {optimum.status.name}"
         raise ProblemError("bad_guess", "found", text)
-    made = program.transcription
-    given = boxes(made.statement, problem, made.layout, made.blocks)
+    transcription = program.transcription
+    bounds = boxes(transcription.statement, problem, transcription.layout, transcription.blocks)
     doubts = []
-    size = max(abs(found.objective), abs(again.objective), ZERO)
-    if abs(again.objective - found.objective) > SAME * size:
-        doubts.append(f"a solve from it ends in another optimum: {again.objective:.6g}, not {found.objective:.6g}")
-    return made, given, again, doubts
+    size = max(abs(solution.objective), abs(optimum.objective), ZERO)
+    if abs(optimum.objective - solution.objective) > SAME * size:
+        doubts.append(f"a solve from it ends in another optimum: {optimum.objective:.6g}, not {solution.objective:.6g}")
+    return transcription, bounds, optimum, doubts
 
 
 def _found(
     problem: TrajectoryProblem,
-    made: Transcription,
-    given: ProgramBounds,
-    found: Solution,
-    asked: Directions,
+    transcription: Transcription,
+    bounds: ProgramBounds,
+    solution: Solution,
+    moves: Directions,
     doubts: list[str],
 ) -> Sensitivities:
-    rows = np.asarray(made.constraints(found.iterate.x, given.parameters), float).ravel()
-    kkt = Kkt(made, given, found.iterate, active_set(made, given, found.iterate, rows))
-    doubts += doubts_of(made, found, kkt)
-    x, lam = found.iterate.x, found.iterate.constraint_multipliers
-    of_cost, of_gradient, of_rows = _by_numbers(made, x, given.parameters, lam, asked.numbers)
+    rows = np.asarray(transcription.constraints(solution.iterate.x, bounds.parameters), float).ravel()
+    kkt = Kkt(transcription, bounds, solution.iterate, active_set(transcription, bounds, solution.iterate, rows))
+    doubts += doubts_of(transcription, solution, kkt)
+    x, lam = solution.iterate.x, solution.iterate.constraint_multipliers
+    of_cost, of_gradient, of_rows = _by_numbers(transcription, x, bounds.parameters, lam, moves.numbers)
     if kkt.factor is None:
-        moved = np.full(asked.variables.shape, np.nan)
+        moved = np.full(moves.variables.shape, np.nan)
     else:
         moved, _ = kkt.moved(
-            of_gradient, of_rows - asked.rows / made.row_scale[:, None], asked.variables / made.scale[:, None]
+            of_gradient, of_rows - moves.rows / transcription.row_scale[:, None], moves.variables / transcription.scale[:, None]
         )
-    gradient = np.asarray(made.gradient(x, given.parameters)[1], float).ravel()
-    dx = made.scale[:, None] * moved
-    parameters = {name: dx[k] for name, k in made.layout.parameters.items()}
+    gradient = np.asarray(transcription.gradient(x, bounds.parameters)[1], float).ravel()
+    dx = transcription.scale[:, None] * moved
+    parameters = {name: dx[k] for name, k in transcription.layout.parameters.items()}
     phases = {}
     for i, phase in enumerate(problem.phases):
-        phases[phase.name] = _of_phase(made, i, dx, asked)
-    figures = _figures(made, made.shift + made.scale * x, given.parameters, dx, asked.numbers)
+        phases[phase.name] = _of_phase(transcription, i, dx, moves)
+    figures = _figures(transcription, transcription.shift + transcription.scale * x, bounds.parameters, dx, moves.numbers)
     return Sensitivities(
-        solution=found,
-        names=asked.names,
-        objective=(of_cost + gradient @ moved) / made.cost_scale,
+        solution=solution,
+        names=moves.names,
+        objective=(of_cost + gradient @ moved) / transcription.cost_scale,
         parameters=parameters,
         figures={name: figures[name] for name in (*problem.figures, *problem.terms)},
         phases=phases,
@@ -166,7 +166,7 @@ def _found(
 
 
 def _by_numbers(
-    made: Transcription, x: Vector, parameters: Vector, multipliers: Vector, numbers: Matrix
+    transcription: Transcription, x: Vector, parameters: Vector, multipliers: Vector, numbers: Matrix
 ) -> tuple[Vector, Matrix, Matrix]:
     """Derivatives of the scaled cost (k,), of the gradient of the Lagrangian (n, k) and of the rows (m, k) with respect
     to the program's parameters along `numbers` (p, k)."""
@@ -175,56 +175,56 @@ def _by_numbers(
     if not size or not numbers.any():
         return np.zeros(count), np.zeros((n, count)), np.zeros((m, count))
     X, P, L, D = ca.MX.sym("x", n), ca.MX.sym("p", size), ca.MX.sym("lam", m), ca.MX.sym("d", size)
-    rows = made.constraints(X, P)
-    gradient = made.gradient(X, P)[1] + made.jacobian(X, P)[1].T @ L
-    moved = ca.jtimes(ca.vertcat(made.objective(X, P), gradient, rows), P, D)
+    rows = transcription.constraints(X, P)
+    gradient = transcription.gradient(X, P)[1] + transcription.jacobian(X, P)[1].T @ L
+    moved = ca.jtimes(ca.vertcat(transcription.objective(X, P), gradient, rows), P, D)
     function = ca.Function("by_numbers", [X, P, L, D], [moved])
-    found = np.stack([np.asarray(function(x, parameters, multipliers, d), float).ravel() for d in numbers.T], axis=1)
-    return found[0], found[1 : 1 + n], found[1 + n :]
+    derivatives = np.stack([np.asarray(function(x, parameters, multipliers, d), float).ravel() for d in numbers.T], axis=1)
+    return derivatives[0], derivatives[1 : 1 + n], derivatives[1 + n :]
 
 
-def _of_phase(made: Transcription, i: int, dx: Matrix, asked: Directions) -> PhaseSensitivities:
-    place, point = made.layout.phases[i], made.statement.points[i]
-    mesh = place.mesh
-    at_points = dx[place.point]  # (points, variables, k)
+def _of_phase(transcription: Transcription, i: int, dx: Matrix, moves: Directions) -> PhaseSensitivities:
+    layout, point = transcription.layout.phases[i], transcription.statement.points[i]
+    mesh = layout.mesh
+    at_points = dx[layout.point]  # (points, variables, k)
     left = [np.einsum("p,pvk->vk", mesh.left, at_points[: len(mesh.left)])[None]] if mesh.first else []
-    everything = np.concatenate([*left, at_points])
-    everything[: mesh.first, : point.nx] = dx[place.states[: mesh.first]]
-    fixed = iter(place.constants + len(point.constant_names) + np.arange(2))
-    begin, end = (dx[k] if k >= 0 else asked.numbers[next(fixed)] for k in (place.t0, place.tf))
+    point_changes = np.concatenate([*left, at_points])
+    point_changes[: mesh.first, : point.nx] = dx[layout.states[: mesh.first]]
+    fixed = iter(layout.constants + len(point.constant_names) + np.arange(2))
+    begin, end = (dx[k] if k >= 0 else moves.numbers[next(fixed)] for k in (layout.t0, layout.tf))
     fractions = mesh.fractions[:, None]
-    values = {name: everything[:, j] for j, name in enumerate(point.names)}
+    values = {name: point_changes[:, j] for j, name in enumerate(point.names)}
     return PhaseSensitivities((1.0 - fractions) * begin + fractions * end, values)
 
 
-def _figures(made: Transcription, x: Vector, parameters: Vector, dx: Matrix, numbers: Matrix) -> dict[str, Vector]:
+def _figures(transcription: Transcription, x: Vector, parameters: Vector, dx: Matrix, numbers: Matrix) -> dict[str, Vector]:
     """Derivatives (k,) of the figures: central differences along the change of the optimum."""
-    reader = Reader(made.statement, made.layout)
-    phases = range(len(made.layout.phases))
-    names = list(made.statement.ends.figures)
-    found = np.full((len(names), dx.shape[1]), np.nan)
+    reader = Reader(transcription.statement, transcription.layout)
+    phases = range(len(transcription.layout.phases))
+    names = list(transcription.statement.ends.figures)
+    slopes = np.full((len(names), dx.shape[1]), np.nan)
     for k in range(dx.shape[1]):
         if not np.isfinite(dx[:, k]).all() or not names:
             continue
-        largest = max(float(np.abs(dx[:, k] / made.scale).max(initial=0.0)), _relative(numbers[:, k], parameters))
+        largest = max(float(np.abs(dx[:, k] / transcription.scale).max(initial=0.0)), _relative(numbers[:, k], parameters))
         step = STEP / max(largest, 1e-300)
         sides = []
         for sign in (step, -step):
-            at, given = x + sign * dx[:, k], parameters + sign * numbers[:, k]
-            figures = reader.figures([reader.phase(i, at, given) for i in phases], at)[1]
+            at, numbers_moved = x + sign * dx[:, k], parameters + sign * numbers[:, k]
+            figures = reader.figures([reader.phase(i, at, numbers_moved) for i in phases], at)[1]
             sides.append(np.array([figures[name] for name in names]))
-        found[:, k] = (sides[0] - sides[1]) / (2.0 * step)
-    return dict(zip(names, found, strict=True))
+        slopes[:, k] = (sides[0] - sides[1]) / (2.0 * step)
+    return dict(zip(names, slopes, strict=True))
 
 
-def _relative(change: Vector, of: Vector) -> float:
-    return float((np.abs(change) / np.maximum(np.abs(of), 1.0)).max(initial=0.0))
+def _relative(change: Vector, reference: Vector) -> float:
+    return float((np.abs(change) / np.maximum(np.abs(reference), 1.0)).max(initial=0.0))
 
 
-def doubts_of(made: Transcription, found: Solution, kkt: Kkt) -> Iterator[str]:
+def doubts_of(transcription: Transcription, solution: Solution, kkt: Kkt) -> Iterator[str]:
     """Reasons why the optimum is not a differentiable function of its numbers."""
-    weak = [_variable(made, found, int(k)) for k in kkt.active.weak_variables]
-    weak += [_row(made, found, int(k)) for k in kkt.active.weak_rows]
+    weak = [_variable(transcription, solution, int(k)) for k in kkt.active.weak_variables]
+    weak += [_row(transcription, solution, int(k)) for k in kkt.active.weak_rows]
     if weak:
         more = f" and {len(weak) - NAMED} more" if len(weak) > NAMED else ""
         yield (
@@ -234,35 +234,35 @@ def doubts_of(made: Transcription, found: Solution, kkt: Kkt) -> Iterator[str]:
     if not kkt.independent:
         yield "the active constraints are not independent: their multipliers are not unique"
     elif kkt.factor is None:
-        arcs = ", ".join(dict.fromkeys(name for arc in found.singular_arcs for name in arc.controls))
+        arcs = ", ".join(dict.fromkeys(name for arc in solution.singular_arcs for name in arc.controls))
         what = f" ({arcs})" if arcs else ""
         yield f"the cost does not determine all variables{what}: several trajectories and parameters are equally good"
     elif not kkt.is_minimum:
         yield "the cost has negative curvature along some motions that the constraints allow: not a strict minimum"
 
 
-def _variable(made: Transcription, found: Solution, k: int) -> str:
+def _variable(transcription: Transcription, solution: Solution, k: int) -> str:
     """A variable of the program in words."""
-    for i, place in enumerate(made.layout.phases):
-        name = list(found.phases)[i]
-        for table, first in ((place.states, 0), (place.point, place.mesh.first)):
+    for i, phase_layout in enumerate(transcription.layout.phases):
+        name = list(solution.phases)[i]
+        for table, first in ((phase_layout.states, 0), (phase_layout.point, phase_layout.mesh.first)):
             where = np.argwhere(table == k)
             if len(where):
                 slot, j = where[0]
                 return (
-                    f"{made.statement.points[i].names[j]} of {name} at {found.phases[name].times[slot + first]:.4g} s"
+                    f"{transcription.statement.points[i].names[j]} of {name} at {solution.phases[name].times[slot + first]:.4g} s"
                 )
-        if k in (place.t0, place.tf):
-            return f"{'t0' if k == place.t0 else 'tf'} of {name}"
-    names = {index: name for name, index in made.layout.parameters.items()}
+        if k in (phase_layout.t0, phase_layout.tf):
+            return f"{'t0' if k == phase_layout.t0 else 'tf'} of {name}"
+    names = {index: name for name, index in transcription.layout.parameters.items()}
     return names.get(k, "the limit of an integral")
 
 
-def _row(made: Transcription, found: Solution, k: int) -> str:
+def _row(transcription: Transcription, solution: Solution, k: int) -> str:
     """A row of the program in words."""
-    block = next(b for b in made.blocks if b.first <= k < b.first + b.rows.size)
+    block = next(b for b in transcription.blocks if b.first <= k < b.first + b.rows.size)
     slot, name = np.argwhere(block.rows == k)[0]
     if block.phase < 0:
         return str(block.names[name])
-    phase = list(found.phases)[block.phase]
-    return f"{block.names[name]} of {phase} at {found.phases[phase].times[block.slots[slot]]:.4g} s"
+    phase = list(solution.phases)[block.phase]
+    return f"{block.names[name]} of {phase} at {solution.phases[phase].times[block.slots[slot]]:.4g} s"

@@ -28,14 +28,14 @@ class Spread:
     covariance: Matrix
 
 
-def spread(sensitivities: Sensitivities, of: Mapping[str, float] | ArrayLike) -> Spread:
+def spread(sensitivities: Sensitivities, uncertainty: Mapping[str, float] | ArrayLike) -> Spread:
     """The standard deviations of the optimum, to first order, for uncertain numbers of its problem.
 
-    `of` are the standard deviations of these numbers by name, zero for others, or the covariance (k, k) of all numbers
+    `uncertainty` are the standard deviations of these numbers by name, zero for others, or the covariance (k, k) of all numbers
     of `sensitivities`, in their order. The model re-optimises for every value of the numbers. Raises `ProblemError`
     (bad_statement) for unknown names and for a matrix that is not a covariance.
     """
-    root = _root(sensitivities.names, of)
+    root = _root(sensitivities.names, uncertainty)
     parameters = np.array([d @ root for d in sensitivities.parameters.values()]).reshape(-1, root.shape[1])
     return Spread(
         objective=float(np.linalg.norm(sensitivities.objective @ root)),
@@ -49,10 +49,10 @@ def spread(sensitivities: Sensitivities, of: Mapping[str, float] | ArrayLike) ->
     )
 
 
-def _root(names: tuple[str, ...], of: Mapping[str, float] | ArrayLike) -> Matrix:
+def _root(names: tuple[str, ...], uncertainty: Mapping[str, float] | ArrayLike) -> Matrix:
     """A matrix (k, r) whose product with its transpose is the covariance of the numbers."""
-    if isinstance(of, Mapping):
-        for name, deviation in of.items():
+    if isinstance(uncertainty, Mapping):
+        for name, deviation in uncertainty.items():
             if name not in names:
                 text = f"there is no sensitivity to it; known: {', '.join(names) or 'none'}"
                 raise ProblemError("bad_statement", name, text)
@@ -60,13 +60,13 @@ def _root(names: tuple[str, ...], of: Mapping[str, float] | ArrayLike) -> Matrix
                 raise ProblemError(
                     "bad_statement", name, f"its standard deviation is {deviation!r}: give one from 0 on"
                 )
-        return np.diag([float(of.get(name, 0.0)) for name in names])
-    given = np.asarray(of, float)
+        return np.diag([float(uncertainty.get(name, 0.0)) for name in names])
+    covariance = np.asarray(uncertainty, float)
     size = len(names)
-    if given.shape != (size, size) or not np.isfinite(given).all() or not np.allclose(given, given.T, rtol=1e-9):
+    if covariance.shape != (size, size) or not np.isfinite(covariance).all() or not np.allclose(covariance, covariance.T, rtol=1e-9):
         raise ProblemError("bad_statement", "covariance", f"give a finite, symmetric matrix ({size}, {size})")
-    values, vectors = np.linalg.eigh(given)
+    values, vectors = np.linalg.eigh(covariance)
     if size and values.min() < -1e-9 * max(abs(values).max(), 1e-300):
         raise ProblemError("bad_statement", "covariance", f"it has a negative eigenvalue, {values.min():.3g}")
-    found: Matrix = vectors * np.sqrt(np.maximum(values, 0.0))
-    return found
+    root: Matrix = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root

@@ -57,14 +57,14 @@ class Violation:
         unit = f" {self.unit}" if self.unit else ""
         if self.kind in ("path", "sample", "ends") or (self.kind == "integral" and not self.low == self.high == 0.0):
             if self.low == self.high:
-                wanted = f"{self.value:.4g} instead of {self.low:.4g}{unit}"
+                required = f"{self.value:.4g} instead of {self.low:.4g}{unit}"
             elif self.missed < 0.0:
-                wanted = f"{self.value:.4g}, at least {self.low:.4g}{unit}"
+                required = f"{self.value:.4g}, at least {self.low:.4g}{unit}"
             else:
-                wanted = f"{self.value:.4g}, at most {self.high:.4g}{unit}"
+                required = f"{self.value:.4g}, at most {self.high:.4g}{unit}"
         else:
-            wanted = f"off by {abs(self.missed):.3g}{unit}"
-        return f"{self.name}{_place(self.phase, self.time)}: {wanted}"
+            required = f"off by {abs(self.missed):.3g}{unit}"
+        return f"{self.name}{_place(self.phase, self.time)}: {required}"
 
 
 @dataclass(frozen=True)
@@ -100,30 +100,30 @@ class Explanation:
 
 def explain(solution: Solution) -> Explanation:
     """The violations at the last iterate of `solution`, grouped by constraint."""
-    found = solution.constraints
-    return Explanation(solution.message, found.violation, tuple(groups(found, solution.phases)))
+    constraints = solution.constraints
+    return Explanation(solution.message, constraints.violation, tuple(groups(constraints, solution.phases)))
 
 
-def groups(found: ConstraintValues, phases: Mapping[str, PhaseSolution], kept: float = KEPT) -> list[ViolationGroup]:
+def groups(constraints: ConstraintValues, phases: Mapping[str, PhaseSolution], threshold: float = KEPT) -> list[ViolationGroup]:
     """Violations by constraint, the worst first. NaN counts as infinite."""
-    made = []
-    relative = found.relative
-    for block in found.blocks:
+    violation_groups = []
+    relative = constraints.relative
+    for block in constraints.blocks:
         for k in range(len(block.names)):
-            own = block.rows[:, k]
-            bad = np.flatnonzero(relative[own] > kept)
+            rows_of_name = block.rows[:, k]
+            bad = np.flatnonzero(relative[rows_of_name] > threshold)
             if len(bad):
-                worst = violation_at(found, phases, int(own[bad[relative[own[bad]].argmax()]]))
-                made.append(ViolationGroup(worst.name, block.kind, worst.phase, len(bad), len(own), worst))
-    return sorted(made, key=lambda group: -group.worst.relative)
+                worst = violation_at(constraints, phases, int(rows_of_name[bad[relative[rows_of_name[bad]].argmax()]]))
+                violation_groups.append(ViolationGroup(worst.name, block.kind, worst.phase, len(bad), len(rows_of_name), worst))
+    return sorted(violation_groups, key=lambda group: -group.worst.relative)
 
 
-def violation_at(found: ConstraintValues, phases: Mapping[str, PhaseSolution], row: int) -> Violation:
+def violation_at(constraints: ConstraintValues, phases: Mapping[str, PhaseSolution], row: int) -> Violation:
     """The description of one row."""
-    number = next(i for i, b in enumerate(found.blocks) if b.first <= row < b.first + b.rows.size)
-    block = found.blocks[number]
-    place, k = divmod(row - block.first, len(block.names))
-    name, slot = block.names[k], int(block.slots[place])
+    number = next(i for i, b in enumerate(constraints.blocks) if b.first <= row < b.first + b.rows.size)
+    block = constraints.blocks[number]
+    point_index, k = divmod(row - block.first, len(block.names))
+    name, slot = block.names[k], int(block.slots[point_index])
     phase = list(phases.values())[block.phase] if block.phase >= 0 else None
     trajectory = phase if block.kind != "integral" else None
     return Violation(
@@ -132,12 +132,12 @@ def violation_at(found: ConstraintValues, phases: Mapping[str, PhaseSolution], r
         phase=phase.name if phase else "",
         time=float(trajectory.times[slot]) if trajectory else math.nan,
         interval=interval(trajectory, slot) if trajectory else (math.nan, math.nan),
-        value=float(found.values[row]),
-        low=float(found.low[row]),
-        high=float(found.high[row]),
-        missed=float(found.missed[row]),
-        relative=float(found.relative[row]),
-        unit=found.units[number] or _unit(block, name, phase),
+        value=float(constraints.values[row]),
+        low=float(constraints.low[row]),
+        high=float(constraints.high[row]),
+        missed=float(constraints.missed[row]),
+        relative=float(constraints.relative[row]),
+        unit=constraints.units[number] or _unit(block, name, phase),
         at={n: float(values[slot]) for n, values in trajectory.values.items()} if trajectory else {},
     )
 
@@ -149,17 +149,17 @@ def interval(phase: PhaseSolution, slot: int) -> tuple[float, float]:
     return float(begin), float(end)
 
 
-def worst_violations(found: ConstraintValues, phases: Mapping[str, PhaseSolution]) -> list[Violation]:
+def worst_violations(constraints: ConstraintValues, phases: Mapping[str, PhaseSolution]) -> list[Violation]:
     """The worst violations: first the worst of each constraint, then others, `WORST` in all."""
-    chosen = [group.worst for group in groups(found, phases)[:WORST]]
-    known = {(v.name, v.phase, v.time) for v in chosen}
-    relative = found.relative
+    chosen = [group.worst for group in groups(constraints, phases)[:WORST]]
+    listed = {(v.name, v.phase, v.time) for v in chosen}
+    relative = constraints.relative
     for row in np.argsort(-relative)[: 2 * WORST].tolist():
-        violation = violation_at(found, phases, row)
+        violation = violation_at(constraints, phases, row)
         if (
             len(chosen) < WORST
             and relative[row] > KEPT
-            and (violation.name, violation.phase, violation.time) not in known
+            and (violation.name, violation.phase, violation.time) not in listed
         ):
             chosen.append(violation)
     return chosen

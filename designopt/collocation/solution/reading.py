@@ -31,8 +31,8 @@ class Reader:
     def __init__(self, statement: ProblemFunctions, places: Layout) -> None:
         self.statement, self.places = statement, places
         self._of_points = [
-            PerPoint(point.everything, len(place.point))
-            for point, place in zip(statement.points, places.phases, strict=True)
+            PerPoint(point.everything, len(layout.point))
+            for point, layout in zip(statement.points, places.phases, strict=True)
         ]
         ends = statement.ends
         figures = ca.densify(column(list(ends.figures.values())))
@@ -40,30 +40,30 @@ class Reader:
 
     def phase(self, i: int, x: Vector, parameters: Vector) -> PhaseValues:
         """Phase i at variables `x` (n,), not scaled, and the program's `parameters`."""
-        place, point = self.places.phases[i], self.statement.points[i]
-        mesh, count = place.mesh, len(place.point)
-        constants = parameters[place.constants : place.signals]
-        signals = parameters[place.signals : place.numbers_end].reshape(count, -1)
+        layout, point = self.places.phases[i], self.statement.points[i]
+        mesh, count = layout.mesh, len(layout.point)
+        constants = parameters[layout.constants : layout.signals]
+        signals = parameters[layout.signals : layout.numbers_end].reshape(count, -1)
         fixed = list(constants[len(point.constant_names) :])
-        t0 = float(x[place.t0]) if place.t0 >= 0 else float(fixed.pop(0))
-        tf = float(x[place.tf]) if place.tf >= 0 else float(fixed.pop(0))
+        t0 = float(x[layout.t0]) if layout.t0 >= 0 else float(fixed.pop(0))
+        tf = float(x[layout.tf]) if layout.tf >= 0 else float(fixed.pop(0))
         rates, path, integrands = self._of_points[i](
-            x[place.point], x[place.theta], constants, signals, mesh.fractions[mesh.first :, None]
+            x[layout.point], x[layout.theta], constants, signals, mesh.fractions[mesh.first :, None]
         )
         integrals = mesh.weights[mesh.first :] @ integrands
         for sample, at in zip(self.statement.samples, self.places.samples, strict=True):
             if sample.phase == i and sample.kind == "sum":
-                given = numeric_arguments(sample, at, x, x[place.theta], constants, parameters)
-                integrals[sample.number] = float(np.asarray(sample.values.map(at.count)(*given), float).sum())
+                arguments = numeric_arguments(sample, at, x, x[layout.theta], constants, parameters)
+                integrals[sample.number] = float(np.asarray(sample.values.map(at.count)(*arguments), float).sum())
         return PhaseValues(constants, signals, t0, tf, rates, path, integrals)
 
     def ends(self, phases: Sequence[PhaseValues], x: Vector) -> list[Any]:
         """The arguments of all functions of the ends."""
-        given: list[Any] = []
-        for place, point, values in zip(self.places.phases, self.statement.points, phases, strict=True):
+        arguments: list[Any] = []
+        for layout, point, values in zip(self.places.phases, self.statement.points, phases, strict=True):
             constants = values.constants[: len(point.constant_names)]
-            given += [*place.at_ends(x), values.t0, values.tf, values.integrals, constants]
-        return [*given, x[list(self.places.parameters.values())]]
+            arguments += [*layout.at_ends(x), values.t0, values.tf, values.integrals, constants]
+        return [*arguments, x[list(self.places.parameters.values())]]
 
     def figures(self, phases: Sequence[PhaseValues], x: Vector) -> tuple[float, dict[str, float]]:
         """The cost, and terms and figures by name."""
@@ -78,8 +78,8 @@ class Reader:
 def read_solution(
     reader: Reader,
     problem: TrajectoryProblem,
-    made: Transcription,
-    given: ProgramBounds,
+    transcription: Transcription,
+    bounds: ProgramBounds,
     iterate: Iterate,
     rows: Vector,
     status: Status,
@@ -90,16 +90,16 @@ def read_solution(
     """The solution of `problem` at the solver's `iterate`, where the scaled constraints are `rows` (m,) and the phases
     have these `values`, if already computed."""
     statement = reader.statement
-    x = made.shift + made.scale * iterate.x
-    values = values or [reader.phase(i, x, given.parameters) for i in range(len(problem.phases))]
-    multipliers = NamedMultipliers(problem, made, given, x, iterate, values)
+    x = transcription.shift + transcription.scale * iterate.x
+    values = values or [reader.phase(i, x, bounds.parameters) for i in range(len(problem.phases))]
+    multipliers = NamedMultipliers(problem, transcription, bounds, x, iterate, values)
     phases = {
-        phase.name: _phase(i, problem, made, given, x, of_phase, multipliers)
+        phase.name: _phase(i, problem, transcription, bounds, x, of_phase, multipliers)
         for i, (phase, of_phase) in enumerate(zip(problem.phases, values, strict=True))
     }
     objective, figures = reader.figures(values, x)
-    parameters = made.layout.parameters
-    constraints = _constraints(problem, made, given, rows, values)
+    parameters = transcription.layout.parameters
+    constraints = _constraints(problem, transcription, bounds, rows, values)
     return Solution(
         status=status,
         message=status.value,
@@ -108,56 +108,56 @@ def read_solution(
         figures={name: figures[name] for name in problem.figures},
         phases=phases,
         parameters={name: float(x[k]) for name, k in parameters.items()},
-        parameter_bounds={name: (float(given.low[k]), float(given.high[k])) for name, k in parameters.items()},
+        parameter_bounds={name: (float(bounds.low[k]), float(bounds.high[k])) for name, k in parameters.items()},
         parameter_units={v.name: v.unit for v in problem.variables},
         parameter_multipliers=Deferred(multipliers.of_parameters),
         violation=constraints.violation,
         iterations=int(stats.get("iter_count", 0)),
-        history=_history(stats, made.cost_scale),
+        history=_history(stats, transcription.cost_scale),
         timing=timing,
         iterate=iterate,
         constraints=constraints,
         multipliers=Deferred(multipliers.of_limits),
         data_sensitivity=Deferred(multipliers.of_data),
-        scales=scales_by_name(statement, made),
+        scales=scales_by_name(statement, transcription),
     )
 
 
 def _phase(
     i: int,
     problem: TrajectoryProblem,
-    made: Transcription,
-    given: ProgramBounds,
+    transcription: Transcription,
+    program_bounds: ProgramBounds,
     x: Vector,
     of_points: PhaseValues,
     multipliers: NamedMultipliers,
 ) -> PhaseSolution:
-    phase, place, point = problem.phases[i], made.layout.phases[i], made.statement.points[i]
-    mesh, system = place.mesh, phase.system
+    phase, layout, point = problem.phases[i], transcription.layout.phases[i], transcription.statement.points[i]
+    mesh, system = layout.mesh, phase.system
     tables: list[tuple[Kind, Any]] = [
         ("state", system.states),
         ("unknown", point.form.unknowns if point.form else ()),
         ("control", system.controls),
         ("algebraic", system.algebraic),
     ]
-    at_points = x[place.point]
+    at_points = x[layout.point]
     first = mesh.left[None, :] if mesh.first else np.empty((0, 1))
     all_points = np.vstack([first @ at_points[: first.shape[1]], at_points])
-    all_points[: mesh.first, : point.nx] = x[place.states[: mesh.first]]
+    all_points[: mesh.first, : point.nx] = x[layout.states[: mesh.first]]
     rates = np.vstack([first @ of_points.rates[: first.shape[1]], of_points.rates]) / of_points.duration
     bounds, ends = {}, {}
     for j, name in enumerate(point.names):
-        inner = place.point[0, j]
+        inner = layout.point[0, j]
         if j < point.nx:
-            states = place.states[:, j]
+            states = layout.states[:, j]
             inner = states[1 if mesh.slots > 2 else 0]
-            a, b = ((float(given.low[k]), float(given.high[k])) for k in (states[0], states[-1]))
+            a, b = ((float(program_bounds.low[k]), float(program_bounds.high[k])) for k in (states[0], states[-1]))
             ends[name] = (a, b)
-        bounds[name] = (float(given.low[inner]), float(given.high[inner]))
+        bounds[name] = (float(program_bounds.low[inner]), float(program_bounds.high[inner]))
         if not isinstance(phase.held.get(name, 0), int):  # the boxes of its points are its values
-            own = next(v for v in system.controls if v.name == name)
-            bounds[name] = phase.bounds.get(name, (own.low, own.high))
-    names = [name for block in path_blocks(made, i) for name in block.names]
+            control = next(v for v in system.controls if v.name == name)
+            bounds[name] = phase.bounds.get(name, (control.low, control.high))
+    names = [name for block in path_blocks(transcription, i) for name in block.names]
     return PhaseSolution(
         name=phase.name,
         mesh=mesh,
@@ -187,15 +187,15 @@ def _stem(name: str) -> str:
 
 def _constraints(
     problem: TrajectoryProblem,
-    made: Transcription,
-    given: ProgramBounds,
+    transcription: Transcription,
+    bounds: ProgramBounds,
     rows: Vector,
     of_points: Sequence[PhaseValues],
 ) -> ConstraintValues:
     """All rows, not scaled. Limits of an integral are those of a variable that equals it; here they are its own."""
     units = []
-    values, low, high = rows * made.row_scale, given.row_low.copy(), given.row_high.copy()
-    for block in made.blocks:
+    values, low, high = rows * transcription.row_scale, bounds.row_low.copy(), bounds.row_high.copy()
+    for block in transcription.blocks:
         phase = problem.phases[block.phase]
         tables: Mapping[str, Mapping[str, Any]] = {
             "path": phase.path,
@@ -204,33 +204,33 @@ def _constraints(
             "integral": phase.integrals,
         }
         stated = tables.get(block.kind, {})
-        of = stated.get(_stem(block.names[0]))  # a variant need not repeat constraints that the problem adds itself
-        units.append(of.unit if of else "")
-        if block.kind == "integral" and of and (math.isfinite(of.low) or math.isfinite(of.high)):
+        stated_block = stated.get(_stem(block.names[0]))  # a variant need not repeat constraints that the problem adds itself
+        units.append(stated_block.unit if stated_block else "")
+        if block.kind == "integral" and stated_block and (math.isfinite(stated_block.low) or math.isfinite(stated_block.high)):
             number = list(phase.integrals).index(block.names[0])
             values[block.first], low[block.first], high[block.first] = (
-                of_points[block.phase].integrals[number], of.low, of.high,
+                of_points[block.phase].integrals[number], stated_block.low, stated_block.high,
             )  # fmt: skip
-    return ConstraintValues(made.blocks, tuple(units), values, low, high, made.row_scale)
+    return ConstraintValues(transcription.blocks, tuple(units), values, low, high, transcription.row_scale)
 
 
-def scales_by_name(statement: ProblemFunctions, made: Transcription) -> dict[str, float]:
+def scales_by_name(statement: ProblemFunctions, transcription: Transcription) -> dict[str, float]:
     """Scales of variables by "phase.name", of parameters by name."""
-    found = {}
-    for phase, point, place in zip(statement.problem.phases, statement.points, made.layout.phases, strict=True):
+    scale_of = {}
+    for phase, point, phase_layout in zip(statement.problem.phases, statement.points, transcription.layout.phases, strict=True):
         for j, name in enumerate(point.names):
-            found[f"{phase.name}.{name}"] = float(made.scale[place.point[0, j]])
-        found.update(
-            {f"{phase.name}.{n}": float(made.scale[k]) for n, k in (("t0", place.t0), ("tf", place.tf)) if k >= 0}
+            scale_of[f"{phase.name}.{name}"] = float(transcription.scale[phase_layout.point[0, j]])
+        scale_of.update(
+            {f"{phase.name}.{n}": float(transcription.scale[k]) for n, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf)) if k >= 0}
         )
-    found.update({name: float(made.scale[k]) for name, k in made.layout.parameters.items()})
-    return found
+    scale_of.update({name: float(transcription.scale[k]) for name, k in transcription.layout.parameters.items()})
+    return scale_of
 
 
 def _history(stats: Mapping[str, Any], cost_scale: float) -> dict[str, Vector]:
-    given = stats.get("iterations", {})
+    iterations = stats.get("iterations", {})
     names = {"objective": "obj", "primal": "inf_pr", "dual": "inf_du", "barrier": "mu", "step": "alpha_pr"}
-    history = {name: np.asarray(given.get(key, []), float) for name, key in names.items()}
+    history = {name: np.asarray(iterations.get(key, []), float) for name, key in names.items()}
     history["objective"] = history["objective"] / cost_scale
     return history
 

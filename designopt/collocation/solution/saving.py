@@ -54,12 +54,12 @@ def from_arrays(arrays: Mapping[str, NDArray[Any]]) -> Solution:
             raise ValueError(f"it is a '{header['format']}'")
         if header["version"] != VERSION:
             raise ValueError(f"its version is {header['version']}, this designopt reads version {VERSION}")
-        found = _decoded(header["solution"], arrays)
+        solution = _decoded(header["solution"], arrays)
     except _BROKEN as error:
         raise ValueError(f"this is not a readable trajectory result: {_reason(error)}") from error
-    if not isinstance(found, Solution):
+    if not isinstance(solution, Solution):
         raise ValueError("this is not a readable trajectory result: it contains something else")
-    return found
+    return solution
 
 
 def save_solution(solution: Solution, path: Path | str) -> None:
@@ -71,8 +71,8 @@ def save_solution(solution: Solution, path: Path | str) -> None:
 def load_solution(path: Path | str) -> Solution:
     """The solution in the file `path`. Raises `ValueError`, with a sentence, for a damaged file or another type."""
     try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as given:
-            arrays = {name: given[name] for name in given.files}
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise
     except _BROKEN as error:
@@ -95,8 +95,8 @@ def _encoded(value: Any, where: str, arrays: Arrays) -> Any:
         arrays[where] = value
         return {"array": where}
     if kind in _RECORDS:
-        given = {f.name: getattr(value, f.name) for f in fields(value)}
-        return {kind: {n: _encoded(v, f"{where}.{n}" if where else n, arrays) for n, v in given.items()}}
+        field_values = {f.name: getattr(value, f.name) for f in fields(value)}
+        return {kind: {n: _encoded(v, f"{where}.{n}" if where else n, arrays) for n, v in field_values.items()}}
     if isinstance(value, Mesh):
         return {"Mesh": {
             "nodes": _encoded(value.nodes, f"{where}.nodes", arrays),
@@ -123,32 +123,32 @@ def _encoded(value: Any, where: str, arrays: Arrays) -> Any:
 def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if not isinstance(tree, dict):
         return tree
-    [(kind, given)] = tree.items()
+    [(kind, content)] = tree.items()
     if kind == "array":
-        return np.asarray(arrays[given])
+        return np.asarray(arrays[content])
     if kind == "map":
-        return {name: _decoded(v, arrays) for name, v in given.items()}
+        return {name: _decoded(v, arrays) for name, v in content.items()}
     if kind == "tuple":
-        return tuple(_decoded(v, arrays) for v in given)
+        return tuple(_decoded(v, arrays) for v in content)
     if kind == "float":
-        return float(given)
+        return float(content)
     if kind == "Status":
-        return Status[given]
+        return Status[content]
     if kind == "Mesh":
-        distinct = [_scheme(header) for header in given["distinct"]]
-        which = _decoded(given["which"], arrays)
-        return Mesh(_decoded(given["nodes"], arrays), tuple(distinct[k] for k in which), given.get("left_point", False))
+        distinct = [_scheme(header) for header in content["distinct"]]
+        which = _decoded(content["which"], arrays)
+        return Mesh(_decoded(content["nodes"], arrays), tuple(distinct[k] for k in which), content.get("left_point", False))
     if kind in _TUPLES:
-        return _TUPLES[kind](*(_decoded(v, arrays) for v in given))
-    return _RECORDS[kind](**{_FORMER.get(name, name): _decoded(v, arrays) for name, v in given.items()})
+        return _TUPLES[kind](*(_decoded(v, arrays) for v in content))
+    return _RECORDS[kind](**{_FORMER.get(name, name): _decoded(v, arrays) for name, v in content.items()})
 
 
 def _which(mesh: Mesh) -> NDArray[np.int64]:
     """The index of the scheme of each interval among the distinct ones."""
-    found = np.empty(len(mesh), np.int64)
+    indices = np.empty(len(mesh), np.int64)
     for number, (_, some) in enumerate(mesh.groups):
-        found[some] = number
-    return found
+        indices[some] = number
+    return indices
 
 
 def _scheme_header(scheme: Scheme) -> dict[str, Any]:

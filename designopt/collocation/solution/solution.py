@@ -112,7 +112,7 @@ class PhaseSolution:
     def at(self, fractions: Vector) -> dict[str, Vector]:
         """Values (n,) by name at fractions 0..1 of the phase, by the polynomials of the scheme."""
         intervals, places = self.mesh.interval_of(fractions)
-        found = {name: np.empty(len(intervals)) for name in self.values}
+        values_at = {name: np.empty(len(intervals)) for name in self.values}
         duration = self.tf - self.t0
         # the last iterate of a failed solve may have states whose rates are not finite
         trajectories = {
@@ -130,10 +130,10 @@ class PhaseSolution:
             for name, values in self.values.items():
                 if self.kinds[name] == "state":
                     rates = trajectories[name][slots]
-                    found[name][rows] = (of_values * values[slots] + of_rates * h * rates).sum(axis=1)
+                    values_at[name][rows] = (of_values * values[slots] + of_rates * h * rates).sum(axis=1)
                 else:
-                    found[name][rows] = (of_controls * values[slots]).sum(axis=1)
-        return found
+                    values_at[name][rows] = (of_controls * values[slots]).sum(axis=1)
+        return values_at
 
     def interpolate(self, times: ArrayLike) -> dict[str, Vector]:
         """Values by name at `times` (n,) in s within the phase. Raises `ValueError` for other times."""
@@ -256,14 +256,14 @@ class Solution:
     @property
     def at_bound(self) -> dict[str, Literal["", "low", "high", "fixed"]]:
         """The bound at which each parameter ended, if any; a fixed parameter is at "fixed"."""
-        found: dict[str, Literal["", "low", "high", "fixed"]] = {}
+        bound_of: dict[str, Literal["", "low", "high", "fixed"]] = {}
         for name, value in self.parameters.items():
             low, high = self.parameter_bounds[name]
             near = AT_BOUND * (high - low if math.isfinite(high - low) else max(1.0, abs(value)))
-            found[name] = (
+            bound_of[name] = (
                 "fixed" if low == high else "low" if value <= low + near else "high" if value >= high - near else ""
             )
-        return found
+        return bound_of
 
     @property
     def dJ_dq(self) -> Mapping[str, float]:
@@ -285,8 +285,8 @@ class Solution:
     @staticmethod
     def load(path: Path | str) -> Solution:
         """The former name of `designopt.collocation.load_solution`."""
-        found: Solution = _former("load")(path)
-        return found
+        solution: Solution = _former("load")(path)
+        return solution
 
 
 #: Present names, in `designopt.collocation`, of methods of former versions.
@@ -300,9 +300,9 @@ _FORMER_METHODS = {
 
 
 def _former(name: str) -> Callable[..., Any]:
-    called = _FORMER_METHODS[name]
-    warnings.warn(f"Solution.{name} is now designopt.collocation.{called}", DeprecationWarning, stacklevel=3)
-    return cast(Callable[..., Any], operator.attrgetter(called)(importlib.import_module("designopt.collocation")))
+    new_name = _FORMER_METHODS[name]
+    warnings.warn(f"Solution.{name} is now designopt.collocation.{new_name}", DeprecationWarning, stacklevel=3)
+    return cast(Callable[..., Any], operator.attrgetter(new_name)(importlib.import_module("designopt.collocation")))
 
 
 def _is_range(low: float, high: float) -> bool:

@@ -60,16 +60,16 @@ class Sparsity:
     hessian: Pattern
 
 
-def sparsity(made: Transcription) -> Sparsity:
+def sparsity(transcription: Transcription) -> Sparsity:
     """The patterns of a program: rows in blocks, phase after phase, columns in the order of time."""
-    columns = _columns(made)
-    J, H = made.jacobian.sparsity_out(1), made.hessian.sparsity_out(made.hessian.n_out() - 1)
+    columns = _columns(transcription)
+    J, H = transcription.jacobian.sparsity_out(1), transcription.hessian.sparsity_out(transcription.hessian.n_out() - 1)
     upper = np.array(H.row(), np.int64), np.array(H.get_col(), np.int64)
     off = upper[0] != upper[1]
     row, column = (np.concatenate([a, b[off]]) for a, b in (upper, upper[::-1]))
     return Sparsity(
         _pattern(
-            J.size1(), J.size2(), np.array(J.row(), np.int64), np.array(J.get_col(), np.int64), _rows(made), columns
+            J.size1(), J.size2(), np.array(J.row(), np.int64), np.array(J.get_col(), np.int64), _rows(transcription), columns
         ),
         _pattern(H.size1(), H.size2(), row, column, columns, columns),
     )
@@ -86,40 +86,40 @@ def _pattern(
     return Pattern((rows, columns), len(row), counts, tuple(row_names), tuple(column_names))
 
 
-def _rows(made: Transcription) -> list[tuple[str, int]]:
+def _rows(transcription: Transcription) -> list[tuple[str, int]]:
     """Blocks of rows by name; neighbours with one name are merged."""
-    phases = [phase.name for phase in made.statement.problem.phases]
-    found: list[tuple[str, int]] = []
-    for block in made.blocks:
+    phases = [phase.name for phase in transcription.statement.problem.phases]
+    row_blocks: list[tuple[str, int]] = []
+    for block in transcription.blocks:
         name = TOGETHER.get(block.kind) or f"{'samples' if block.kind == 'sample' else block.kind} {block.names[0]}"
         if block.phase >= 0 and len(phases) > 1:
             name = f"{phases[block.phase]}: {name}"
-        if block.rows.size and (not found or found[-1][0] != name):
-            found.append((name, block.first))
-    return found
+        if block.rows.size and (not row_blocks or row_blocks[-1][0] != name):
+            row_blocks.append((name, block.first))
+    return row_blocks
 
 
-def _columns(made: Transcription) -> list[tuple[str, int]]:
+def _columns(transcription: Transcription) -> list[tuple[str, int]]:
     """Blocks of variables by name: those of each phase point by point, then those of the whole program."""
-    places, several = made.layout, len(made.layout.phases) > 1
-    found = [
-        (f"{phase.name}: points" if several else "points of the motion", int(place.states[0, 0]))
-        for phase, place in zip(made.statement.problem.phases, places.phases, strict=True)
+    places, several = transcription.layout, len(transcription.layout.phases) > 1
+    column_blocks = [
+        (f"{phase.name}: points" if several else "points of the motion", int(phase_layout.states[0, 0]))
+        for phase, phase_layout in zip(transcription.statement.problem.phases, places.phases, strict=True)
     ]
     if places.parameters:
-        found.append(("parameters", min(places.parameters.values())))
-    if times := [t for place in places.phases for t in (place.t0, place.tf) if t >= 0]:
-        found.append(("times", min(times)))
+        column_blocks.append(("parameters", min(places.parameters.values())))
+    if times := [t for phase_layout in places.phases for t in (phase_layout.t0, phase_layout.tf) if t >= 0]:
+        column_blocks.append(("times", min(times)))
     if places.integrals:
-        found.append(("integrals", min(places.integrals.values())))
-    return found
+        column_blocks.append(("integrals", min(places.integrals.values())))
+    return column_blocks
 
 
-def sparsity_arrays(found: Sparsity) -> Arrays:
-    """`found` as arrays by name, with only its nonempty cells."""
+def sparsity_arrays(sparsity: Sparsity) -> Arrays:
+    """`sparsity` as arrays by name, with only its nonempty cells."""
     header: dict[str, Any] = {}
     arrays: Arrays = {}
-    for name, pattern in vars(found).items():
+    for name, pattern in vars(sparsity).items():
         header[name] = {
             "shape": pattern.shape, "nonzeros": pattern.nonzeros, "cells": pattern.counts.shape,
             "rows": pattern.rows, "columns": pattern.columns,
@@ -136,11 +136,11 @@ def sparsity_from(arrays: Mapping[str, NDArray[Any]]) -> Sparsity | None:
     header = json.loads(bytes(np.asarray(arrays[f"{PREFIX}header"], np.uint8)).decode())
 
     def pattern(name: str) -> Pattern:
-        own = header[name]
-        counts = np.zeros(own["cells"], np.int64)
+        pattern_header = header[name]
+        counts = np.zeros(pattern_header["cells"], np.int64)
         rows, columns, numbers = np.asarray(arrays[f"{PREFIX}{name}"], np.int64)
         counts[rows, columns] = numbers
-        blocks = (tuple((str(n), int(k)) for n, k in own[side]) for side in ("rows", "columns"))
-        return Pattern((own["shape"][0], own["shape"][1]), own["nonzeros"], counts, *blocks)
+        blocks = (tuple((str(n), int(k)) for n, k in pattern_header[side]) for side in ("rows", "columns"))
+        return Pattern((pattern_header["shape"][0], pattern_header["shape"][1]), pattern_header["nonzeros"], counts, *blocks)
 
     return Sparsity(pattern("jacobian"), pattern("hessian"))

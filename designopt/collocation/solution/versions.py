@@ -10,10 +10,10 @@ def versions() -> dict[str, str]:
     """Of designopt, CasADi and NumPy; IPOPT and MUMPS come with CasADi."""
     from importlib.metadata import PackageNotFoundError, version
 
-    found = {}
+    version_of = {}
     for name in ("designopt", "casadi", "numpy"):
         try:
-            found[name] = version(name)
+            version_of[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            version_of[name] = "unknown"
+    return version_of

@@ -66,15 +66,15 @@ def persist(program: Program, problem: TrajectoryProblem, guess: Guess | None, f
             chain = way()
         except ProblemError:
             continue
-        found, iterations = chain[-1], sum(solved.iterations for solved in chain)
-        tried.append(Attempt(name, found.status, iterations))
+        solution, iterations = chain[-1], sum(solved.iterations for solved in chain)
+        tried.append(Attempt(name, solution.status, iterations))
         spent += iterations
-        if found.success:
+        if solution.success:
             before = ", ".join(f"{a.way} ({a.status.name.lower()})" for a in tried[:-1])
-            text = f"{found.message} It was found by attempt {len(tried)}, {name}, after: {before}."
-            return replace(found, attempts=tuple(tried), message=text, seed=failed.seed, starts=failed.starts)
-        if found.status is Status.CANCELLED:  # its iterate may be one of another mesh, or of other end values
-            return replace(failed, status=Status.CANCELLED, attempts=tuple(tried), message=found.message)
+            text = f"{solution.message} It was found by attempt {len(tried)}, {name}, after: {before}."
+            return replace(solution, attempts=tuple(tried), message=text, seed=failed.seed, starts=failed.starts)
+        if solution.status is Status.CANCELLED:  # its iterate may be one of another mesh, or of other end values
+            return replace(failed, status=Status.CANCELLED, attempts=tuple(tried), message=solution.message)
     text = f"{failed.message} Other attempts failed too: {', '.join(a.way for a in tried[1:]) or 'none'}."
     return replace(failed, attempts=tuple(tried), message=text)
 
@@ -104,16 +104,16 @@ def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | No
 def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
     """Solved with a scale of 1 for variables without a range; the result is in the scales of `program`."""
     names: set[str] = set()
-    made = program.transcription
-    for point, place, phase in zip(made.statement.points, made.layout.phases, problem.phases, strict=True):
-        names |= {name for name, index in (("t0", place.t0), ("tf", place.tf)) if index >= 0}
-        own = {v.name: (v.low, v.high) for v in _variables(phase)}
-        limits = {name: phase.bounds.get(name, own[name]) for name in point.names}
+    transcription = program.transcription
+    for point, layout, phase in zip(transcription.statement.points, transcription.layout.phases, problem.phases, strict=True):
+        names |= {name for name, index in (("t0", layout.t0), ("tf", layout.tf)) if index >= 0}
+        ranges = {v.name: (v.low, v.high) for v in _variables(phase)}
+        limits = {name: phase.bounds.get(name, ranges[name]) for name in point.names}
         names |= {name for name, (low, high) in limits.items() if not high - low <= WIDEST}
     options = replace(program.options, scales={**dict.fromkeys(names, 1.0), **program.options.scales})
-    other = Program(problem, options, guess, meshes=program.meshes, statement=program.statement)
-    found = other.solve(guess=guess)
-    return replace(found, iterate=_rescaled(found.iterate, other.transcription, made))
+    unit_scaled = Program(problem, options, guess, meshes=program.meshes, statement=program.statement)
+    solution = unit_scaled.solve(guess=guess)
+    return replace(solution, iterate=_rescaled(solution.iterate, unit_scaled.transcription, transcription))
 
 
 def _variables(phase: Phase) -> tuple[Variable, ...]:
@@ -165,11 +165,11 @@ def _with_other_times(program: Program, problem: TrajectoryProblem, guess: Guess
     phases: dict[str, Sampled] = {}
     before, shift = 0.0, 0.0
     for phase in problem.phases:
-        given = (guess or Guess()).phases.get(phase.name)
-        default = default_trajectory(phase, given, before)
+        trajectory = (guess or Guess()).phases.get(phase.name)
+        default = default_trajectory(phase, trajectory, before)
         before = default.tf
-        fractions = default.fractions if given is None else np.linspace(0.0, 1.0, 101)
-        values = {**default.at(fractions), **(given.at(fractions) if given else {})}
+        fractions = default.fractions if trajectory is None else np.linspace(0.0, 1.0, 101)
+        values = {**default.at(fractions), **(trajectory.at(fractions) if trajectory else {})}
         t0 = default.t0 + shift if phase.t0 is None else default.t0
         low, high = ends(phase.tf)
         tf = float(np.clip(t0 + factor * (default.tf - default.t0), low, high))

@@ -36,9 +36,9 @@ class Conditioning:
         )
 
 
-def conditioning(made: Transcription, x: Vector, parameters: Vector) -> Conditioning:
+def conditioning(transcription: Transcription, x: Vector, parameters: Vector) -> Conditioning:
     """The conditioning at scaled variables `x`. Rounding errors do not count, except alone in their column."""
-    matrix = made.jacobian(x, parameters)[1]
+    matrix = transcription.jacobian(x, parameters)[1]
     sizes = np.abs(np.array(matrix.nonzeros(), float))
     sparsity = matrix.sparsity()
     rows, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
@@ -46,32 +46,32 @@ def conditioning(made: Transcription, x: Vector, parameters: Vector) -> Conditio
     if not counted.any():
         return Conditioning(np.nan, np.nan)
     sizes, rows, columns = sizes[counted], rows[counted], columns[counted]
-    of_row, of_column = np.zeros(len(made.row_scale)), np.zeros(made.layout.size)
+    of_row, of_column = np.zeros(len(transcription.row_scale)), np.zeros(transcription.layout.size)
     np.maximum.at(of_row, rows, sizes)
     np.maximum.at(of_column, columns, sizes)
     real = (sizes > ROUNDING * of_row[rows]) | (sizes >= of_column[columns])
     smallest, largest = int(np.where(real, sizes, np.inf).argmin()), int(sizes.argmax())
     if not sizes[largest] > BAD * sizes[smallest]:
         return Conditioning(float(sizes[smallest]), float(sizes[largest]))
-    names = [f"{row_name(made, rows[k])} by {variable_name(made, columns[k])}" for k in (smallest, largest)]
+    names = [f"{row_name(transcription, rows[k])} by {variable_name(transcription, columns[k])}" for k in (smallest, largest)]
     return Conditioning(float(sizes[smallest]), float(sizes[largest]), names[0], names[1])
 
 
-def row_name(made: Transcription, row: int) -> str:
+def row_name(transcription: Transcription, row: int) -> str:
     """Description of a row of the program."""
-    block = next(b for b in made.blocks if b.first <= row < b.first + b.rows.size)
+    block = next(b for b in transcription.blocks if b.first <= row < b.first + b.rows.size)
     return f"{WORDS[block.kind]} '{block.names[(row - block.first) % len(block.names)]}'"
 
 
-def variable_name(made: Transcription, index: int) -> str:
+def variable_name(transcription: Transcription, index: int) -> str:
     """Description of a variable of the program."""
-    for point, place in zip(made.statement.points, made.layout.phases, strict=True):
-        for table in (place.point, place.states):
+    for point, phase_layout in zip(transcription.statement.points, transcription.layout.phases, strict=True):
+        for table in (phase_layout.point, phase_layout.states):
             _, columns = np.nonzero(table == index)
             if len(columns):
                 return f"'{point.names[columns[0]]}'"
-        for name, k in (("t0", place.t0), ("tf", place.tf)):
+        for name, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf)):
             if k == index:
                 return f"'{name}'"
-    names = {k: name for name, k in made.layout.parameters.items()}
+    names = {k: name for name, k in transcription.layout.parameters.items()}
     return f"'{names[index]}'" if index in names else "an integral"

@@ -39,7 +39,7 @@ HELPFUL = 0.5
 LARGEST_FACTOR = 1e10
 
 
-def optimisation_error(search: Search, given: ProgramBounds, end: End, *, flat: bool) -> float:
+def optimisation_error(search: Search, bounds: ProgramBounds, end: End, *, flat: bool) -> float:
     """Estimated distance of the cost of `end` from the optimum of the discretised problem, relative to the cost; of a
     cost that was zero in all iterations it is absolute, of a constant one 0.
 
@@ -50,10 +50,10 @@ def optimisation_error(search: Search, given: ProgramBounds, end: End, *, flat: 
     iterate = end.iterate
     size = _size(end)
     bend = 0.0 if flat else size / len(iterate.x)
-    columns = _gaps(iterate.x, iterate.bound_multipliers, *search.made.box(given), bend)
-    rows = _gaps(end.rows, iterate.constraint_multipliers, *search.made.row_box(given), bend)
-    gradient = search.gradient(given, iterate) if end.gradient is None else end.gradient
-    left = np.abs(gradient + iterate.bound_multipliers)[given.low < given.high].sum()
+    columns = _gaps(iterate.x, iterate.bound_multipliers, *search.made.box(bounds), bend)
+    rows = _gaps(end.rows, iterate.constraint_multipliers, *search.made.row_box(bounds), bend)
+    gradient = search.gradient(bounds, iterate) if end.gradient is None else end.gradient
+    left = np.abs(gradient + iterate.bound_multipliers)[bounds.low < bounds.high].sum()
     step = _last(end.stats.get("iterations", {}), "d_norm")
     return float((columns + rows + left * step) / size)
 
@@ -88,15 +88,15 @@ def _size(end: End) -> float:
     return size if size > NOTHING else 1.0
 
 
-def finished(search: Search, given: ProgramBounds, end: End, *, flat: bool) -> End:
+def finished(search: Search, bounds: ProgramBounds, end: End, *, flat: bool) -> End:
     """`end`, continued until its optimisation error is below the tolerance, with that error.
 
     A run that fails or does not help keeps the previous result.
     """
-    best = replace(end, error=optimisation_error(search, given, end, flat=flat))
+    best = replace(end, error=optimisation_error(search, bounds, end, flat=flat))
     if end.status is not Status.SOLVED:
         return best
-    return _by_ipopt(search, given, best, flat) if best.own is None else _by_own(search, given, best, flat)
+    return _by_ipopt(search, bounds, best, flat) if best.own is None else _by_own(search, bounds, best, flat)
 
 
 def _unfinished(search: Search, best: End) -> bool:
@@ -105,37 +105,37 @@ def _unfinished(search: Search, best: End) -> bool:
     return best.error > search.options.tolerance and in_time
 
 
-def _by_own(search: Search, given: ProgramBounds, best: End, flat: bool) -> End:
+def _by_own(search: Search, bounds: ProgramBounds, best: End, flat: bool) -> End:
     """Continues the run that led to `best`, to a tolerance for the remaining error; equations hold to one relative to
     the cost."""
-    asked = tolerance = search.options.tolerance
+    requested = tolerance = search.options.tolerance
     for _ in range(RUNS):
         if best.own is None or not _unfinished(search, best):
             break
         size = _size(best)
-        tolerance = max(tolerance * AIM * asked / best.error, TIGHTEST * size)
-        again = search.further(best.own, tolerance, min(max(tolerance / size, TIGHTEST), asked))
-        if again is None:
+        tolerance = max(tolerance * AIM * requested / best.error, TIGHTEST * size)
+        continued = search.further(best.own, tolerance, min(max(tolerance / size, TIGHTEST), requested))
+        if continued is None:
             break
-        again, helped = _compared(search, given, best, again, flat)
+        continued, helped = _compared(search, bounds, best, continued, flat)
         if not helped:
-            return again
-        best = again
+            return continued
+        best = continued
     return best
 
 
-def _compared(search: Search, given: ProgramBounds, best: End, again: End, flat: bool) -> tuple[End, bool]:
-    """The run `again` with its error and the total time, and True if it helped; else `best`, or a cancelled run."""
-    again = replace(again, seconds=best.seconds + again.seconds)
-    if again.status is Status.CANCELLED:
-        return again, False
-    again = replace(again, error=optimisation_error(search, given, again, flat=flat))
-    if not again.status.success or not again.error < HELPFUL * best.error:
-        return replace(best, seconds=again.seconds), False
-    return again, True
+def _compared(search: Search, bounds: ProgramBounds, best: End, continued: End, flat: bool) -> tuple[End, bool]:
+    """The run `continued` with its error and the total time, and True if it helped; else `best`, or a cancelled run."""
+    continued = replace(continued, seconds=best.seconds + continued.seconds)
+    if continued.status is Status.CANCELLED:
+        return continued, False
+    continued = replace(continued, error=optimisation_error(search, bounds, continued, flat=flat))
+    if not continued.status.success or not continued.error < HELPFUL * best.error:
+        return replace(best, seconds=continued.seconds), False
+    return continued, True
 
 
-def _by_ipopt(search: Search, given: ProgramBounds, best: End, flat: bool) -> End:
+def _by_ipopt(search: Search, bounds: ProgramBounds, best: End, flat: bool) -> End:
     """Each run starts from the end of the previous one, with the cost scaled to 1 and a tolerance for the remaining
     error."""
     options = search.options
@@ -148,13 +148,13 @@ def _by_ipopt(search: Search, given: ProgramBounds, best: End, flat: bool) -> En
         tolerance = max(_ten(tolerance * more * AIM * options.tolerance / best.error), TIGHTEST)
         factor *= more
         start = Start(True, True, max(_ten(10.0 * barrier * factor), TIGHTEST), factor, tolerance)
-        again = search.run(given, best.iterate.x, best.iterate, start)
-        again, helped = _compared(search, given, best, again, flat)
+        continued = search.run(bounds, best.iterate.x, best.iterate, start)
+        continued, helped = _compared(search, bounds, best, continued, flat)
         if not helped:
-            return again
-        barrier = _last(again.stats["iterations"], "mu") / factor
-        stats = joined(best.stats, again.stats, factor)
-        best = replace(again, status=Status.SOLVED, stats=stats)
+            return continued
+        barrier = _last(continued.stats["iterations"], "mu") / factor
+        stats = joined(best.stats, continued.stats, factor)
+        best = replace(continued, status=Status.SOLVED, stats=stats)
     return best
 
 

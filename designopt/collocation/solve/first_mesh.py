@@ -53,17 +53,17 @@ def with_later_nodes(phase: Phase, mesh: Mesh) -> Mesh:
 def _jumping(phase: Phase) -> list[float]:
     """Delays, as shares of the phase below 1, of variables that may jump: states are continuous."""
     states = {v.name for v in phase.system.states}
-    found = {share(phase, delay) for delay in phase.delays.values() if delay.of not in states}
-    return sorted(each for each in found if each < 1.0 - SAME)
+    shares = {share(phase, delay) for delay in phase.delays.values() if delay.of not in states}
+    return sorted(each for each in shares if each < 1.0 - SAME)
 
 
 def _with_later(phase: Phase, nodes: Vector, most: int) -> Vector:
     """`nodes` and all sums of delays of controls from them. Raises `ProblemError` for more than `most` intervals."""
-    shares, found = _jumping(phase), nodes
+    shares, nodes_with_later = _jumping(phase), nodes
     while shares:
-        more = _distinct(np.concatenate([found, *(found + s for s in shares)]))
+        more = _distinct(np.concatenate([nodes_with_later, *(nodes_with_later + s for s in shares)]))
         more[0], more[-1] = 0.0, 1.0
-        if len(more) == len(found):
+        if len(more) == len(nodes_with_later):
             break
         if len(more) > most + 1:
             text = (
@@ -72,8 +72,8 @@ def _with_later(phase: Phase, nodes: Vector, most: int) -> Vector:
                 " the other"
             )
             raise ProblemError("bad_statement", f"{phase.name}: delays", text)
-        found = more
-    return found
+        nodes_with_later = more
+    return nodes_with_later
 
 
 def _edges(phase: Phase, pieces: int, intervals: int) -> Vector:
@@ -86,33 +86,33 @@ def _edges(phase: Phase, pieces: int, intervals: int) -> Vector:
     """
     shares, jumps = _shares(phase), bool(_jumping(phase))
     most = max(MOST, MOST_TIMES * intervals) if jumps else MORE * intervals
-    found = few = _distinct(np.linspace(0.0, 1.0, pieces + 1))
+    edge_fractions = few = _distinct(np.linspace(0.0, 1.0, pieces + 1))
     for order in itertools.count(1):
-        more = _distinct(np.concatenate([found, *(found + s for s in shares), *(found - s for s in shares)]))
-        if len(more) == len(found):
+        more = _distinct(np.concatenate([edge_fractions, *(edge_fractions + s for s in shares), *(edge_fractions - s for s in shares)]))
+        if len(more) == len(edge_fractions):
             break
         if len(more) > most + 1:
-            found = few
+            edge_fractions = few
             break
-        found = more
-        if (jumps and order == 1) or (order <= BENDS and len(found) <= max(intervals, len(few)) + 1):
-            few = found
-    found[0], found[-1] = 0.0, 1.0
-    return found
+        edge_fractions = more
+        if (jumps and order == 1) or (order <= BENDS and len(edge_fractions) <= max(intervals, len(few)) + 1):
+            few = edge_fractions
+    edge_fractions[0], edge_fractions[-1] = 0.0, 1.0
+    return edge_fractions
 
 
 def errors_with_delays(phase: Phase, mesh: Mesh, errors: Vector) -> Vector:
     """The `errors` (N,) of intervals, made equal for those a delay apart: they are then divided alike."""
     shares = _shares(phase)
     earlier = [_moved(mesh, s) for s in shares]
-    found = errors
+    equalised = errors
     while True:
-        before, found = found, found.copy()
+        before, equalised = equalised, equalised.copy()
         for later, first in earlier:
-            found[later] = np.maximum(found[later], found[first])
-            found[first] = np.maximum(found[first], found[later])
-        if (found == before).all():
-            return found
+            equalised[later] = np.maximum(equalised[later], equalised[first])
+            equalised[first] = np.maximum(equalised[first], equalised[later])
+        if (equalised == before).all():
+            return equalised
 
 
 def _moved(mesh: Mesh, by: float) -> tuple[Indices, Indices]:

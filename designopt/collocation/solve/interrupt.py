@@ -91,7 +91,7 @@ def watcher(sizes: tuple[int, int, int]) -> Any:
         def has_eval_buffer(self) -> bool:
             return True
 
-        def eval_buffer(self, given: Any, results: Any) -> int:
+        def eval_buffer(self, arguments: Any, results: Any) -> int:
             stop = self.stopping is not None and self.stopping.requested
             memoryview(results[0]).cast("d")[0] = float(stop)
             return 0

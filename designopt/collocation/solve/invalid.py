@@ -31,13 +31,13 @@ def invalid_number(reader: Reader, x: Vector, parameters: Vector) -> str:
 
 
 def _of_phase(reader: Reader, i: int, x: Vector, parameters: Vector, order: int) -> str:
-    place, point = reader.places.phases[i], reader.statement.points[i]
-    mesh, count = place.mesh, len(place.point)
-    known = reader.phase(i, x, parameters)
+    layout, point = reader.places.phases[i], reader.statement.points[i]
+    mesh, count = layout.mesh, len(layout.point)
+    phase_values = reader.phase(i, x, parameters)
     variables = ca.vertcat(point.w, point.theta)
     arguments = (
-        x[place.point].T, np.tile(x[place.theta][:, None], count), np.tile(known.constants[:, None], count),
-        known.signals.T, mesh.fractions[None, mesh.first :],
+        x[layout.point].T, np.tile(x[layout.theta][:, None], count), np.tile(phase_values.constants[:, None], count),
+        phase_values.signals.T, mesh.fractions[None, mesh.first :],
     )  # fmt: skip
     worst: tuple[int, str, Any] | None = None
     for name, expression in parts(point):
@@ -50,7 +50,7 @@ def _of_phase(reader: Reader, i: int, x: Vector, parameters: Vector, order: int)
         return ""
     k, name, derived = worst
     slot = k + mesh.first
-    t0, tf = known.t0, known.tf
+    t0, tf = phase_values.t0, phase_values.tf
     time = t0 + mesh.fractions[slot] * (tf - t0)
     j = max(int(np.searchsorted(mesh.bases, slot)) - 1, 0)
     begin, end = (t0 + mesh.nodes[n] * (tf - t0) for n in (j, j + 1))
@@ -79,12 +79,12 @@ def _derivatives(expression: Any, variables: Any, order: int) -> Iterator[tuple[
 
 def _values(point: CollocationPoint, at_point: list[Vector]) -> str:
     """The values of all symbols at one point, as text."""
-    known: Mapping[str, float] = {
+    value_of: Mapping[str, float] = {
         str(symbol[k]): float(np.ravel(value)[k])
         for symbol, value in zip(point.arguments[:4], at_point, strict=False)
         for k in range(symbol.numel())
     }
-    return ", ".join(f"{name} = {value:.6g}" for name, value in known.items())
+    return ", ".join(f"{name} = {value:.6g}" for name, value in value_of.items())
 
 
 def _of_ends(reader: Reader, x: Vector, parameters: Vector, order: int) -> str:

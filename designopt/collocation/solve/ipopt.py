@@ -45,7 +45,7 @@ MIN_SECONDS = 1e-3
 
 
 def ipopt(
-    made: Transcription, nlp: Mapping[str, Any], options: Options, start: Start, *, watched: bool
+    transcription: Transcription, nlp: Mapping[str, Any], options: Options, start: Start, *, watched: bool
 ) -> tuple[Any, Any]:
     """The solver (CasADi function) of a program with the expressions `nlp`, and its iteration callback (None unless
     `watched`).
@@ -60,17 +60,17 @@ def ipopt(
         "diverging_iterates_tol": RUNAWAY,
     }
     settings |= limits(start, options)
-    own = _of_start(start, options)
+    start_settings = _of_start(start, options)
     settings |= library.settings(options.compile, options.ipopt)
-    settings |= own | {name: value for name, value in options.ipopt.items() if not (start.finishes and name in own)}
-    given: dict[str, Any] = {"grad_f": made.gradient, "jac_g": made.jacobian}
+    settings |= start_settings | {name: value for name, value in options.ipopt.items() if not (start.finishes and name in start_settings)}
+    solver_options: dict[str, Any] = {"grad_f": transcription.gradient, "jac_g": transcription.jacobian}
     if options.hessian == "exact":
-        given["hess_lag"] = made.hessian
+        solver_options["hess_lag"] = transcription.hessian
     else:
         settings["hessian_approximation"] = "limited-memory"
-    watch = watcher((made.layout.size, len(made.row_scale), made.parameter_size)) if watched else None
+    watch = watcher((transcription.layout.size, len(transcription.row_scale), transcription.parameter_size)) if watched else None
     if watch is not None:
-        given["iteration_callback"] = watch
+        solver_options["iteration_callback"] = watch
     around: dict[str, Any] = {
         "print_time": False,
         "ipopt": settings,
@@ -78,7 +78,7 @@ def ipopt(
         "no_nlp_grad": True,
         "show_eval_warnings": False,
     }
-    return ca.nlpsol("program", "ipopt", dict(nlp), {**around, **given}), watch
+    return ca.nlpsol("program", "ipopt", dict(nlp), {**around, **solver_options}), watch
 
 
 def linear_solver(options: Options) -> str:
@@ -87,11 +87,11 @@ def linear_solver(options: Options) -> str:
     return library.NAME if library.settings(options.compile, options.ipopt) else named
 
 
-def check_settings(given: Mapping[str, float | int | str]) -> None:
+def check_settings(settings: Mapping[str, float | int | str]) -> None:
     """Raises `ProblemError` (bad_statement) for settings that IPOPT does not have, or invalid values."""
     x: Any = ca.MX.sym("x")
     problem: dict[str, Any] = {"x": x, "f": x**2}
-    for name, value in given.items():
+    for name, value in settings.items():
         quiet: dict[str, Any] = {"print_time": False, "ipopt": {"print_level": 0, "sb": "yes", name: value}}
         try:
             ca.nlpsol("settings", "ipopt", problem, quiet)
@@ -105,7 +105,7 @@ def _of_start(start: Start, options: Options) -> dict[str, Any]:
     if not start.warm:
         return {}
     push = PUSH[start.finishes]
-    found = {
+    settings = {
         "warm_start_init_point": "yes",
         "warm_start_bound_push": push,
         "warm_start_bound_frac": push,
@@ -115,8 +115,8 @@ def _of_start(start: Start, options: Options) -> dict[str, Any]:
         "mu_init": start.barrier,
     }
     if not start.finishes:
-        return found
-    return found | {
+        return settings
+    return settings | {
         "tol": start.tolerance,
         "compl_inf_tol": start.tolerance,
         "obj_scaling_factor": start.cost_factor,
@@ -128,8 +128,8 @@ def _of_start(start: Start, options: Options) -> dict[str, Any]:
 def limits(start: Start, options: Options) -> dict[str, Any]:
     """Limits of iterations and time of a run: the remainder of the options' limits."""
     most, seconds = options.max_iterations - start.iterations, options.time_limit
-    found = {"max_iter": min(most, MOST_TO_FINISH) if start.finishes else max(most, 0)}
+    run_limits = {"max_iter": min(most, MOST_TO_FINISH) if start.finishes else max(most, 0)}
     if seconds is None:
-        return found
+        return run_limits
     left = SHARE_TO_FINISH * seconds if start.finishes else max(seconds - start.seconds, MIN_SECONDS)
-    return {**found, "max_wall_time": left}
+    return {**run_limits, "max_wall_time": left}

@@ -66,8 +66,8 @@ def _against_ringing(solution: Solution, arc: Arc) -> str:
     """Advice against oscillating controls of a singular arc; those of `with_rates` are rates already."""
     rated = [n.removesuffix(OF_RATE) for n in arc.controls if n.endswith(OF_RATE)]
     rated = [name for name in rated if name in solution.phases[arc.phase].ends]
-    others = len(arc.controls) > len(rated)
-    ways = ["limit or penalise its rate (with_rates)"] if others else []
+    unrated = len(arc.controls) > len(rated)
+    ways = ["limit or penalise its rate (with_rates)"] if unrated else []
     if rated:
         ways.append(f"give the rate of {', '.join(rated)} a penalty (Rate(penalty=...)), or take fewer intervals")
     return "; ".join(ways)
@@ -107,10 +107,10 @@ def _residuals(solution: Solution) -> dict[str, float]:
 
 
 def _missed(solution: Solution, options: Options) -> str:
-    found = _residuals(solution)
-    missed = [f"{name} {value:.2g}" for name, value in found.items() if value > options.tolerance]
+    residuals = _residuals(solution)
+    missed = [f"{name} {value:.2g}" for name, value in residuals.items() if value > options.tolerance]
     if not missed:  # the solver uses its own factors for them
-        missed = [f"{name} {found[name]:.2g}" for name in [max(found, key=lambda n: np.nan_to_num(found[n]))]]
+        missed = [f"{name} {residuals[name]:.2g}" for name in [max(residuals, key=lambda n: np.nan_to_num(residuals[n]))]]
     return f"Above the tolerance of {options.tolerance:g}: {', '.join(missed)}."
 
 
@@ -123,25 +123,25 @@ def _progress(solution: Solution, options: Options) -> str:
 
 
 def _worst(solution: Solution) -> str:
-    found = worst_violations(solution.constraints, solution.phases)
-    if not found:
+    violations = worst_violations(solution.constraints, solution.phases)
+    if not violations:
         return f"No constraint is violated by more than {KEPT:g} of its scale."
-    return f"Worst constraints: {'; '.join(map(str, found))}."
+    return f"Worst constraints: {'; '.join(map(str, violations))}."
 
 
 def _saturated(solution: Solution) -> Iterator[str]:
-    found = []
+    saturated = []
     for phase in solution.phases.values():
         limited = [(name, shares, phase.bounds[name]) for name, shares in phase.saturation.items()]
         limited += [(f"path constraint '{n}'", at, phase.path_limits[n]) for n, at in phase.path_saturation.items()]
-        found += [
+        saturated += [
             f"{name} of {phase.name} is at {limit:.4g} for {100.0 * share:.0f} % of the time"
             for name, shares, limits in limited
             for share, limit in zip(shares, limits, strict=True)
             if share >= OFTEN
         ]
-    if found:
-        yield f"On bounds: {'; '.join(found)}."
+    if saturated:
+        yield f"On bounds: {'; '.join(saturated)}."
 
 
 def _conditioning(solution: Solution) -> str:
@@ -154,23 +154,23 @@ def _conditioning(solution: Solution) -> str:
 
 
 def _growing(solution: Solution) -> Iterator[str]:
-    found = []
+    sentences = []
     for phase in solution.phases.values():
         for name, values in phase.values.items():
             slot = int(np.abs(values).argmax())
             where = f"{name} of {phase.name} reaches {values[slot]:.3g} {phase.units[name]}".rstrip()
             scale = solution.scales.get(f"{phase.name}.{name}", 1.0)
-            found.append(_runaway(where, float(values[slot]), scale, phase.bounds[name]))
+            sentences.append(_runaway(where, float(values[slot]), scale, phase.bounds[name]))
         for name, time in (("t0", phase.t0), ("tf", phase.tf)):
             if f"{phase.name}.{name}" in solution.scales:
                 scale = solution.scales[f"{phase.name}.{name}"]
-                found.append(
+                sentences.append(
                     _runaway(f"{name} of {phase.name} reaches {time:.3g} s", time, scale, (-math.inf, math.inf))
                 )
     for name, value in solution.parameters.items():
         scale = solution.scales.get(name, 1.0)
-        found.append(_runaway(f"{name} reaches {value:.3g}", value, scale, solution.parameter_bounds[name]))
-    grown = sorted((f for f in found if f[0] > RUNAWAY), key=lambda f: -f[0])[:5]
+        sentences.append(_runaway(f"{name} reaches {value:.3g}", value, scale, solution.parameter_bounds[name]))
+    grown = sorted((f for f in sentences if f[0] > RUNAWAY), key=lambda f: -f[0])[:5]
     if grown:
         yield f"Growing: {'; '.join(text for _, text in grown)}."
     yield f"The objective is {solution.objective:.3g}."

@@ -16,19 +16,19 @@ from designopt.collocation.transcription.transcription import Transcription
 ROUNDED = 1e-10
 
 
-def free_variables(given: ProgramBounds) -> int:
+def free_variables(bounds: ProgramBounds) -> int:
     """Number of variables that are not fixed."""
-    return int((given.low < given.high).sum())
+    return int((bounds.low < bounds.high).sum())
 
 
-def equations(given: ProgramBounds) -> int:
+def equations(bounds: ProgramBounds) -> int:
     """Number of equality rows."""
-    return int((given.row_low == given.row_high).sum())
+    return int((bounds.row_low == bounds.row_high).sum())
 
 
-def over_constrained(problem: TrajectoryProblem, given: ProgramBounds) -> str:
+def over_constrained(problem: TrajectoryProblem, bounds: ProgramBounds) -> str:
     """A report if there are more equations than free variables; else ""."""
-    free, rows = free_variables(given), equations(given)
+    free, rows = free_variables(bounds), equations(bounds)
     if rows <= free:
         return ""
     suspects = []
@@ -47,19 +47,19 @@ def over_constrained(problem: TrajectoryProblem, given: ProgramBounds) -> str:
     return f"{text} Suspect: {'; '.join(suspects)}." if suspects else text
 
 
-def without_idle_rows(made: Transcription, given: ProgramBounds, x: Vector, rows: Vector) -> ProgramBounds:
-    """`given` without limits of rows that hold for all values of the free variables, such as those of fixed controls.
+def without_idle_rows(transcription: Transcription, bounds: ProgramBounds, x: Vector, rows: Vector) -> ProgramBounds:
+    """`bounds` without limits of rows that hold for all values of the free variables, such as those of fixed controls.
 
     `rows` (m,) are the scaled constraints at the scaled variables `x`.
     """
-    sparsity = made.jacobian.sparsity_out(1)
+    sparsity = transcription.jacobian.sparsity_out(1)
     of_entries, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
-    free = given.low < given.high
+    free = bounds.low < bounds.high
     touched = np.bincount(of_entries[free[columns]], minlength=len(rows)) > 0
-    kept = np.maximum(given.row_low / made.row_scale - rows, rows - given.row_high / made.row_scale) <= ROUNDED
-    idle = ~touched & kept
+    holds = np.maximum(bounds.row_low / transcription.row_scale - rows, rows - bounds.row_high / transcription.row_scale) <= ROUNDED
+    idle = ~touched & holds
     return replace(
-        given,
-        row_low=np.where(idle, -np.inf, given.row_low),
-        row_high=np.where(idle, np.inf, given.row_high),
+        bounds,
+        row_low=np.where(idle, -np.inf, bounds.row_low),
+        row_high=np.where(idle, np.inf, bounds.row_high),
     )

@@ -100,11 +100,11 @@ class Program:
         self.meshes = self.statement.meshes(meshes)
         places = layout(problem, self.statement.points, self.meshes, self.statement.kept, self.statement.samples)
         guess = guess or Guess()
-        given = boxes(self.statement, problem, places, ())
+        program_bounds = boxes(self.statement, problem, places, ())
         self._reader = Reader(self.statement, places)
-        x = self._first(problem, places, given, guess)
-        scale, shift = scales(self.statement, places, given, x, options.scales)
-        cost = self._reader.cost(x, given.parameters)
+        x = self._first(problem, places, program_bounds, guess)
+        scale, shift = scales(self.statement, places, program_bounds, x, options.scales)
+        cost = self._reader.cost(x, program_bounds.parameters)
         cost_scale = 1.0 / abs(cost) if math.isfinite(cost) and abs(cost) > NO_COST else 1.0
         self.transcription = transcribe(self.statement, self.meshes, scale, shift, cost_scale, places)
         built = time.perf_counter() - compiled
@@ -151,10 +151,10 @@ class Program:
     def _solve(
         self, problem: TrajectoryProblem, guess: Guess | None, warm: Warm, previous: Solution | None
     ) -> Solution:
-        made = self.transcription
+        transcription = self.transcription
         if problem is not self.problem:
             check_expressions(self.statement, problem)
-        given = boxes(self.statement, problem, made.layout, made.blocks)
+        program_bounds = boxes(self.statement, problem, transcription.layout, transcription.blocks)
         if warm not in get_args(Warm):
             raise ValueError(f"warm must be one of {', '.join(get_args(Warm))}, not '{warm}'")
         if warm != "none" and previous is None:
@@ -165,112 +165,112 @@ class Program:
             x = previous.iterate.x
         else:
             start = guess or (Guess.of(previous) if previous else Guess())
-            x = (self._first(problem, made.layout, given, start) - made.shift) / made.scale
+            x = (self._first(problem, transcription.layout, program_bounds, start) - transcription.shift) / transcription.scale
         # the result of a solve has passed the test for stationary points
         guessed = previous is None and not any(isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values())
-        return self._run(problem, given, x, previous.iterate if warm == "full" and previous else None, guessed)
+        return self._run(problem, program_bounds, x, previous.iterate if warm == "full" and previous else None, guessed)
 
     def _check_size(self, previous: Solution) -> None:
-        made = self.transcription
-        of_program = len(made.scale), len(made.row_scale)
-        given = len(previous.iterate.x), len(previous.iterate.constraint_multipliers)
-        if given != of_program:
+        transcription = self.transcription
+        of_program = len(transcription.scale), len(transcription.row_scale)
+        sizes = len(previous.iterate.x), len(previous.iterate.constraint_multipliers)
+        if sizes != of_program:
             text = (
-                f"has {given[0]} variables and {given[1]} equations, this program {of_program[0]} and {of_program[1]}:"
+                f"has {sizes[0]} variables and {sizes[1]} equations, this program {of_program[0]} and {of_program[1]}:"
                 " it belongs to another program; give it as a guess (Guess.of)"
             )
             raise ProblemError("bad_guess", "previous", text)
 
-    def _first(self, problem: TrajectoryProblem, places: Layout, given: ProgramBounds, guess: Guess) -> Vector:
+    def _first(self, problem: TrajectoryProblem, places: Layout, bounds: ProgramBounds, guess: Guess) -> Vector:
         """All variables (n,) at the guess, not scaled; integrals have their values there."""
-        x = initial_point(self.statement, problem, places, given, guess)
+        x = initial_point(self.statement, problem, places, bounds, guess)
         for phase in sorted({phase for phase, _ in places.integrals}):
-            values = self._reader.phase(phase, x, given.parameters).integrals
+            values = self._reader.phase(phase, x, bounds.parameters).integrals
             for number, value in enumerate(values.tolist()):
                 if (phase, number) in places.integrals:
                     x[places.integrals[phase, number]] = np.nan_to_num(value)
         return x
 
     def _run(
-        self, problem: TrajectoryProblem, given: ProgramBounds, x: Vector, warm: Iterate | None, guessed: bool
+        self, problem: TrajectoryProblem, bounds: ProgramBounds, x: Vector, warm: Iterate | None, guessed: bool
     ) -> Solution:
-        made = self.transcription
+        transcription = self.transcription
         if self._conditioning is None:
-            self._conditioning = conditioning(made, x, given.parameters)
-        asked = given
-        if equations(given) > free_variables(given):
-            x = np.clip(x, *self._search.made.box(given))
-            asked = without_idle_rows(made, given, x, self._search.rows(x, given))
+            self._conditioning = conditioning(transcription, x, bounds.parameters)
+        active_bounds = bounds
+        if equations(bounds) > free_variables(bounds):
+            x = np.clip(x, *self._search.made.box(bounds))
+            active_bounds = without_idle_rows(transcription, bounds, x, self._search.rows(x, bounds))
         arcs: tuple[Arc, ...] = ()
         values: Sequence[PhaseValues] | None = None
-        more = over_constrained(problem, asked)
+        more = over_constrained(problem, active_bounds)
         if more:
-            rows = self._search.rows(x, given)
+            rows = self._search.rows(x, bounds)
             iterate = Iterate(x, np.zeros(len(rows)), np.zeros(len(x)))
             end = End(iterate, rows, Status.OVER_CONSTRAINED, {}, 0.0)
         else:
-            end = self._search.run(asked, x, warm, COLD if warm is None else WARM)
+            end = self._search.run(active_bounds, x, warm, COLD if warm is None else WARM)
             if guessed and end.status is Status.SOLVED and float(np.abs(end.iterate.x - x).max()) <= UNMOVED:
-                beside = self._solved_from_beside(asked, end)
+                beside = self._solved_from_beside(active_bounds, end)
                 if beside is not end:
                     end, more = beside, "The guess is a stationary point but not a minimum: restarted beside it."
-            end, arcs, values = self._finished(asked, end)
+            end, arcs, values = self._finished(active_bounds, end)
         begin = time.perf_counter()
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
-            found = read_solution(
-                self._reader, problem, made, given, end.iterate, end.rows, end.status, end.stats, timing, values
+            solution = read_solution(
+                self._reader, problem, transcription, bounds, end.iterate, end.rows, end.status, end.stats, timing, values
             )
         if end.status is Status.INVALID_NUMBER:
-            more = invalid_number(self._reader, made.shift + made.scale * end.iterate.x, given.parameters) or (
+            more = invalid_number(self._reader, transcription.shift + transcription.scale * end.iterate.x, bounds.parameters) or (
                 "All functions are finite at the last iterate: it happened at a point that the search tried."
             )
         elif end.status is Status.FAILED:
             more = f"IPOPT reports {end.stats['return_status']}."
-        found = replace(
-            found,
+        solution = replace(
+            solution,
             optimisation_error=end.error,
             singular_arcs=arcs,
-            warnings=(*self.warnings, *self._conditioning.warnings, *([CONSTANT_COST] if made.constant_cost else [])),
+            warnings=(*self.warnings, *self._conditioning.warnings, *([CONSTANT_COST] if transcription.constant_cost else [])),
             scaling_range=(self._conditioning.smallest, self._conditioning.largest),
             solver=self._solver_name(end),
             versions=versions(),
             seed=self.options.seed,
             timing={**timing, "read": time.perf_counter() - begin},
         )
-        return with_message(found, self.options, more)
+        return with_message(solution, self.options, more)
 
     def _solver_name(self, end: End) -> str:
         if end.own is not None:
             return f"{OWN}, exact hessian, {NAME}"
         return f"ipopt, {self.options.hessian} hessian, {self._linear_solver}"
 
-    def _finished(self, given: ProgramBounds, end: End) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
+    def _finished(self, bounds: ProgramBounds, end: End) -> tuple[End, tuple[Arc, ...], Sequence[PhaseValues] | None]:
         """`end` with its optimisation error, continued if that is too large, its singular arcs, and the values already
         read, if any."""
         if not end.status.success:
             return end, (), None
-        made = self.transcription
-        x = made.shift + made.scale * end.iterate.x
-        values = [self._reader.phase(i, x, given.parameters) for i in range(len(self.problem.phases))]
-        rows = end.iterate.constraint_multipliers / made.row_scale / made.cost_scale
-        found = Multipliers(rows, np.empty(0))  # those of bounds do not enter it
-        arcs = tuple(singular_arcs(made, given, x, found, values, end.cost / made.cost_scale))
-        last = finished(self._search, given, end, flat=bool(arcs))
+        transcription = self.transcription
+        x = transcription.shift + transcription.scale * end.iterate.x
+        values = [self._reader.phase(i, x, bounds.parameters) for i in range(len(self.problem.phases))]
+        rows = end.iterate.constraint_multipliers / transcription.row_scale / transcription.cost_scale
+        multipliers = Multipliers(rows, np.empty(0))  # those of bounds do not enter it
+        arcs = tuple(singular_arcs(transcription, bounds, x, multipliers, values, end.cost / transcription.cost_scale))
+        last = finished(self._search, bounds, end, flat=bool(arcs))
         return last, arcs, values if last.iterate is end.iterate else None
 
-    def _solved_from_beside(self, given: ProgramBounds, found: End) -> End:
+    def _solved_from_beside(self, bounds: ProgramBounds, first_end: End) -> End:
         """The better of the given end and a solve from a point beside a guess that the solver did not leave.
 
         The solver also ends at maxima and saddle points, where derivatives are zero: motions at rest often are.
         """
-        low, high = self._search.made.box(given)
-        if free_variables(given) <= equations(given):
-            return found
-        x = found.iterate.x
+        low, high = self._search.made.box(bounds)
+        if free_variables(bounds) <= equations(bounds):
+            return first_end
+        x = first_end.iterate.x
         x = np.clip(x + BESIDE * np.random.default_rng(0).standard_normal(len(x)), low, high)
-        again = self._search.run(given, x)
-        better = again.status is Status.SOLVED and again.cost < found.cost - LOWER * max(1.0, abs(found.cost))
-        if better or again.status in (Status.DIVERGING, Status.CANCELLED):
-            return replace(again, seconds=found.seconds + again.seconds)
-        return found
+        second_end = self._search.run(bounds, x)
+        better = second_end.status is Status.SOLVED and second_end.cost < first_end.cost - LOWER * max(1.0, abs(first_end.cost))
+        if better or second_end.status in (Status.DIVERGING, Status.CANCELLED):
+            return replace(second_end, seconds=first_end.seconds + second_end.seconds)
+        return first_end

@@ -47,27 +47,27 @@ RETRIES: Mapping[str, Mapping[str, float | str]] = {
 LARGEST = 1e9
 
 
-def with_errors(problem: TrajectoryProblem, found: Solution) -> Solution:
+def with_errors(problem: TrajectoryProblem, solution: Solution) -> Solution:
     """The solution with its error estimates."""
     phases = {
         phase.name: replace(
-            found.phases[phase.name], error=interval_errors(phase, found.phases[phase.name], found.parameters)
+            solution.phases[phase.name], error=interval_errors(phase, solution.phases[phase.name], solution.parameters)
         )
         for phase in problem.phases
     }
-    return replace(found, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
+    return replace(solution, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
 
 
-def verified(problem: TrajectoryProblem, statement: ProblemFunctions, found: Solution, tolerance: float) -> Solution:
+def verified(problem: TrajectoryProblem, statement: ProblemFunctions, solution: Solution, tolerance: float) -> Solution:
     """The solution with larger errors where a re-simulation of its controls, or a search for pulses, does not agree."""
     phases = {}
     for phase, point in zip(problem.phases, statement.points, strict=True):
-        solved = found.phases[phase.name]
-        segments = resimulate(phase, solved, found.parameters).segment_errors
-        seen = np.maximum(segments, pulse_errors(phase, point, solved, found.parameters))
-        error = np.where(seen > AGREES * tolerance, np.maximum(solved.error, seen), solved.error)
+        solved = solution.phases[phase.name]
+        segments = resimulate(phase, solved, solution.parameters).segment_errors
+        observed = np.maximum(segments, pulse_errors(phase, point, solved, solution.parameters))
+        error = np.where(observed > AGREES * tolerance, np.maximum(solved.error, observed), solved.error)
         phases[phase.name] = replace(solved, error=error)
-    return replace(found, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
+    return replace(solution, phases=phases, error_estimate=max(float(p.error.max()) for p in phases.values()))
 
 
 def refine(program: Program, first: Solution, refinement: Refinement, start: Guess | None = None) -> Solution:
@@ -81,19 +81,19 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
     """
     problem, options = program.problem, program.options
     tolerance = refinement.tolerance
-    found = best = _estimated(program, first, tolerance)
-    rounds = [Round(_intervals(found), found.error_estimate, found.iterations)]
-    timing, idle = dict(found.timing), 0
-    status, message, attempts = found.status, found.message, first.attempts
-    while found.error_estimate > tolerance:
+    solution = best = _estimated(program, first, tolerance)
+    rounds = [Round(_intervals(solution), solution.error_estimate, solution.iterations)]
+    timing, idle = dict(solution.timing), 0
+    status, message, attempts = solution.status, solution.message, first.attempts
+    while solution.error_estimate > tolerance:
         if len(rounds) > refinement.rounds:
             status = Status.MESH_UNRESOLVED
             message = f"{status.value} It is {best.error_estimate:.1e} after {refinement.rounds} rounds."
             break
         meshes = [
             finer_mesh(
-                found.phases[phase.name].mesh,
-                errors_with_delays(phase, found.phases[phase.name].mesh, found.phases[phase.name].error),
+                solution.phases[phase.name].mesh,
+                errors_with_delays(phase, solution.phases[phase.name].mesh, solution.phases[phase.name].error),
                 refinement,
                 options.scheme_for(problem),
                 options.defects,
@@ -101,7 +101,7 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
             for phase in problem.phases
         ]
         meshes = [with_later_nodes(phase, mesh) for phase, mesh in zip(problem.phases, meshes, strict=True)]
-        result, tried = _round(program, found, meshes, start)
+        result, tried = _round(program, solution, meshes, start)
         attempts += tuple(a._replace(way=f"round {len(rounds)} {a.way}") for a in tried)
         result = replace(result, starts=first.starts, seed=first.seed, warm_path=first.warm_path)
         # they record how the first solution was found
@@ -118,8 +118,8 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
         result = _estimated(program, result, tolerance)
         rounds.append(Round(_intervals(result), result.error_estimate, result.iterations))
         idle = idle + 1 if result.error_estimate > PROGRESS * best.error_estimate else 0
-        found = result
-        best = found if found.error_estimate < best.error_estimate else best
+        solution = result
+        best = solution if solution.error_estimate < best.error_estimate else best
         status, message = best.status, best.message
         if idle == PATIENCE and best.error_estimate > tolerance:
             status = Status.REFINEMENT_STALLED
@@ -129,12 +129,12 @@ def refine(program: Program, first: Solution, refinement: Refinement, start: Gue
     return replace(best, status=status, message=message, rounds=tuple(rounds), timing=timing, attempts=attempts)
 
 
-def _estimated(program: Program, found: Solution, tolerance: float) -> Solution:
+def _estimated(program: Program, solution: Solution, tolerance: float) -> Solution:
     """The solution with its errors, verified once they are small."""
-    found = with_errors(program.problem, found)
-    if found.error_estimate > tolerance:
-        return found
-    return verified(program.problem, program.statement, found, tolerance)
+    solution = with_errors(program.problem, solution)
+    if solution.error_estimate > tolerance:
+        return solution
+    return verified(program.problem, program.statement, solution, tolerance)
 
 
 def _round(
@@ -150,11 +150,11 @@ def _round(
     for way, settings in RETRIES.items():
         begin = {"from its end": Guess.of(result), "cold": start}.get(way, guess)
         changed = replace(options, ipopt={**settings, **options.ipopt})
-        other = Program(problem, changed, guess, meshes=meshes, statement=program.statement)
-        again = other.solve(guess=begin)
-        tried.append(Attempt(way, again.status, again.iterations))
-        if again.success or again.status is Status.CANCELLED:
-            return again, tried
+        program_of_round = Program(problem, changed, guess, meshes=meshes, statement=program.statement)
+        attempt = program_of_round.solve(guess=begin)
+        tried.append(Attempt(way, attempt.status, attempt.iterations))
+        if attempt.success or attempt.status is Status.CANCELLED:
+            return attempt, tried
     return result, tried
 
 
@@ -193,14 +193,14 @@ def _parts(ratio: float, order: int) -> int:
 
 def too_coarse(phases: Mapping[str, PhaseSolution], tolerance: float) -> list[str]:
     """The times at which the estimate is above `tolerance`, neighbouring intervals merged."""
-    found = []
+    segments = []
     for phase in phases.values():
         times = phase.times[phase.mesh.bases]
         above = np.concatenate([[False], phase.error > tolerance, [False]])
         begins, ends = np.flatnonzero(above[1:] & ~above[:-1]), np.flatnonzero(above[:-1] & ~above[1:])
-        found += [f"{phase.name} {times[a]:.6g} to {times[b]:.6g} s" for a, b in zip(begins, ends, strict=True)]
-    return found
+        segments += [f"{phase.name} {times[a]:.6g} to {times[b]:.6g} s" for a, b in zip(begins, ends, strict=True)]
+    return segments
 
 
-def _intervals(found: Solution) -> int:
-    return sum(len(phase.mesh) for phase in found.phases.values())
+def _intervals(solution: Solution) -> int:
+    return sum(len(phase.mesh) for phase in solution.phases.values())

@@ -57,60 +57,60 @@ class End:
 class Search:
     """Runs the solver on the program `made`; one instance for each type of start is cached."""
 
-    def __init__(self, made: Transcription, options: Options) -> None:
-        self.made, self.options = made, options
+    def __init__(self, transcription: Transcription, options: Options) -> None:
+        self.made, self.options = transcription, options
         self.building = 0.0
         self._solvers: dict[tuple[Start, bool], tuple[Any, Any]] = {}
 
     @cached_property
     def _nlp(self) -> dict[str, Any]:
-        made = self.made
-        x, p = ca.MX.sym("x", made.layout.size), ca.MX.sym("p", made.parameter_size)
-        return {"x": x, "p": p, "f": made.objective(x, p), "g": made.constraints(x, p)}
+        transcription = self.made
+        x, p = ca.MX.sym("x", transcription.layout.size), ca.MX.sym("p", transcription.parameter_size)
+        return {"x": x, "p": p, "f": transcription.objective(x, p), "g": transcription.constraints(x, p)}
 
     def _solver(self, start: Start, *, watched: bool) -> tuple[Any, Any]:
         """IPOPT for this program and, if `watched`, its iteration callback."""
-        found = self._solvers.get((start, watched))
-        if found is None:
+        solver = self._solvers.get((start, watched))
+        if solver is None:
             begin = time.perf_counter()
-            found = ipopt(self.made, self._nlp, self.options, start, watched=watched)
+            solver = ipopt(self.made, self._nlp, self.options, start, watched=watched)
             self.building += time.perf_counter() - begin
             if not start.iterations and not start.seconds:  # the remaining limits differ each time
-                self._solvers[start, watched] = found
-        return found
+                self._solvers[start, watched] = solver
+        return solver
 
-    def rows(self, x: Vector, given: ProgramBounds) -> Vector:
+    def rows(self, x: Vector, bounds: ProgramBounds) -> Vector:
         """The scaled constraints (m,) at scaled variables."""
-        return np.asarray(self.made.constraints(x, given.parameters), float).ravel()
+        return np.asarray(self.made.constraints(x, bounds.parameters), float).ravel()
 
-    def gradient(self, given: ProgramBounds, iterate: Iterate) -> Vector:
+    def gradient(self, bounds: ProgramBounds, iterate: Iterate) -> Vector:
         """The scaled gradient (n,) of cost and constraints, without the boxes."""
-        found = self._lagrangian(iterate.x, given.parameters, iterate.constraint_multipliers)
-        return np.asarray(found, float).ravel()
+        gradient = self._lagrangian(iterate.x, bounds.parameters, iterate.constraint_multipliers)
+        return np.asarray(gradient, float).ravel()
 
     @cached_property
     def _lagrangian(self) -> Any:
-        nlp, made = self._nlp, self.made
-        x, p, multipliers = nlp["x"], nlp["p"], ca.MX.sym("lam_g", len(made.row_scale))
-        gradient = made.gradient(x, p)[1] + made.jacobian(x, p)[1].T @ multipliers
+        nlp, transcription = self._nlp, self.made
+        x, p, multipliers = nlp["x"], nlp["p"], ca.MX.sym("lam_g", len(transcription.row_scale))
+        gradient = transcription.gradient(x, p)[1] + transcription.jacobian(x, p)[1].T @ multipliers
         return ca.Function("lagrangian", [x, p, multipliers], [gradient])
 
-    def run(self, given: ProgramBounds, x: Vector, multipliers: Iterate | None = None, start: Start = COLD) -> End:
+    def run(self, bounds: ProgramBounds, x: Vector, multipliers: Iterate | None = None, start: Start = COLD) -> End:
         """The end of the solver from scaled variables `x`, with the `multipliers` for a warm `start`. Raises the
         exceptions of signal handlers."""
         begin, lost = time.perf_counter(), None
         if self._interior is not None and not start.finishes:
-            own = Run(self._interior, given, x, multipliers)
-            found = self.further(own, self.options.tolerance, self.options.tolerance)
-            if found is not None:
-                return found
-            lost = own.stats()
+            interior_run = Run(self._interior, bounds, x, multipliers)
+            end = self.further(interior_run, self.options.tolerance, self.options.tolerance)
+            if end is not None:
+                return end
+            lost = interior_run.stats()
             seconds = 0.0 if self.options.time_limit is None else time.perf_counter() - begin
-            start = start._replace(iterations=own.iterations, seconds=seconds)
+            start = start._replace(iterations=interior_run.iterations, seconds=seconds)
         solver, watch = self._solver(start, watched=Stopping.possible())
-        low, high = self.made.box(given)
-        row_low, row_high = self.made.row_box(given)
-        arguments = {"x0": x, "p": given.parameters, "lbx": low, "ubx": high, "lbg": row_low, "ubg": row_high}
+        low, high = self.made.box(bounds)
+        row_low, row_high = self.made.row_box(bounds)
+        arguments = {"x0": x, "p": bounds.parameters, "lbx": low, "ubx": high, "lbg": row_low, "ubg": row_high}
         if multipliers is not None:
             arguments |= {"lam_x0": multipliers.bound_multipliers, "lam_g0": multipliers.constraint_multipliers}
         with Stopping() as stopping:
@@ -128,8 +128,8 @@ class Search:
             np.asarray(result[key], float).ravel() for key in ("x", "lam_g", "lam_x", "g")
         )
         if status in (Status.INVALID_NUMBER, Status.FAILED):  # the solver has none then
-            rows = self.rows(x, given)
-        if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, given):  # only the continuation failed
+            rows = self.rows(x, bounds)
+        if status is Status.LOCALLY_INFEASIBLE and self._feasible(rows, bounds):  # only the continuation failed
             status = Status.STALLED
         return End(
             Iterate(x, constraint_multipliers, bound_multipliers), rows, status, stats, seconds, cost=float(result["f"])
@@ -139,35 +139,35 @@ class Search:
     def _interior(self) -> Interior | None:
         """The solver of this package; None if IPOPT is requested, or there is no compiler."""
         options = self.options
-        asked = options.compile == "never" or options.hessian != "exact" or bool(options.ipopt)
-        code = None if asked else library.loaded()
+        wants_ipopt = options.compile == "never" or options.hessian != "exact" or bool(options.ipopt)
+        code = None if wants_ipopt else library.loaded()
         return None if code is None else Interior(self.made, code)
 
-    def further(self, own: Run, tolerance: float, constraint_tolerance: float) -> End | None:
-        """The end of `own` after its continuation to the `tolerance` of multipliers and the violation
+    def further(self, run: Run, tolerance: float, constraint_tolerance: float) -> End | None:
+        """The end of `run` after its continuation to the `tolerance` of multipliers and the violation
         `constraint_tolerance`, within the limits of a run that finishes another; None if it fails. Raises the
         exceptions of signal handlers."""
         options, begin = self.options, time.perf_counter()
         limit = float("inf") if options.time_limit is None else options.time_limit
         most, acceptable = options.max_iterations, options.acceptable_tolerance
-        if own.iterations:
-            most, limit, acceptable = min(most, own.iterations + FEW_TO_FINISH), SHARE_TO_FINISH * limit, 0.0
+        if run.iterations:
+            most, limit, acceptable = min(most, run.iterations + FEW_TO_FINISH), SHARE_TO_FINISH * limit, 0.0
         with Stopping() as stopping:
-            found = own.go(
+            end_code = run.go(
                 tolerance, constraint_tolerance, acceptable, most,
                 lambda: stopping.requested or time.perf_counter() > begin + limit,
             )  # fmt: skip
         if stopping.raised is not None:
             raise stopping.raised
-        if found == LOST and not stopping.requested:
+        if end_code == LOST and not stopping.requested:
             return None
-        status = Status.CANCELLED if stopping.requested else ENDS.get(found, Status.TIME_LIMIT)
-        iterate, rows, gradient = own.place()
+        status = Status.CANCELLED if stopping.requested else ENDS.get(end_code, Status.TIME_LIMIT)
+        iterate, rows, gradient = run.place()
         seconds = time.perf_counter() - begin
-        return End(iterate, rows, status, own.stats(), seconds, cost=own.cost, gradient=gradient, own=own)
+        return End(iterate, rows, status, run.stats(), seconds, cost=run.cost, gradient=gradient, own=run)
 
-    def _feasible(self, rows: Vector, given: ProgramBounds) -> bool:
-        low, high = self.made.row_box(given)
+    def _feasible(self, rows: Vector, bounds: ProgramBounds) -> bool:
+        low, high = self.made.row_box(bounds)
         missed = np.maximum(low - rows, rows - high)
         return float(missed.max(initial=0.0)) <= max(self.options.tolerance, ROUNDED)
 

@@ -52,56 +52,56 @@ def solve(
     options = options or Options()
     begin = rollout(problem, guess) if options.rollout else guess
     program = Program(problem, options, begin, meshes=meshes)
-    found = solve_from_starts(program, guess, roll=options.rollout)
+    solution = solve_from_starts(program, guess, roll=options.rollout)
     if options.persistent:
-        found = persist(program, problem, guess, found)
-    if found.success and options.refine is not None:
-        found = refine(program, found, options.refine, begin)
-    if found.starts:
-        found = replace(found, message=f"{found.message} {spread(found.starts)}")
-    if found.success and options.check:
-        found = checked(problem, program.statement, found)
-    return found
+        solution = persist(program, problem, guess, solution)
+    if solution.success and options.refine is not None:
+        solution = refine(program, solution, options.refine, begin)
+    if solution.starts:
+        solution = replace(solution, message=f"{solution.message} {spread(solution.starts)}")
+    if solution.success and options.check:
+        solution = checked(problem, program.statement, solution)
+    return solution
 
 
-def checked(problem: TrajectoryProblem, statement: ProblemFunctions, found: Solution) -> Solution:
+def checked(problem: TrajectoryProblem, statement: ProblemFunctions, solution: Solution) -> Solution:
     """The solution of `problem` with all accuracy checks, also in its message.
 
     The error estimate of each interval, re-simulations with its controls, violations between the points: see
     `interval_errors`, `Resimulation` and `violation_between_points`.
     """
     begin = time.perf_counter()
-    found = with_errors(problem, found)
+    solution = with_errors(problem, solution)
     phases: dict[str, PhaseSolution] = {}
     for phase, point in zip(problem.phases, statement.points, strict=True):
-        solved = found.phases[phase.name]
-        again = resimulate(phase, solved, found.parameters)
+        solved = solution.phases[phase.name]
+        resimulated = resimulate(phase, solved, solution.parameters)
         phases[phase.name] = replace(
             solved,
-            segment_errors=again.segment_errors,
-            resimulation_error=again.error,
-            path_violation_between_points=violation_between_points(phase, point, solved, found.parameters),
+            segment_errors=resimulated.segment_errors,
+            resimulation_error=resimulated.error,
+            path_violation_between_points=violation_between_points(phase, point, solved, solution.parameters),
         )
-    whole = max(phase.resimulation_error for phase in phases.values())
+    largest = max(phase.resimulation_error for phase in phases.values())
     segments = max(float(phase.segment_errors.max()) for phase in phases.values())
-    intervals = sum(len(phase.mesh) for phase in found.phases.values())
+    intervals = sum(len(phase.mesh) for phase in solution.phases.values())
     simulated = (
-        f"re-simulation of the controls differs by {whole:.1e}, by {segments:.1e} when it restarts at every node."
+        f"re-simulation of the controls differs by {largest:.1e}, by {segments:.1e} when it restarts at every node."
     )
-    if whole > UNSTABLE * max(intervals * segments, SMALL):
+    if largest > UNSTABLE * max(intervals * segments, SMALL):
         simulated = (
             f"re-simulation of the controls differs by {segments:.1e} when it restarts at every node; the motion is"
             " unstable, so that a run over the whole of it leaves it and says nothing."
         )
-    text = f"Error estimate {found.error_estimate:.1e}; {simulated} {_optimisation_error(found)}"
-    if math.isinf(found.error_estimate):
+    text = f"Error estimate {solution.error_estimate:.1e}; {simulated} {_optimisation_error(solution)}"
+    if math.isinf(solution.error_estimate):
         text += (
             " Between the points of the mesh the equations are not finite: the solution is not checked there; see the"
             " warnings."
         )
-    elif found.error_estimate > COARSE:
+    elif solution.error_estimate > COARSE:
         text += " The mesh is coarse: take more intervals, or refine."
-    elif segments > DISAGREES * max(found.error_estimate, SMALL):
+    elif segments > DISAGREES * max(solution.error_estimate, SMALL):
         text += (
             " The re-simulation does not agree with the estimate: a pulse or a switch lies between points; take more"
             " intervals, or refine."
@@ -112,10 +112,10 @@ def checked(problem: TrajectoryProblem, statement: ProblemFunctions, found: Solu
         for phase in problem.phases
         if not is_determined(phase.system)
     )
-    doubts += tuple(_not_finite(found))
-    timing = {**found.timing, "check": time.perf_counter() - begin}
+    doubts += tuple(_not_finite(solution))
+    timing = {**solution.timing, "check": time.perf_counter() - begin}
     return replace(
-        found, phases=phases, message=f"{found.message} {text}", timing=timing, warnings=(*found.warnings, *doubts)
+        solution, phases=phases, message=f"{solution.message} {text}", timing=timing, warnings=(*solution.warnings, *doubts)
     )
 
 

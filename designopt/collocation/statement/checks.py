@@ -42,10 +42,10 @@ def check_statement(problem: TrajectoryProblem) -> None:
 
 
 def check_known(
-    where: str, given: Iterable[str], names: Collection[str], what: str, status: str = "bad_bounds"
+    where: str, stated: Iterable[str], names: Collection[str], what: str, status: str = "bad_bounds"
 ) -> None:
-    """Raises `ProblemError` (with the `status`) if `given` contains a name that is not among `names`."""
-    for name in given:
+    """Raises `ProblemError` (with the `status`) if `stated` contains a name that is not among `names`."""
+    for name in stated:
         if name not in names:
             text = f"there is no such {what}; known: {', '.join(names) or 'none'}"
             raise ProblemError(status, f"{where}.{name}", text)
@@ -63,13 +63,13 @@ def _check_system_names(phase: Phase) -> None:
         "parameter": system.parameters,
         "data entry": system.data,
     }
-    found: dict[str, str] = {}
+    table_of: dict[str, str] = {}
     for table, variables in tables.items():
         for v in variables:
-            if v.name in found:
-                text = f"'{v.name}' is the name of a {found[v.name]} and of a {table}: rename one of them"
+            if v.name in table_of:
+                text = f"'{v.name}' is the name of a {table_of[v.name]} and of a {table}: rename one of them"
                 raise ProblemError("bad_statement", f"{phase.name}: system {system.name}", text)
-            found[v.name] = table
+            table_of[v.name] = table
 
 
 def _check_tables(phase: Phase) -> None:
@@ -113,7 +113,7 @@ def _check_delays(phase: Phase) -> None:
     """Checks that a delayed variable is a control without other conditions, of a phase with fixed times."""
     system = phase.system
     check_known(f"{phase.name}: delays", phase.delays, [v.name for v in system.controls], "control")
-    there = [v.name for v in (*system.states, *system.controls, *system.algebraic) if v.name not in phase.delays]
+    variables = [v.name for v in (*system.states, *system.controls, *system.algebraic) if v.name not in phase.delays]
     for name, delay in phase.delays.items():
         where = f"{phase.name}: delays.{name}"
         if not isinstance(delay, Delay):
@@ -121,8 +121,8 @@ def _check_delays(phase: Phase) -> None:
             raise ProblemError("bad_statement", where, text)
         if name in phase.held:
             raise ProblemError("bad_statement", where, "is also held: remove one of them")
-        if delay.of not in there:
-            text = f"there is no variable '{delay.of}' that could be delayed; known: {', '.join(there)}"
+        if delay.of not in variables:
+            text = f"there is no variable '{delay.of}' that could be delayed; known: {', '.join(variables)}"
             raise ProblemError("bad_statement", where, text)
         if any(time is None or len(set(ends(time))) == 2 for time in (phase.t0, phase.tf)):
             text = (
@@ -136,8 +136,8 @@ def _check_delays(phase: Phase) -> None:
             raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
 
 
-def _check_constraints(where: str, given: Mapping[str, Any], kind: type) -> None:
-    for name, entry in given.items():
+def _check_constraints(where: str, entries: Mapping[str, Any], kind: type) -> None:
+    for name, entry in entries.items():
         if "[" in name:  # names of the rows of a constraint
             raise ProblemError("bad_statement", f"{where}.{name}", "a name must not contain '[': rename it")
         if not isinstance(entry, kind):
@@ -156,8 +156,8 @@ def _check_samples(phase: Phase) -> None:
             raise ProblemError("bad_statement", where, "is also the name of a path constraint: rename one of them")
 
 
-def _check_at(where: str, given: Mapping[str, Constraint]) -> None:
-    for name, constraint in given.items():
+def _check_at(where: str, constraints: Mapping[str, Constraint]) -> None:
+    for name, constraint in constraints.items():
         if constraint.at is not None:
             text = "holds at samples: state it in the `samples` of a phase"
             raise ProblemError("bad_statement", f"{where}.{name}", text)
@@ -168,16 +168,16 @@ def _check_shared(problem: TrajectoryProblem) -> None:
     first: dict[str, tuple[str, Variable]] = {}
     of_phases = [(f"phase {phase.name}", v) for phase in problem.phases for v in phase.system.parameters]
     for where, v in (*of_phases, *(("extra", v) for v in problem.extra)):
-        there, other = first.setdefault(v.name, (where, v))
-        if v.unit != other.unit:
+        first_place, first_variable = first.setdefault(v.name, (where, v))
+        if v.unit != first_variable.unit:
             text = (
-                f"its unit is '{other.unit}' in {there} and '{v.unit}' in {where}: a shared parameter "
+                f"its unit is '{first_variable.unit}' in {first_place} and '{v.unit}' in {where}: a shared parameter "
                 f"must have one unit"
             )
             raise ProblemError("bad_statement", f"parameters.{v.name}", text)
-        if (v.low, v.high) != (other.low, other.high) and v.name not in problem.parameters:
+        if (v.low, v.high) != (first_variable.low, first_variable.high) and v.name not in problem.parameters:
             text = (
-                f"its range is {other.low:g} to {other.high:g} in {there} and {v.low:g} to {v.high:g} in {where}:"
+                f"its range is {first_variable.low:g} to {first_variable.high:g} in {first_place} and {v.low:g} to {v.high:g} in {where}:"
                 " state the intended one in the problem's `parameters`"
             )
             raise ProblemError("bad_bounds", f"parameters.{v.name}", text)

@@ -42,23 +42,23 @@ class Delay:
         if not len(times):
             return np.empty(0)
         if isinstance(history, Signal):
-            found = history.at(times)
+            values = history.at(times)
         elif isinstance(history, Real):
-            found = np.full(len(times), float(history))
+            values = np.full(len(times), float(history))
         else:
-            found = np.array([_number(history, float(t)) for t in times])
-        if not np.isfinite(found).all():
-            first = int(np.flatnonzero(~np.isfinite(found))[0])
-            raise ValueError(f"the history of '{self.of}' is {found[first]} at {times[first]:g} s")
-        return np.asarray(found, float)
+            values = np.array([_number(history, float(t)) for t in times])
+        if not np.isfinite(values).all():
+            first = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise ValueError(f"the history of '{self.of}' is {values[first]} at {times[first]:g} s")
+        return np.asarray(values, float)
 
 
 def _number(history: Callable[[float], Any], time: float) -> float:
     try:
-        given = history(time)
+        returned = history(time)
     except Exception as error:
         raise ValueError(f"the history at {time:g} s ends with {type(error).__name__}: {error}") from error
     try:
-        return float(given)
+        return float(returned)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"the history at {time:g} s is {given!r}, not a number") from error
+        raise ValueError(f"the history at {time:g} s is {returned!r}, not a number") from error

@@ -23,21 +23,21 @@ def operation_names() -> dict[int, str]:
 
 def nodes(expression: Any) -> list[Any]:
     """All parts of scalar SX expressions (a column), each once, operands before their results."""
-    found: list[Any] = []
-    seen: set[int] = set()
+    parts: list[Any] = []
+    visited: set[int] = set()
     stack = [(expression[i], False) for i in reversed(range(expression.numel()))]
     while stack:
         node, ready = stack.pop()
         if ready:
-            found.append(node)
+            parts.append(node)
             continue
         key = node.element_hash()
-        if key in seen:
+        if key in visited:
             continue
-        seen.add(key)
+        visited.add(key)
         stack.append((node, True))
         stack.extend((node.dep(i), False) for i in range(node.n_dep()))
-    return found
+    return parts
 
 
 def operation(node: Any) -> str:
@@ -57,9 +57,9 @@ def first_invalid(expression: Any, arguments: Sequence[Any], numbers: Sequence[A
     With its operands, as text: "log(x - 2): log of -0.5"; "" if all are finite.
     """
     every = nodes(expression)
-    known = np.asarray(ca.Function("parts", list(arguments), [ca.vertcat(*every)])(*numbers), float).ravel()
-    values = {node.element_hash(): value for node, value in zip(every, known, strict=True)}
-    for node, value in zip(every, known, strict=True):
+    numbers_of_parts = np.asarray(ca.Function("parts", list(arguments), [ca.vertcat(*every)])(*numbers), float).ravel()
+    values = {node.element_hash(): value for node, value in zip(every, numbers_of_parts, strict=True)}
+    for node, value in zip(every, numbers_of_parts, strict=True):
         operands = [values[node.dep(i).element_hash()] for i in range(node.n_dep())]
         if np.isfinite(value) or not operands or not np.isfinite(operands).all():
             continue

@@ -27,14 +27,14 @@ class ProblemError(ValueError):
         self.where = where
 
 
-def stated_table(where: str, given: Any) -> Any:
-    """The `given` mapping, an empty one for None. Raises `ProblemError` (bad_statement) for anything else."""
-    if given is None:
+def stated_table(where: str, entry: Any) -> Any:
+    """The `entry` mapping, an empty one for None. Raises `ProblemError` (bad_statement) for anything else."""
+    if entry is None:
         return {}
-    if not isinstance(given, Mapping):
-        text = f"is {short(given)}: give a mapping by names, as {{name: ...}}, or leave it out"
+    if not isinstance(entry, Mapping):
+        text = f"is {short(entry)}: give a mapping by names, as {{name: ...}}, or leave it out"
         raise ProblemError("bad_statement", where, text)
-    return given
+    return entry
 
 
 def ends(box: Box) -> tuple[float, float]:
@@ -43,21 +43,21 @@ def ends(box: Box) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def stated_held(given: Any) -> Any:
+def stated_held(entry: Any) -> Any:
     """A number of pieces, or their values as a tuple; the check of the statement rejects anything else."""
-    if isinstance(given, Whole) and not isinstance(given, bool):
-        return int(given)
-    is_row = isinstance(given, tuple | list) or getattr(given, "ndim", 0) == 1
-    return tuple(float(v) if isinstance(v, Real) else v for v in given) if is_row else given
+    if isinstance(entry, Whole) and not isinstance(entry, bool):
+        return int(entry)
+    is_row = isinstance(entry, tuple | list) or getattr(entry, "ndim", 0) == 1
+    return tuple(float(v) if isinstance(v, Real) else v for v in entry) if is_row else entry
 
 
-def stated_box(where: str, given: Any) -> Box:
+def stated_box(where: str, entry: Any) -> Box:
     """A box as given, with a pair of numbers as a tuple. Raises `ProblemError` (bad_bounds)."""
-    if isinstance(given, Real):
-        return given if isinstance(given, float) else float(given)
-    pair = list(given) if isinstance(given, tuple | list) or getattr(given, "ndim", 0) == 1 else []
+    if isinstance(entry, Real):
+        return entry if isinstance(entry, float) else float(entry)
+    pair = list(entry) if isinstance(entry, tuple | list) or getattr(entry, "ndim", 0) == 1 else []
     if len(pair) != 2 or not all(isinstance(end, Real) for end in pair):
-        raise ProblemError("bad_bounds", where, f"is {given!r}: give a number or a range, (low, high)")
+        raise ProblemError("bad_bounds", where, f"is {entry!r}: give a number or a range, (low, high)")
     return float(pair[0]), float(pair[1])
 
 

@@ -137,14 +137,14 @@ class Options:
     def _check_scheme(self) -> None:
         """Checks that every setting belongs to the scheme in use."""
         linear = self.midpoint_control == "linear"
-        for name, given, needed in (
+        for name, is_stated, needed in (
             ("midpoint_control", linear, "hermite_simpson"),
             ("degree", self.degree is not None, "radau"),
             ("defects", self.defects == "differential", "radau"),
             ("refine.method", self.refine is not None and self.refine.method == "hp", "radau"),
         ):
             scheme = "hermite_simpson" if linear and self.scheme == "auto" else self.scheme
-            if given and scheme not in ("auto", needed):
+            if is_stated and scheme not in ("auto", needed):
                 text = f"is a setting of the scheme {needed}, not of {scheme}: leave it out or change the scheme"
                 raise ProblemError("bad_statement", name, text)
 
@@ -152,14 +152,14 @@ class Options:
         """The initial scheme of all intervals."""
         name = self.scheme
         if name == "auto":
-            held = any(phase.held or phase.delays for phase in problem.phases)
+            has_held = any(phase.held or phase.delays for phase in problem.phases)
             sampled = any(phase.is_sampled for phase in problem.phases)
             needs = (
-                held or sampled or self.refine is not None or any(phase.system.algebraic for phase in problem.phases)
+                has_held or sampled or self.refine is not None or any(phase.system.algebraic for phase in problem.phases)
             )
-            asked = self.degree is not None or self.defects == "differential"
+            asks_for_radau = self.degree is not None or self.defects == "differential"
             linear = self.midpoint_control == "linear"
-            name = "radau" if asked or (needs and not linear) else "hermite_simpson"
+            name = "radau" if asks_for_radau or (needs and not linear) else "hermite_simpson"
         fine = self.refine is not None and self.refine.tolerance < FINE
         degree = self.degree or (5 if fine else 3)
         return SCHEMES[name](degree, self.midpoint_control == "linear", self.defects == "differential")

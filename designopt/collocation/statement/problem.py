@@ -70,7 +70,7 @@ class Phase:
     @property
     def pieces(self) -> dict[str, int]:
         """Number of pieces of each held control."""
-        return {n: held if isinstance(held, int) else len(held) for n, held in self.held.items()}
+        return {n: hold if isinstance(hold, int) else len(hold) for n, hold in self.held.items()}
 
     @property
     def is_sampled(self) -> bool:
@@ -87,19 +87,19 @@ class Phase:
             object.__setattr__(self, name, stated_table(f"{self.name}: {name}", getattr(self, name)))
         vectors = {v.name: v for v in self.system.vectors}
         for name in ("bounds", "initial", "final", "guess", "held", "data"):
-            given = getattr(self, name)
+            entries = getattr(self, name)
             try:
-                stated = spread_data(given, vectors) if name == "data" else spread(given, vectors, pair=name != "held")
+                stated = spread_data(entries, vectors) if name == "data" else spread(entries, vectors, pair=name != "held")
             except (ValueError, KeyError) as error:
                 raise ProblemError("bad_bounds", f"{self.name}: {name}", str(error.args[0])) from error
             object.__setattr__(self, name, stated)
-        object.__setattr__(self, "held", {name: stated_held(given) for name, given in self.held.items()})
+        object.__setattr__(self, "held", {name: stated_held(entries) for name, entries in self.held.items()})
         for name in ("t0", "tf"):
             if name == "tf" or self.t0 is not None:
                 object.__setattr__(self, name, stated_time(f"{self.name}: {name}", getattr(self, name)))
         for side in ("bounds", "initial", "final"):
-            given = getattr(self, side).items()
-            stated = {name: stated_box(f"{self.name}: {side}.{name}", box) for name, box in given}
+            entries = getattr(self, side).items()
+            stated = {name: stated_box(f"{self.name}: {side}.{name}", box) for name, box in entries}
             if side == "bounds":
                 stated = {name: ends(box) for name, box in stated.items()}
             object.__setattr__(self, side, stated)
@@ -164,10 +164,10 @@ class TrajectoryProblem:
 
     def __post_init__(self) -> None:
         for name, kind in (("phases", Phase), ("extra", Variable)):
-            given: Any = getattr(self, name)
-            object.__setattr__(self, name, tuple(given) if isinstance(given, Iterable) else ())
-            if not isinstance(given, Iterable) or not all(isinstance(each, kind) for each in getattr(self, name)):
-                raise ProblemError("bad_statement", name, f"is {short(given)}: give a list of {kind.__name__}(...)")
+            entries: Any = getattr(self, name)
+            object.__setattr__(self, name, tuple(entries) if isinstance(entries, Iterable) else ())
+            if not isinstance(entries, Iterable) or not all(isinstance(each, kind) for each in getattr(self, name)):
+                raise ProblemError("bad_statement", name, f"is {short(entries)}: give a list of {kind.__name__}(...)")
         for name in PROBLEM_TABLES:
             object.__setattr__(self, name, stated_table(name, getattr(self, name)))
         vectors = {v.name: v for phase in self.phases for v in phase.system.vectors}
@@ -195,29 +195,29 @@ class TrajectoryProblem:
             for phase, begin in zip(phases, begins, strict=True)
             if begin[1] > ends(phase.tf)[0] and max(begin[1] - begin[0], ends(phase.tf)[1] - ends(phase.tf)[0]) > 0.0
         }
-        held = {name: c for phase in phases for name, c in _held_at_ends(phase)}
-        own = {name: c for name, c in self.constraints.items() if not is_added(c)}
-        object.__setattr__(self, "constraints", {**own, **held, **later})
+        at_ends = {name: c for phase in phases for name, c in _held_at_ends(phase)}
+        stated_constraints = {name: c for name, c in self.constraints.items() if not is_added(c)}
+        object.__setattr__(self, "constraints", {**stated_constraints, **at_ends, **later})
 
     @property
     def variables(self) -> tuple[Variable, ...]:
         """The parameters of all systems, each once, then the extra ones."""
-        found: dict[str, Variable] = {}
+        variable_of: dict[str, Variable] = {}
         for phase in self.phases:
             for v in phase.system.parameters:
-                found.setdefault(v.name, v)
+                variable_of.setdefault(v.name, v)
         for v in self.extra:
-            found.setdefault(v.name, v)
-        return tuple(found.values())
+            variable_of.setdefault(v.name, v)
+        return tuple(variable_of.values())
 
 
 def _held_at_ends(phase: Phase) -> Iterator[tuple[str, Constraint]]:
     """The constraints, by name, on variables other than states at the ends of a phase."""
     form = phase.system.residual_form
-    others = (*phase.system.controls, *phase.system.algebraic, *(form.unknowns if form else ()))
-    units = {v.name: v.unit for v in others}
-    for side, given in (("initial", phase.initial), ("final", phase.final)):
-        for name, box in given.items():
+    other_variables = (*phase.system.controls, *phase.system.algebraic, *(form.unknowns if form else ()))
+    units = {v.name: v.unit for v in other_variables}
+    for side, boxes in (("initial", phase.initial), ("final", phase.final)):
+        for name, box in boxes.items():
             if name in units:
                 yield (
                     f"{side} {name} of {phase.name}",
@@ -232,8 +232,8 @@ def periodic(
     """A periodic motion of one phase: final[name] = sign * initial[mirror of name] + offset. Raises `ProblemError` for
     inconsistent names."""
     mirror, signs, offsets = mirror or {}, signs or {}, offsets or {}
-    for label, given in (("mirror", mirror), ("signs", signs), ("offsets", offsets)):
-        if unknown := sorted(set(given) - set(names)):
+    for label, entries in (("mirror", mirror), ("signs", signs), ("offsets", offsets)):
+        if unknown := sorted(set(entries) - set(names)):
             text = f"it is not among the periodic variables {', '.join(names)}: name it there or leave it out here"
             raise ProblemError("bad_statement", f"periodic: {label}.{unknown[0]}", text)
 
@@ -248,19 +248,19 @@ def periodic(
 Vectors = Mapping[str, Vector]
 
 
-def spread(given: Mapping[str, Any], vectors: Vectors, *, pair: bool) -> dict[str, Any]:
-    """`given` with an entry for each component in place of those of vectors.
+def spread(entries: Mapping[str, Any], vectors: Vectors, *, pair: bool) -> dict[str, Any]:
+    """`entries` with an entry for each component in place of those of vectors.
 
     The value of a vector is one for all components (a number, or with `pair` a range of two), a mapping by component,
     or for k components an array (k,), with `pair` also (k, 2). The entry of a component by its own name takes
     precedence. Raises `ValueError` for another shape.
     """
-    made: dict[str, Any] = {}
-    for name, value in given.items():
+    spread_entries: dict[str, Any] = {}
+    for name, value in entries.items():
         if name in vectors:
-            made.update(_components(vectors[name], value, pair))
-    made.update({name: value for name, value in given.items() if name not in vectors})
-    return made
+            spread_entries.update(_components(vectors[name], value, pair))
+    spread_entries.update({name: value for name, value in entries.items() if name not in vectors})
+    return spread_entries
 
 
 def _components(vector: Vector, value: Any, pair: bool) -> dict[str, Any]:
@@ -278,10 +278,10 @@ def _components(vector: Vector, value: Any, pair: bool) -> dict[str, Any]:
     raise ValueError(f"{vector.name} has {len(vector.parts)} components, but is given an array of shape {array.shape}")
 
 
-def spread_data(given: Mapping[str, Any], vectors: Vectors) -> dict[str, Any]:
+def spread_data(entries: Mapping[str, Any], vectors: Vectors) -> dict[str, Any]:
     """Data of a phase with an entry for each component and for each column of a `SignalTable`.
 
     A table is entered under the name of a vector, with its components as columns, or under any other name, with data
     entries as columns.
     """
-    return spread(columns(given, list(vectors.values())), vectors, pair=False)
+    return spread(columns(entries, list(vectors.values())), vectors, pair=False)

@@ -95,10 +95,10 @@ class Scheme:
 def lagrange(points: Matrix, tau: Matrix) -> Matrix:
     """Values (n, k) at `tau` (n,) of the Lagrange polynomials on `points` (k,)."""
     values = np.ones((len(tau), len(points)))
-    for j, own in enumerate(points):
-        for i, other in enumerate(points):
+    for j, node in enumerate(points):
+        for i, other_node in enumerate(points):
             if i != j:
-                values[:, j] *= (tau - other) / (own - other)
+                values[:, j] *= (tau - other_node) / (node - other_node)
     return values
 
 

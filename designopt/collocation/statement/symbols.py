@@ -20,8 +20,8 @@ class Named(Mapping[str, Any]):
         try:
             return self._named[name]
         except KeyError:
-            there = ", ".join(self._named) or "none"
-            raise KeyError(f"there is no {self._what} '{name}'; known: {there}") from None
+            names = ", ".join(self._named) or "none"
+            raise KeyError(f"there is no {self._what} '{name}'; known: {names}") from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._named)

@@ -36,7 +36,7 @@ class Samples:
         times = np.atleast_1d(np.asarray(self.times, float))
         if times.ndim != 1 or not len(times) or not np.isfinite(times).all():
             raise ValueError("times of samples must be a row of at least one finite number")
-        data = {name: np.asarray(given, float) for name, given in self.data.items()}
+        data = {name: np.asarray(column, float) for name, column in self.data.items()}
         for name, values in data.items():
             if values.shape not in ((), times.shape) or not np.isfinite(values).all():
                 raise ValueError(f"{name}: {len(times)} finite numbers are needed, one for each time, or a single one")
@@ -96,5 +96,5 @@ class Peak:
     state: str = ""
 
     def __post_init__(self) -> None:
-        if self.of not in (known := ("largest", "smallest", "size")):
-            raise ValueError(f"a peak must be of one of {', '.join(known)}, not of {self.of!r}")
+        if self.of not in (choices := ("largest", "smallest", "size")):
+            raise ValueError(f"a peak must be of one of {', '.join(choices)}, not of {self.of!r}")

@@ -90,14 +90,14 @@ def solve_switched(
     one is the same. Raises `ProblemError` for names that are not controls, and for bounds that are not a whole number
     of steps apart.
     """
-    own = {name: s if isinstance(s, Switch) else Switch(s) for name, s in switches.items()}
-    found = _solved(problem, own, options, guess)
+    switch_of = {name: s if isinstance(s, Switch) else Switch(s) for name, s in switches.items()}
+    solution = _solved(problem, switch_of, options, guess)
     for _ in range(rounds):
-        if gap is None or not found.relaxed.success or (found.success and found.gap <= gap):
+        if gap is None or not solution.relaxed.success or (solution.success and solution.gap <= gap):
             break
-        own = {name: replace(s, pieces=2 * s.pieces) for name, s in own.items()}
-        found = _solved(problem, own, options, Guess.of(found.relaxed))
-    return found
+        switch_of = {name: replace(s, pieces=2 * s.pieces) for name, s in switch_of.items()}
+        solution = _solved(problem, switch_of, options, Guess.of(solution.relaxed))
+    return solution
 
 
 def relaxed_problem(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> TrajectoryProblem:
@@ -105,10 +105,10 @@ def relaxed_problem(problem: TrajectoryProblem, switches: Mapping[str, Switch]) 
     _check(problem, switches)
     phases = []
     for phase in problem.phases:
-        own = _of_phase(phase, switches)
-        pieces = {name: switch.pieces for name, switch in own.items()}
+        phase_switches = _of_phase(phase, switches)
+        pieces = {name: switch.pieces for name, switch in phase_switches.items()}
         samples = dict(phase.samples)
-        for name, switch in own.items():
+        for name, switch in phase_switches.items():
             pieces |= dict.fromkeys(switch.others, switch.pieces)
             if switch.others:  # once on each piece: elsewhere it would be redundant
                 middles = Samples((np.arange(switch.pieces) + 0.5) / switch.pieces, of_duration=True)
@@ -124,12 +124,12 @@ def rounded_problem(
     deviation of an integral, and its bound."""
     phases, levels, worst, bound = [], {}, 0.0, 0.0
     for phase in problem.phases:
-        found = relaxed.phases[phase.name]
+        solved = relaxed.phases[phase.name]
         of_phase: dict[str, Vector] = {}
         for name, switch in _of_phase(phase, switches).items():
             names = (name, *switch.others)
-            means = np.stack([_means(found, n, switch.pieces) for n in names], axis=1)
-            widths = np.full(switch.pieces, (found.tf - found.t0) / switch.pieces)
+            means = np.stack([_means(solved, n, switch.pieces) for n in names], axis=1)
+            widths = np.full(switch.pieces, (solved.tf - solved.t0) / switch.pieces)
             if switch.others:
                 rounded, most = sum_up_one_of(means, widths), float(len(names) - 1)
             else:
@@ -139,8 +139,8 @@ def rounded_problem(
             worst = max(worst, deviation(means, rounded, widths))
             bound = max(bound, most * float(widths[0]))
         levels[phase.name] = of_phase
-        held = {**phase.held, **{n: tuple(values.tolist()) for n, values in of_phase.items()}}
-        phases.append(replace(phase, held=held))
+        held_controls = {**phase.held, **{n: tuple(values.tolist()) for n, values in of_phase.items()}}
+        phases.append(replace(phase, held=held_controls))
     return replace(problem, phases=phases), levels, worst, bound
 
 
@@ -160,8 +160,8 @@ def _solved(
     return Switched(rounded, relaxed, levels, gap_of(rounded, relaxed), worst, bound)
 
 
-def with_rounding_advice(problem: TrajectoryProblem, found: Solution) -> Solution:
-    """`found`, for a problem with rounded switches; the message of a failure explains that these may be incompatible
+def with_rounding_advice(problem: TrajectoryProblem, solution: Solution) -> Solution:
+    """`solution`, for a problem with rounded switches; the message of a failure explains that these may be incompatible
     with fixed final values."""
     fixed = [
         f"{phase.name}: {name}"
@@ -169,14 +169,14 @@ def with_rounding_advice(problem: TrajectoryProblem, found: Solution) -> Solutio
         for name, box in phase.final.items()
         if ends(box)[0] == ends(box)[1]
     ]
-    if found.success or not fixed:
-        return found
+    if solution.success or not fixed:
+        return solution
     text = (
         "The relaxed problem is solved, but the problem with rounded switches is not: rounding"
         f" moves the motion away from the fixed final values ({', '.join(fixed)}). Give these a range, as (low, high),"
         " or the switches more pieces."
     )
-    return replace(found, message=f"{text} {found.message}")
+    return replace(solution, message=f"{text} {solution.message}")
 
 
 @dataclass(frozen=True)
@@ -188,8 +188,8 @@ class _Sum:
 
 
 def _of_phase(phase: Phase, switches: Mapping[str, Switch]) -> dict[str, Switch]:
-    own = {v.name for v in phase.system.controls}
-    return {name: switch for name, switch in switches.items() if name in own}
+    names = {v.name for v in phase.system.controls}
+    return {name: switch for name, switch in switches.items() if name in names}
 
 
 def _range(phase: Phase, name: str, switch: Switch) -> tuple[float, float, float]:
@@ -200,42 +200,42 @@ def _range(phase: Phase, name: str, switch: Switch) -> tuple[float, float, float
 
 
 def _check(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> None:
-    there = list(dict.fromkeys(v.name for phase in problem.phases for v in phase.system.controls))
-    _check_names("switches", [n for name, s in switches.items() for n in (name, *s.others)], there)
+    controls = list(dict.fromkeys(v.name for phase in problem.phases for v in phase.system.controls))
+    _check_names("switches", [n for name, s in switches.items() for n in (name, *s.others)], controls)
     for phase in problem.phases:
         for name, switch in _of_phase(phase, switches).items():
             where = f"{phase.name}: switches.{name}"
-            for other in (name, *switch.others):
-                if other in phase.held:
+            for control in (name, *switch.others):
+                if control in phase.held:
                     text = (
-                        f"the phase has '{other}' held, but a switch is constant on its own pieces: remove one of them"
+                        f"the phase has '{control}' held, but a switch is constant on its own pieces: remove one of them"
                     )
                     raise ProblemError("bad_statement", where, text)
-                for side, given in (("initial", phase.initial), ("final", phase.final)):
-                    if other in given:
-                        text = f"'{other}' has an {side} value" if side == "initial" else f"'{other}' has a final value"
+                for side, boxes in (("initial", phase.initial), ("final", phase.final)):
+                    if control in boxes:
+                        text = f"'{control}' has an {side} value" if side == "initial" else f"'{control}' has a final value"
                         text += ", a switch has the level that its relaxed value is rounded to: leave it out"
                         raise ProblemError("bad_statement", where, text)
-                low, high, step = _range(phase, other, switch)
+                low, high, step = _range(phase, control, switch)
                 if not (math.isfinite(low) and math.isfinite(high) and low < high):
-                    text = f"'{other}' lies between {low:g} and {high:g}: a switch has two finite levels"
+                    text = f"'{control}' lies between {low:g} and {high:g}: a switch has two finite levels"
                     raise ProblemError("bad_bounds", where, text)
                 if switch.others and (low, high) != (0.0, 1.0):
-                    text = f"'{other}' lies between {low:g} and {high:g}: one of several switches is 0 or 1"
+                    text = f"'{control}' lies between {low:g} and {high:g}: one of several switches is 0 or 1"
                     raise ProblemError("bad_bounds", where, text)
                 if abs((high - low) / step - round((high - low) / step)) > WHOLE:
                     text = f"the range from {low:g} to {high:g} is not a multiple of the step {step:g}"
                     raise ProblemError("bad_bounds", where, text)
 
 
-def _check_names(where: str, given: Sequence[str], there: Sequence[str]) -> None:
-    check_known(where, given, there, "control", "bad_statement")
-    for i, name in enumerate(given):
-        if name in given[:i]:
+def _check_names(where: str, names: Sequence[str], controls: Sequence[str]) -> None:
+    check_known(where, names, controls, "control", "bad_statement")
+    for i, name in enumerate(names):
+        if name in names[:i]:
             raise ProblemError("bad_statement", f"{where}.{name}", "is in two switches: remove one of them")
 
 
-def _means(found: PhaseSolution, name: str, pieces: int) -> Vector:
+def _means(solution: PhaseSolution, name: str, pieces: int) -> Vector:
     """The values (pieces,) of a control that is constant on each."""
     middles = (np.arange(pieces) + 0.5) / pieces
-    return np.asarray(found.at(middles)[name])
+    return np.asarray(solution.at(middles)[name])

@@ -22,14 +22,14 @@ def sum_up(relaxed: ArrayLike, widths: ArrayLike, low: float = 0.0, high: float 
     """
     means, h = np.asarray(relaxed, float), np.asarray(widths, float)
     count = round((high - low) / step)
-    found = np.empty(len(means))
+    levels = np.empty(len(means))
     owed = 0.0
     for j, (mean, width) in enumerate(zip(means.tolist(), h.tolist(), strict=True)):
         owed += (mean - low) / step * width
         level = min(max(int(np.floor(owed / width + 0.5)), 0), count)
-        found[j] = level
+        levels[j] = level
         owed -= level * width
-    return np.asarray(low + step * found)
+    return np.asarray(low + step * levels)
 
 
 def sum_up_one_of(relaxed: ArrayLike, widths: ArrayLike) -> Matrix:
@@ -38,14 +38,14 @@ def sum_up_one_of(relaxed: ArrayLike, widths: ArrayLike) -> Matrix:
     On each piece the switch with the largest deficit of its integral is on.
     """
     shares, h = np.asarray(relaxed, float), np.asarray(widths, float)
-    found = np.zeros_like(shares)
+    chosen_levels = np.zeros_like(shares)
     owed = np.zeros(shares.shape[1])
     for j, width in enumerate(h.tolist()):
         owed += shares[j] * width
         chosen = int(owed.argmax())
-        found[j, chosen] = 1.0
+        chosen_levels[j, chosen] = 1.0
         owed[chosen] -= width
-    return found
+    return chosen_levels
 
 
 def deviation(relaxed: Matrix, rounded: Matrix, widths: Vector) -> float:

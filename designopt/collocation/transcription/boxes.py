@@ -44,15 +44,15 @@ def boxes(
     _check_same(statement.problem, problem)
     low, high = np.full(places.size, -math.inf), np.full(places.size, math.inf)
     parameters = []
-    for i, (phase, point, place) in enumerate(zip(problem.phases, statement.points, places.phases, strict=True)):
-        _limit_variables(phase, point, place, low, high)
-        fixed = _limit_times(phase, place, low, high)
+    for i, (phase, point, layout) in enumerate(zip(problem.phases, statement.points, places.phases, strict=True)):
+        _limit_variables(phase, point, layout, low, high)
+        fixed = _limit_times(phase, layout, low, high)
         begin = ends(problem.phases[i - 1].tf if phase.t0 is None else phase.t0)
         if not begin[0] < ends(phase.tf)[1]:
             text = f"{ends(phase.tf)[1]:g} is not after t0 = {begin[0]:g}: a phase must have a positive duration"
             raise ProblemError("bad_bounds", f"{phase.name}: tf", text)
         constants = [_number(phase, name) for name in point.constant_names]
-        fractions = place.mesh.fractions[place.mesh.first :]
+        fractions = layout.mesh.fractions[layout.mesh.first :]
         times = fixed[0] + fractions * (fixed[1] - fixed[0]) if len(fixed) == 2 else None
         signals = [_sampled(phase, name, fractions, times) for name in point.signal_names]
         parameters += [np.array([*constants, *fixed]), np.array(signals).T.ravel()]
@@ -65,7 +65,7 @@ def boxes(
     return ProgramBounds(low, high, row_low, row_high, np.concatenate([*parameters, np.empty(0)]))
 
 
-def _limit_variables(phase: Phase, point: CollocationPoint, place: PhaseLayout, low: Vector, high: Vector) -> None:
+def _limit_variables(phase: Phase, point: CollocationPoint, layout: PhaseLayout, low: Vector, high: Vector) -> None:
     """The boxes of all variables along the phases, and of the states at both ends."""
     for side in ("bounds", "initial", "final"):
         check_known(f"{phase.name}: {side}", getattr(phase, side), point.names, "variable")
@@ -73,20 +73,20 @@ def _limit_variables(phase: Phase, point: CollocationPoint, place: PhaseLayout, 
     system = phase.system
     for j, v in enumerate((*system.states, *unknowns, *system.controls, *system.algebraic)):
         box = _box(f"{phase.name}: bounds.{v.name}", phase.bounds.get(v.name, (v.low, v.high)))
-        where = place.states[:, j] if j < point.nx else place.point[:, j]
+        where = layout.states[:, j] if j < point.nx else layout.point[:, j]
         low[where], high[where] = box
-        for side, given, slot in (("initial", phase.initial, 0), ("final", phase.final, -1)):
-            if v.name in given:
-                a, b = _box(f"{phase.name}: {side}.{v.name}", given[v.name])
+        for side, stated, slot in (("initial", phase.initial, 0), ("final", phase.final, -1)):
+            if v.name in stated:
+                a, b = _box(f"{phase.name}: {side}.{v.name}", stated[v.name])
                 a, b = max(a, box[0]), min(b, box[1])
                 if a > b:
                     what = "state" if j < point.nx else "variable"
-                    text = f"{given[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the {what}: change one"
+                    text = f"{stated[v.name]} is outside the bounds {box[0]:g} to {box[1]:g} of the {what}: change one"
                     raise ProblemError("bad_bounds", f"{phase.name}: {side}.{v.name}", text)
                 if j < point.nx:  # rows that the problem adds limit the others
-                    low[place.states[slot, j]], high[place.states[slot, j]] = a, b
+                    low[layout.states[slot, j]], high[layout.states[slot, j]] = a, b
         if _given(phase, v.name):
-            _hold(phase, v.name, box, place, place.point[:, j], low, high)
+            _hold(phase, v.name, box, layout, layout.point[:, j], low, high)
 
 
 def _pieces(phase: Phase) -> list[str]:
@@ -100,7 +100,7 @@ def _given(phase: Phase, name: str) -> str:
 
 
 def _hold(
-    phase: Phase, name: str, box: tuple[float, float], place: PhaseLayout, where: Indices, low: Vector, high: Vector
+    phase: Phase, name: str, box: tuple[float, float], layout: PhaseLayout, where: Indices, low: Vector, high: Vector
 ) -> None:
     """The values of a control on its pieces as the boxes of all its points, within its own `box`."""
     label = f"{phase.name}: held.{name}"
@@ -108,7 +108,7 @@ def _hold(
     if values.min() < box[0] - INSIDE or values.max() > box[1] + INSIDE:
         text = f"{values.min():g} to {values.max():g} is outside the bounds {box[0]:g} to {box[1]:g} of the control"
         raise ProblemError("bad_bounds", label, text)
-    mesh = place.mesh
+    mesh = layout.mesh
     of_intervals = pieces_of(mesh, len(values), label)
     # the last slot of each interval and those within it are its own
     of_slots = np.repeat(of_intervals, [scheme.steps for scheme in mesh.schemes])
@@ -116,13 +116,13 @@ def _hold(
     low[where] = high[where] = np.clip(of_points, *box)
 
 
-def _limit_times(phase: Phase, place: PhaseLayout, low: Vector, high: Vector) -> list[float]:
+def _limit_times(phase: Phase, layout: PhaseLayout, low: Vector, high: Vector) -> list[float]:
     """The boxes of free times; returns the fixed ones."""
     fixed = []
-    for name, given, index in (("t0", phase.t0, place.t0), ("tf", phase.tf, place.tf)):
-        if given is None:
+    for name, stated, index in (("t0", phase.t0, layout.t0), ("tf", phase.tf, layout.tf)):
+        if stated is None:
             continue
-        a, b = _box(f"{phase.name}: {name}", given)
+        a, b = _box(f"{phase.name}: {name}", stated)
         if index >= 0:
             low[index], high[index] = a, b
         elif a < b:
@@ -139,8 +139,8 @@ def _limit_parameters(problem: TrajectoryProblem, places: Layout, low: Vector, h
     variables = {v.name: v for v in problem.variables}
     check_known("parameters", problem.parameters, list(variables), "parameter")
     for name, index in places.parameters.items():
-        given = problem.parameters.get(name, (variables[name].low, variables[name].high))
-        low[index], high[index] = _box(f"parameters.{name}", given)
+        stated = problem.parameters.get(name, (variables[name].low, variables[name].high))
+        low[index], high[index] = _box(f"parameters.{name}", stated)
 
 
 def _limit_integrals(problem: TrajectoryProblem, places: Layout, low: Vector, high: Vector) -> None:
@@ -188,8 +188,8 @@ def _take_histories(
     for block in blocks:
         if block.kind == "delay":
             i = block.phase
-            found = stencil(problem.phases[i], block.names[0], statement.points[i], places.phases[i])
-            low[block.rows[:, 0]] = high[block.rows[:, 0]] = found.constant
+            delayed = stencil(problem.phases[i], block.names[0], statement.points[i], places.phases[i])
+            low[block.rows[:, 0]] = high[block.rows[:, 0]] = delayed.constant
 
 
 def _delays(phase: Phase) -> list[str]:
@@ -199,10 +199,10 @@ def _delays(phase: Phase) -> list[str]:
     return [f"{name}: {delay.of}, {share(phase, delay):.9f} of the phase ago" for name, delay in phase.delays.items()]
 
 
-def _box(where: str, given: Box) -> tuple[float, float]:
-    low, high = ends(given)
+def _box(where: str, stated: Box) -> tuple[float, float]:
+    low, high = ends(stated)
     if math.isnan(low) or math.isnan(high):
-        raise ProblemError("bad_bounds", where, f"is {given}: give numbers, infinite ones where there is no limit")
+        raise ProblemError("bad_bounds", where, f"is {stated}: give numbers, infinite ones where there is no limit")
     if low > high or low == math.inf or high == -math.inf:
         raise ProblemError("bad_bounds", where, f"nothing lies between {low:g} and {high:g}: swap or widen them")
     return low, high
@@ -211,8 +211,8 @@ def _box(where: str, given: Box) -> tuple[float, float]:
 def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
     """Checks that a variant has the phases, constraints and integrals of the program's problem."""
     pairs = [("phases", [p.name for p in stated.phases], [p.name for p in problem.phases])]
-    given = [[n for n, c in p.constraints.items() if not is_added(c)] for p in (stated, problem)]
-    pairs.append(("constraints", given[0], given[1]))
+    constraint_names = [[n for n, c in p.constraints.items() if not is_added(c)] for p in (stated, problem)]
+    pairs.append(("constraints", constraint_names[0], constraint_names[1]))
     for a, b in zip(stated.phases, problem.phases, strict=False):
         pairs.append((f"{b.name}: path", list(a.path), list(b.path)))
         pairs.append((f"{b.name}: samples", list(a.samples), list(b.samples)))
@@ -220,9 +220,9 @@ def _check_same(stated: TrajectoryProblem, problem: TrajectoryProblem) -> None:
         pairs.append((f"{b.name}: held", _pieces(a), _pieces(b)))
         pairs.append((f"{b.name}: t0", [str(a.t0 is None)], [str(b.t0 is None)]))
         pairs.append((f"{b.name}: delays", _delays(a), _delays(b)))
-    for where, before, now in pairs:
-        if before != now:
-            text = f"{', '.join(now) or 'none'} were {', '.join(before) or 'none'} when the program was built"
+    for where, before, after in pairs:
+        if before != after:
+            text = f"{', '.join(after) or 'none'} were {', '.join(before) or 'none'} when the program was built"
             raise ProblemError("bad_statement", where, f"{text}: build it again")
     for name, c in problem.constraints.items():
         if isinstance(c.value, Duration) and name not in stated.constraints:

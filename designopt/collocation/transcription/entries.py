@@ -34,8 +34,8 @@ class Entries:
 
     def add(self, rows: ArrayLike, columns: ArrayLike, sources: ArrayLike, factors: ArrayLike) -> None:
         """Add ``factor * source`` at (row, column), broadcast to one shape."""
-        given = np.broadcast_arrays(rows, columns, sources, factors)
-        self._contributions.append(tuple(np.ravel(array) for array in given))  # type: ignore[arg-type]
+        contribution = np.broadcast_arrays(rows, columns, sources, factors)
+        self._contributions.append(tuple(np.ravel(array) for array in contribution))  # type: ignore[arg-type]
 
     def matrix(self, left: Vector, right: Vector) -> Any:
         """The matrix (MX), its rows multiplied by `left` (m,), its columns by `right` (n,)."""

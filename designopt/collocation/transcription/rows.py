@@ -51,13 +51,13 @@ class RowCollector:
         self.count = 0
         self._of_variables: list[tuple[Any, ...]] = []
         self._of_points: list[list[tuple[Any, ...]]] = [[] for _ in places.phases]
-        for i, place in enumerate(places.phases):
-            self._defects(i, place)
-            self._equations(i, place)
-            self._control_rows(i, place)
-            self._held(i, place)
-            self._delays(i, place)
-            self._integrals(i, place)
+        for i, layout in enumerate(places.phases):
+            self._defects(i, layout)
+            self._equations(i, layout)
+            self._control_rows(i, layout)
+            self._held(i, layout)
+            self._delays(i, layout)
+            self._integrals(i, layout)
         self._samples()
         self.ends_first = self.count
         for name, value in zip(statement.problem.constraints, statement.ends.constraints, strict=True):
@@ -73,17 +73,17 @@ class RowCollector:
 
     def scales(self, scale: Vector) -> Vector:
         """Scales of rows (m,): of defects that of their state, of integrals that of the integral, else 1."""
-        found = np.ones(self.count)
+        row_scales = np.ones(self.count)
         for block in self.blocks:
             if block.kind == "defect":
-                found[block.rows] = scale[self.layout.phases[block.phase].states[0]]
+                row_scales[block.rows] = scale[self.layout.phases[block.phase].states[0]]
             elif block.kind in ("held", "delay"):
                 column = self.statement.points[block.phase].names.index(block.names[0])
-                found[block.rows] = scale[self.layout.phases[block.phase].point[0, column]]
+                row_scales[block.rows] = scale[self.layout.phases[block.phase].point[0, column]]
             elif block.kind == "integral":
                 number = list(self.statement.problem.phases[block.phase].integrals).index(block.names[0])
-                found[block.rows] = scale[self.layout.integrals[block.phase, number]]
-        return found
+                row_scales[block.rows] = scale[self.layout.integrals[block.phase, number]]
+        return row_scales
 
     def _block(self, kind: str, phase: int, names: tuple[str, ...], slots: Indices) -> Indices:
         block = Block(kind, phase, names, slots, self.count)
@@ -97,8 +97,8 @@ class RowCollector:
     def _points(self, phase: int, rows: Any, of_point: Any, points: Any, factors: Any) -> None:
         self._of_points[phase].append(np.broadcast_arrays(rows, of_point, points, factors))
 
-    def _defects(self, i: int, place: PhaseLayout) -> None:
-        mesh, point = place.mesh, self.statement.points[i]
+    def _defects(self, i: int, layout: PhaseLayout) -> None:
+        mesh, point = layout.mesh, self.statement.points[i]
         rows = self._block("defect", i, tuple(point.names[: point.nx]), np.arange(1, mesh.slots))
         state = np.arange(point.nx)
         for scheme, some in mesh.groups:
@@ -107,11 +107,11 @@ class RowCollector:
                 of_defect = rows[base + a]
                 for r in range(scheme.steps + 1):
                     if scheme.P[a, r] != 0.0:
-                        self._variables(of_defect, place.states[base + r], scheme.P[a, r])
+                        self._variables(of_defect, layout.states[base + r], scheme.P[a, r])
                     if scheme.Q[a, r] != 0.0:
                         self._points(i, of_defect, state, (base + r - mesh.first)[:, None], -scheme.Q[a, r] * width)
 
-    def _equations(self, i: int, place: PhaseLayout) -> None:
+    def _equations(self, i: int, layout: PhaseLayout) -> None:
         point, which = self.statement.points[i], self.statement.functions[i].rows
         phase = self.statement.problem.phases[i]
         tables = [
@@ -122,14 +122,14 @@ class RowCollector:
         for name, size in zip(phase.path, point.path_sizes, strict=True):
             tables.append(("path", _numbered(name, size), range(begin, begin + size)))
             begin += size
-        slots = np.arange(place.mesh.first, place.mesh.slots)
+        slots = np.arange(layout.mesh.first, layout.mesh.slots)
         at = np.arange(len(slots))[:, None]
         for kind, names, of_point in tables:
             if names:
                 self._points(i, self._block(kind, i, names, slots), np.array(of_point), at, 1.0)
 
-    def _control_rows(self, i: int, place: PhaseLayout) -> None:
-        mesh, point = place.mesh, self.statement.points[i]
+    def _control_rows(self, i: int, layout: PhaseLayout) -> None:
+        mesh, point = layout.mesh, self.statement.points[i]
         of_controls = slice(point.nx + point.ns, point.nx + point.ns + point.nu)
         if not point.nu:
             return
@@ -137,19 +137,19 @@ class RowCollector:
         free = [j for j in range(of_controls.start, of_controls.stop) if point.names[j] not in late]
         if mesh.left_point and free:
             rows = self._block("control", i, tuple(point.names[j] for j in free), np.zeros(1, np.int64))
-            self._variables(rows, place.point[0, free], 1.0)
+            self._variables(rows, layout.point[0, free], 1.0)
             for k, weight in enumerate(mesh.left, 1):
-                self._variables(rows, place.point[k, free], -weight)
+                self._variables(rows, layout.point[k, free], -weight)
         for scheme, some in mesh.groups:
             for combination in scheme.control_rows:
                 rows = self._block("control", i, tuple(point.names[of_controls]), mesh.bases[some] + 1)
                 for r in np.flatnonzero(combination):
-                    controls = place.point[mesh.bases[some] + r - mesh.first, of_controls]
+                    controls = layout.point[mesh.bases[some] + r - mesh.first, of_controls]
                     self._variables(rows, controls, combination[r])
 
-    def _held(self, i: int, place: PhaseLayout) -> None:
+    def _held(self, i: int, layout: PhaseLayout) -> None:
         """Controls that are constant on each piece of the phase: each point has the control of the one before it."""
-        mesh, point, phase = place.mesh, self.statement.points[i], self.statement.problem.phases[i]
+        mesh, point, phase = layout.mesh, self.statement.points[i], self.statement.problem.phases[i]
         intervals = np.repeat(np.arange(len(mesh)), [scheme.steps for scheme in mesh.schemes])  # of slots from 1 on
         for name, pieces in phase.pieces.items():
             if not isinstance(phase.held[name], int):
@@ -159,35 +159,35 @@ class RowCollector:
             slots = 2 + np.flatnonzero(of_slots[1:] == of_slots[:-1])
             column = point.names.index(name)
             rows = self._block("held", i, (name,), slots)[:, 0]
-            self._variables(rows, place.point[slots - mesh.first, column], 1.0)
-            self._variables(rows, place.point[slots - 1 - mesh.first, column], -1.0)
+            self._variables(rows, layout.point[slots - mesh.first, column], 1.0)
+            self._variables(rows, layout.point[slots - 1 - mesh.first, column], -1.0)
 
-    def _delays(self, i: int, place: PhaseLayout) -> None:
+    def _delays(self, i: int, layout: PhaseLayout) -> None:
         """Delayed variables minus the earlier values of the polynomials; their limits are the history."""
         point, phase = self.statement.points[i], self.statement.problem.phases[i]
-        slots = np.arange(place.mesh.first, place.mesh.slots)
+        slots = np.arange(layout.mesh.first, layout.mesh.slots)
         for name in phase.delays:
-            found = stencil(phase, name, point, place)
+            delayed = stencil(phase, name, point, layout)
             rows = self._block("delay", i, (name,), slots)[:, 0]
-            self._variables(rows, place.point[:, point.names.index(name)], 1.0)
-            self._variables(rows[found.at], found.columns, -found.weights)
+            self._variables(rows, layout.point[:, point.names.index(name)], 1.0)
+            self._variables(rows[delayed.at], delayed.columns, -delayed.weights)
 
-    def _integrals(self, i: int, place: PhaseLayout) -> None:
+    def _integrals(self, i: int, layout: PhaseLayout) -> None:
         which = self.statement.functions[i].rows
         names = list(self.statement.problem.phases[i].integrals)
-        weights = place.mesh.weights[place.mesh.first :]
-        kept = [key for key in self.statement.kept if key[0] == i]
-        for of_point, key in zip(which.integrands, kept, strict=True):
+        weights = layout.mesh.weights[layout.mesh.first :]
+        integral_keys = [key for key in self.statement.kept if key[0] == i]
+        for of_point, key in zip(which.integrands, integral_keys, strict=True):
             rows = self._block("integral", i, (names[key[1]],), np.zeros(1, np.int64))
             self._variables(rows, self.layout.integrals[key], 1.0)
             self._points(i, rows, of_point, np.arange(len(weights)), -weights)
 
     def _samples(self) -> None:
         """The rows of constraints at samples; the transcription adds their contents."""
-        for point, place in zip(self.statement.samples, self.layout.samples, strict=True):
+        for point, layout in zip(self.statement.samples, self.layout.samples, strict=True):
             if point.kind == "constraint":
                 fractions = self.layout.phases[point.phase].mesh.fractions
-                nearest = np.abs(place.fractions[:, None] - fractions).argmin(axis=1)
+                nearest = np.abs(layout.fractions[:, None] - fractions).argmin(axis=1)
                 self._block("sample", point.phase, _numbered(point.name, point.size), nearest)
 
 

@@ -17,43 +17,43 @@ WIDEST = 1e6
 
 
 def scales(
-    statement: ProblemFunctions, places: Layout, boxes: ProgramBounds, guess: Vector, given: Mapping[str, float]
+    statement: ProblemFunctions, places: Layout, boxes: ProgramBounds, guess: Vector, stated: Mapping[str, float]
 ) -> tuple[Vector, Vector]:
     """Scale and shift (n,) of all variables: half the range and its middle if the box is finite and at most `WIDEST`,
-    else the largest guess, at least 1, and 0. Integrals have the size of their guess. `given` scales, by name, take
+    else the largest guess, at least 1, and 0. Integrals have the size of their guess. `stated` scales, by name, take
     precedence; those of free times are t0 and tf, for all phases.
     """
     scale, shift = np.ones(places.size), np.zeros(places.size)
     named = set()
-    for i, place in enumerate(places.phases):
+    for i, layout in enumerate(places.phases):
         point = statement.points[i]
         for j, name in enumerate(point.names):
-            where = place.states[:, j] if j < point.nx else place.point[:, j]
+            where = layout.states[:, j] if j < point.nx else layout.point[:, j]
             named.add(name)
             # the ends may have boxes of their own
             inner = where[1:-1] if len(where) > 2 else where
-            _set(scale, shift, where, boxes.low[inner[0]], boxes.high[inner[0]], guess[where], given.get(name))
-        for name, index in (("t0", place.t0), ("tf", place.tf)):
+            _set(scale, shift, where, boxes.low[inner[0]], boxes.high[inner[0]], guess[where], stated.get(name))
+        for name, index in (("t0", layout.t0), ("tf", layout.tf)):
             if index >= 0:
                 named.add(name)
                 one = np.array([index])
-                _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], given.get(name))
+                _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], stated.get(name))
     for name, index in places.parameters.items():
         named.add(name)
         one = np.array([index])
-        _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], given.get(name))
+        _set(scale, shift, one, boxes.low[index], boxes.high[index], guess[one], stated.get(name))
     for index in places.integrals.values():
         one = np.array([index])
         _set(scale, shift, one, -np.inf, np.inf, guess[one], None)
-    check_known("scales", given, sorted(named), "variable")
+    check_known("scales", stated, sorted(named), "variable")
     return scale, shift
 
 
 def _set(
-    scale: Vector, shift: Vector, where: Integers, low: float, high: float, guess: Vector, given: float | None
+    scale: Vector, shift: Vector, where: Integers, low: float, high: float, guess: Vector, stated: float | None
 ) -> None:
-    if given is not None:
-        scale[where] = given
+    if stated is not None:
+        scale[where] = stated
     elif np.isfinite(low) and np.isfinite(high) and 0.0 < high - low <= WIDEST:
         scale[where], shift[where] = 0.5 * (high - low), 0.5 * (high + low)
     else:

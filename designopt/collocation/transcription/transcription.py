@@ -52,13 +52,13 @@ class Transcription:
     hessian: ca.Function
     constant_cost: bool
 
-    def box(self, given: ProgramBounds) -> tuple[Vector, Vector]:
+    def box(self, bounds: ProgramBounds) -> tuple[Vector, Vector]:
         """Lower and upper limits (n,) of the scaled variables."""
-        return (given.low - self.shift) / self.scale, (given.high - self.shift) / self.scale
+        return (bounds.low - self.shift) / self.scale, (bounds.high - self.shift) / self.scale
 
-    def row_box(self, given: ProgramBounds) -> tuple[Vector, Vector]:
+    def row_box(self, bounds: ProgramBounds) -> tuple[Vector, Vector]:
         """Lower and upper limits (m,) of the scaled rows."""
-        return given.row_low / self.row_scale, given.row_high / self.row_scale
+        return bounds.row_low / self.row_scale, bounds.row_high / self.row_scale
 
 
 def transcribe(
@@ -69,8 +69,8 @@ def transcribe(
     places = places or layout(statement.problem, statement.points, meshes, statement.kept, statement.samples)
     rows = RowCollector(statement, places)
     parts = _Parts(statement, places, rows, scale, shift, cost_scale)
-    for i, place in enumerate(places.phases):
-        parts.add_phase(i, place)
+    for i, phase_layout in enumerate(places.phases):
+        parts.add_phase(i, phase_layout)
     for sample, at in zip(statement.samples, places.samples, strict=True):
         parts.add_samples(sample, at)
     parts.add_ends()
@@ -129,14 +129,14 @@ class _Parts:
         self.cost: Any = ca.MX(0.0)
         self.values: Any = constant_matrix(r, c, f / self.row_scale[r], (rows.count, places.size)) @ self._variables
 
-    def add_phase(self, i: int, place: PhaseLayout) -> None:
+    def add_phase(self, i: int, layout: PhaseLayout) -> None:
         """Add all points of phase i."""
         functions = self.statement.functions[i]
-        count, per_point = len(place.point), functions.rows.count
-        points = SideBySide(self._arguments(i, place), count)
-        weights = ca.DM((self.cost_scale * place.mesh.weights[place.mesh.first :]).tolist()).T
+        count, per_point = len(layout.point), functions.rows.count
+        points = SideBySide(self._arguments(i, layout), count)
+        weights = ca.DM((self.cost_scale * layout.mesh.weights[layout.mesh.first :]).tolist()).T
         # the variables of each point: its own, then those of the phase
-        columns = np.hstack([place.point, np.broadcast_to(place.theta, (count, len(place.theta)))])
+        columns = np.hstack([layout.point, np.broadcast_to(layout.theta, (count, len(layout.theta)))])
         rows, of_point, at, factors = self.rows.of_points(i)
         K = constant_matrix(
             rows, at * per_point + of_point, factors / self.row_scale[rows], (self.rows.count, per_point * count)
@@ -163,13 +163,13 @@ class _Parts:
             curvature = mapped(functions.hessian, points.with_more(mu, self.of_cost * weights))
             self._add_hessian(columns, functions.hessian_rows, functions.hessian_columns, ca.vec(curvature))
 
-    def add_samples(self, point: SamplePoint, place: SamplePlace) -> None:
+    def add_samples(self, point: SamplePoint, layout: SamplePlace) -> None:
         """Add the samples of one entry of a phase: part of the cost, of the row of an integral, or rows."""
-        count, size, width = place.count, point.size, point.nw + len(self.places.phases[point.phase].theta)
-        arguments = self._sample_arguments(point, place)
+        count, size, width = layout.count, point.size, point.nw + len(self.places.phases[point.phase].theta)
+        arguments = self._sample_arguments(point, layout)
         values = point.values.map(count)(*arguments)
         weight = self.statement.direct.get((point.phase, point.number), 0.0) if point.kind == "sum" else 0.0
-        rows = self._sample_rows(point, place)
+        rows = self._sample_rows(point, layout)
         mu: Any = ca.MX(size, count)
         if rows is None:
             self.cost += self.cost_scale * weight * ca.sum2(values)
@@ -186,8 +186,8 @@ class _Parts:
                 ca.vec(jacobian.map(count)(*arguments))
             )
             sample = np.repeat(np.arange(count), len(of_row))
-            each, entry = place.joined(sample, np.tile(variable, count), width)
-            columns, weights = place.columns[entry], place.weights[entry]
+            each, entry = layout.joined(sample, np.tile(variable, count), width)
+            columns, weights = layout.columns[entry], layout.weights[entry]
             if rows is None:
                 self.gradient.add(columns, 0, first + each, self.cost_scale * weight * weights)
             else:
@@ -198,39 +198,39 @@ class _Parts:
         if first_of.size:
             first = self.hessian.source(ca.vec(curvature.map(count)(*arguments, mu)))
             sample = np.repeat(np.arange(count), len(first_of))
-            each, a = place.joined(sample, np.tile(first_of, count), width)
-            again, b = place.joined(sample[each], np.tile(second_of, count)[each], width)
-            each, a = each[again], a[again]
-            left, right = place.columns[a], place.columns[b]
+            each, a = layout.joined(sample, np.tile(first_of, count), width)
+            pairs, b = layout.joined(sample[each], np.tile(second_of, count)[each], width)
+            each, a = each[pairs], a[pairs]
+            left, right = layout.columns[a], layout.columns[b]
             same = np.tile(first_of == second_of, count)[each]
             # of one variable with itself every pair of columns comes twice, of two variables a column with itself does
             factors = np.where(same, np.where(left <= right, 1.0, 0.0), np.where(left == right, 2.0, 1.0))
-            factors = factors * place.weights[a] * place.weights[b]
+            factors = factors * layout.weights[a] * layout.weights[b]
             self.hessian.add(np.minimum(left, right), np.maximum(left, right), first + each, factors)
 
-    def _sample_rows(self, point: SamplePoint, place: SamplePlace) -> Indices | None:
+    def _sample_rows(self, point: SamplePoint, layout: SamplePlace) -> Indices | None:
         """The rows (n, size) of samples, the row of their integral for sums; None for a part of the cost."""
         if point.kind == "sum" and (point.phase, point.number) in self.statement.direct:
             return None
         kind = "integral" if point.kind == "sum" else "sample"
         name = point.name if point.kind == "sum" or point.size == 1 else f"{point.name}[0]"
         (block,) = [b for b in self.rows.blocks if (b.kind, b.phase, b.names[0]) == (kind, point.phase, name)]
-        return np.broadcast_to(block.rows, (place.count, point.size))
+        return np.broadcast_to(block.rows, (layout.count, point.size))
 
-    def _sample_arguments(self, point: SamplePoint, place: SamplePlace) -> list[Any]:
+    def _sample_arguments(self, point: SamplePoint, layout: SamplePlace) -> list[Any]:
         """Arguments of the functions of a sample, for all samples side by side."""
-        of, count, nw = self.places.phases[point.phase], place.count, point.nw
-        own = place.variable < nw
-        at = place.sample[own] * nw + place.variable[own]
-        stencil = constant_matrix(at, place.columns[own], place.weights[own], (count * nw, self.places.size))
-        theta = self._variables[of.theta.tolist()] if len(of.theta) else ca.MX(0, 1)
+        phase_layout, count, nw = self.places.phases[point.phase], layout.count, point.nw
+        is_point_variable = layout.variable < nw
+        at = layout.sample[is_point_variable] * nw + layout.variable[is_point_variable]
+        stencil = constant_matrix(at, layout.columns[is_point_variable], layout.weights[is_point_variable], (count * nw, self.places.size))
+        theta = self._variables[phase_layout.theta.tolist()] if len(phase_layout.theta) else ca.MX(0, 1)
         return [
             ca.reshape(stencil @ self._variables, nw, count),
             ca.repmat(theta, 1, count),
-            ca.repmat(stretch(self.parameters, of.constants, of.signals), 1, count),
-            ca.reshape(stretch(self.parameters, place.signals, place.end), point.ns, count),
-            ca.DM(place.fractions.tolist()).T,
-            ca.reshape(stretch(self.parameters, place.begin, place.signals), len(point.data_names), count),
+            ca.repmat(stretch(self.parameters, phase_layout.constants, phase_layout.signals), 1, count),
+            ca.reshape(stretch(self.parameters, layout.signals, layout.end), point.ns, count),
+            ca.DM(layout.fractions.tolist()).T,
+            ca.reshape(stretch(self.parameters, layout.begin, layout.signals), len(point.data_names), count),
         ]
 
     def add_ends(self) -> None:
@@ -258,17 +258,17 @@ class _Parts:
             curvature = ends.hessian(*arguments, mu, self.cost_scale * self.of_cost)
             self._add_hessian(ends.variables[None, :], ends.hessian_rows, ends.hessian_columns, curvature)
 
-    def _arguments(self, i: int, place: PhaseLayout) -> list[Any]:
+    def _arguments(self, i: int, layout: PhaseLayout) -> list[Any]:
         """Arguments of the functions of a point, for all points of the phase side by side."""
-        ns, count = self.statement.points[i].signals.numel(), len(place.point)
-        own = self._variables[int(place.point[0, 0]) : int(place.point[-1, -1]) + 1]  # they are neighbours
-        theta = self._variables[place.theta.tolist()] if len(place.theta) else ca.MX(0, 1)
+        ns, count = self.statement.points[i].signals.numel(), len(layout.point)
+        point_variables = self._variables[int(layout.point[0, 0]) : int(layout.point[-1, -1]) + 1]  # they are neighbours
+        theta = self._variables[layout.theta.tolist()] if len(layout.theta) else ca.MX(0, 1)
         return [
-            ca.reshape(own, place.point.shape[1], count),
+            ca.reshape(point_variables, layout.point.shape[1], count),
             ca.repmat(theta, 1, count),
-            ca.repmat(stretch(self.parameters, place.constants, place.signals), 1, count),
-            ca.reshape(stretch(self.parameters, place.signals, place.numbers_end), ns, count),
-            ca.DM(place.mesh.fractions[place.mesh.first :].tolist()).T,
+            ca.repmat(stretch(self.parameters, layout.constants, layout.signals), 1, count),
+            ca.reshape(stretch(self.parameters, layout.signals, layout.numbers_end), ns, count),
+            ca.DM(layout.mesh.fractions[layout.mesh.first :].tolist()).T,
         ]
 
     def _add_hessian(self, variables: Indices, rows: Indices, columns: Indices, numbers: Any) -> None:

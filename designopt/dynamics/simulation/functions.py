@@ -88,8 +88,8 @@ def _scalar(system: System, signals: Sequence[str]) -> RunFunctions:
     left = iter(shared)
     stated.results = {name: [next(left) for _ in entries] for name, entries in stated.results.items()}
     c, values = (ca.vertcat(*entries) if entries else ca.SX(0, 1) for entries in (symbols, constants))
-    whole = ca.vertcat(c, w, w_rates) if signals else c
-    return stated.functions(ca.Function("system_constants", [u, p, q], [values]), whole)
+    constants_and_signals = ca.vertcat(c, w, w_rates) if signals else c
+    return stated.functions(ca.Function("system_constants", [u, p, q], [values]), constants_and_signals)
 
 
 def _tables(system: System) -> tuple[Any, Any, Any]:
@@ -132,7 +132,7 @@ class _Stated:
     def functions(self, constants: ca.Function, c: Any) -> RunFunctions:
         """The results as functions of (x, c, t) or (x, c, t, s)."""
 
-        def made(name: str) -> Any:
+        def casadi_function(name: str) -> Any:
             if name not in self.results:
                 return None
             of_unknowns = self.s is not None and name not in ("linear", "guard")
@@ -140,7 +140,7 @@ class _Stated:
                 f"system_{name}", [self.x, c, self.t, *([self.s] if of_unknowns else [])], self.results[name]
             )
 
-        f, fj, output, guard, linear = (made(name) for name in ("f", "fj", "output", "guard", "linear"))
+        f, fj, output, guard, linear = (casadi_function(name) for name in ("f", "fj", "output", "guard", "linear"))
         unknowns = None
         if self.s is not None:
             in_output = output is not None and bool(output.jac_sparsity(0, 3).nnz())

@@ -21,13 +21,13 @@ class Interpreted:
     `evaluations` counts the evaluations of the rates; `finite` states whether the last rates and Jacobian were finite.
     """
 
-    def __init__(self, made: RunFunctions, u: Array, p: Array, q: Array, signals: Sequence[Signal] = ()) -> None:
-        constant = np.array(made.constants(u, p, q), dtype=np.float64).ravel()
+    def __init__(self, functions: RunFunctions, u: Array, p: Array, q: Array, signals: Sequence[Signal] = ()) -> None:
+        constant = np.array(functions.constants(u, p, q), dtype=np.float64).ravel()
         c = _Followed(constant, signals)
-        self._unknowns = None if made.unknowns is None else _Solved(made.unknowns, c)
-        self._f, self._fj = _Buffered(made.f, c), _Buffered(made.fj, c)
-        self._output, self._guard = _Buffered(made.output, c), _Buffered(made.guard, c)
-        self._in_output = made.unknowns is not None and made.unknowns.in_output
+        self._unknowns = None if functions.unknowns is None else _Solved(functions.unknowns, c)
+        self._f, self._fj = _Buffered(functions.f, c), _Buffered(functions.fj, c)
+        self._output, self._guard = _Buffered(functions.output, c), _Buffered(functions.guard, c)
+        self._in_output = functions.unknowns is not None and functions.unknowns.in_output
         self._last: dict[str, Array] = {}
         self.evaluations = 0
 

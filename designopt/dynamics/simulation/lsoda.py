@@ -24,21 +24,21 @@ class InterpretedLsoda:
         self._rtol, self._atol, self._max_steps = rtol, atol, max_steps
         self._functions = run_functions(system, signals)
 
-    def run(self, given: RunInput) -> Trajectory:
+    def run(self, run_input: RunInput) -> Trajectory:
         """Integrate. Raises `ValueError` for a fixed step, which LSODA does not support."""
-        if given.step is not None:
+        if run_input.step is not None:
             raise ValueError("step: a fixed step needs a Rosenbrock method and a C compiler")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # LSODA also warns; its status says the same
-            return self._run(Interpreted(self._functions, given.u, given.p, given.q, given.signals), given)
+            return self._run(Interpreted(self._functions, run_input.u, run_input.p, run_input.q, run_input.signals), run_input)
 
-    def _run(self, model: Interpreted, given: RunInput) -> Trajectory:
-        x0, times, first_step, transition = given.x0, given.times, given.first_step, given.transition
+    def _run(self, model: Interpreted, run_input: RunInput) -> Trajectory:
+        x0, times, first_step, transition = run_input.x0, run_input.times, run_input.first_step, run_input.transition
         system, start, end = self._system, times[0], times[-1]
         guard = model.guard
         rows = np.empty((len(times) + 1, len(x0)))
         rows[0] = x0
-        taken, reached, state = 1, start, x0
+        filled, reached, state = 1, start, x0
         steps, last_step = 0, first_step or 0.0
         status, name = SimulationStatus.DONE, self._broken(guard(x0, start))
         if name is not None:
@@ -50,7 +50,7 @@ class InterpretedLsoda:
             size = len(x0)
             equations = self._variational(model, x0) if transition else self._plain(model, x0)
             solver = scipy.integrate.LSODA(t0=start, t_bound=end, first_step=first, **equations)
-            while taken < len(times):
+            while filled < len(times):
                 if steps >= self._max_steps:
                     status = SimulationStatus.STEP_LIMIT
                     break
@@ -60,29 +60,29 @@ class InterpretedLsoda:
                     break
                 steps += 1
                 last_step = solver.t - reached
-                here, name = solver.t, self._broken(guard(solver.y[:size], solver.t))
-                if name is not None or times[taken] < here:
+                step_end, name = solver.t, self._broken(guard(solver.y[:size], solver.t))
+                if name is not None or times[filled] < step_end:
                     between = _first(solver.dense_output(), size)
                 if name is not None:
                     status = SimulationStatus.GUARD
-                    here, name = self._locate(guard, between, reached, here, name)
-                while taken < len(times) and times[taken] <= here:
-                    rows[taken] = solver.y[:size] if times[taken] == solver.t else between(times[taken])
-                    taken += 1
-                reached, state = here, solver.y[:size] if name is None else between(here)
+                    step_end, name = self._locate(guard, between, reached, step_end, name)
+                while filled < len(times) and times[filled] <= step_end:
+                    rows[filled] = solver.y[:size] if times[filled] == solver.t else between(times[filled])
+                    filled += 1
+                reached, state = step_end, solver.y[:size] if name is None else between(step_end)
                 if name is not None:
                     break
-        t = times[:taken]
+        t = times[:filled]
         if status is not SimulationStatus.DONE and reached > t[-1]:
-            rows[taken] = state
-            t, taken = np.append(t, reached), taken + 1
-        x = rows[:taken]
-        y = np.array([model.output(*row) for row in zip(x, t, strict=True)]).reshape(taken, len(system.outputs))
+            rows[filled] = state
+            t, filled = np.append(t, reached), filled + 1
+        x = rows[:filled]
+        y = np.array([model.output(*row) for row in zip(x, t, strict=True)]).reshape(filled, len(system.outputs))
         message = describe(status, [v.name for v in system.states], t[-1], x[-1], name)
-        done = transition and status is SimulationStatus.DONE
+        has_transition = transition and status is SimulationStatus.DONE
         return Trajectory(
             status, message, t, x, y, steps, 0, model.evaluations, float(last_step), name,
-            solver.y[size:].reshape(size, size, order="F") if done else None,
+            solver.y[size:].reshape(size, size, order="F") if has_transition else None,
         )  # fmt: skip
 
     def _plain(self, model: Interpreted, x0: Vector) -> dict[str, Any]:
@@ -104,12 +104,12 @@ class InterpretedLsoda:
         size = len(x0)
         one = np.eye(size)
 
-        def rates(t: float, both: Vector) -> Vector:
-            x, columns = both[:size], both[size:].reshape(size, size)
+        def rates(t: float, extended: Vector) -> Vector:
+            x, columns = extended[:size], extended[size:].reshape(size, size)
             return np.concatenate([model.rates(x, t), (columns @ model.jacobian(x, t).T).ravel()])
 
-        def jacobian(t: float, both: Vector) -> Vector:
-            return np.asarray(np.kron(np.eye(size + 1), model.jacobian(both[:size], t)))
+        def jacobian(t: float, extended: Vector) -> Vector:
+            return np.asarray(np.kron(np.eye(size + 1), model.jacobian(extended[:size], t)))
 
         return {
             "fun": rates,
@@ -133,11 +133,11 @@ class InterpretedLsoda:
             middle = 0.5 * (low + high)
             if middle in (low, high):
                 break
-            there = self._broken(guard(between(middle), middle))
-            if there is None:
+            broken_guard = self._broken(guard(between(middle), middle))
+            if broken_guard is None:
                 low = middle
             else:
-                high, name = middle, there
+                high, name = middle, broken_guard
         return low, name
 
 

@@ -95,26 +95,26 @@ class CompiledRosenbrock:
             **{name: _pointer(array) for name, array in self._tableau.items()},
         )
 
-    def run(self, given: RunInput) -> Trajectory:
+    def run(self, run_input: RunInput) -> Trajectory:
         """Integrate; a fixed step turns error control off. Raises `MemoryError`."""
-        followed = (_Signal * max(len(given.signals), 1))(
-            *(_Signal(_pointer(knots), _pointer(c), len(c)) for knots, c in (signal.pieces for signal in given.signals))
+        followed = (_Signal * max(len(run_input.signals), 1))(
+            *(_Signal(_pointer(knots), _pointer(c), len(c)) for knots, c in (signal.pieces for signal in run_input.signals))
         )
-        rows, nx, ny = len(given.times) + 1, len(given.x0), len(self._system.outputs)
+        rows, nx, ny = len(run_input.times) + 1, len(run_input.x0), len(self._system.outputs)
         t, x, y = np.empty(rows), np.empty((rows, nx)), np.empty((rows, ny))
         problem = _Problem(
-            **{name: _pointer(getattr(given, name)) for name in ("x0", "u", "p", "q", "times")},
+            **{name: _pointer(getattr(run_input, name)) for name in ("x0", "u", "p", "q", "times")},
             rtol=_pointer(self._rtol),
             atol=_pointer(self._atol),
-            n_times=len(given.times),
+            n_times=len(run_input.times),
             max_steps=self._max_steps,
-            first_step=given.first_step or 0.0,
-            fixed_step=given.step or 0.0,
+            first_step=run_input.first_step or 0.0,
+            fixed_step=run_input.step or 0.0,
             signals=followed,
         )
         result = _Result(t=_pointer(t), x=_pointer(x), y=_pointer(y))
         columns = np.empty((nx, nx))
-        if given.transition:
+        if run_input.transition:
             result.transition = _pointer(columns)
         ended = self._simulate(byref(problem), byref(self._method), byref(result))
         if ended >= len(_STATUSES):
@@ -134,7 +134,7 @@ class CompiledRosenbrock:
             last_step=result.last_step,
             guard=guard,
             transition=np.ascontiguousarray(columns.T)
-            if given.transition and status is SimulationStatus.DONE
+            if run_input.transition and status is SimulationStatus.DONE
             else None,
         )
 
@@ -149,10 +149,10 @@ def c_source(system: System, signals: Sequence[str] = ()) -> str:
     `signals` names controls and data entries that follow signals. Raises `CompilerError` if CasADi cannot generate C
     for an operation of the system.
     """
-    made = run_functions(system, signals)
+    functions = run_functions(system, signals)
     generator = ca.CodeGenerator("system", {"with_header": False})
     try:
-        for function in made.functions:
+        for function in functions.functions:
             generator.add(function)
         generated = generator.dump()
     except RuntimeError as error:
@@ -161,11 +161,11 @@ def c_source(system: System, signals: Sequence[str] = ()) -> str:
         "NX": len(system.states),
         "NY": len(system.outputs),
         "NG": len(system.guards),
-        "NC": made.constants.numel_out(0),
-        "NW": made.signals,
-        "NS": made.unknowns.size if made.unknowns else 0,
-        "SYMMETRIC": int(made.unknowns is not None and made.unknowns.symmetric),
-        "UNKNOWNS_IN_OUTPUT": int(made.unknowns is not None and made.unknowns.in_output),
+        "NC": functions.constants.numel_out(0),
+        "NW": functions.signals,
+        "NS": functions.unknowns.size if functions.unknowns else 0,
+        "SYMMETRIC": int(functions.unknowns is not None and functions.unknowns.symmetric),
+        "UNKNOWNS_IN_OUTPUT": int(functions.unknowns is not None and functions.unknowns.in_output),
     }
     defines = "".join(f"#define {name} {size}\n" for name, size in sizes.items())
     integrator = files("designopt.dynamics.simulation").joinpath("rosenbrock.c").read_text(encoding="utf-8")

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 class Engine(Protocol):
     """An integrator of one system with one method and fixed tolerances."""
 
-    def run(self, given: RunInput) -> Trajectory:
+    def run(self, run_input: RunInput) -> Trajectory:
         """As `Simulator.run`."""
         ...
 
@@ -124,27 +124,27 @@ class Simulator:
         system = self.system
         x = system.values("states", x0)
         followed = self._followed(signals, at)
-        q, u = (system.values(table, given, without=self.signals) for table, given in (("data", q), ("controls", u)))
+        q, u = (system.values(table, entries, without=self.signals) for table, entries in (("data", q), ("controls", u)))
         p = system.values("parameters", p)
-        found = self._engine.run(RunInput(x, at, p, q, u, first_step, step, followed, transition))
-        return replace(found, states=system.states, outputs=system.outputs)
+        trajectory = self._engine.run(RunInput(x, at, p, q, u, first_step, step, followed, transition))
+        return replace(trajectory, states=system.states, outputs=system.outputs)
 
-    def _followed(self, given: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Vector) -> list[Signal]:
+    def _followed(self, signals: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Vector) -> list[Signal]:
         """The signals in the order of their names."""
         name = self.system.name
-        found = columns({"": given} if isinstance(given, SignalTable) else given or {}, self.system.vectors)
-        if missing := [n for n in self.signals if n not in found]:
+        signal_of = columns({"": signals} if isinstance(signals, SignalTable) else signals or {}, self.system.vectors)
+        if missing := [n for n in self.signals if n not in signal_of]:
             raise ValueError(f"{name}: no signal for {', '.join(map(repr, missing))}")
-        if unknown := [n for n in found if n not in self.signals]:
+        if unknown := [n for n in signal_of if n not in self.signals]:
             raise ValueError(f"{name}: '{unknown[0]}' is not among the simulator's signals: {', '.join(self.signals)}")
         for n in self.signals:
-            if found[n].of_duration:
+            if signal_of[n].of_duration:
                 raise ValueError(f"{name}: the signal of {n} is defined over a fraction of the duration: give it times")
             try:
-                found[n].at(times[[0, -1]])
+                signal_of[n].at(times[[0, -1]])
             except ValueError as error:
                 raise ValueError(f"{name}: {n}: {error}") from None
-        return [found[n] for n in self.signals]
+        return [signal_of[n] for n in self.signals]
 
 
 #: Number of output times if only the end is given.
@@ -171,11 +171,11 @@ def simulate(
     """
     signals: dict[str, Signal] = {}
     numbers: list[Any] = []
-    for given in (u, q):
-        if isinstance(given, Mapping):
-            signals |= {n: value for n, value in given.items() if isinstance(value, Signal)}
-            given = {n: value for n, value in given.items() if not isinstance(value, Signal)}
-        numbers.append(given)
+    for entries in (u, q):
+        if isinstance(entries, Mapping):
+            signals |= {n: value for n, value in entries.items() if isinstance(value, Signal)}
+            entries = {n: value for n, value in entries.items() if not isinstance(value, Signal)}
+        numbers.append(entries)
     try:
         end = np.asarray(times, dtype=np.float64)
     except (TypeError, ValueError):
@@ -206,20 +206,20 @@ def _compiled(
         return None
 
 
-def _signal_names(system: System, given: Sequence[str]) -> tuple[str, ...]:
-    """The controls and data entries among `given`, vectors replaced by their components."""
+def _signal_names(system: System, stated: Sequence[str]) -> tuple[str, ...]:
+    """The controls and data entries among `stated`, vectors replaced by their components."""
     vectors = {v.name: v.names for v in system.vectors}
-    names = [n for name in given for n in vectors.get(name, (name,))]
-    known = [v.name for v in (*system.controls, *system.data)]
+    names = [n for name in stated for n in vectors.get(name, (name,))]
+    entry_names = [v.name for v in (*system.controls, *system.data)]
     for n in names:
-        if n not in known or names.count(n) > 1:
-            text = "named twice" if n in known else f"not a control or data entry; known: {', '.join(known) or 'none'}"
+        if n not in entry_names or names.count(n) > 1:
+            text = "named twice" if n in entry_names else f"not a control or data entry; known: {', '.join(entry_names) or 'none'}"
             raise ValueError(f"system '{system.name}': the signal '{n}' is {text}")
     return tuple(names)
 
 
-def _tolerance(name: str, given: ArrayLike, nx: int) -> Vector:
-    array = np.asarray(given, dtype=np.float64)
+def _tolerance(name: str, tolerance: ArrayLike, nx: int) -> Vector:
+    array = np.asarray(tolerance, dtype=np.float64)
     if array.shape not in ((), (nx,)):
         raise ValueError(f"{name} is a number or has shape ({nx},), not {array.shape}")
     if not (np.isfinite(array).all() and (array > 0.0).all()):

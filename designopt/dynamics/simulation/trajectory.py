@@ -94,6 +94,6 @@ def describe(status: SimulationStatus, names: Sequence[str], t: float, x: Array,
     """The message of a trajectory that ended with `status` at time `t` in the state `x`."""
     if status is SimulationStatus.DONE:
         return str(status.value)
-    place = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, x, strict=True))
+    state_text = ", ".join(f"{name} = {value:.6g}" for name, value in zip(names, x, strict=True))
     which = f" Guard: {guard}." if guard else ""
-    return f"{status.value}{which} Last point: t = {t:.6g}, {place}."
+    return f"{status.value}{which} Last point: t = {t:.6g}, {state_text}."

@@ -32,12 +32,12 @@ def best_values(entries: Sequence[ComparedStore], objective: Objective) -> Secti
     ]
     name = with_unit(objective.name, objective.unit)
     leaders = [entry.label for entry, apart in zip(entries, behind, strict=True) if apart <= SAME]
-    others = [(e.label, float(a)) for e, a in zip(entries, behind, strict=True) if SAME < a < np.inf]
+    worse = [(e.label, float(a)) for e, a in zip(entries, behind, strict=True) if SAME < a < np.inf]
     if len(leaders) > 1:
         findings = [f"{listed(leaders)} have the same best {objective.name} to within a millionth."]
     else:
         findings = [f"{leaders[0]} has the best {objective.name}, {number(objective.sign * least)}."]
-    findings += [f"{label} is worse by {number(100.0 * apart, 3)} %." for label, apart in others]
+    findings += [f"{label} is worse by {number(100.0 * apart, 3)} %." for label, apart in worse]
     return Section(
         "Best values",
         findings=tuple(findings),

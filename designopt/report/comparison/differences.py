@@ -19,13 +19,13 @@ MOST = 40
 
 def differences(a: StudyDefinition, b: StudyDefinition) -> list[str]:
     """Clauses about the differences of `b` from `a`: model, space, scenarios, objectives, limits, stages, seed."""
-    found = [*_use("model", a.model, b.model), *_space(a, b), *_scenarios(a, b), *_scored(a, b), *_stages(a, b)]
+    clauses = [*_use("model", a.model, b.model), *_space(a, b), *_scenarios(a, b), *_scored(a, b), *_stages(a, b)]
     if a.seed != b.seed:
-        found.append(f"seed {b.seed} instead of {a.seed}")
+        clauses.append(f"seed {b.seed} instead of {a.seed}")
     relations = [{str(r.text) for r in s.relations} for s in (a, b)]
-    found += [f"without the relation {r}" for r in sorted(relations[0] - relations[1])]
-    found += [f"with the relation {r}" for r in sorted(relations[1] - relations[0])]
-    return found[:MOST] + ([f"and {len(found) - MOST} more differences"] if len(found) > MOST else [])
+    clauses += [f"without the relation {r}" for r in sorted(relations[0] - relations[1])]
+    clauses += [f"with the relation {r}" for r in sorted(relations[1] - relations[0])]
+    return clauses[:MOST] + ([f"and {len(clauses) - MOST} more differences"] if len(clauses) > MOST else [])
 
 
 def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
@@ -35,9 +35,9 @@ def _use(what: str, a: Use[Plugin], b: Use[Plugin]) -> Iterator[str]:
         return
     if a.plugin.version != b.plugin.version:
         yield f"{what} {b.plugin.name} in version {b.plugin.version} instead of {a.plugin.version}"
-    own, other = _settings(b), _settings(a)
-    for name in [*other, *(n for n in own if n not in other)]:
-        new, old = own.get(name), other.get(name)
+    new_settings, old_settings = _settings(b), _settings(a)
+    for name in [*old_settings, *(n for n in new_settings if n not in old_settings)]:
+        new, old = new_settings.get(name), old_settings.get(name)
         if _comparable(new) != _comparable(old):
             yield f"{what} with {name} {_as_text(new)} instead of {_as_text(old)}"
 
@@ -92,9 +92,9 @@ def _scenarios(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
         yield f"scenario {listed(gone)} left out"
     for name in changed:
         for key in sorted(new[name].keys() | old[name].keys()):
-            was, now = old[name].get(key), new[name].get(key)
-            if _comparable(was) != _comparable(now):
-                yield f"{key} {_as_text(now)} instead of {_as_text(was)} in scenario {name}"
+            was, new_value = old[name].get(key), new[name].get(key)
+            if _comparable(was) != _comparable(new_value):
+                yield f"{key} {_as_text(new_value)} instead of {_as_text(was)} in scenario {name}"
 
 
 def _scored(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
@@ -127,9 +127,9 @@ def _stages(a: StudyDefinition, b: StudyDefinition) -> Iterator[str]:
             continue
         yield from _use(f"stage {name}: solver", old[name].solver, stage.solver)
         for limit, what in (("evaluations", "a budget of {} designs"), ("wall", "a budget of {} s")):
-            now, was = getattr(stage.budget, limit), getattr(old[name].budget, limit)
-            if now != was:
-                text = what.format("any number of" if now is None else number(now))
+            new_limit, was = getattr(stage.budget, limit), getattr(old[name].budget, limit)
+            if new_limit != was:
+                text = what.format("any number of" if new_limit is None else number(new_limit))
                 yield f"stage {name}: {text} instead of {'any number' if was is None else number(was)}"
     for name in old:
         if name not in new:

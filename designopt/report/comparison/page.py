@@ -71,8 +71,8 @@ def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
             best_values(entries, objectives[0]) if len(objectives) == 1 else _fronts(entries, objectives, fronts)
         )
         if len(objectives) <= OBJECTIVES:
-            again = repeated(entries, objectives, _scores(entries, objectives, fronts))
-            parts += [again] if again else []
+            repetitions = repeated(entries, objectives, _scores(entries, objectives, fronts))
+            parts += [repetitions] if repetitions else []
     parts.append(_chosen(entries, objectives))
     return page("comparison", title, f"{len(entries)} stores", parts, banners, plotly=plotly)
 
@@ -82,37 +82,37 @@ def comparison(results: Sequence[Result], *, plotly: str | None = None) -> str:
 
 def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objective, ...], list[str]]:
     """The stores with their common objectives (of the first store), and the others."""
-    known = [by_key_name(r.problem.objectives, r.study) for r in results]
-    names = [n for n in known[0] if all(n in k for k in known)]
+    objectives_of = [by_key_name(r.problem.objectives, r.study) for r in results]
+    names = [n for n in objectives_of[0] if all(n in k for k in objectives_of)]
     labels = _labels(results)
     if not names:
         each = "; ".join(
-            f"{label}: {', '.join(o.name for o in k.values())}" for label, k in zip(labels, known, strict=True)
+            f"{label}: {', '.join(o.name for o in k.values())}" for label, k in zip(labels, objectives_of, strict=True)
         )
         raise ValueError(
             f"the stores have no objective in common ({each}); a comparison needs an objective of the same name"
         )
     for name in names:
-        directions = {k[name].direction for k in known}
+        directions = {k[name].direction for k in objectives_of}
         if len(directions) > 1:
-            shown = known[0][name].name
-            raise ValueError(f"objective {shown} is minimised in one store and maximised in another: not comparable")
+            displayed = objectives_of[0][name].name
+            raise ValueError(f"objective {displayed} is minimised in one store and maximised in another: not comparable")
     notes = []
-    left = sorted({o.name for k in known for n, o in k.items() if n not in names})
+    left = sorted({o.name for k in objectives_of for n, o in k.items() if n not in names})
     if left:
         notes.append(f"Not compared, because not all stores have them: {listed(left)}.")
     entries = []
-    for label, result, k in zip(labels, results, known, strict=True):
-        own = list(k)
+    for label, result, k in zip(labels, results, objectives_of, strict=True):
+        names_here = list(k)
         columns = []
         for name in names:
-            factor, offset = _conversion(k[name], known[0][name], label)
-            values = objective_values(result)[:, own.index(name)] * factor + offset
+            factor, offset = _conversion(k[name], objectives_of[0][name], label)
+            values = objective_values(result)[:, names_here.index(name)] * factor + offset
             if (factor, offset) != (1.0, 0.0):
-                notes.append(f"{k[name].name} of {label} is converted from {k[name].unit} to {known[0][name].unit}.")
+                notes.append(f"{k[name].name} of {label} is converted from {k[name].unit} to {objectives_of[0][name].unit}.")
             columns.append(np.where(np.isfinite(values), k[name].sign * values, np.inf))
         entries.append(ComparedStore(label, result, np.column_stack(columns)))
-    return entries, tuple(known[0][n] for n in names), notes
+    return entries, tuple(objectives_of[0][n] for n in names), notes
 
 
 def _labels(results: Sequence[Result]) -> list[str]:
@@ -126,14 +126,14 @@ def _labels(results: Sequence[Result]) -> list[str]:
     return names
 
 
-def _conversion(own: Objective, common: Objective, label: str) -> tuple[float, float]:
+def _conversion(objective: Objective, common: Objective, label: str) -> tuple[float, float]:
     """Factor and offset from the unit of a store's objective to the common one."""
-    if own.unit == common.unit:
+    if objective.unit == common.unit:
         return 1.0, 0.0
-    if not units.same_dimension(own.unit, common.unit):
-        what = f"{common.unit or 'a plain number'} in the first store and {own.unit or 'a plain number'} in {label}"
+    if not units.same_dimension(objective.unit, common.unit):
+        what = f"{common.unit or 'a plain number'} in the first store and {objective.unit or 'a plain number'} in {label}"
         raise ValueError(f"objective {common.name} is in {what}: not comparable")
-    return units.factor_offset(own.unit, common.unit)
+    return units.factor_offset(objective.unit, common.unit)
 
 
 # -------------------------------------------------------------------------------------------------------- sections
@@ -189,9 +189,9 @@ def _differences(entries: list[ComparedStore]) -> Section:
     """Differences between the problems, in words: each store against the first."""
     findings = []
     for e in entries[1:]:
-        found = differences(entries[0].result.study, e.result.study)
+        clauses = differences(entries[0].result.study, e.result.study)
         who = f"{e.label} against {entries[0].label}"
-        findings += [f"{who}: {text}." for text in found] or [f"{who}: the same study."]
+        findings += [f"{who}: {text}." for text in clauses] or [f"{who}: the same study."]
     return Section("What differs", findings=tuple(findings))
 
 
@@ -200,10 +200,10 @@ def _reference(
 ) -> Matrix:
     """One reference point for all: that of the first study if all agree, else the worst values of all fronts plus a
     tenth of the range."""
-    given = [_given_reference(e.result) for e in entries]
+    stated = [_given_reference(e.result) for e in entries]
     names = list(by_key_name(objectives, entries[0].result.study))
-    if given[0] and all(g == given[0] for g in given) and set(names) <= set(given[0]):
-        return np.array([o.sign * given[0][name] for name, o in zip(names, objectives, strict=True)])
+    if stated[0] and all(g == stated[0] for g in stated) and set(names) <= set(stated[0]):
+        return np.array([o.sign * stated[0][name] for name, o in zip(names, objectives, strict=True)])
     F = np.concatenate([e.objectives[rows] for e, rows in zip(entries, fronts, strict=True)])
     worst, span = F.max(axis=0), np.ptp(F, axis=0)
     return np.asarray(worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0)))
@@ -211,9 +211,9 @@ def _reference(
 
 def _given_reference(result: Result) -> dict[str, float]:
     """The reference point of the study, by the objectives' names in keys."""
-    given = result.given_reference
-    known = by_key_name(result.problem.objectives, result.study)
-    return {name: given[o.name] for name, o in known.items() if o.name in given}
+    stated = result.given_reference
+    by_key = by_key_name(result.problem.objectives, result.study)
+    return {name: stated[o.name] for name, o in by_key.items() if o.name in stated}
 
 
 def _scores(entries: list[ComparedStore], objectives: tuple[Objective, ...], fronts: list[NDArray[np.intp]]) -> Scores:
@@ -331,14 +331,14 @@ def _convergence(entries: list[ComparedStore], reference: Matrix, scale: float, 
         feasible = e.result.outcomes.feasible
         places = np.unique(np.linspace(1, n, PLACES).astype(int)) if n else np.zeros(0, dtype=int)
         archive = np.empty((0, m))
-        history, done = [], 0
-        for place in places.tolist():
-            new = e.objectives[done:place][feasible[done:place]]
+        history, counted = [], 0
+        for row in places.tolist():
+            new = e.objectives[counted:row][feasible[counted:row]]
             archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
             if len(archive):
                 archive = archive[moocore.is_nondominated(archive, keep_weakly=False)]
             history.append(decision.hypervolume(archive, reference) / scale)
-            done = place
+            counted = row
         data.append(
             trace(places, history, plain(e.label), mode="lines+markers", colour=category(i), width=2,
                   marker={"size": 5, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
@@ -359,9 +359,9 @@ def _chosen(entries: list[ComparedStore], objectives: tuple[Objective, ...]) -> 
         space = e.result.problem.space
         for label, row in chosen_once(e.result).items():
             values = space.values(e.result.outcomes.X[row].tolist())
-            own = {with_unit(p.name, p.unit): values.get(p.name, "–") for p in space.free}
+            parameter_values = {with_unit(p.name, p.unit): values.get(p.name, "–") for p in space.free}
             aims = [float(o.sign * e.objectives[row, j]) for j, o in enumerate(objectives)]
-            rows.append((e.label, label, row, *aims, *(own.get(p, "–") for p in parameters)))
+            rows.append((e.label, label, row, *aims, *(parameter_values.get(p, "–") for p in parameters)))
     head = ("store", "chosen as", "design", *(f"{with_unit(o.name, o.unit)} ({o.direction})" for o in objectives))
     if not rows:
         return Section("Chosen designs", introduction="No store has a design within its limits.")

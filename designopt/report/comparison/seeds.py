@@ -83,10 +83,10 @@ def _groups(entries: Sequence[ComparedStore], scores: Matrix) -> tuple[list[_Gro
     together: list[list[int]] = []
     notes = []
     for i, entry in enumerate(entries):
-        own = replace(entry.result.study, seed=0)
+        without_seed = replace(entry.result.study, seed=0)
         for members in together:
             first = replace(entries[members[0]].result.study, seed=0)
-            if not differences(first, own):
+            if not differences(first, without_seed):
                 seeds = [entries[k].result.study.seed for k in members]
                 if entry.result.study.seed in seeds:
                     notes.append(
@@ -157,8 +157,8 @@ def mann_whitney(a: Matrix, b: Matrix) -> tuple[float, float]:
     Exact without ties up to eight values on either side (SciPy's rule), else by the normal approximation. A tie counts
     half.
     """
-    found = scipy.stats.mannwhitneyu(a, b, alternative="two-sided")
-    return float(found.pvalue), float(found.statistic) / (len(a) * len(b))
+    test = scipy.stats.mannwhitneyu(a, b, alternative="two-sided")
+    return float(test.pvalue), float(test.statistic) / (len(a) * len(b))
 
 
 def kruskal(samples: Sequence[Matrix]) -> float:
@@ -183,11 +183,11 @@ def attainment(fronts: Sequence[Matrix], share: float) -> Matrix:
     nothing: the result is empty if too few other runs remain.
     """
     needed = max(1, math.ceil(share / 100.0 * len(fronts) - 1e-9))
-    there = [f for f in fronts if len(f)]
-    if needed > len(there):
+    nonempty = [f for f in fronts if len(f)]
+    if needed > len(nonempty):
         return np.empty((0, fronts[0].shape[1]))
-    sets = np.repeat(np.arange(1, len(there) + 1), [len(f) for f in there])
-    surface = moocore.eaf(np.concatenate(there), sets, percentiles=[100.0 * needed / len(there)])
+    sets = np.repeat(np.arange(1, len(nonempty) + 1), [len(f) for f in nonempty])
+    surface = moocore.eaf(np.concatenate(nonempty), sets, percentiles=[100.0 * needed / len(nonempty)])
     return np.asarray(surface[np.lexsort(surface[:, -2::-1].T)][:, :-1])
 
 

@@ -198,7 +198,7 @@ def page(
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    here = files("designopt.report.page")
+    resources = files("designopt.report.page")
     packing = Packing()
     packing.add(dict(designs or {}))  # number 0
     environment = Environment(autoescape=True, undefined=StrictUndefined)
@@ -211,7 +211,7 @@ def page(
     }
     environment.tests |= {"numeric": is_number, "all_numbers": lambda cells: all(is_number(cell) for cell in cells)}
     environment.tests["gappy"] = lambda rows: any(number(cell) in ("–", "-") for row in rows for cell in row)
-    template = environment.from_string((here / "page.html.jinja").read_text(encoding="utf-8"))
+    template = environment.from_string((resources / "page.html.jinja").read_text(encoding="utf-8"))
     return template.render(
         name=name,
         title=title,
@@ -223,8 +223,8 @@ def page(
         data=packing.text,
         policy=_POLICY.format(scripts="'self' " if plotly else ""),
         colours={"THEMED": dict(THEMED), "CATEGORIES": list(CATEGORIES)},
-        style=(here / "page.css").read_text(encoding="utf-8"),
-        script=(here / "page.js").read_text(encoding="utf-8"),
+        style=(resources / "page.css").read_text(encoding="utf-8"),
+        script=(resources / "page.js").read_text(encoding="utf-8"),
         library=plotly,
         packed=None if plotly else _packed_library(),
     )
@@ -251,10 +251,10 @@ def _packed_library() -> tuple[str, str]:
 
 def _designs(result: Result, parts: list[Section]) -> dict[str, Any]:
     """Values of all designs in figures, once for the page."""
-    drawn = [np.asarray(rows) for part in parts for figure in part.figures for rows in figure.designs.values()]
-    if not drawn:
+    rows_of_figures = [np.asarray(rows) for part in parts for figure in part.figures for rows in figure.designs.values()]
+    if not rows_of_figures:
         return {}
-    rows = np.unique(np.concatenate(drawn)).astype(np.intp)
+    rows = np.unique(np.concatenate(rows_of_figures)).astype(np.intp)
     columns = [as_plain(values if len(rows) else []) for _, values in hover_columns(result, rows)]
     return {"rows": as_plain(rows), "columns": columns}
 

@@ -181,14 +181,14 @@ def _clusters(result: Result, lost: NDArray[np.bool_]) -> list[str]:
     space, X = result.problem.space, result.outcomes.X
     if bad.sum() < CROWD or bad.all():
         return []
-    found = []
+    clusters = []
     for j, p in enumerate(space.free):
         x = X[:, j]
         if p.kind == "choice":
             for k, value in enumerate(p.values):
-                here, all_here = float(np.mean(x[bad] == k)), float(np.mean(x == k))
-                if here >= 0.9 and all_here <= 0.6:
-                    found.append((all_here, f"{_percent(here)} of them have {p.name} {value}"))
+                share_lost, all_here = float(np.mean(x[bad] == k)), float(np.mean(x == k))
+                if share_lost >= 0.9 and all_here <= 0.6:
+                    clusters.append((all_here, f"{_percent(share_lost)} of them have {p.name} {value}"))
             continue
         # The shorter of the ranges with nine tenths: from an end, or from the middle.
         cuts = [np.quantile(x[bad], q, method="nearest") for q in ((0.0, 0.9), (0.1, 1.0), (0.05, 0.95))]
@@ -196,11 +196,11 @@ def _clusters(result: Result, lost: NDArray[np.bool_]) -> list[str]:
         k = int(np.argmin(shares))
         if shares[k] <= 0.5:
             low, high = (f"{number(float(v))}" for v in cuts[k])
-            found.append((shares[k], f"nine tenths of them lie at {p.name} {low} … {high} {p.unit}".rstrip()))
-    found.sort(key=lambda item: item[0])
+            clusters.append((shares[k], f"nine tenths of them lie at {p.name} {low} … {high} {p.unit}".rstrip()))
+    clusters.sort(key=lambda item: item[0])
     return [
         f"Designs without a result are concentrated: {words}, where {_percent(share)} of all designs lie."
-        for share, words in found[:MAX_LISTED]
+        for share, words in clusters[:MAX_LISTED]
     ]
 
 

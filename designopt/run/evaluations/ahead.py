@@ -45,7 +45,7 @@ class AheadStage(Protocol):
     def mostly_invalid(self, *, one_by_one: bool = False) -> bool:
         """Whether the stage ends because too many designs in a row needed no evaluation."""
 
-    def ended_before(self, asked: int) -> bool:
+    def ended_before(self, asks: int) -> bool:
         """Whether the stage ended, in an earlier session, before this number of requests."""
 
     def grows_too_little(self, generation: Sequence[Outcomes]) -> bool:
@@ -143,9 +143,9 @@ class Ahead:
         if not self._out:
             return None
         first = next(iter(self._out))
-        wanted = self._tells.get(self._run.told, first)
-        if wanted in self._out and not self._waits(wanted):
-            return wanted
+        next_ask = self._tells.get(self._run.told, first)
+        if next_ask in self._out and not self._waits(next_ask):
+            return next_ask
         return None
 
     def _tell(self, index: int) -> None:

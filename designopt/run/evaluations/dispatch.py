@@ -134,11 +134,11 @@ class Dispatcher:
     def _commit(self, at_stake: float) -> None:
         """Record everything, and wait for the disk if results took `at_stake` seconds, or that time has passed since
         the last wait."""
-        now = time.monotonic()
-        flush = max(self._at_stake, now - self._flushed) >= at_stake
+        time_now = time.monotonic()
+        flush = max(self._at_stake, time_now - self._flushed) >= at_stake
         self.journal.commit(flush=flush)
         if flush:
-            self._at_stake, self._flushed = 0.0, now
+            self._at_stake, self._flushed = 0.0, time_now
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
         """The work of `source` to be computed, with `arrays`."""
@@ -219,7 +219,7 @@ class Dispatcher:
         if description != self._described:
             if description[0] != self._described[0]:
                 self.progress.event(
-                    "run", _place_of_work(self.store.path, *description, again=bool(self._described[0]))
+                    "run", _place_of_work(self.store.path, *description, continued=bool(self._described[0]))
                 )
             self._described = description
             self.journal.describe_session(*description)
@@ -313,16 +313,16 @@ class Dispatcher:
             status = STATUSES[result.status[i]]
             _, message, _ = result.messages[i]
             if self._attempts.passes(message, result.prints.get(i, "")):
-                number, again = self._attempts.add(work.keys[i], PASSING)
-                if again:
+                number, is_retried = self._attempts.add(work.keys[i], PASSING)
+                if is_retried:
                     self.journal.add_attempt(work.keys[i], number, worker, PASSING, message)
                     final[i] = False
                     queue.put_back(work.part(i, i + 1), after=self._attempts.wait)
                     continue
             if self._attempts.retried(status) and self.ledger.status[work.slots[i]] == PENDING:
-                number, again = self._attempts.add(work.keys[i], status)
+                number, is_retried = self._attempts.add(work.keys[i], status)
                 self.journal.add_attempt(work.keys[i], number, worker, status, result.messages[i][1])
-                if again:
+                if is_retried:
                     final[i] = False
                     queue.put_back(work.part(i, i + 1))
         if final.all():
@@ -333,15 +333,15 @@ class Dispatcher:
     def _record(self, work: Work, result: ChunkResult, worker: str) -> None:
         """Record the results of a chunk in ledger and journal."""
         self._keep_prints(work, result)
-        kept = {work.keys[i]: a for i, a in result.arrays.items()}
-        arrays = write_arrays(self.store.path, kept) if kept else {}
+        arrays_by_key = {work.keys[i]: a for i, a in result.arrays.items()}
+        arrays = write_arrays(self.store.path, arrays_by_key) if arrays_by_key else {}
         fresh = self.ledger.status[work.slots] == PENDING
         if not fresh.all():
             self._compare(work, result, worker, ~fresh)
             new = np.flatnonzero(fresh).tolist()
             work, result = work.take(new), result.take(new)
         n, texts = len(work), _json(tuple(map(self.ledger.problem.stored_name, result.names)), result.values)
-        now, kind, session = time.time(), work.kind, self.journal.session
+        finished, kind, session = time.time(), work.kind, self.journal.session
         reasons = [result.messages.get(i, ("", "", "")) for i in range(len(work))] if result.messages else None
         names = [STATUSES[status] for status in result.status.tolist()]
         columns = zip(
@@ -358,7 +358,7 @@ class Dispatcher:
             map(self._made, work.keys, names) if self._attempts else repeat(1, n),
             repeat(session, n),
             repeat(worker, n),
-            repeat(now, n),
+            repeat(finished, n),
             [arrays.get(key) for key in work.keys] if arrays else repeat(None, n),
             strict=True,
         )
@@ -387,13 +387,13 @@ class Dispatcher:
         counted = status in LOSSES or self._attempts.retried(status)
         return self._attempts[key] + (0 if counted else 1)
 
-    def _compare(self, work: Work, result: ChunkResult, worker: str, again: NDArray[np.bool_]) -> None:
+    def _compare(self, work: Work, result: ChunkResult, worker: str, repeated: NDArray[np.bool_]) -> None:
         """A second result for a known key must equal the first."""
-        for i in np.flatnonzero(again).tolist():
+        for i in np.flatnonzero(repeated).tolist():
             slot = work.slots[i]
             columns = self.ledger.columns
-            known = [self.ledger.figures[slot, columns[name]] if name in columns else np.nan for name in result.names]
-            same = np.array_equal(known, result.values[i], equal_nan=True)
+            recorded_figures = [self.ledger.figures[slot, columns[name]] if name in columns else np.nan for name in result.names]
+            same = np.array_equal(recorded_figures, result.values[i], equal_nan=True)
             if not same or result.status[i] != self.ledger.status[slot]:
                 first = self.journal.evaluation(work.keys[i], "worker")
                 self.event(
@@ -428,38 +428,38 @@ class Dispatcher:
         if suspect is None:
             step = -(-len(work) // PIECES)
             for begin in range(0, len(work), step):
-                queue.put_back(work.part(begin, min(begin + step, len(work)), whole=True))
+                queue.put_back(work.part(begin, min(begin + step, len(work)), indivisible=True))
             self.event("worker_lost", f"worker {worker}: {loss.message}; repeating {plural(len(work), 'evaluation')}")
             return
         key = work.keys[suspect]
-        number, again = self._attempts.add(key, loss.cause)
+        number, is_retried = self._attempts.add(key, loss.cause)
         self.journal.add_attempt(key, number, worker, loss.cause, loss.detail or loss.message)
         where = f"design {work.designs[suspect]}"
         if loss.cause == "timeout":
             self.event("timeout", f"{where}: {loss.message}")
         else:
             self.event("worker_lost", f"worker {worker}: {loss.message} ({where})")
-        if again and work.chain:
+        if is_retried and work.chain:
             queue.put_back(work)  # each of them starts from the result of the one before
             return
         if work.chain:
             queue.put_back(work.take([i for i in range(len(work)) if i != suspect]))
         else:
             queue.put_back(work.part(suspect + 1, len(work)))
-            queue.put_back(work.part(0, suspect, whole=True))  # its last one may be the cause, which its end shows
+            queue.put_back(work.part(0, suspect, indivisible=True))  # its last one may be the cause, which its end shows
         alone = work.suspect(suspect)
-        if again and loss.cause == "lost_worker":  # a process killed from outside risks only its own time
-            queue.put_back(work.part(suspect, suspect + 1, whole=True))
-        elif again or not (work.alone or work.chain or loss.cause == "timeout"):
+        if is_retried and loss.cause == "lost_worker":  # a process killed from outside risks only its own time
+            queue.put_back(work.part(suspect, suspect + 1, indivisible=True))
+        elif is_retried or not (work.alone or work.chain or loss.cause == "timeout"):
             queue.put_back(alone)
         else:
             self._record(alone, _failed(loss), worker)
 
 
-def _place_of_work(store: Path, executor: str, workers: int, *, again: bool) -> str:
-    """Executor and store of the results; `again` if the executor changes during the run."""
+def _place_of_work(store: Path, executor: str, workers: int, *, continued: bool) -> str:
+    """Executor and store of the results; `continued` if the executor changes during the run."""
     where = "in this process" if executor == "serial" else f"{workers} worker{'s' if workers != 1 else ''}"
-    return f"{'continuing with' if again else f'store {store},'} executor {executor}, {where}"
+    return f"{'continuing with' if continued else f'store {store},'} executor {executor}, {where}"
 
 
 def _failed(loss: Loss) -> ChunkResult:

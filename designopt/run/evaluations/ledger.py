@@ -120,12 +120,12 @@ class Ledger:
         if not len(self.slot_of):
             figures = {name: np.full((n, s), np.nan) for name in self.columns}
             return self.problem.judge(X, figures, np.ones((n, s), bool), relation_violation)
-        known = slots >= 0
+        is_recorded = slots >= 0
         status = self.status[slots]
-        failed = ~known | (status != CODE["ok"])
-        refused = known & (status == CODE["invalid"])
-        taken = self.figures[slots]
-        if not known.all():
-            taken[~known] = np.nan
-        figures = {name: taken[:, :, j] for name, j in self.columns.items()}
+        failed = ~is_recorded | (status != CODE["ok"])
+        refused = is_recorded & (status == CODE["invalid"])
+        recorded_figures = self.figures[slots]
+        if not is_recorded.all():
+            recorded_figures[~is_recorded] = np.nan
+        figures = {name: recorded_figures[:, :, j] for name, j in self.columns.items()}
         return self.problem.judge(X, figures, failed, relation_violation, refused if refused.any() else None)

@@ -42,14 +42,14 @@ class StagePoints:
         """
         ledger = self._ledger
         keys = self._problem.keys(X)
-        known = len(ledger.designs)
+        design_count = len(ledger.designs)
         ids: list[int] = []
         new: list[int] = []
         for i, row in enumerate(keys):
             if ledger.lost:
                 self._restore(first + i, row[0], X[i], float(relation_violation[i]))
-            number = ledger.design_of.setdefault(row[0], known + len(new))
-            if number == known + len(new):
+            number = ledger.design_of.setdefault(row[0], design_count + len(new))
+            if number == design_count + len(new):
                 new.append(i)
             ids.append(number)
         before = self.recorded[first : first + len(ids)]
@@ -59,7 +59,7 @@ class StagePoints:
                 self._journal.add_points(self.number, first + i, [ids[i]])
         if new:
             ledger.add_designs(X[new], relation_violation[new])
-            self._journal.add_designs(known, X[new].tolist(), relation_violation[new].tolist())
+            self._journal.add_designs(design_count, X[new].tolist(), relation_violation[new].tolist())
         if len(before) < len(ids):
             self._journal.add_points(self.number, first + len(before), ids[len(before) :])
         self._designs.append(np.array(ids, np.int64))
@@ -85,7 +85,7 @@ class StagePoints:
         ledger = self._ledger
         begin = len(ledger.slot_of)
         new_keys: list[bytes] = []
-        wanted: dict[int, tuple[int, int, bytes]] = {}
+        needed: dict[int, tuple[int, int, bytes]] = {}
         status = ledger.status
         for i, broken in enumerate(relation_violation.tolist()):
             for s, key in enumerate(keys[i] if broken <= 0.0 else ()):
@@ -94,19 +94,19 @@ class StagePoints:
                     slot = begin + len(new_keys)
                     ledger.slot_of[key] = slot
                     new_keys.append(key)
-                    wanted[slot] = (i, s, key)
+                    needed[slot] = (i, s, key)
                 elif slot < old and status[slot] == PENDING and slot not in self._sent:
                     self._sent.add(slot)
-                    wanted[slot] = (i, s, key)
+                    needed[slot] = (i, s, key)
                 slots[i, s] = slot
         if new_keys:
             ledger.add_slots(len(new_keys))
-        rows = [i for i, _, _ in wanted.values()]
+        rows = [i for i, _, _ in needed.values()]
         return Work(
-            slots=np.array(list(wanted), np.int64),
-            keys=[key for _, _, key in wanted.values()],
+            slots=np.array(list(needed), np.int64),
+            keys=[key for _, _, key in needed.values()],
             designs=np.array([ids[i] for i in rows], np.int64),
-            scenarios=np.array([s for _, s, _ in wanted.values()], np.int32),
+            scenarios=np.array([s for _, s, _ in needed.values()], np.int32),
             X=X[rows],
         )
 
@@ -119,9 +119,9 @@ class StagePoints:
         i = int(different[0])
         space = self._problem.space
         was = space.values(self._ledger.designs[recorded[i]].tolist())
-        now = space.values(X[i].tolist())
-        names = [name for name in {**now, **was} if now.get(name) != was.get(name)]
-        detail = ", ".join(f"{name} = {now.get(name)!r} instead of {was.get(name)!r}" for name in names)
+        requested = space.values(X[i].tolist())
+        names = [name for name in {**requested, **was} if requested.get(name) != was.get(name)]
+        detail = ", ".join(f"{name} = {requested.get(name)!r} instead of {was.get(name)!r}" for name in names)
         solver = self._stage.solver.plugin
         origin = self._stage.start_from
         source = f"stage '{origin.stage}'" if origin and origin.stage else "another store"
@@ -136,9 +136,9 @@ class StagePoints:
 
     def _other_versions(self) -> str:
         """Packages whose versions have changed since the journal was written, in words."""
-        *before, now = (json.loads(session["versions"] or "{}") for session in self._journal.records("session"))
-        other = {n: old for versions in before for n, old in versions.items() if now.get(n) != old}
-        changes = [f"{name} {now.get(name, 'is absent')}, journal written with {old}" for name, old in other.items()]
+        *before, present = (json.loads(session["versions"] or "{}") for session in self._journal.records("session"))
+        changed = {n: old for versions in before for n, old in versions.items() if present.get(n) != old}
+        changes = [f"{name} {present.get(name, 'is absent')}, journal written with {old}" for name, old in changed.items()]
         return "; ".join(changes) or "the packages have the versions of the journal"
 
     def take_recorded(self, first: int, end: int) -> Integers:
@@ -159,8 +159,8 @@ class StagePoints:
         """Numbers of the distinct designs requested by the stage, in ask order, without missing ones."""
         if not self._designs:
             return np.empty(0, np.int64)
-        asked = np.concatenate(self._designs)
+        requested = np.concatenate(self._designs)
         if self.missing:
-            asked = asked[[i not in self.missing for i in range(len(asked))]]
-        _, first = np.unique(asked, return_index=True)
-        return np.asarray(asked[np.sort(first)])
+            requested = requested[[i not in self.missing for i in range(len(requested))]]
+        _, first = np.unique(requested, return_index=True)
+        return np.asarray(requested[np.sort(first)])

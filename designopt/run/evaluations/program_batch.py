@@ -46,11 +46,11 @@ class ProgramBatch:
         self._keys = keys
         self.slots = np.array([ledger.slot_of[key] for key in keys], np.int64)
         lost = self._lost()
-        again = {chain for chain, is_lost in zip(chains, lost, strict=True) if is_lost}
+        lost_chains = {chain for chain, is_lost in zip(chains, lost, strict=True) if is_lost}
         status = ledger.status[self.slots]
-        kept = (status == CODE["ok"]) | (status == CODE["diverged"])  # others ended their worker, or may do so again
-        wanted = [s == PENDING or (bool(k) and c in again) for s, k, c in zip(status, kept, chains, strict=True)]
-        rows = sorted({key: i for i, key in reversed(list(enumerate(keys))) if wanted[i]}.values())
+        has_outcome = (status == CODE["ok"]) | (status == CODE["diverged"])  # others ended their worker, or may do so again
+        needed = [s == PENDING or (bool(k) and c in lost_chains) for s, k, c in zip(status, has_outcome, chains, strict=True)]
+        rows = sorted({key: i for i, key in reversed(list(enumerate(keys))) if needed[i]}.values())
         self.waiting = len(rows)
         self._whole = Work(
             slots=self.slots[rows],
@@ -66,14 +66,14 @@ class ProgramBatch:
 
     def _lost(self) -> Mask:
         """Known programs whose solution file is lost or damaged: their chains are solved again."""
-        known = self._dispatcher.ledger.status[self.slots] != PENDING
-        found = np.zeros(len(known), bool)
-        for i in np.flatnonzero(known).tolist():
+        is_recorded = self._dispatcher.ledger.status[self.slots] != PENDING
+        in_journal = np.zeros(len(is_recorded), bool)
+        for i in np.flatnonzero(is_recorded).tolist():
             row = self._dispatcher.journal.evaluation(self._keys[i], "arrays")
-            found[i] = row is not None and row[0] is not None
-        with_arrays = dict.fromkeys((self._keys[i] for i in np.flatnonzero(found)), ())
+            in_journal[i] = row is not None and row[0] is not None
+        with_arrays = dict.fromkeys((self._keys[i] for i in np.flatnonzero(in_journal)), ())
         sound = intact(self._dispatcher.store.path, with_arrays)
-        return np.asarray(found & np.array([key not in sound for key in self._keys], bool))
+        return np.asarray(in_journal & np.array([key not in sound for key in self._keys], bool))
 
     def work(self) -> Iterator[Work]:
         """The chains with unsolved programs."""
@@ -96,8 +96,8 @@ class ProgramBatch:
         reasons = []
         for key, code in zip(self._keys, status.tolist(), strict=True):
             recorded = journal.evaluation(key, "reason")
-            own = STATUSES[code] in ("ok", "diverged") and recorded and recorded[0]
-            reasons.append(str(own or STATUSES[code]))
+            reason = STATUSES[code] in ("ok", "diverged") and recorded and recorded[0]
+            reasons.append(str(reason or STATUSES[code]))
         return SolvedPrograms(status == CODE["ok"], figures, tuple(reasons))
 
 
@@ -106,40 +106,40 @@ def numbers_of(dispatcher: Dispatcher, X: Matrix, keys: Sequence[bytes]) -> Inte
     start from them, or of other evaluations."""
     ledger: Ledger = dispatcher.ledger
     problem: Problem = ledger.problem
-    known = len(ledger.designs)
+    design_count = len(ledger.designs)
     numbers: list[int] = []
     new: list[int] = []
     for i, row in enumerate(problem.keys(X)):
         if ledger.lost and row[0] not in ledger.design_of:
             _restore(dispatcher, keys[i], row[0], X[i])
-        number = ledger.design_of.setdefault(row[0], known + len(new))
-        if number == known + len(new):
+        number = ledger.design_of.setdefault(row[0], design_count + len(new))
+        if number == design_count + len(new):
             new.append(i)
         numbers.append(number)
     if new:
         relation_violation = problem.space.relation_violation(X[new])
         ledger.add_designs(X[new], relation_violation)
-        dispatcher.journal.add_designs(known, X[new].tolist(), relation_violation.tolist())
+        dispatcher.journal.add_designs(design_count, X[new].tolist(), relation_violation.tolist())
     return np.array(numbers, np.int64)
 
 
-def _restore(dispatcher: Dispatcher, known: bytes, key: bytes, x: Matrix) -> None:
-    """Record a lost design again, if the evaluation `known` belongs to it."""
-    found = dispatcher.journal.evaluation(known, "design")
-    if found and found[0] in dispatcher.ledger.lost:
+def _restore(dispatcher: Dispatcher, evaluation_key: bytes, key: bytes, x: Matrix) -> None:
+    """Record a lost design again, if the evaluation `evaluation_key` belongs to it."""
+    record = dispatcher.journal.evaluation(evaluation_key, "design")
+    if record and record[0] in dispatcher.ledger.lost:
         relation_violation = dispatcher.ledger.problem.space.relation_violation(x[None])
-        dispatcher.ledger.restore(found[0], key, x, float(relation_violation[0]))
-        dispatcher.journal.add_designs(found[0], [x.tolist()], relation_violation.tolist())
+        dispatcher.ledger.restore(record[0], key, x, float(relation_violation[0]))
+        dispatcher.journal.add_designs(record[0], [x.tolist()], relation_violation.tolist())
 
 
 def ticking(show: Callable[[int], None], batch: ProgramBatch) -> Callable[[], None]:
     """Report the number of completed programs to `show`, twice a second."""
-    shown = [time.monotonic()]
+    last_shown = [time.monotonic()]
 
     def tick() -> None:
-        now = time.monotonic()
-        if now - shown[0] >= 0.5:
-            shown[0] = now
+        time_now = time.monotonic()
+        if time_now - last_shown[0] >= 0.5:
+            last_shown[0] = time_now
             show(batch.done)
 
     return tick

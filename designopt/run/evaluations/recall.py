@@ -37,19 +37,19 @@ class Other:
 
     def find(self, key: bytes, arrays: Sequence[str]) -> Row | None:
         """The evaluation `key` with all of `arrays`, if this store contains it."""
-        found = self._journal.evaluation(key, "status, outputs, reason, message, arrays")
-        if found is None or found[0] not in TAKEN:
+        record = self._journal.evaluation(key, "status, outputs, reason, message, arrays")
+        if record is None or record[0] not in TAKEN:
             return None
-        *row, reference = found
+        *row, reference = record
         if not arrays or row[0] != "ok":
             return (*row, {})
         try:
-            kept = read_arrays(self.path, reference) if reference else {}
+            recorded_arrays = read_arrays(self.path, reference) if reference else {}
         except StoreError:
             return None
-        if not set(arrays) <= kept.keys():
+        if not set(arrays) <= recorded_arrays.keys():
             return None
-        return (*row, {name: kept[name] for name in arrays})
+        return (*row, {name: recorded_arrays[name] for name in arrays})
 
     def close(self) -> None:
         """Close the file."""
@@ -59,23 +59,23 @@ class Other:
 class Recalling(Dispatcher):
     """A dispatcher that records results from `others` by key and sends only the rest to the executor."""
 
-    def __init__(self, *arguments: Any, others: Sequence[Other]) -> None:
+    def __init__(self, *arguments: Any, stores: Sequence[Other]) -> None:
         super().__init__(*arguments)
-        self._others = others
+        self._others = stores
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
         """The work of `source` that no other store contains. Chains of programs are always solved here."""
         for work in source:
-            for other in self._others:
-                work = self._recall(work, other, arrays) if work is not None and len(work) and not work.chain else work
+            for store in self._others:
+                work = self._recall(work, store, arrays) if work is not None and len(work) and not work.chain else work
             yield work
 
-    def _recall(self, work: Work, other: Other, arrays: tuple[str, ...]) -> Work:
-        """Record the part of `work` that `other` contains, durably; returns the rest."""
-        found = {i: row for i, key in enumerate(work.keys) if (row := other.find(key, arrays)) is not None}
-        if not found:
+    def _recall(self, work: Work, store: Other, arrays: tuple[str, ...]) -> Work:
+        """Record the part of `work` that `store` contains, durably; returns the rest."""
+        row_of = {i: row for i, key in enumerate(work.keys) if (row := store.find(key, arrays)) is not None}
+        if not row_of:
             return work
-        rows = list(found.values())
+        rows = list(row_of.values())
         names, values = recorded.outputs(
             [row[1] for row in rows], self.ledger.problem.output_names, self.ledger.problem
         )
@@ -89,13 +89,13 @@ class Recalling(Dispatcher):
             messages={i: (row[2] or "", row[3] or "", "") for i, row in enumerate(rows) if row[0] != "ok"},
             arrays={i: row[4] for i, row in enumerate(rows) if row[4]},
         )
-        self._record(work.take(list(found)), result, other.name)
+        self._record(work.take(list(row_of)), result, store.name)
         self.journal.commit()
-        return work.take([i for i in range(len(work)) if i not in found])
+        return work.take([i for i in range(len(work)) if i not in row_of])
 
     def close(self) -> None:
         """End the executor, close the other stores."""
         with contextlib.ExitStack() as exits:
-            for other in self._others:
-                exits.callback(other.close)
+            for store in self._others:
+                exits.callback(store.close)
             super().close()

@@ -16,8 +16,8 @@ def baselines_with_errors(study: StudyDefinition, store: Store) -> str:
     if baseline is None or any(stage.start_from and stage.start_from.stage == baseline.name for stage in study.stages):
         return ""
     journal = store.journal
-    asked = {name: set(journal.points(number, gaps=True)) for number, name in journal.stages().items()}
-    alone = asked.pop(baseline.name, set()).difference(*asked.values())
+    points_of_stage = {name: set(journal.points(number, gaps=True)) for number, name in journal.stages().items()}
+    alone = points_of_stage.pop(baseline.name, set()).difference(*points_of_stage.values())
     rows = journal.evaluations("key, design, status", "scenario")
     keys = [key for key, design, status in rows if status == "error" and design in alone]
     if not keys:

@@ -45,11 +45,11 @@ class Work:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def part(self, begin: int, end: int, *, whole: bool = False) -> Work:
+    def part(self, begin: int, end: int, *, indivisible: bool = False) -> Work:
         """The evaluations from `begin` to `end`."""
         s = slice(begin, end)
         rows = (self.slots[s], self.keys[s], self.designs[s], self.scenarios[s], self.X[s])
-        return Work(*rows, whole, self.chain, self.seeds[s], kind=self.kind)
+        return Work(*rows, indivisible, self.chain, self.seeds[s], kind=self.kind)
 
     def take(self, positions: Sequence[int]) -> Work:
         """Some of the evaluations."""
@@ -61,7 +61,7 @@ class Work:
 
     def suspect(self, position: int) -> Work:
         """The evaluation at `position`, to be tested alone."""
-        return dataclasses.replace(self.part(position, position + 1, whole=True), alone=True)
+        return dataclasses.replace(self.part(position, position + 1, indivisible=True), alone=True)
 
 
 class Waiting(BaseException):

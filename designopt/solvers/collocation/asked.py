@@ -29,32 +29,32 @@ class AskedPrograms:
     cold: Mask
 
 
-def best(problem: Problem, asked: AskedPrograms, done: SolvedPrograms, points: int) -> Integers:
+def best(problem: Problem, programs: AskedPrograms, solved: SolvedPrograms, points: int) -> Integers:
     """The row of the best program for each point, the first among ties; -1 if none was solved."""
     sign = problem.objectives[0].sign
-    values = sign * done.figures.get("program(objective)", np.full(len(done), np.nan))
-    values = values + done.figures.get("program(rate_penalty)", 0.0) + done.figures.get(OF_COST, 0.0)
+    values = sign * solved.figures.get("program(objective)", np.full(len(solved), np.nan))
+    values = values + solved.figures.get("program(rate_penalty)", 0.0) + solved.figures.get(OF_COST, 0.0)
     best = np.full(points, -1)
-    for row in np.flatnonzero(done.ok & np.isfinite(values)).tolist():
-        point = asked.owners[row]
-        known = best[point]
-        if known < 0 or values[row] < values[known] - SAME * max(abs(values[known]), 1e-300):
+    for row in np.flatnonzero(solved.ok & np.isfinite(values)).tolist():
+        point = programs.owners[row]
+        best_row = best[point]
+        if best_row < 0 or values[row] < values[best_row] - SAME * max(abs(values[best_row]), 1e-300):
             best[point] = row
     return best
 
 
-def verified(asked: AskedPrograms, done: SolvedPrograms) -> str | None:
+def verified(programs: AskedPrograms, solved: SolvedPrograms) -> str | None:
     """The outcome of cold solves that verify points, as a sentence; None without any."""
-    rows = np.flatnonzero(asked.cold)
-    if not len(rows) or "program(objective)" not in done.figures:
+    rows = np.flatnonzero(programs.cold)
+    if not len(rows) or "program(objective)" not in solved.figures:
         return None
-    values = done.figures["program(objective)"]
-    first = asked.owners[rows]  # the first rows are the points in their chains, with the same numbers
+    values = solved.figures["program(objective)"]
+    first = programs.owners[rows]  # the first rows are the points in their chains, with the same numbers
     size = np.maximum(np.maximum(np.abs(values[rows]), np.abs(values[first])), 1e-300)
-    apart = np.where(done.ok[rows] & done.ok[first], np.abs(values[rows] - values[first]) / size, 0.0)
-    one = done.ok[rows] != done.ok[first]
-    other = (apart > SAME) | one
-    if not other.any():
+    apart = np.where(solved.ok[rows] & solved.ok[first], np.abs(values[rows] - values[first]) / size, 0.0)
+    one = solved.ok[rows] != solved.ok[first]
+    differs = (apart > SAME) | one
+    if not differs.any():
         return None
     how = [f"objectives differ by up to {apart.max():.2g}, relative"] if (apart > SAME).any() else []
     how += (
@@ -63,7 +63,7 @@ def verified(asked: AskedPrograms, done: SolvedPrograms) -> str | None:
         else []
     )
     return (
-        f"{int(other.sum())} of {len(rows)} points that were also solved cold have other optima ({'; '.join(how)}):"
+        f"{int(differs.sum())} of {len(rows)} points that were also solved cold have other optima ({'; '.join(how)}):"
         " there are several local optima; try starts, or shorter chains"
     )
 
@@ -73,32 +73,32 @@ def compared(
 ) -> list[tuple[str, str]]:
     """Differences between the model's evaluation of the optima and their programs: kinds and texts of events."""
     objective = problem.objectives[0]
-    found = []
-    own = objective.sign * outcomes.objectives[:, 0]
-    known = np.isfinite(own) & np.isfinite(objectives)
+    events = []
+    model_objectives = objective.sign * outcomes.objectives[:, 0]
+    comparable = np.isfinite(model_objectives) & np.isfinite(objectives)
     with np.errstate(invalid="ignore"):  # missing results are infinite or NaN
-        size, difference = np.maximum(np.maximum(np.abs(own), np.abs(objectives)), 1e-300), np.abs(own - objectives)
-    apart = np.zeros(len(own))
-    apart[known] = difference[known] / size[known]
+        size, difference = np.maximum(np.maximum(np.abs(model_objectives), np.abs(objectives)), 1e-300), np.abs(model_objectives - objectives)
+    apart = np.zeros(len(model_objectives))
+    apart[comparable] = difference[comparable] / size[comparable]
     if (apart > APART).any():
         worst = int(apart.argmax())
         text = (
-            f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(own))} "
-            f"differently from the program, by up to {own[worst]:.6g} instead of {objectives[worst]:.6g}: "
+            f"the model evaluates '{objective.name}' of {_counted(int((apart > APART).sum()), len(model_objectives))} "
+            f"differently from the program, by up to {model_objectives[worst]:.6g} instead of {objectives[worst]:.6g}: "
             "refine the mesh; or one of the two found another local optimum, or the model minimises "
             "another objective over its motions than the study"
         )
         if controls:
             text += "; the model's own motions do not include the solver's 'rates', 'held' and 'switches'"
-        found.append(("objective_differs", text))
-    if (broken := known & (outcomes.violation > 0.0)).any():
+        events.append(("objective_differs", text))
+    if (broken := comparable & (outcomes.violation > 0.0)).any():
         text = (
-            f"the model's own evaluation of {_counted(int(broken.sum()), len(own))} violates limits that "
+            f"the model's own evaluation of {_counted(int(broken.sum()), len(model_objectives))} violates limits that "
             f"the program satisfies, by up to {outcomes.violation[broken].max():.2g} of their size: "
             "refine the mesh or raise 'margin'"
         )
-        found.append(("limits_differ", text))
-    return found
+        events.append(("limits_differ", text))
+    return events
 
 
 def _counted(some: int, total: int) -> str:

@@ -51,29 +51,29 @@ class Controls:
     switches: Mapping[str, Switch] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rates: Mapping[str, Any], held: Mapping[str, int], switches: Mapping[str, Any]) -> Controls:
+    def of(cls, rates: Mapping[str, Any], pieces: Mapping[str, int], switches: Mapping[str, Any]) -> Controls:
         """From the settings of the solver. Raises `InvalidSetting` for contradictory limits."""
-        made = {}
-        for name, given in rates.items():
+        limits = {}
+        for name, setting in rates.items():
             try:
-                made[name] = Rate(**(given if isinstance(given, Mapping) else vars(given)))
+                limits[name] = Rate(**(setting if isinstance(setting, Mapping) else vars(setting)))
             except ValueError as error:
                 raise InvalidSetting(f"rates.{name}", str(error)) from error
         rounded = {}
-        for name, given in switches.items():
-            own = given if isinstance(given, Mapping) else vars(given)
+        for name, setting in switches.items():
+            switch = setting if isinstance(setting, Mapping) else vars(setting)
             try:
-                rounded[name] = Switch(own["pieces"], own.get("step"), tuple(own.get("others", ())))
+                rounded[name] = Switch(switch["pieces"], switch.get("step"), tuple(switch.get("others", ())))
             except ValueError as error:
                 raise InvalidSetting(f"switches.{name}", str(error)) from error
             for control in (name, *rounded[name].others):
                 if control in rates:
                     text = f"the rate of '{control}' has limits or a penalty: a switch jumps; leave out one of them"
                     raise InvalidSetting(f"rates.{control}", text)
-                if control in held:
+                if control in pieces:
                     text = f"'{control}' is a switch, which is constant on its own pieces: leave out one of them"
                     raise InvalidSetting(f"held.{control}", text)
-        return cls(made, dict(held), rounded)
+        return cls(limits, dict(pieces), rounded)
 
     def __bool__(self) -> bool:
         return bool(self.rates or self.held or self.switches)
@@ -101,27 +101,27 @@ class Controls:
         _check("held", self.held, problem)
         phases = []
         for phase in problem.phases:
-            own = {v.name for v in phase.system.controls}
-            phases.append(replace(phase, held={**phase.held, **{n: k for n, k in self.held.items() if n in own}}))
+            names = {v.name for v in phase.system.controls}
+            phases.append(replace(phase, held={**phase.held, **{n: k for n, k in self.held.items() if n in names}}))
         return replace(problem, phases=phases)
 
-    def penalty(self, found: Solution, scenarios: int) -> float:
+    def penalty(self, solution: Solution, scenarios: int) -> float:
         """The cost of rates in a solution."""
-        return sum(self._penalties(found)) / scenarios
+        return sum(self._penalties(solution)) / scenarios
 
-    def _penalties(self, found: Solution) -> Iterator[float]:
+    def _penalties(self, solution: Solution) -> Iterator[float]:
         for name, rate in self.rates.items():
-            for phase in found.phases.values():
+            for phase in solution.phases.values():
                 yield rate.penalty * phase.integrals.get(f"{name}_rate_squared", 0.0)
 
 
-def _check(setting: str, given: Mapping[str, Any], problem: TrajectoryProblem) -> None:
-    known = list(dict.fromkeys(v.name for phase in problem.phases for v in phase.system.controls))
-    for name in given:
-        if name not in known:
-            near = closest(name, known)
+def _check(setting: str, settings: Mapping[str, Any], problem: TrajectoryProblem) -> None:
+    control_names = list(dict.fromkeys(v.name for phase in problem.phases for v in phase.system.controls))
+    for name in settings:
+        if name not in control_names:
+            near = closest(name, control_names)
             hint = f"; did you mean '{near}'?" if near else ""
-            text = f"the trajectory problem has no such control{hint} (it has {', '.join(known) or 'none'})"
+            text = f"the trajectory problem has no such control{hint} (it has {', '.join(control_names) or 'none'})"
             raise InvalidSetting(f"{setting}.{name}", text)
 
 

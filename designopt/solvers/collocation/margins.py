@@ -54,23 +54,23 @@ class LimitMargins:
                 "or make it a limit"
             )
             raise InvalidSetting(f"margins.{objective}", text)
-        asked: dict[str, float] = {}
+        multiples: dict[str, float] = {}
         for name, times in self.times.items():
             for label in limits.get(name, () if name == objective else (name,)):
-                asked[label] = times
+                multiples[label] = times
             for peak in (p for label, p in base.peaks.items() if label.split(": ")[-1] in peaks.get(name, ())):
                 for row in rows_of(peak):  # the bounding variable lies above the values, which need the margin
-                    asked[row] = max(times, asked.get(row, 0.0))
+                    multiples[row] = max(times, multiples.get(row, 0.0))
         try:
-            found = with_margins(base, self.deviations, asked, cost=self.times.get(objective, 0.0))
+            with_margin = with_margins(base, self.deviations, multiples, cost=self.times.get(objective, 0.0))
         except ProblemError as error:
             raise InvalidSetting(error.where.split(": ")[-1], str(error).removeprefix(f"{error.where}: ")) from error
-        figures = dict(found.figures)
+        figures = dict(with_margin.figures)
         for name, labels in limits.items():
             for label in labels:
                 if (margin := figures.get(f"margin({label})")) is not None:
                     figures[f"margin({label})"] = _Times(margin, sizes[name])
-        return replace(found, figures=figures)
+        return replace(with_margin, figures=figures)
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class Merged:
         names = {phase.name: self._named(self.scenarios[s], phase.name) for phase in self.parts[s].phases}
 
         def value(e: Ends) -> Any:
-            return function(Ends({own: e.phase[name] for own, name in names.items()}, e.parameters))
+            return function(Ends({own_name: e.phase[name] for own_name, name in names.items()}, e.parameters))
 
         return value
 
@@ -82,7 +82,7 @@ class Merged:
 
         def end(sign: float) -> Callable[[Any], Any]:
             def value(e: Ends) -> Any:
-                values = ca.vertcat(*(of(e) for of in each))
+                values = ca.vertcat(*(value_of(e) for value_of in each))
                 mean = ca.sum1(values) / len(each)
                 variance = ca.sumsqr(values - mean) / len(each)
                 return mean + sign * times * (ca.sqrt(variance + (NO_SPREAD * size) ** 2))
@@ -159,14 +159,14 @@ class Merged:
                     )
         for p in self.problem.space.parameters:
             ends = p.values if p.kind in ("fixed", "choice") else (p.low, p.high)
-            given = [float(in_model_unit(p, end)) for end in ends]
-            boxes[p.name] = given[0] if p.kind == "fixed" else (min(given), max(given))
+            converted = [float(in_model_unit(p, end)) for end in ends]
+            boxes[p.name] = converted[0] if p.kind == "fixed" else (min(converted), max(converted))
         return boxes
 
 
-def _other(name: str, what: str, taken: Mapping[str, Any]) -> str:
-    """The study's `name`, made distinct from the names `taken` by the model's trajectory problem."""
-    return f"{what} {name}" if name in taken else name
+def _other(name: str, what: str, names: Mapping[str, Any]) -> str:
+    """The study's `name`, made distinct from the names `names` by the model's trajectory problem."""
+    return f"{what} {name}" if name in names else name
 
 
 def _limited(c: StudyConstraint, value: Callable[[Any], Any], margin: float) -> Any:
@@ -191,15 +191,15 @@ def _related(problem: Problem, relation: Expression) -> Any:
     space = problem.space
     parameters = {p.name: p for p in space.parameters if p.name in relation.names}
     middle = space.from_search(0.5 * (space.lower + space.upper)[None])[0].tolist()
-    everything = dict(zip(space.names, middle, strict=True))
-    numbers = {n: p.values[0] if p.kind == "fixed" else shown_value(p, everything[n]) for n, p in parameters.items()}
+    entries = dict(zip(space.names, middle, strict=True))
+    numbers = {n: p.values[0] if p.kind == "fixed" else shown_value(p, entries[n]) for n, p in parameters.items()}
     sides = [float(Expression(part).evaluate(numbers)) for part in relation.root.parts]
     size = abs(sides[0]) + abs(sides[1])
     size = size if math.isfinite(size) and size > 0.0 else 1.0
 
     def value(e: Ends) -> Any:
-        given = {n: (e[n] - p.offset) / p.factor for n, p in parameters.items()}
-        left, right = (symbolic(part, given) for part in relation.root.parts)
+        study_values = {n: (e[n] - p.offset) / p.factor for n, p in parameters.items()}
+        left, right = (symbolic(part, study_values) for part in relation.root.parts)
         return (left - right) / size
 
     if relation.root.kind in ("<", "<="):

@@ -109,14 +109,14 @@ class StudyPrograms:
             problem = self._built[0].at(x)
             if problem.complementary:
                 problem, rounded, figures = self._in_contact(problem, seed)
-                first = found = rounded
+                first = solution = rounded
             else:
                 first = replace(self._solved(problem, self._guess(problem, seed), before), seed=seed)
-                found = self._finished(problem, first)
-                problem, rounded, figures = self._rounded(problem, found)
+                solution = self._finished(problem, first)
+                problem, rounded, figures = self._rounded(problem, solution)
         except ProblemError as error:
             return Solved(False, {}, {}, error.status, str(error))
-        last = found if self._options.refine is not None else first  # a chain keeps one mesh
+        last = solution if self._options.refine is not None else first  # a chain keeps one mesh
         cold = max(last.iterations, before.cold) if before is not None else last.iterations
         solved = self._solved_design(problem, x, rounded, ChainState(last, cold), figures)
         if before is not None:  # a chain has one structure
@@ -130,20 +130,20 @@ class StudyPrograms:
         pairs, bare = problem.complementary, replace(problem, complementary={})
         chain = relaxed_chain(self._program, bare, pairs, RELAXATIONS, self._guess(bare, seed))
         stated = relaxed_problem(bare, pairs, chain.relaxation)
-        found = chain.solution
+        solution = chain.solution
         if chain.success:
-            chain = replace(chain, solution=checked(stated, self._program.statement, found))
-            found = chain.solution
-        found = replace(found, seed=seed, status=chain.status, message=chain.message)
-        return stated, found, {f"complementary({name})": product for name, product in chain.products.items()}
+            chain = replace(chain, solution=checked(stated, self._program.statement, solution))
+            solution = chain.solution
+        solution = replace(solution, seed=seed, status=chain.status, message=chain.message)
+        return stated, solution, {f"complementary({name})": product for name, product in chain.products.items()}
 
     def _guess(self, problem: TrajectoryProblem, seed: int) -> Guess | None:
         """The initial guess: measured trajectories, or trajectories perturbed with random numbers of `seed`; parameters
         from the design."""
         guess = measured_guess(problem) if is_measured(problem) else None
         if seed:
-            drawn = perturbed(problem, guess, np.random.default_rng(seed))
-            guess = Guess(drawn.phases, {**drawn.parameters, **problem.guess})
+            perturbed_guess = perturbed(problem, guess, np.random.default_rng(seed))
+            guess = Guess(perturbed_guess.phases, {**perturbed_guess.parameters, **problem.guess})
         return rollout(problem, guess) if self._options.rollout else guess
 
     def _solved(self, problem: TrajectoryProblem, guess: Guess | None, before: ChainState | None) -> Solution:
@@ -152,46 +152,46 @@ class StudyPrograms:
         if self._options.refine is None:
             near = solve_near(self._program, problem, before.solution, before.cold)
             return replace(self._persisted(problem, guess, near), warm_path=near.warm_path)
-        found = self._program.solve(problem, guess=Guess.of(before.solution))  # on the mesh before refinement
-        return found if found.success else self._cold(problem, guess)
+        solution = self._program.solve(problem, guess=Guess.of(before.solution))  # on the mesh before refinement
+        return solution if solution.success else self._cold(problem, guess)
 
     def _cold(self, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
         return self._persisted(problem, guess, self._program.solve(problem, guess=guess))
 
-    def _persisted(self, problem: TrajectoryProblem, guess: Guess | None, found: Solution) -> Solution:
-        """`found`, or after a failure the result of further attempts."""
-        return persist(self._program, problem, guess, found) if self._options.persistent else found
+    def _persisted(self, problem: TrajectoryProblem, guess: Guess | None, solution: Solution) -> Solution:
+        """`solution`, or after a failure the result of further attempts."""
+        return persist(self._program, problem, guess, solution) if self._options.persistent else solution
 
-    def _finished(self, problem: TrajectoryProblem, found: Solution) -> Solution:
+    def _finished(self, problem: TrajectoryProblem, solution: Solution) -> Solution:
         """Refined, with all accuracy checks."""
-        if found.success and self._refinement is not None:
-            own = Program(problem, self._options, statement=self._program.statement)
-            found = refine(own, found, self._refinement, self._guess(problem, found.seed))
-        return checked(problem, self._program.statement, found) if found.success else found
+        if solution.success and self._refinement is not None:
+            program = Program(problem, self._options, statement=self._program.statement)
+            solution = refine(program, solution, self._refinement, self._guess(problem, solution.seed))
+        return checked(problem, self._program.statement, solution) if solution.success else solution
 
     def _rounded(
-        self, problem: TrajectoryProblem, found: Solution
+        self, problem: TrajectoryProblem, solution: Solution
     ) -> tuple[TrajectoryProblem, Solution, dict[str, float]]:
         """The rounded solution of a problem with switches, its problem, and the cost of rounding."""
         switches = self._study.controls.switches
-        if not switches or not found.success:
-            return problem, found, {}
-        stated, _, apart, bound = rounded_problem(problem, switches, found)
+        if not switches or not solution.success:
+            return problem, solution, {}
+        stated, _, apart, bound = rounded_problem(problem, switches, solution)
         options = replace(self._options, starts=1, rollout=False)
-        rounded = solve(stated, options, Guess.of(found), meshes=[phase.mesh for phase in found.phases.values()])
+        rounded = solve(stated, options, Guess.of(solution), meshes=[phase.mesh for phase in solution.phases.values()])
         if rounded.success and options.refine is None and self._refinement is not None:  # the check of its mesh
             program = Program(stated, options)
             rounded = checked(stated, program.statement, refine(program, rounded, self._refinement))
         rounded = with_rounding_advice(stated, rounded)
-        figures = {"switches(gap)": gap_of(rounded, found)} if rounded.success else {}
+        figures = {"switches(gap)": gap_of(rounded, solution)} if rounded.success else {}
         figures |= {"switches(integral_deviation)": apart, "switches(bound)": bound}
-        return stated, replace(rounded, seed=found.seed), figures
+        return stated, replace(rounded, seed=solution.seed), figures
 
-    def _inherited(self, problem: TrajectoryProblem, found: Solution) -> tuple[dict[str, float], tuple[str, ...]]:
+    def _inherited(self, problem: TrajectoryProblem, solution: Solution) -> tuple[dict[str, float], tuple[str, ...]]:
         """Sensitivity of the optimum to the numbers with a deviation, in the study's units, and warnings."""
         study, deviations = self._study, dict(self._deviations)
         try:
-            s = sensitivities(problem, found, list(deviations), self._options)
+            s = sensitivities(problem, solution, list(deviations), self._options)
         except ProblemError as error:
             return {}, (str(error),)
         sign, inherited = study.problem.objectives[0].sign, spread(s, deviations)
@@ -207,62 +207,62 @@ class StudyPrograms:
         return figures, s.doubts
 
     def _fitted(
-        self, problem: TrajectoryProblem, found: Solution
+        self, problem: TrajectoryProblem, solution: Solution
     ) -> tuple[dict[str, float], dict[str, NDArray[Any]], tuple[str, ...]]:
         """Estimates of the released parameters from measurements, in the study's units: figures, arrays, and
         warnings."""
         study = self._study
         try:
-            said = inference(problem, found, level=self._confidence, options=self._options)
+            inferred = inference(problem, solution, level=self._confidence, options=self._options)
         except ProblemError as error:
             return {}, {}, (str(error),)
         figures = {
-            "fit(chi_squared)": said.chi_squared,
-            "fit(degrees_of_freedom)": float(said.degrees_of_freedom),
-            "fit(p_value)": said.p_value,
-            "fit(rank)": float(said.rank),
-            "fit(dimension)": float(said.dimension),
+            "fit(chi_squared)": inferred.chi_squared,
+            "fit(degrees_of_freedom)": float(inferred.degrees_of_freedom),
+            "fit(p_value)": inferred.p_value,
+            "fit(rank)": float(inferred.rank),
+            "fit(dimension)": float(inferred.dimension),
         }
         parameters = {p.name: p for p in study.problem.space.parameters}
         for name in study.released:
-            interval, p = said.unknowns.get(name), parameters[name]
+            interval, p = inferred.unknowns.get(name), parameters[name]
             if interval is not None:
                 ends = sorted((end - p.offset) / p.factor for end in (interval.low, interval.high))
                 figures[f"low(optimum({name}))"], figures[f"high(optimum({name}))"] = ends
                 figures[f"standard_error(optimum({name}))"] = interval.deviation / abs(p.factor)
-        doubts = tuple(f"the measurements do not determine {text}" for text in said.undetermined)
-        return figures, estimate_arrays(said), (*said.doubts, *doubts)
+        doubts = tuple(f"the measurements do not determine {text}" for text in inferred.undetermined)
+        return figures, estimate_arrays(inferred), (*inferred.doubts, *doubts)
 
     def _solved_design(
-        self, stated: TrajectoryProblem, x: Matrix, found: Solution, state: ChainState, more: Mapping[str, float]
+        self, stated: TrajectoryProblem, x: Matrix, solution: Solution, state: ChainState, more: Mapping[str, float]
     ) -> Solved:
         problem = self._study.problem
-        design = dict(zip(problem.space.names, self._study.design(x, found.parameters).tolist(), strict=True))
-        penalty = self._study.penalty(found)
+        design = dict(zip(problem.space.names, self._study.design(x, solution.parameters).tolist(), strict=True))
+        penalty = self._study.penalty(solution)
         figures = {
-            **found.figures,
-            **peak_values(self._study.base, found),
+            **solution.figures,
+            **peak_values(self._study.base, solution),
             **more,
             **{f"optimum({name})": design[name] for name in self._study.released},
             "program(objective)": problem.objectives[0].sign
-            * (found.objective - penalty - found.figures.get(OF_COST, 0.0)),
-            "program(iterations)": float(found.iterations),
-            "program(error_estimate)": found.error_estimate,
-            "program(resimulation_error)": max(phase.resimulation_error for phase in found.phases.values()),
+            * (solution.objective - penalty - solution.figures.get(OF_COST, 0.0)),
+            "program(iterations)": float(solution.iterations),
+            "program(error_estimate)": solution.error_estimate,
+            "program(resimulation_error)": max(phase.resimulation_error for phase in solution.phases.values()),
         }
         if any(rate.penalty > 0.0 for rate in self._study.controls.rates.values()):
             figures["program(rate_penalty)"] = penalty
-        messages, arrays = [found.message, *found.warnings], to_arrays(found)
-        if found.success and self._deviations:
-            of_numbers, doubts = self._inherited(stated, found)
+        messages, arrays = [solution.message, *solution.warnings], to_arrays(solution)
+        if solution.success and self._deviations:
+            of_numbers, doubts = self._inherited(stated, solution)
             figures |= of_numbers
             messages += [f"Sensitivities: {text}." for text in doubts]
-        if found.success and is_measured(self._study.base):
-            of_fit, of_arrays, doubts = self._fitted(stated, found)
+        if solution.success and is_measured(self._study.base):
+            of_fit, of_arrays, doubts = self._fitted(stated, solution)
             figures, arrays = figures | of_fit, arrays | of_arrays
             messages += [f"Intervals: {text}." for text in doubts]
-        status = found.status.name.lower()
-        return Solved(found.success, figures, arrays, status, " ".join(messages), state)
+        status = solution.status.name.lower()
+        return Solved(solution.success, figures, arrays, status, " ".join(messages), state)
 
 
 def _first_of(base: TrajectoryProblem) -> TrajectoryProblem:

@@ -53,13 +53,13 @@ def check_parameters(problem: Problem, part: TrajectoryProblem) -> None:
     """Raises `InvalidSetting` if the parameters of the study and of the trajectory problem `part` do not match."""
     plugin = problem.model.plugin
     variables = {v.name: v for v in part.variables}
-    given = {p.name: p for p in problem.space.parameters}
-    for name, p in given.items():
+    by_name = {p.name: p for p in problem.space.parameters}
+    for name, p in by_name.items():
         if name not in variables:
-            known = ", ".join(variables) or "none"
+            names = ", ".join(variables) or "none"
             raise InvalidSetting(
                 "use",
-                f"the trajectory problem of model '{plugin.name}' has no parameter '{name}' (it has {known}); take it"
+                f"the trajectory problem of model '{plugin.name}' has no parameter '{name}' (it has {names}); take it"
                 " out of 'space', or use a solver that evaluates designs",
             )
         if any(isinstance(value, str) for value in p.values):
@@ -79,14 +79,14 @@ def check_parameters(problem: Problem, part: TrajectoryProblem) -> None:
             )
     for name, v in variables.items():
         box = part.parameters.get(name, (v.low, v.high))
-        if name not in given and name in (plugin.inputs or ()) and isinstance(box, tuple) and box[0] < box[1]:
+        if name not in by_name and name in (plugin.inputs or ()) and isinstance(box, tuple) and box[0] < box[1]:
             raise InvalidSetting(
                 "use", f"'{name}' would be chosen by the program; add it to 'space' (with one value, to fix it)"
             )
 
 
-def _same_unit(one: str, other: str) -> bool:
-    return one == other or (units.same_dimension(one, other) and units.factor_offset(one, other) == (1.0, 0.0))
+def _same_unit(one: str, second: str) -> bool:
+    return one == second or (units.same_dimension(one, second) and units.factor_offset(one, second) == (1.0, 0.0))
 
 
 def check_expression(problem: Problem, item: Objective | StudyConstraint, parts: Sequence[TrajectoryProblem]) -> None:
@@ -105,12 +105,12 @@ def check_expression(problem: Problem, item: Objective | StudyConstraint, parts:
         if name in problem.figures:
             text = f"{what} '{item.name}' uses '{name}', which is computed from results; a program needs its equations"
         else:
-            known = list(parts[0].figures)
-            near = closest(name, known)
+            figures = list(parts[0].figures)
+            near = closest(name, figures)
             hint = f"; did you mean '{near}'?" if near else ""
             text = (
                 f"{what} '{item.name}' uses '{name}', which is not a figure of the trajectory problem{hint} (it has"
-                f" {', '.join(known) or 'none'})"
+                f" {', '.join(figures) or 'none'})"
             )
         raise InvalidSetting("use", f"{text}; use a solver that evaluates designs")
 
@@ -140,13 +140,13 @@ def check_peak(item: Objective | StudyConstraint, name: str, peak: Peak, slope: 
     if isinstance(item, Objective):
         what, presses = "objective", item.sign * slope
     else:
-        both = item.equals is not None or (item.minimum is not None and item.maximum is not None)
-        what, presses = "constraint", 0.0 if both else slope if item.maximum is not None else -slope
+        two_sided = item.equals is not None or (item.minimum is not None and item.maximum is not None)
+        what, presses = "constraint", 0.0 if two_sided else slope if item.maximum is not None else -slope
     if not (presses < 0.0 if peak.of == "smallest" else presses > 0.0):
-        wanted = "raised, or kept above a limit," if peak.of == "smallest" else "lowered, or kept below a limit,"
+        direction = "raised, or kept above a limit," if peak.of == "smallest" else "lowered, or kept below a limit,"
         raise InvalidSetting(
             "use",
             f"{what} '{item.name}' uses the {'smallest' if peak.of == 'smallest' else 'largest'} value '{name}' in a"
-            f" way that collocation cannot: it can only be {wanted} alone or in a weighted sum with other figures; use"
+            f" way that collocation cannot: it can only be {direction} alone or in a weighted sum with other figures; use"
             " a solver that evaluates designs",
         )

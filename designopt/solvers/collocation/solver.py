@@ -161,9 +161,9 @@ class Collocation:
                 f"{sweep.MOST_POINTS} are allowed"
             )
             raise InvalidSetting("starts", text)
-        known = study.variables
-        if unknown := [name for name in self.scales if name not in known]:
-            text = f"the trajectory problem has no such variable; known: {', '.join(known)}"
+        variables = study.variables
+        if unknown := [name for name in self.scales if name not in variables]:
+            text = f"the trajectory problem has no such variable; known: {', '.join(variables)}"
             raise InvalidSetting(f"scales.{unknown[0]}", text)
         base = study.at(points[0])
         if self.confidence != USUAL_LEVEL and not is_measured(base):
@@ -181,8 +181,8 @@ class Collocation:
             if error.where.split(".")[0] in SETTINGS:
                 raise InvalidSetting(error.where, str(error).removeprefix(f"{error.where}: ")) from error
             name = error.where.split(": ")[-1].removeprefix("held.")
-            for setting, given in (("held", self.held), ("switches", self.switches)):
-                if name in given:
+            for setting, setting_values in (("held", self.held), ("switches", self.switches)):
+                if name in setting_values:
                     raise InvalidSetting(f"{setting}.{name}", str(error)) from error
             raise InvalidSetting("use", f"{error.status}: {error}") from error
 
@@ -194,8 +194,8 @@ class Collocation:
         """Options of each program."""
         refine = self.refine
         if refine is not None:
-            given = refine if isinstance(refine, Mapping) else vars(refine)
-            refinement = Refinement(**given)
+            refinement_settings = refine if isinstance(refine, Mapping) else vars(refine)
+            refinement = Refinement(**refinement_settings)
         return Options(
             scheme=self.scheme,
             intervals=self.intervals,
@@ -239,22 +239,22 @@ class Collocation:
         good = np.flatnonzero(start.feasible) if len(start) else np.empty(0, np.int64)
         if len(good):  # start from the best design of the previous stage
             points[:, columns] = start.X[good[np.argmin(start.objectives[good, 0])], columns]
-        asked = self._asked(problem, points, columns, rng)
-        done = evaluate.programs(asked.X, asked.chains.tolist(), asked.seeds.tolist())
-        counts = Counter(done.reasons).most_common()
-        rows = best(problem, asked, done, len(points))
-        if (text := verified(asked, done)) is not None:
+        programs = self._asked(problem, points, columns, rng)
+        solved = evaluate.programs(programs.X, programs.chains.tolist(), programs.seeds.tolist())
+        counts = Counter(solved.reasons).most_common()
+        rows = best(problem, programs, solved, len(points))
+        if (text := verified(programs, solved)) is not None:
             evaluate.note("programs_differ", text)
         rows = rows[rows >= 0]
         if len(rows):
-            X = asked.X[rows].copy()
+            X = programs.X[rows].copy()
             for name, column in zip(study.released, columns, strict=True):
-                X[:, column] = done.figures[f"optimum({name})"][rows]
+                X[:, column] = solved.figures[f"optimum({name})"][rows]
             outcomes = evaluate(X)
-            for kind, text in compared(problem, outcomes, done.figures["program(objective)"][rows], study.controls):
+            for kind, text in compared(problem, outcomes, solved.figures["program(objective)"][rows], study.controls):
                 evaluate.note(kind, text)
         ends = ", ".join(f"{count} {reason}" for reason, count in counts)
-        return f"{len(done)} program{'s' if len(done) > 1 else ''}: {ends}"
+        return f"{len(solved)} program{'s' if len(solved) > 1 else ''}: {ends}"
 
     def _spread(self, dimension: int, rng: np.random.Generator) -> Matrix:
         """Free parameters of further starts (starts - 1, dimension), in [0, 1): a Latin hypercube."""
@@ -270,11 +270,11 @@ class Collocation:
         space, n = problem.space, len(points)
         numbers = np.arange(n)
         X, seeds, owners = [points], [np.zeros(n, np.int64)], [numbers]
-        for place in self._spread(len(space.lower), rng):
-            drawn = space.from_search((space.lower + place * (space.upper - space.lower))[None])
-            others = points.copy()
-            others[:, columns] = drawn[0, columns]
-            X.append(space.impute(others))
+        for share in self._spread(len(space.lower), rng):
+            sample = space.from_search((space.lower + share * (space.upper - space.lower))[None])
+            shifted = points.copy()
+            shifted[:, columns] = sample[0, columns]
+            X.append(space.impute(shifted))
             seeds.append(np.full(n, int(rng.integers(1, 2**31))))
             owners.append(numbers)
         later = np.flatnonzero(numbers % self.chain > 0)
@@ -282,12 +282,12 @@ class Collocation:
         X.append(points[verified])
         seeds.append(np.zeros(len(verified), np.int64))
         owners.append(verified)
-        everything = np.concatenate(X)
+        designs = np.concatenate(X)
         chains = numbers // self.chain
-        alone = chains[-1] + 1 + np.arange(len(everything) - n)
-        cold = np.arange(len(everything)) >= len(everything) - len(verified)
+        alone = chains[-1] + 1 + np.arange(len(designs) - n)
+        cold = np.arange(len(designs)) >= len(designs) - len(verified)
         return AskedPrograms(
-            everything, np.concatenate([chains, alone]), np.concatenate(seeds), np.concatenate(owners), cold
+            designs, np.concatenate([chains, alone]), np.concatenate(seeds), np.concatenate(owners), cold
         )
 
 

@@ -31,14 +31,14 @@ def levels(problem: Problem, sweep: Mapping[str, Any]) -> dict[str, list[float]]
             raise InvalidSetting(
                 f"sweep.{name}", f"there is no free parameter '{name}'{hint} (known: {', '.join(free)})"
             )
-    found = {}
+    entries = {}
     for name, p in free.items():
         if name in sweep:
-            found[name] = _given(p, sweep[name])
+            entries[name] = _given(p, sweep[name])
         elif p.kind != "real":
-            found[name] = _all(p)
-    _check_count(found, math.prod(len(values) for values in found.values()))
-    return found
+            entries[name] = _all(p)
+    _check_count(entries, math.prod(len(values) for values in entries.values()))
+    return entries
 
 
 def _check_count(names: Iterable[str], count: int) -> None:
@@ -62,8 +62,8 @@ def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Matrix
         x[columns] = values
         rows.append(x)
     X = space.impute(np.array(rows))
-    _, kept = np.unique(X, axis=0, return_index=True)
-    X = X[np.sort(kept)]
+    _, first_rows = np.unique(X, axis=0, return_index=True)
+    X = X[np.sort(first_rows)]
     decided = tuple(r for r in space.relations if not r.names & set(released))
     X = X[type(space)(space.parameters, decided).relation_violation(X) == 0.0]
     if not len(X):
@@ -71,28 +71,28 @@ def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Matrix
     return np.asarray(X[nearest_neighbour_path(space.to_search(X))])
 
 
-def _given(p: DesignVariable, wanted: int | Sequence[Any]) -> list[float]:
+def _given(p: DesignVariable, stated: int | Sequence[Any]) -> list[float]:
     where = f"sweep.{p.name}"
-    if isinstance(wanted, int):
+    if isinstance(stated, int):
         if p.kind == "choice":
             raise InvalidSetting(where, "all values of a choice are taken; list some to have fewer")
-        if wanted < 2:
+        if stated < 2:
             raise InvalidSetting(
-                where, f"at least 2 levels are needed, not {wanted}; for a single level, fix the value"
+                where, f"at least 2 levels are needed, not {stated}; for a single level, fix the value"
             )
-        _check_count([p.name], wanted)  # before so many numbers are created
+        _check_count([p.name], stated)  # before so many numbers are created
         spread = np.geomspace if p.scale == "log" else np.linspace
-        values = np.clip(spread(p.low, p.high, wanted), p.low, p.high)
+        values = np.clip(spread(p.low, p.high, stated), p.low, p.high)
         return list(dict.fromkeys((np.rint(values) if p.kind == "int" else values).tolist()))
-    if not len(wanted):
+    if not len(stated):
         raise InvalidSetting(where, "a level is needed")
-    return list(dict.fromkeys(_entry(p, value, where) for value in wanted))
+    return list(dict.fromkeys(_entry(p, value, where) for value in stated))
 
 
 def _entry(p: DesignVariable, value: Any, where: str) -> float:
     if p.kind == "choice":
-        for i, known in enumerate(p.values):
-            if value == known and isinstance(value, bool) == isinstance(known, bool):
+        for i, choice in enumerate(p.values):
+            if value == choice and isinstance(value, bool) == isinstance(choice, bool):
                 return float(i)
         raise InvalidSetting(where, f"{value!r} is not one of {', '.join(map(str, p.values))}")
     try:

@@ -20,10 +20,10 @@ def symbolic(term: Term, values: Mapping[str, Any]) -> Any:
         return -parts[0]
     if term.kind == "call":
         if term.text in ("min", "max"):
-            found = parts[0]
+            extremum = parts[0]
             for part in parts[1:]:
-                found = (ca.fmin if term.text == "min" else ca.fmax)(found, part)
-            return found
+                extremum = (ca.fmin if term.text == "min" else ca.fmax)(extremum, part)
+            return extremum
         return {"abs": ca.fabs, "sqrt": ca.sqrt, "log": ca.log, "exp": ca.exp}[term.text](parts[0])
     left, right = parts
     if term.kind == "+":

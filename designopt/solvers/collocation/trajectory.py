@@ -74,9 +74,9 @@ class StudyTrajectory:
             self.problem, self.fixed, self.margin, size, controls=self.controls, margins=self.margins
         )
 
-    def penalty(self, found: Solution) -> float:
+    def penalty(self, solution: Solution) -> float:
         """The cost of control rates in a solution of the problem."""
-        return self.controls.penalty(found, len(self.problem.scenarios))
+        return self.controls.penalty(solution, len(self.problem.scenarios))
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -132,11 +132,11 @@ class StudyTrajectory:
 
     def design(self, x: Matrix, parameters: Mapping[str, float]) -> Matrix:
         """The design `x` (d,) with the released parameters from `parameters`, clipped to their ranges."""
-        found = np.array(x, dtype=float)
+        entries = np.array(x, dtype=float)
         for name in self.released:
             p = self._parameter[name]
-            found[self._column[name]] = np.clip((parameters[name] - p.offset) / p.factor, p.low, p.high)
-        return np.asarray(self.problem.space.impute(found[None])[0])
+            entries[self._column[name]] = np.clip((parameters[name] - p.offset) / p.factor, p.low, p.high)
+        return np.asarray(self.problem.space.impute(entries[None])[0])
 
 
 def study_trajectory(
@@ -197,12 +197,12 @@ def _with_used_peaks(
 
 def _of_scenario(model: Any, scenario: Scenario) -> TrajectoryProblem:
     try:
-        made = model.trajectory_problem(dict(scenario.values))
+        problem = model.trajectory_problem(dict(scenario.values))
     except ProblemError as error:
         raise InvalidSetting("use", f"{error.status}: in scenario '{scenario.name}': {error}") from error
     except SystemExit as error:  # it would end the check without a message
         raise InvalidSetting("use", f"the model's 'trajectory_problem' called sys.exit({error.code})") from error
-    if not isinstance(made, TrajectoryProblem):
-        text = f"the model's 'trajectory_problem' gives {type(made).__name__}, not a TrajectoryProblem"
+    if not isinstance(problem, TrajectoryProblem):
+        text = f"the model's 'trajectory_problem' gives {type(problem).__name__}, not a TrajectoryProblem"
         raise InvalidSetting("use", text)
-    return made
+    return problem

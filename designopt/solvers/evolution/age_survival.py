@@ -79,13 +79,13 @@ def front_scores(F: Matrix, ideal: Matrix) -> tuple[Matrix, float, Matrix]:
 
     score = np.zeros(n)
     score[extreme] = np.inf
-    taken = np.zeros(n, dtype=bool)
-    taken[extreme] = True
-    nearest = np.sort(apart[taken], axis=0)[:2]  # distances to the two nearest selected designs
-    while not taken.all():
-        distance = np.where(taken, -np.inf, nearest.sum(axis=0))
+    selected = np.zeros(n, dtype=bool)
+    selected[extreme] = True
+    nearest = np.sort(apart[selected], axis=0)[:2]  # distances to the two nearest selected designs
+    while not selected.all():
+        distance = np.where(selected, -np.inf, nearest.sum(axis=0))
         best = int(np.argmax(distance))
-        taken[best] = True
+        selected[best] = True
         score[best] = distance[best]
         nearest = np.sort(np.vstack([nearest, apart[best]]), axis=0)[:2]
     return score, p, span

@@ -46,9 +46,9 @@ class Population:
         """Some individuals."""
         return Population(self.S[rows], self.F[rows], self.violation[rows], self.crowding[rows])
 
-    def join(self, other: Population) -> Population:
+    def join(self, second: Population) -> Population:
         """The union of two populations."""
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        pairs = zip(vars(self).values(), vars(second).values(), strict=True)
         return Population(*(np.concatenate(pair) for pair in pairs))
 
 
@@ -76,12 +76,12 @@ class Elitist:
         self._operators = variation(crossover, mutation)
         self._sorting, self._crowding = NonDominatedSorting(), get_crowding_function("cd")
         self._asked = {row.tobytes() for row in start.X + 0.0}
-        known = Population.of(space.to_search(start.X), start).take(~start.failed)
-        if len(known) > size:
-            known = self._survivors(known, size)
-        rows = self._rows(known.S)
-        self.alive = known.take(np.array([i for i, row in enumerate(rows) if row not in rows[:i]], np.intp))
-        self._missing = size - len(known)
+        start_population = Population.of(space.to_search(start.X), start).take(~start.failed)
+        if len(start_population) > size:
+            start_population = self._survivors(start_population, size)
+        rows = self._rows(start_population.S)
+        self.alive = start_population.take(np.array([i for i, row in enumerate(rows) if row not in rows[:i]], np.intp))
+        self._missing = size - len(start_population)
         self._asked.update(rows)
 
     def first(self) -> Matrix:
@@ -90,12 +90,12 @@ class Elitist:
 
     def children(self, count: int) -> Matrix:
         """New designs (count, d) by mating; random ones if mating finds none; fewer if there are no more."""
-        found, seen = self.alive.S[:0], set[bytes]()
+        offspring, rows_so_far = self.alive.S[:0], set[bytes]()
         for _ in range(ROUNDS if len(self.alive) else 0):
-            found = np.concatenate([found, self._unasked(self._mated(count - len(found)), seen)])[:count]
-            if len(found) == count:
+            offspring = np.concatenate([offspring, self._unasked(self._mated(count - len(offspring)), rows_so_far)])[:count]
+            if len(offspring) == count:
                 break
-        return found if len(found) else self._unasked(self._random(100 * self._size), set())[:count]
+        return offspring if len(offspring) else self._unasked(self._random(100 * self._size), set())[:count]
 
     def asked(self, S: Matrix) -> Matrix:
         """Record designs as proposed; returns rows of ``X``."""
@@ -120,12 +120,12 @@ class Elitist:
         """Byte keys of the rows of ``X``: different points may round to the same integer."""
         return [row.tobytes() for row in self._space.from_search(S) + 0.0] if len(S) else []
 
-    def _unasked(self, S: Matrix, seen: set[bytes]) -> Matrix:
-        """The first of each design that was neither proposed nor `seen`."""
+    def _unasked(self, S: Matrix, rows_so_far: set[bytes]) -> Matrix:
+        """The first of each design that was neither proposed nor `rows_so_far`."""
         keep = []
         for row in self._rows(S):
-            keep.append(row not in seen and row not in self._asked)
-            seen.add(row)
+            keep.append(row not in rows_so_far and row not in self._asked)
+            rows_so_far.add(row)
         return S[keep]
 
     # ----------------------------------------------------------------------------------------------------- mating
@@ -166,8 +166,8 @@ class Elitist:
         from pymoo.util.randomized_argsort import randomized_argsort
 
         with np.errstate(all="ignore"):  # objectives near the largest double overflow in distances
-            feasible, others = np.flatnonzero(some.violation <= 0.0), np.flatnonzero(~(some.violation <= 0.0))
-            others = others[np.argsort(some.violation[others])]
+            feasible, infeasible = np.flatnonzero(some.violation <= 0.0), np.flatnonzero(~(some.violation <= 0.0))
+            infeasible = infeasible[np.argsort(some.violation[infeasible])]
             room = min(count, len(feasible))
             survivors = [np.empty(0, np.intp)]
             for front in self._sorting.do(some.F[feasible], n_stop_if_ranked=room):
@@ -180,8 +180,8 @@ class Elitist:
                     rows = rows[order[:-surplus]]
                 survivors.append(rows)
                 room -= len(rows)
-            kept = np.concatenate(survivors)
-            return some.take(np.concatenate([kept, others[: count - len(kept)]]))
+            selected = np.concatenate(survivors)
+            return some.take(np.concatenate([selected, infeasible[: count - len(selected)]]))
 
 
 def _order(a: Any, b: Any) -> NDArray[np.int64]:

@@ -199,15 +199,15 @@ def _first(
     from pymoo.core.population import Population as Individuals
     from pymoo.operators.sampling.rnd import FloatRandomSampling
 
-    known = Individuals.new("X", space.to_search(start.X)) if len(start) else Individuals()
-    _tell(known, start)
-    if len(known) > size:
+    start_individuals = Individuals.new("X", space.to_search(start.X)) if len(start) else Individuals()
+    _tell(start_individuals, start)
+    if len(start_individuals) > size:
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            known = select().do(box, known, n_survive=size, random_state=rng)
-    missing = size - len(known)
+            start_individuals = select().do(box, start_individuals, n_survive=size, random_state=rng)
+    missing = size - len(start_individuals)
     if not missing:
-        return known
-    return Individuals.merge(known, FloatRandomSampling().do(box, missing, random_state=rng))
+        return start_individuals
+    return Individuals.merge(start_individuals, FloatRandomSampling().do(box, missing, random_state=rng))
 
 
 def _tell(individuals: Any, outcomes: Outcomes) -> None:
@@ -233,14 +233,14 @@ class _Unasked:
         self.space = space
         self.rows = rows
 
-    def do(self, individuals: Any, *others: Any) -> Any:
-        taken: set[bytes] = set()
-        for other in others:
-            taken.update(self.designs(other))
+    def do(self, individuals: Any, *further: Any) -> Any:
+        rows_so_far: set[bytes] = set()
+        for population in further:
+            rows_so_far.update(self.designs(population))
         keep = []
         for individual, row in zip(individuals, self.designs(individuals), strict=True):
-            keep.append(row not in taken and (bool(individual.evaluated) or row not in self.rows))
-            taken.add(row)
+            keep.append(row not in rows_so_far and (bool(individual.evaluated) or row not in self.rows))
+            rows_so_far.add(row)
         return individuals[keep]
 
     def designs(self, individuals: Any) -> list[bytes]:

@@ -103,9 +103,9 @@ class CMAES:
         centre = _centre(space, start)
         runs = 0
         while self.restarts is None or runs <= self.restarts:
-            asked = memory.asked
+            requests = memory.asked
             ordered = self._run(memory, centre, int(size), rng)
-            if memory.asked == asked and not memory.ask_at_random(int(size)):
+            if memory.asked == requests and not memory.ask_at_random(int(size)):
                 return EXHAUSTED
             if ordered:  # else no information was gained: the population stays
                 runs += 1
@@ -127,9 +127,9 @@ class CMAES:
         while True:
             with _quiet():
                 S = np.array(strategy.ask())
-            asked = memory.asked
+            requests = memory.asked
             order = memory.order(space.from_search(space.lower + (space.upper - space.lower) * S[:, :d]))
-            idle = idle + 1 if memory.asked == asked else 0
+            idle = idle + 1 if memory.asked == requests else 0
             if np.all(order[:, 0] == order[0, 0]) and order[0, 0] > 1.0 and len(np.unique(order)) <= 2:
                 return False
             rank = np.unique(order, axis=0, return_inverse=True)[1].reshape(-1)
@@ -144,10 +144,10 @@ class CMAES:
     def _rests(self, best: Matrix, better_half: Matrix, generations: int) -> bool:
         """Whether the objectives of the last generations, and of the better half of the present one, are all equal
         within tolerance."""
-        seen = np.vstack([best, better_half])
-        if len(best) < generations or np.any(seen[:, 0] > 0.0):
+        recent = np.vstack([best, better_half])
+        if len(best) < generations or np.any(recent[:, 0] > 0.0):
             return False
-        f = seen[:, 1]
+        f = recent[:, 1]
         return bool(f.max() - f.min() <= self.tolerance * np.abs(f).max())
 
 
@@ -195,11 +195,11 @@ def _quiet() -> Iterator[None]:
 
 def _centre(space: Space, start: Outcomes) -> Matrix:
     """The best known design in shares of the ranges, or the centre."""
-    known = start.take(~start.failed)
-    if not len(known):
+    with_result = start.take(~start.failed)
+    if not len(with_result):
         return np.full(len(space.free), 0.5)
-    best = np.lexsort((known.objectives[:, 0], known.rank_violation))[:1]
-    S = space.to_search(known.X[best])[0]
+    best = np.lexsort((with_result.objectives[:, 0], with_result.rank_violation))[:1]
+    S = space.to_search(with_result.X[best])[0]
     return np.asarray(np.clip((S - space.lower) / (space.upper - space.lower), 0.0, 1.0))
 
 

@@ -110,10 +110,10 @@ class SearchDerivatives:
                 raise Ended(
                     f"ended where the model's derivative with respect to '{self._unknown(slopes)}' is not known"
                 )
-        taken = points.differences(u, settings.step, central=settings.differences == "central")
+        differences = points.differences(u, settings.step, central=settings.differences == "central")
         if not points.at(u[None])[0].ok:
             raise Ended(without_result)
-        slopes = np.where(np.isfinite(slopes), slopes, taken) if from_model else taken
+        slopes = np.where(np.isfinite(slopes), slopes, differences) if from_model else differences
         if not np.isfinite(slopes).all():
             raise Ended(f"ended where designs beside it, along '{self._unknown(slopes)}', have no result")
         return slopes

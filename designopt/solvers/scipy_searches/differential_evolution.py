@@ -79,8 +79,8 @@ class DifferentialEvolution:
         first = scipy.stats.qmc.LatinHypercube(d, rng=np.random.default_rng(rng.integers(0, 2**63, size=2))).random(
             self._size(problem)
         )
-        known = best_known(points, start, len(first))
-        first[: len(known)] = known
+        start_points = best_known(points, start, len(first))
+        first[: len(start_points)] = start_points
 
         def alike(intermediate_result: Any) -> bool:
             energies = intermediate_result.population_energies
@@ -88,7 +88,7 @@ class DifferentialEvolution:
                 return False
             return bool(np.std(energies) <= self.tolerance * abs(np.mean(energies)))
 
-        found = scipy.optimize.differential_evolution(
+        minimum = scipy.optimize.differential_evolution(
             lambda U: merits_at(points, U.T),
             [(0.0, 1.0)] * d,
             strategy=self.strategy,
@@ -105,8 +105,8 @@ class DifferentialEvolution:
             callback=alike,
         )
         if self.polish:
-            polish(points, found.x)
-        if found.nit >= self.generations and not alike(found):
+            polish(points, minimum.x)
+        if minimum.nit >= self.generations and not alike(minimum):
             return "it reached its maximum number of generations"
         return "it converged: the objectives of the population are alike"
 

@@ -49,8 +49,8 @@ class DualAnnealing:
         """Evaluate one design after another; all random numbers come from `rng`. Returns why it ended."""
         self.check(problem)
         points = compared(problem, evaluate, start)
-        known = best_known(points, start, 1)
-        found = scipy.optimize.dual_annealing(
+        start_points = best_known(points, start, 1)
+        minimum = scipy.optimize.dual_annealing(
             lambda u: float(merits_at(points, u[None])[0]),
             [(0.0, 1.0)] * len(problem.space.free),
             maxiter=self.iterations,
@@ -61,8 +61,8 @@ class DualAnnealing:
             maxfun=np.inf,
             rng=rng,
             no_local_search=True,  # it would take differences of merits
-            x0=known[0] if len(known) else None,
+            x0=start_points[0] if len(start_points) else None,
         )
         if self.polish:
-            polish(points, found.x)
+            polish(points, minimum.x)
         return "it reached its last temperature"

@@ -55,15 +55,15 @@ class LeastSquares(ByDerivatives):
         )
 
     def _search(self, descent: Descent, u: Matrix) -> str:
-        here, _ = descent.begin(u)
-        size = float(np.abs(here).max()) or 1.0
+        start_values, _ = descent.begin(u)
+        size = float(np.abs(start_values).max()) or 1.0
 
         def residuals(v: Matrix) -> Matrix:
             values = descent.values(v)
             # Without a result: much worse than the current point, so that the trust region shrinks.
             return np.abs(descent.last) / size + 10.0 if values is None else values / size
 
-        found = scipy.optimize.least_squares(
+        minimum = scipy.optimize.least_squares(
             residuals,
             np.clip(u, 0.0, 1.0),
             jac=lambda v: descent.slopes(v) / size,
@@ -74,4 +74,4 @@ class LeastSquares(ByDerivatives):
             gtol=self.tolerance,
             max_nfev=self.iterations,
         )
-        return "converged" if found.status > 0 else "reached its maximum number of iterations"
+        return "converged" if minimum.status > 0 else "reached its maximum number of iterations"

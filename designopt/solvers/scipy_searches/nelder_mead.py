@@ -62,7 +62,7 @@ class NelderMead:
             simplex = np.vstack([u, u + np.diag(np.where(u + self.simplex <= 1.0, self.simplex, -self.simplex))])
             if not any(point.ok for point in points.at(simplex)):
                 return "began where no design has a result"
-            found = scipy.optimize.minimize(
+            minimum = scipy.optimize.minimize(
                 lambda v: float(merits_at(points, v[None])[0]),
                 u,
                 method="Nelder-Mead",
@@ -76,7 +76,7 @@ class NelderMead:
                     "adaptive": self.adaptive,
                 },
             )
-            return "converged" if found.status == 0 else "reached its maximum number of iterations"
+            return "converged" if minimum.status == 0 else "reached its maximum number of iterations"
 
         return search
 

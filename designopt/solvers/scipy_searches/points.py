@@ -111,9 +111,9 @@ class EvaluatedPoints:
         moves = first[None] if second is None else np.vstack([first, second])
         d = len(u)
         U = np.vstack([u, *(u + np.diag(move) for move in moves)])
-        here, *around = self.at(U)
-        slopes = np.full((len(here.values), d), np.nan)
-        if not here.ok:
+        centre, *around = self.at(U)
+        slopes = np.full((len(centre.values), d), np.nan)
+        if not centre.ok:
             return slopes
         missing = []
         for j in range(d):
@@ -122,26 +122,26 @@ class EvaluatedPoints:
             if len(good) == 2:
                 (a, at_a), (b, at_b) = good
                 # The parabola through here and the two points: second order for any two steps.
-                slopes[:, j] = (b * b * (at_a - here.values) - a * a * (at_b - here.values)) / (a * b * (b - a))
+                slopes[:, j] = (b * b * (at_a - centre.values) - a * a * (at_b - centre.values)) / (a * b * (b - a))
             elif good:
-                slopes[:, j] = (good[0][1] - here.values) / good[0][0]
+                slopes[:, j] = (good[0][1] - centre.values) / good[0][0]
             else:
                 missing.append(j)
         if missing and not central:  # the other side
             back = [j for j in missing if 0.0 <= u[j] - inward[j] <= 1.0]
             for j, point in zip(back, self.at(u - np.diag(inward)[back]) if back else [], strict=True):
                 if point.ok:
-                    slopes[:, j] = (point.values - here.values) / ((u[j] - inward[j]) - u[j])
+                    slopes[:, j] = (point.values - centre.values) / ((u[j] - inward[j]) - u[j])
         return slopes
 
 
 def _complete(problem: Problem, start: Outcomes) -> Mask:
     """Which outcomes (n,) contain derivatives, or cannot have any."""
-    known = np.array(start.failed | (not problem.gradients))
+    is_complete = np.array(start.failed | (not problem.gradients))
     for name, values in start.figures.items():
         if name.startswith("d("):
-            known |= np.isfinite(values).any(axis=1)
-    return known
+            is_complete |= np.isfinite(values).any(axis=1)
+    return is_complete
 
 
 def compared(problem: Problem, evaluate: Evaluate, start: Outcomes) -> EvaluatedPoints:

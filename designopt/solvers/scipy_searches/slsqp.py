@@ -59,8 +59,8 @@ class SLSQP(ByDerivatives):
         return from_each(first, lambda u: self._search(problem, Descent(points, slopes), u))
 
     def _search(self, problem: Problem, descent: Descent, u: Matrix) -> str:
-        here, slope = descent.begin(u)
-        size = max(abs(here[0]), float(np.abs(slope[0]).max())) or 1.0
+        start_values, slope = descent.begin(u)
+        size = max(abs(start_values[0]), float(np.abs(slope[0]).max())) or 1.0
         far = 10.0  # penalty of a design without a result, in units of size: a step is cut to a tenth
 
         def objective(v: Matrix) -> float:
@@ -92,7 +92,7 @@ class SLSQP(ByDerivatives):
         with warnings.catch_warnings():
             # Iterates leave the box by rounding; they are clipped, there and here.
             warnings.filterwarnings("ignore", "Values in x were outside bounds", RuntimeWarning)
-            found = scipy.optimize.minimize(
+            minimum = scipy.optimize.minimize(
                 objective,
                 np.clip(u, 0.0, 1.0),
                 method="SLSQP",
@@ -102,9 +102,9 @@ class SLSQP(ByDerivatives):
                 options={"maxiter": self.iterations, "ftol": self.tolerance},
             )
         passed = np.where(equal, np.abs(descent.last[1:]), descent.last[1:])
-        if found.status == 8 and (passed > 1e-6).any():
+        if minimum.status == 8 and (passed > 1e-6).any():
             return _SLSQP_ENDS[4]
-        return _SLSQP_ENDS.get(int(found.status), str(found.message))
+        return _SLSQP_ENDS.get(int(minimum.status), str(minimum.message))
 
 
 _SLSQP_ENDS = {
@@ -153,8 +153,8 @@ class Relations:
         for row, (less, more), size in zip(rows, self._sides, self._sizes, strict=True):
             if _known(less, more, columns):
                 for side, sign in ((less, 1.0), (more, -1.0)):
-                    of = derivatives(side, columns)
-                    row += [sign * float(of.get(p.name, 0.0)) / size for p in free]
+                    slope_of = derivatives(side, columns)
+                    row += [sign * float(slope_of.get(p.name, 0.0)) / size for p in free]
         return np.asarray(np.nan_to_num(rows * self._points.scale(X), nan=0.0, posinf=1e6, neginf=-1e6))
 
     def _columns(self, u: Matrix) -> tuple[Matrix, dict[str, float]]:

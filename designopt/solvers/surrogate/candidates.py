@@ -57,9 +57,9 @@ def candidates(
     spread = lower + (upper - lower) * scipy.stats.qmc.Sobol(d, rng=rng).random_base2(
         max(count // 2, 2).bit_length() - 1
     )
-    known = coordinates.coordinates(front)
-    parents = known[rng.integers(len(known), size=count - len(spread))]
-    mates = known[rng.integers(len(known), size=len(parents))]
+    front_points = coordinates.coordinates(front)
+    parents = front_points[rng.integers(len(front_points), size=count - len(spread))]
+    mates = front_points[rng.integers(len(front_points), size=len(parents))]
     changed = rng.random(parents.shape) < min(1.0, CHANGED / d)
     changed[np.arange(len(parents)), rng.integers(d, size=len(parents))] = True
     steps = np.array(STEPS)[rng.integers(len(STEPS), size=len(parents))]

@@ -101,7 +101,7 @@ class CoKriging:
         return mean + self.values - self.difference.values, sd
 
 
-def better(one: GaussianProcess | CoKriging, other: GaussianProcess | CoKriging) -> bool:
-    """Whether `one` predicts left-out values better than `other`."""
-    errors = [float(((p.values - p.leave_one_out()[0]) ** 2).sum()) for p in (one, other)]
+def better(one: GaussianProcess | CoKriging, second: GaussianProcess | CoKriging) -> bool:
+    """Whether `one` predicts left-out values better than `second`."""
+    errors = [float(((p.values - p.leave_one_out()[0]) ** 2).sum()) for p in (one, second)]
     return errors[0] < errors[1]

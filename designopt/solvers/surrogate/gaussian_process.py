@@ -166,11 +166,11 @@ class GaussianProcess:
         h = self.hyperparameters
         if self.observed_slopes is not None or self.jumps:
             return ()
-        own = CholeskyFactor(self.scaled, h.noise, self.inverse_factor)
+        factor = CholeskyFactor(self.scaled, h.noise, self.inverse_factor)
         return (
-            (own,)
+            (factor,)
             if self.spread_factor is self.inverse_factor
-            else (own, replace(own, noise=ROUNDING, inverse=self.spread_factor))
+            else (factor, replace(factor, noise=ROUNDING, inverse=self.spread_factor))
         )
 
     @cached_property
@@ -234,11 +234,11 @@ class GaussianProcess:
             return local
         h = self.hyperparameters
         if h.noisy or slopes is not None or not jumps:
-            found, _ = fitted(local.points, local.values, self.groups, h, slopes)
-            return replace(local, hyperparameters=found)
+            refitted, _ = fitted(local.points, local.values, self.groups, h, slopes)
+            return replace(local, hyperparameters=refitted)
         starts = [replace(h, noisy=True, noise=noise) for noise in (h.noise, JUMPY)]
-        found, _ = min((fitted(local.points, local.values, self.groups, start) for start in starts), key=itemgetter(1))
-        return replace(local, hyperparameters=found, jumps=found.noise if found.noise > SMOOTH else 0.0)
+        refitted, _ = min((fitted(local.points, local.values, self.groups, start) for start in starts), key=itemgetter(1))
+        return replace(local, hyperparameters=refitted, jumps=refitted.noise if refitted.noise > SMOOTH else 0.0)
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Mean and standard deviation (n,) at every point, predicted from all others (Rasmussen & Williams 2006,
@@ -257,8 +257,8 @@ class GaussianProcess:
     def factor_of(self, trend: Array) -> float:
         """The generalised least-squares coefficient of `trend` (n,) in the values, besides a constant."""
         columns = np.column_stack([trend, np.ones(len(trend))])
-        found, *_ = np.linalg.lstsq(self.inverse_factor @ columns, self.inverse_factor @ self.values, rcond=None)
-        return float(found[0])
+        coefficients, *_ = np.linalg.lstsq(self.inverse_factor @ columns, self.inverse_factor @ self.values, rcond=None)
+        return float(coefficients[0])
 
     def label_likelihood(self) -> float:
         """The sum of the log probabilities of the signs of all values, each predicted from the others."""
@@ -279,7 +279,7 @@ def fitted(
     bounds = [tuple(np.log(LENGTH_BOUNDS))] * count + [
         tuple(np.log((NOISE_BOUNDS[0], NOISE_BOUNDS[1] if start.noisy else MOST_WITHOUT_NOISE)))
     ]
-    found = scipy.optimize.minimize(
+    minimum = scipy.optimize.minimize(
         _negative_posterior(points, values, groups, start, slopes),
         start.logarithms,
         jac=True,
@@ -287,7 +287,7 @@ def fitted(
         bounds=bounds,
         options={"maxiter": 25, "maxfun": 40},
     )
-    return start.at(np.clip(found.x, *np.array(bounds).T)), float(found.fun)
+    return start.at(np.clip(minimum.x, *np.array(bounds).T)), float(minimum.fun)
 
 
 def _negative_posterior(

@@ -46,8 +46,8 @@ class Boxes:
             new, new_defining = [], []
             for j in range(m):
                 # The largest component j of the other defining points decides whether the new bound is needed.
-                others = np.delete(old_defining[:, :, j], j, axis=1)
-                needed = point[j] >= others.max(axis=1) if m > 1 else np.ones(len(old), dtype=bool)
+                other_objectives = np.delete(old_defining[:, :, j], j, axis=1)
+                needed = point[j] >= other_objectives.max(axis=1) if m > 1 else np.ones(len(old), dtype=bool)
                 moved, moved_defining = old[needed].copy(), old_defining[needed].copy()
                 moved[:, j] = point[j]
                 moved_defining[:, j] = point
@@ -86,8 +86,8 @@ def improvement_slopes(mean: Array, sd: Array, boxes: Boxes) -> tuple[float, Arr
         by_sds[j] = pdf[upper] - pdf[lower]
     by_mean, by_sd = np.empty(m), np.empty(m)
     for j in range(m):
-        others = np.prod([gains[i] for i in range(m) if i != j], axis=0)
-        by_mean[j], by_sd[j] = np.sum(by_means[j] * others), np.sum(by_sds[j] * others)
+        other_gains = np.prod([gains[i] for i in range(m) if i != j], axis=0)
+        by_mean[j], by_sd[j] = np.sum(by_means[j] * other_gains), np.sum(by_sds[j] * other_gains)
     return float(np.prod(gains, axis=0).sum()), by_mean, by_sd
 
 

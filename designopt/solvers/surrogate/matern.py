@@ -37,10 +37,10 @@ class Slopes:
 
     def among(self, points: Indices) -> Slopes | None:
         """Those at `points`, with row indices into these; None without any."""
-        taken = np.flatnonzero(np.isin(self.rows, points))
-        if not len(taken):
+        selected = np.flatnonzero(np.isin(self.rows, points))
+        if not len(selected):
             return None
-        return Slopes(np.searchsorted(points, self.rows[taken]), self.columns, self.values[taken])
+        return Slopes(np.searchsorted(points, self.rows[selected]), self.columns, self.values[selected])
 
 
 def squared_distances(a: Array, b: Array) -> Array:
@@ -155,22 +155,22 @@ def along_length_scales(
     squared = squared_distances(where, where)
     k1, (k2, k3) = matern(squared)[1], higher(squared)
     beside1, beside2 = first[:, rows], higher(squared_distances(points, where))[0]
-    own = np.zeros(points.shape[1])  # with respect to the length scale of a slope's own column
+    by_own_column = np.zeros(points.shape[1])  # with respect to the length scale of a slope's own column
     inner = np.zeros((r, r))
     apart = {j: _apart(where, where, j) for j in columns}
     for a, j in enumerate(columns):
         begin = n + a * r
         crossing = 2.0 * scales[j] * W[:n, begin : begin + r] * _apart(points, where, j)  # both triangles
         A[:, rows] += 4.0 * crossing * beside2
-        own[j] += 4.0 * float((crossing * beside1).sum())
+        by_own_column[j] += 4.0 * float((crossing * beside1).sum())
         diagonal = W[begin : begin + r, begin : begin + r]
         inner += 4.0 * scales[j] ** 2 * diagonal * k2
-        own[j] += 4.0 * scales[j] ** 2 * float((diagonal * k1).sum())
-        own[j] -= 2.0 * noise * SLOPE_VARIANCE * scales[j] ** 2 * float(np.trace(diagonal))
+        by_own_column[j] += 4.0 * scales[j] ** 2 * float((diagonal * k1).sum())
+        by_own_column[j] -= 2.0 * noise * SLOPE_VARIANCE * scales[j] ** 2 * float(np.trace(diagonal))
         for b, k in enumerate(columns):
             product = scales[j] * scales[k] * W[begin : begin + r, n + b * r : n + (b + 1) * r] * apart[j] * apart[k]
             inner += 8.0 * product * k3
-            np.add.at(own, [j, k], 8.0 * float((product * k2).sum()))
+            np.add.at(by_own_column, [j, k], 8.0 * float((product * k2).sum()))
     A[np.ix_(rows, rows)] += inner
     by_rows, by_columns = A.sum(axis=1) @ points**2, A.sum(axis=0) @ points**2
-    return np.asarray(by_rows + by_columns - 2.0 * np.einsum("ij,ij->j", points, A @ points) + own)
+    return np.asarray(by_rows + by_columns - 2.0 * np.einsum("ij,ij->j", points, A @ points) + by_own_column)

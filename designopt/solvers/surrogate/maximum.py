@@ -52,12 +52,12 @@ def maximum(
     processes: Processes,
     candidates: Matrix,
     bounds: Bounds | None,
-    asked: Collection[bytes],
+    requested: Collection[bytes],
     crowd: Crowd | None = None,
 ) -> Maximum | None:
     """The best design from `candidates` (n, d), within `bounds` if given and outside the `crowd`; None if all are in
-    `asked`."""
-    X = np.array([x for x in candidates + 0.0 if x.tobytes() not in asked]).reshape(-1, candidates.shape[1])
+    `requested`."""
+    X = np.array([x for x in candidates + 0.0 if x.tobytes() not in requested]).reshape(-1, candidates.shape[1])
     if not len(X):
         return None
     if crowd is not None and (free := ~crowd.surrounds(coordinates.coordinates(X))).any():
@@ -70,19 +70,19 @@ def maximum(
         x, value = _refined(coordinates, processes, X[i], bounds)
         if crowd is not None and crowd.surrounds(coordinates.coordinates(x[None]))[0]:
             continue
-        if value > most and x.tobytes() not in asked:
+        if value > most and x.tobytes() not in requested:
             best, most = x, value
     return Maximum(best, most, X[order], processes, bounds)
 
 
 def apart(E: Matrix, order: NDArray[np.int64], count: int) -> Iterator[int]:
     """The first `count` of `order` that are not neighbours of each other."""
-    taken: list[int] = []
+    selected: list[int] = []
     for i in order[:64]:
-        if all(np.abs(E[i] - E[k]).max() > 0.05 for k in taken):
-            taken.append(int(i))
+        if all(np.abs(E[i] - E[k]).max() > 0.05 for k in selected):
+            selected.append(int(i))
             yield int(i)
-            if len(taken) == count:
+            if len(selected) == count:
                 return
 
 
@@ -104,12 +104,12 @@ def _refined(coordinates: Coordinates, processes: Processes, x: Matrix, bounds: 
     lower, upper = (np.zeros(len(x)), np.ones(len(x))) if bounds is None else bounds
     box = list(zip(lower[moving], upper[moving], strict=True))
     begin = np.clip(feature[columns], lower[moving], upper[moving])
-    found = scipy.optimize.minimize(
+    minimum = scipy.optimize.minimize(
         negative, begin, jac=True, method="L-BFGS-B", bounds=box, options={"maxiter": 20, "maxfun": 30}
     )
     U = coordinates.coordinates(x[None])
-    U[0, moving] = np.round(np.clip(found.x, 0.0, 1.0) / GRID) * GRID
+    U[0, moving] = np.round(np.clip(minimum.x, 0.0, 1.0) / GRID) * GRID
     design = coordinates.designs(U)
     if coordinates.space.relation_violation(design)[0] > 0.0:
         return x, -np.inf
-    return design[0], -float(found.fun)
+    return design[0], -float(minimum.fun)

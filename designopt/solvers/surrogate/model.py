@@ -80,12 +80,12 @@ class Observations:
     def of(cls, problem: Problem, outcomes: Sequence[Outcomes], slopes: bool = False) -> Observations:
         """The content of outcomes, with `slopes` on request. Designs that violate a relation are dropped, because
         relations are checked beforehand."""
-        kept = [(o, problem.space.relation_violation(o.X) <= 0.0) for o in outcomes]
-        kept = [(o, valid) for o, valid in kept if valid.any()]
+        valid_outcomes = [(o, problem.space.relation_violation(o.X) <= 0.0) for o in outcomes]
+        valid_outcomes = [(o, valid) for o, valid in valid_outcomes if valid.any()]
         rows = [
             (o.X[valid], o.objectives[valid], _limit_values(problem, o)[valid], o.feasible[valid],
              (o.failed | o.invalid)[valid])
-            for o, valid in kept
+            for o, valid in valid_outcomes
         ]  # fmt: skip
         if not rows:
             d, m, k = len(problem.space.free), len(problem.objectives), len(problem.limits)
@@ -93,7 +93,7 @@ class Observations:
             return cls(np.empty((0, d)), np.empty((0, m)), np.empty((0, k)), none, none)
         X, objectives, limits, feasible, failed = (np.concatenate(part) for part in zip(*rows, strict=True))
         lost = failed | ~np.isfinite(limits).all(axis=1) | ~np.isfinite(objectives).all(axis=1)
-        of_outcomes = np.concatenate([_slopes(problem, o)[valid] for o, valid in kept]) if slopes else None
+        of_outcomes = np.concatenate([_slopes(problem, o)[valid] for o, valid in valid_outcomes]) if slopes else None
         return cls(X, objectives, limits, feasible & ~lost, lost, of_outcomes)
 
     @classmethod
@@ -152,8 +152,8 @@ class Processes:
 
     def cheap_share(self, feature: Matrix) -> float:
         """The share of the variance at `feature` (e,) that a cheap evaluation would remove, mean of all outputs."""
-        known = [p for p, size in zip((*self.objectives, *self.limits), self._sizes, strict=True) if np.isfinite(size)]
-        shares = [float(p.share(feature[None])[0]) if isinstance(p, CoKriging) else 0.0 for p in known]
+        varying = [p for p, size in zip((*self.objectives, *self.limits), self._sizes, strict=True) if np.isfinite(size)]
+        shares = [float(p.share(feature[None])[0]) if isinstance(p, CoKriging) else 0.0 for p in varying]
         return float(np.mean(shares)) if shares else 0.0
 
     @property
@@ -199,15 +199,15 @@ class Processes:
     def acquisition_slopes(self, feature: Matrix) -> tuple[float, Matrix]:
         """`acquisition` of one design and its derivatives (e,) with respect to its features."""
         total, slopes = 0.0, np.zeros(len(feature))
-        of, m = self._together.slopes(feature), len(self.objectives)
+        all_slopes, m = self._together.slopes(feature), len(self.objectives)
         if self.boxes is not None:
-            mean, sd, d_mean, d_sd = (part[:m] for part in of)
+            mean, sd, d_mean, d_sd = (part[:m] for part in all_slopes)
             gain, by_mean, by_sd = improvement_slopes(mean, sd, self.boxes)
             total += float(np.log(max(gain, TINY)))
             if gain > TINY:
                 slopes += (by_mean @ d_mean + by_sd @ d_sd) / gain
         if self.limits:
-            mean, sd, d_mean, d_sd = (part[m:] for part in of)
+            mean, sd, d_mean, d_sd = (part[m:] for part in all_slopes)
             value, by_mean, by_sd = feasibility_slopes(mean, sd, self.equality, EQUAL / self.limit_sizes)
             total += value
             slopes += by_mean @ d_mean + by_sd @ d_sd
@@ -253,24 +253,24 @@ class Surrogate:
         self._lengths: dict[str, tuple[float, int]] = {}
         self._factors: dict[str, tuple[CholeskyFactor, ...]] = {}
 
-    def processes(self, seen: Observations, pending: Matrix, cheap: Observations | None = None) -> Processes:
+    def processes(self, observations: Observations, pending: Matrix, cheap: Observations | None = None) -> Processes:
         """The model with the pending designs `pending` (k, d), with predictions as values (Kriging believer:
         Ginsbourger, Le Riche & Carraro 2010). Processes of objectives and limits use `cheap` evaluations if that
         improves them."""
         problem = self.problem
-        good = ~seen.failed
-        features = self.coordinates.features(seen.X)
+        good = ~observations.failed
+        features = self.coordinates.features(observations.X)
         on_their_way = self.coordinates.features(pending) if len(pending) else np.empty((0, features.shape[1]))
-        X, feasible = seen.X[good], seen.feasible[good]
-        found, m = seen.objectives[good], len(problem.objectives)
-        slopes = self._observed_slopes(seen, features)
+        X, feasible = observations.X[good], observations.feasible[good]
+        objective_values, m = observations.objectives[good], len(problem.objectives)
+        slopes = self._observed_slopes(observations, features)
         fitted_objectives = [
             self._with_cheap(
                 f"objective {j}",
                 self._process(f"objective {j}", features[good], values, Scale.choices(values, feasible), slopes[j]),
                 _known(cheap, cheap.objectives[:, j]) if cheap else None,
             )
-            for j, values in enumerate(found.T)
+            for j, values in enumerate(objective_values.T)
         ]
         fitted_limits = [
             self._with_cheap(
@@ -278,7 +278,7 @@ class Surrogate:
                 self._process(f"limit {j}", features[good], values, Scale.choices_of_limit(values), slopes[m + j]),
                 _known(cheap, cheap.limits[:, j]) if cheap else None,
             )
-            for j, values in enumerate(seen.limits[good].T)
+            for j, values in enumerate(observations.limits[good].T)
         ]
         scales = tuple(s for s, _ in fitted_objectives)
         objectives: list[Process] = [p for _, p in fitted_objectives]
@@ -286,11 +286,11 @@ class Surrogate:
         sizes = np.array([s.sd for s, _ in fitted_limits])
         equality = self._equality.copy()
         for j in np.flatnonzero(self._equality):
-            differs = np.abs(seen.limits[good, j]) > EQUAL
-            if differs.mean() < 1.0 - OFTEN and _repeat(seen.limits[good, j][differs]):
+            differs = np.abs(observations.limits[good, j]) > EQUAL
+            if differs.mean() < 1.0 - OFTEN and _repeat(observations.limits[good, j][differs]):
                 limits[j], equality[j], sizes[j] = self._success(f"limit {j}", features[good], differs), False, np.inf
-        if seen.failed.any():
-            limits.append(self._success("result", features, seen.failed))
+        if observations.failed.any():
+            limits.append(self._success("result", features, observations.failed))
             equality, sizes = np.append(equality, False), np.append(sizes, np.inf)
         values = np.column_stack(
             [
@@ -301,7 +301,7 @@ class Surrogate:
         fantasised_objectives = tuple(p.fantasised(on_their_way) for p in objectives)
         fantasised_limits = tuple(p.fantasised(on_their_way) for p in limits)
         if not feasible.any():
-            nearest = X[self._nearest(seen)]
+            nearest = X[self._nearest(observations)]
             none = np.full(m, np.inf)
             return Processes(
                 scales,
@@ -325,10 +325,10 @@ class Surrogate:
         expected = front
         if len(pending):
             mean = np.column_stack([p.values[-len(pending) :] for p in fantasised_objectives])
-            kept = np.ones(len(pending), dtype=bool)
+            promising = np.ones(len(pending), dtype=bool)
             for p, is_equal in zip(fantasised_limits, equality, strict=True):
-                kept &= is_equal | (p.values[-len(pending) :] <= 0.0)
-            expected = np.vstack([front, mean[kept]])
+                promising &= is_equal | (p.values[-len(pending) :] <= 0.0)
+            expected = np.vstack([front, mean[promising]])
             expected = expected[_nondominated(expected)]
         return Processes(
             scales,
@@ -344,31 +344,31 @@ class Surrogate:
             widths,
         )
 
-    def _observed_slopes(self, seen: Observations, features: Matrix) -> list[Slopes | None]:
+    def _observed_slopes(self, observations: Observations, features: Matrix) -> list[Slopes | None]:
         """The known slopes of each objective and each limit by real parameters, of as many designs as permitted.
 
         Those next to the front (to the design with the smallest violation) are selected.
         """
         count = len(self.problem.objectives) + len(self.problem.limits)
         columns, real = self.coordinates.real_features, self.coordinates.real
-        if seen.slopes is None or not len(columns):
+        if observations.slopes is None or not len(columns):
             return [None] * count
-        good = ~seen.failed
-        X, slopes, n = features[good], seen.slopes[good][:, :, real], int(good.sum())
-        feasible = seen.feasible[good]
-        best = X[feasible][_nondominated(seen.objectives[good][feasible])] if feasible.any() else X[self._nearest(seen)]
+        good = ~observations.failed
+        X, slopes, n = features[good], observations.slopes[good][:, :, real], int(good.sum())
+        feasible = observations.feasible[good]
+        best = X[feasible][_nondominated(observations.objectives[good][feasible])] if feasible.any() else X[self._nearest(observations)]
         apart = np.sqrt(((X[:, None] - best[None]) ** 2).sum(axis=2)).min(axis=1)
-        found: list[Slopes | None] = []
+        observed: list[Slopes | None] = []
         for j in range(count):
-            known = np.flatnonzero(np.isfinite(slopes[:, j]).all(axis=1))
+            with_slopes = np.flatnonzero(np.isfinite(slopes[:, j]).all(axis=1))
             room = max(OBSERVATIONS - n, 0) // len(columns)
-            rows = np.sort(known[np.argsort(apart[known], kind="stable")[:room]])
-            found.append(Slopes(rows, columns, slopes[rows, j]) if len(rows) else None)
-        return found
+            rows = np.sort(with_slopes[np.argsort(apart[with_slopes], kind="stable")[:room]])
+            observed.append(Slopes(rows, columns, slopes[rows, j]) if len(rows) else None)
+        return observed
 
-    def _nearest(self, seen: Observations) -> NDArray[np.int64]:
+    def _nearest(self, observations: Observations) -> NDArray[np.int64]:
         """The index (1,) of the smallest violation, among the designs that have not failed."""
-        limits = seen.limits[~seen.failed]
+        limits = observations.limits[~observations.failed]
         violation = np.maximum(np.where(self._equality, np.abs(limits), limits), 0.0).sum(axis=1)
         return np.argsort(violation, kind="stable")[:1]
 
@@ -387,26 +387,26 @@ class Surrogate:
         if n >= 1.1 * found_at:
             length = max(SUCCESS_LENGTHS, key=lambda one: process(one).label_likelihood())
             self._lengths[name] = length, n
-        found = process(length)
-        self._factors[name] = found.factors
-        return found
+        best_process = process(length)
+        self._factors[name] = best_process.factors
+        return best_process
 
     def _with_cheap(
-        self, name: str, known: tuple[Scale, GaussianProcess], cheap: tuple[Matrix, Matrix] | None
+        self, name: str, full_model: tuple[Scale, GaussianProcess], cheap: tuple[Matrix, Matrix] | None
     ) -> tuple[Scale, Process]:
         """The process with the `cheap` designs (k, d) and values (k,), if these improve it."""
-        scale, full = known
+        scale, full = full_model
         if cheap is None or len(full.values) < LEAST or np.ptp(full.values) == 0.0 or np.ptp(cheap[1]) == 0.0:
             return scale, full
         X, values = cheap
         _, level = self._process(f"cheap {name}", self.coordinates.features(X), values, [scale], None)
 
         def of_differences(differences: Matrix) -> Hyperparameters:
-            own = Scale(np.inf, 1.0)
-            return self._process(f"difference {name}", full.points, differences, [own], None)[1].hyperparameters
+            identity = Scale(np.inf, 1.0)
+            return self._process(f"difference {name}", full.points, differences, [identity], None)[1].hyperparameters
 
-        both = CoKriging.of(level, replace(full, observed_slopes=None), of_differences)
-        return scale, both if better(both, full) else full
+        combined = CoKriging.of(level, replace(full, observed_slopes=None), of_differences)
+        return scale, combined if better(combined, full) else full
 
     def _guesses(self, count: int) -> list[Hyperparameters]:
         """Initial values of fits to `count` observations: slow variation and, unless that would fit noise, fast
@@ -442,16 +442,16 @@ class Surrogate:
             self._chosen[name] = chosen
         scale = scales[chosen.scale]
         seen_slopes = _seen(scale, values, slopes)
-        known = self._factors.get(name, ())
-        process = GaussianProcess(features, scale.seen(values), groups, chosen.hyperparameters, seen_slopes, known)
+        reusable = self._factors.get(name, ())
+        process = GaussianProcess(features, scale.seen(values), groups, chosen.hyperparameters, seen_slopes, reusable)
         self._factors[name] = process.factors
         return scale, process
 
 
 def _known(cheap: Observations, values: Matrix) -> tuple[Matrix, Matrix] | None:
     """Designs and values of cheap evaluations with a result; None if there are too few for a process."""
-    known = ~cheap.failed
-    return (cheap.X[known], values[known]) if int(known.sum()) >= LEAST else None
+    has_result = ~cheap.failed
+    return (cheap.X[has_result], values[has_result]) if int(has_result.sum()) >= LEAST else None
 
 
 def _seen(scale: Scale, values: Matrix, slopes: Slopes | None) -> Slopes | None:
@@ -483,11 +483,11 @@ class _Chosen:
     ) -> _Chosen:
         """Fitted on a scale; `badness` is the negative logarithm of the posterior density of the values themselves, and
         of their slopes."""
-        found, negative = fitted(features, scale.seen(values), groups, start, _seen(scale, values, slopes))
+        hyperparameters, negative = fitted(features, scale.seen(values), groups, start, _seen(scale, values, slopes))
         density = scale.log_slopes(values)
         if slopes is not None:
             density += len(slopes.columns) * scale.log_slopes(values[slopes.rows])
-        return cls(index, found, negative - density, len(values), len(values))
+        return cls(index, hyperparameters, negative - density, len(values), len(values))
 
 
 def _widths(front: Matrix, values: Matrix) -> Matrix:

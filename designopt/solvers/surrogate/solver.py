@@ -181,9 +181,9 @@ class _Search:
         self._asked = {x.tobytes() for x in start.X + 0.0}
         self._known_cheap: set[bytes] = set()
         d = len(problem.space.free)
-        wanted = settings.startup or min(max(2 * d + 2, 8), 40)
+        startup = settings.startup or min(max(2 * d + 2, 8), 40)
         self._region = TrustRegion(d) if d >= MANY else None
-        count = max(wanted - int((~start.invalid).sum()), 0)
+        count = max(startup - int((~start.invalid).sum()), 0)
         self.cost = problem.fidelity.cost if problem.fidelity is not None and settings.fidelity else None
         self._cheap: list[Observations] = []
         self._slopes = problem.gradients and settings.wants_gradient() and self.cost is None
@@ -191,7 +191,7 @@ class _Search:
         self.wanted = np.empty((0, d))
         """Designs that are to be evaluated cheaply before the next full evaluation."""
         self.paused = False
-        """Whether nothing is asked for until all that was asked for is known, and what is `wanted` is learnt."""
+        """Whether nothing is asked for until all that was asked for is known, and what is `startup` is learnt."""
         if self.cost is not None and count > LEAST:  # most of the start-up's budget for cheap evaluations
             cheap = min(int((count - LEAST) / self.cost), CHEAP * d)
             self.wanted, count = _distinct(_spread(self._coordinates, cheap, rng)), LEAST
@@ -251,31 +251,31 @@ class _Search:
         self.paused = self.cost is not None and self._told < len(self._first)
         if self.paused:  # early in the search: wait for their results
             return None
-        seen = Observations.together(self._seen)
-        if int((~seen.failed).sum()) < 2:
+        observations = Observations.together(self._seen)
+        if int((~observations.failed).sum()) < 2:
             return self._anything()
         cheap = Observations.together(self._cheap) if self._cheap else None
-        pending = np.array(self._pending).reshape(len(self._pending), seen.X.shape[1])
-        processes = self._surrogate.processes(seen, pending, cheap)
-        found = self._found(processes, seen.X[~seen.failed])
-        if found is None:
+        pending = np.array(self._pending).reshape(len(self._pending), observations.X.shape[1])
+        processes = self._surrogate.processes(observations, pending, cheap)
+        candidate = self._found(processes, observations.X[~observations.failed])
+        if candidate is None:
             return self._anything()
-        best = seen.objectives[seen.feasible].min(axis=0, initial=np.inf)
-        if self.cost is None and (end := self._end(found, best)) is not None:
+        best = observations.objectives[observations.feasible].min(axis=0, initial=np.inf)
+        if self.cost is None and (end := self._end(candidate, best)) is not None:
             return end
         if self._settings.min_gain is not None and processes.boxes is not None:
-            small = np.exp(found.value) < self._settings.min_gain * processes.hypervolume
+            small = np.exp(candidate.value) < self._settings.min_gain * processes.hypervolume
             self._small = self._small + 1 if small else 0
             if self._small >= 2 * self._settings.look_ahead:
                 self.ended = f"no design has an expected gain of {self._settings.min_gain:.3g} any more"
                 return None
-        feature = self._coordinates.features(found.design[None])[0]
+        feature = self._coordinates.features(candidate.design[None])[0]
         if self.cost is not None and self._since_cheap >= self._settings.look_ahead:
             if 1.0 - processes.cheap_share(feature) < np.exp(-self.cost * KNOWN):
-                self.wanted = self._worth_a_look(found.design, found.others)
+                self.wanted = self._worth_a_look(candidate.design, candidate.others)
             self.paused = len(self.wanted) > 0
         self._since_cheap += 1
-        return None if self.paused else found.design
+        return None if self.paused else candidate.design
 
     def _found(self, processes: Processes, X: Matrix) -> Maximum | None:
         """The next design for known designs `X` (n, d); None without a candidate."""
@@ -286,9 +286,9 @@ class _Search:
             return self._searched(processes, None)
         best = None
         for turn, way in enumerate(self._ways(processes, X)):
-            found = self._searched(*way)
-            if best is None or (found is not None and found.value > best.value):
-                best = found
+            candidate = self._searched(*way)
+            if best is None or (candidate is not None and candidate.value > best.value):
+                best = candidate
             if best is not None and turn == 0 and self._jumps:
                 self._chosen[best.design.tobytes()] = AWAY if best.bounds is None else NEAR
                 break
@@ -305,8 +305,8 @@ class _Search:
         """
         share = 0.5
         if self._jumps:
-            found, tried = self._worth.T
-            share = float(np.clip(found[NEAR] / tried[NEAR] / (found / tried).sum(), LEAST_NEAR, MOST_NEAR))
+            gains, tried = self._worth.T
+            share = float(np.clip(gains[NEAR] / tried[NEAR] / (gains / tried).sum(), LEAST_NEAR, MOST_NEAR))
         near_first = self._rng.random() < share
         if near_first:
             yield *self._near(processes, X), None
@@ -319,31 +319,31 @@ class _Search:
         X = candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds)
         return maximum(self._coordinates, processes, X, bounds, self._asked, crowd)
 
-    def _end(self, found: Maximum, best: Matrix) -> Matrix | None:
+    def _end(self, candidate: Maximum, best: Matrix) -> Matrix | None:
         """The design that is expected to move an end of the front most, if it is due and worthwhile.
 
-        The search starts from the maximum `found`; `best` are the smallest feasible values (m,) of the objectives. An
+        The search starts from the maximum `candidate`; `best` are the smallest feasible values (m,) of the objectives. An
         unsuccessful attempt doubles the interval to the next one.
         """
         self._turns += 1
-        processes, m = found.processes, len(best)
+        processes, m = candidate.processes, len(best)
         if m == 1 or processes.boxes is None or self._turns % ENDS:
             return None
         turn, j = divmod(self._turns // ENDS, m)
         moved = best[j] < self._ends[j]
         if not moved and turn % 2 ** self._misses[j]:
             return None
-        end = maximum(self._coordinates, processes.toward_end(j), found.others, found.bounds, self._asked)
+        end = maximum(self._coordinates, processes.toward_end(j), candidate.others, candidate.bounds, self._asked)
         if end is None or np.exp(end.value) <= END * processes.widths[j]:
             return None
         self._misses[j] = 0 if moved else self._misses[j] + 1
         self._ends[j] = best[j]
         return end.design
 
-    def _worth_a_look(self, best: Matrix, others: Matrix) -> Matrix:
+    def _worth_a_look(self, best: Matrix, further: Matrix) -> Matrix:
         """Designs for cheap evaluations at the cost of one full one: the `best`, and others (n, d) that follow it,
         apart from each other."""
-        X = np.array([x for x in (best, *others) if x.tobytes() not in self._known_cheap]).reshape(-1, len(best))
+        X = np.array([x for x in (best, *further) if x.tobytes() not in self._known_cheap]).reshape(-1, len(best))
         count = max(int(1.0 / (self.cost or 1.0)), 1)
         return np.asarray(X[list(apart(self._coordinates.features(X), np.arange(len(X)), count))])
 
@@ -412,12 +412,12 @@ def _distinct(X: Matrix) -> Matrix:
 def _spread(coordinates: Coordinates, count: int, rng: np.random.Generator) -> Matrix:
     """Designs (`count`, d) of the scrambled Sobol' sequence that meet all relations, fewer if these are rare."""
     d = len(coordinates.space.free)
-    found = np.empty((0, d))
+    designs = np.empty((0, d))
     sequence = scipy.stats.qmc.Sobol(d, rng=rng)
     for doubled in range(PATIENCE):
-        if len(found) >= count:
+        if len(designs) >= count:
             break
         # The first n points, then as many again, so that all of them together are balanced.
         X = coordinates.designs(sequence.random_base2(max(count - 1, 1).bit_length() + max(doubled - 1, 0)))
-        found = np.vstack([found, X[coordinates.space.relation_violation(X) <= 0.0]])
-    return found[:count]
+        designs = np.vstack([designs, X[coordinates.space.relation_violation(X) <= 0.0]])
+    return designs[:count]

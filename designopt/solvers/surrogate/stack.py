@@ -48,8 +48,8 @@ class Stack:
         sd = np.sqrt(self.variance * share)
         backed = (explained[:, None, :] @ self.inverse)[:, 0, :]
         # dR_i/dx_j = 2 first_i apart_ij scale_j
-        both = np.stack([self.weights * first, backed * first], axis=1) @ apart  # (p, 2, d)
-        by_mean, by_sd = 2.0 * self.scales * both[:, 0], 2.0 * self.scales * both[:, 1]
+        products = np.stack([self.weights * first, backed * first], axis=1) @ apart  # (p, 2, d)
+        by_mean, by_sd = 2.0 * self.scales * products[:, 0], 2.0 * self.scales * products[:, 1]
         mean = self.mean + np.einsum("pn,pn->p", R, self.weights)
         return mean, sd, by_mean, -(self.variance / sd)[:, None] * by_sd
 
@@ -66,16 +66,16 @@ class Together:
     def of(cls, processes: Sequence[GaussianProcess | CoKriging]) -> Together:
         """Processes without slopes or cheap values are stacked with others of as many points."""
         alike: dict[int, list[int]] = defaultdict(list)
-        others = {}
+        single = {}
         for i, p in enumerate(processes):
             if isinstance(p, GaussianProcess) and p.observed_slopes is None:
                 alike[len(p.points)].append(i)
             else:
-                others[i] = p
+                single[i] = p
         stacks = tuple(
             Stack.of([p for i in places if isinstance(p := processes[i], GaussianProcess)]) for places in alike.values()
         )
-        return cls(stacks, tuple(map(tuple, alike.values())), others)
+        return cls(stacks, tuple(map(tuple, alike.values())), single)
 
     def slopes(self, point: Array) -> tuple[Array, Array, Array, Array]:
         """Means and standard deviations (p,), without the noise, and their derivatives (p, d) at one `point` (d,)."""

@@ -55,7 +55,7 @@ def array_reference(key: bytes) -> str:
     return f"arrays/{name[:2]}/{name}.npz"
 
 
-def write_arrays(path: Path, given: Mapping[bytes, Mapping[str, NDArray[Any]]]) -> dict[bytes, str]:
+def write_arrays(path: Path, arrays_by_key: Mapping[bytes, Mapping[str, NDArray[Any]]]) -> dict[bytes, str]:
     """Write arrays under their keys in the store `path`; returns the references for the journal. Durable on return.
     Raises `StoreError`.
 
@@ -72,10 +72,10 @@ def write_arrays(path: Path, given: Mapping[bytes, Mapping[str, NDArray[Any]]]) 
             raise explain(error, path) from error
         return reference
 
-    if len(given) < 2:
-        return {key: write((key, arrays)) for key, arrays in given.items()}
+    if len(arrays_by_key) < 2:
+        return {key: write((key, arrays)) for key, arrays in arrays_by_key.items()}
     with ThreadPoolExecutor(FLUSHES) as pool:
-        return dict(zip(given, pool.map(write, given.items()), strict=True))
+        return dict(zip(arrays_by_key, pool.map(write, arrays_by_key.items()), strict=True))
 
 
 def _packed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
@@ -218,8 +218,8 @@ class _Expanded:
 _expanded = _Expanded()
 
 
-def intact(path: Path, wanted: Mapping[bytes, Sequence[str]]) -> set[bytes]:
-    """The keys of `wanted` whose arrays are readable and contain the given names."""
+def intact(path: Path, names_by_key: Mapping[bytes, Sequence[str]]) -> set[bytes]:
+    """The keys of `names_by_key` whose arrays are readable and contain the given names."""
 
     def sound(item: tuple[bytes, Sequence[str]]) -> bool:
         try:
@@ -228,7 +228,7 @@ def intact(path: Path, wanted: Mapping[bytes, Sequence[str]]) -> set[bytes]:
             return False
 
     with ThreadPoolExecutor(FLUSHES) as pool:
-        return {key for key, is_sound in zip(wanted, pool.map(sound, wanted.items()), strict=True) if is_sound}
+        return {key for key, is_sound in zip(names_by_key, pool.map(sound, names_by_key.items()), strict=True) if is_sound}
 
 
 def remove_arrays(path: Path, key: bytes) -> None:
@@ -236,24 +236,24 @@ def remove_arrays(path: Path, key: bytes) -> None:
     (path / array_reference(key)).unlink(missing_ok=True)
 
 
-def remove_orphans(path: Path, known: set[str]) -> None:
-    """Remove array files without a row (`known` are the references of all) and incomplete ones: their process ended in
+def remove_orphans(path: Path, references: set[str]) -> None:
+    """Remove array files without a row (`references` are the references of all) and incomplete ones: their process ended in
     between. Files without the name of a key are not touched."""
     for reference, entry in _named(path):
-        if reference not in known and not entry.is_dir(follow_symlinks=False):
+        if reference not in references and not entry.is_dir(follow_symlinks=False):
             os.unlink(entry.path)
 
 
 def _named(path: Path) -> list[tuple[str, os.DirEntry[str]]]:
     """Files with the name of a key in the folders of arrays, with their references ("" for an incomplete one)."""
-    found = []
+    entries = []
     for folder in _entries(path / "arrays"):
         if _FOLDER.fullmatch(folder.name) and folder.is_dir(follow_symlinks=False):
             for entry in _entries(Path(folder.path)):
                 name = _FILE.fullmatch(entry.name)
                 if name and (name[1] or entry.name[1:]).startswith(folder.name):
-                    found.append((f"arrays/{folder.name}/{entry.name}" if name[1] else "", entry))
-    return found
+                    entries.append((f"arrays/{folder.name}/{entry.name}" if name[1] else "", entry))
+    return entries
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -35,12 +35,12 @@ def explain(error: Exception, path: Path) -> StoreError:
         size = max(len(os.fsencode(part)) for part in path.parts)
         return StoreError(f"{path}: {text}: a name of {size} bytes; give a shorter one, of at most 255", path)
     recorded = (path / "journal.db").exists()
-    again = f"what was recorded is intact; continue with: {resume_command(path)}" if recorded else "then run again"
+    remedy = f"what was recorded is intact; continue with: {resume_command(path)}" if recorded else "then run again"
     full = "full" in text or "No space" in text or "too large" in text
     if full or "disk I/O" in text:
-        return StoreError(f"{path}: cannot be written: {text}; free some space, {again}", path)
+        return StoreError(f"{path}: cannot be written: {text}; free some space, {remedy}", path)
     if "readonly" in text or "read-only" in text.lower() or "denied" in text or "unable to open" in text:
-        return StoreError(f"{path}: cannot be written: {text}; make the folder writable, {again}", path)
+        return StoreError(f"{path}: cannot be written: {text}; make the folder writable, {remedy}", path)
     if "Could not decode" in text:
         return StoreError(f"{path}: journal.db is damaged: {text}; repair it with: {resume_command(path)}", path)
     if text == "interrupted":
@@ -51,4 +51,4 @@ def explain(error: Exception, path: Path) -> StoreError:
         not isinstance(error, sqlite3.OperationalError) or any(words in text for words in damaged)
     ):
         return StoreError(f"{path}: journal.db cannot be read: {text}; it is damaged or not a journal", path)
-    return StoreError(f"{path}: {text}; {again}", path)
+    return StoreError(f"{path}: {text}; {remedy}", path)

@@ -68,8 +68,8 @@ class Lock:
         note = self._note()
         if not note or not _lives(note):
             return
-        here = note["host"] == socket.gethostname()
-        hint = "wait for it to end" if here else f"if that process is gone, delete {self._file}"
+        is_this_host = note["host"] == socket.gethostname()
+        hint = "wait for it to end" if is_this_host else f"if that process is gone, delete {self._file}"
         raise StoreError(f"{path}: in use by {_describe(note)}; {hint}", path)
 
     def release(self) -> None:
@@ -104,8 +104,8 @@ def holder(path: Path) -> int | None:
             try:
                 fcntl.flock(stream.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
             except OSError as error:
-                held = error.errno in (errno.EWOULDBLOCK, errno.EACCES)
-                return int(note["pid"]) if held and note["pid"] > 1 else None
+                is_locked = error.errno in (errno.EWOULDBLOCK, errno.EACCES)
+                return int(note["pid"]) if is_locked and note["pid"] > 1 else None
             return None
     except OSError:
         return None
@@ -143,10 +143,10 @@ def file_system(path: Path) -> str:
         mounts = [line.split() for line in Path("/proc/mounts").read_text().splitlines()]
     except OSError:
         return ""
-    place = str(path.resolve())
+    resolved = str(path.resolve())
     best, kind = "", ""
     for fields in mounts:
         point = fields[1].replace("\\040", " ")
-        if (place == point or place.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
+        if (resolved == point or resolved.startswith(point.rstrip("/") + "/")) and len(point) >= len(best):
             best, kind = point, fields[2]
     return kind

@@ -14,12 +14,12 @@ PROGRAMS = 1_000_000
 
 def show_as_2(db: sqlite3.Connection, problem: Problem) -> None:
     """Create temporary views over the tables of `db` in the form of format 2."""
-    own = len(problem.scenarios)
-    there = {name for (name,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")}
+    scenario_count = len(problem.scenarios)
+    tables = {name for (name,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'")}
     replaced = {
-        "kind": f"CASE WHEN scenario >= {PROGRAMS} THEN 'program' WHEN scenario >= {own} THEN 'validation'"
+        "kind": f"CASE WHEN scenario >= {PROGRAMS} THEN 'program' WHEN scenario >= {scenario_count} THEN 'validation'"
         " ELSE 'scenario' END",
-        "number": f"scenario - CASE WHEN scenario >= {PROGRAMS} THEN {PROGRAMS} WHEN scenario >= {own} THEN {own}"
+        "number": f"scenario - CASE WHEN scenario >= {PROGRAMS} THEN {PROGRAMS} WHEN scenario >= {scenario_count} THEN {scenario_count}"
         " ELSE 0 END",
     }
     columns = {
@@ -29,7 +29,7 @@ def show_as_2(db: sqlite3.Connection, problem: Problem) -> None:
         **{name: ", ".join(names(name)) for name in ("session", "stage", "usage", "attempt", "event")},
     }
     for name in ("ending", "tell", "printed"):  # added later: without them there was nothing to record
-        columns[name] = ", ".join(names(name)) if name in there else ""
+        columns[name] = ", ".join(names(name)) if name in tables else ""
     for name, text in columns.items():
         nothing = ", ".join(f"NULL AS {c}" for c in names(name)) if not text else ""
         source = f"{text}, NULL AS digest FROM main.{name}" if text else f"{nothing}, NULL AS digest WHERE 0"

@@ -108,9 +108,9 @@ class JournalReader:
     def stages(self) -> dict[int, str]:
         """Names of the stages by number."""
         least = self._counts()
-        found = dict(self._intact("stage"))
-        self._complete("stage", len(found), least)
-        return found
+        names = dict(self._intact("stage"))
+        self._complete("stage", len(names), least)
+        return names
 
     def points(self, stage: int, *, gaps: bool = False) -> list[int]:
         """Designs requested by `stage`, in ask order; -1 for a lost record with `gaps`."""
@@ -129,13 +129,13 @@ class JournalReader:
         return {name: self._expanded(stage, of_stage.get(stage, [])) for stage, name in names.items()}
 
     def _expanded(self, stage: int, runs: Sequence[tuple[Any, ...]], *, gaps: bool = False) -> list[int]:
-        found: list[int] = []
+        numbers: list[int] = []
         for _, ask, design, count in runs:
-            if ask != len(found) and not (gaps and ask > len(found)):
-                raise self.damaged("point", (stage, len(found)))
-            found += [-1] * (ask - len(found))
-            found += range(design, design + count)
-        return found
+            if ask != len(numbers) and not (gaps and ask > len(numbers)):
+                raise self.damaged("point", (stage, len(numbers)))
+            numbers += [-1] * (ask - len(numbers))
+            numbers += range(design, design + count)
+        return numbers
 
     def designs(self, *, gaps: bool = False) -> Iterator[tuple[int, list[float], float]]:
         """All designs: number, row of ``X``, violation of the relations; NaN for a lost record with `gaps`."""
@@ -225,8 +225,8 @@ class JournalReader:
 
     def has_event(self, kind: str, text: str) -> bool:
         """Whether such an event exists, in any session."""
-        found = self._select("SELECT 1 FROM event WHERE kind = ? AND text = ? LIMIT 1", kind, text)
-        return next(found, None) is not None
+        matches = self._select("SELECT 1 FROM event WHERE kind = ? AND text = ? LIMIT 1", kind, text)
+        return next(matches, None) is not None
 
     def usage(self, stage: int) -> float:
         """Time spent on `stage` by all sessions (s)."""
@@ -245,8 +245,8 @@ class JournalReader:
         lines += [f"design {json.dumps(row[:-1])}" for row in self._select("SELECT * FROM design ORDER BY id")]
         columns = "design, kind, number, key, status, reason, outputs, message, arrays"
         for row in self.evaluations(columns):
-            shown = [v.hex() if isinstance(v, bytes) else v for v in row]
-            lines.append(f"evaluation {json.dumps(shown, ensure_ascii=False)}")
+            printable = [v.hex() if isinstance(v, bytes) else v for v in row]
+            lines.append(f"evaluation {json.dumps(printable, ensure_ascii=False)}")
         return "\n".join(lines) + "\n"
 
     # -------------------------------------------------------------------------------------------------- opening

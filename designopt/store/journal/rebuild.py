@@ -76,20 +76,20 @@ def _records(journal: JournalReader) -> Iterator[tuple[str, tuple[Any, ...], boo
 
 def _damaged(journal: JournalReader) -> Counter[str]:
     """Number of damaged or lost records of each table."""
-    found: Counter[str] = Counter()
-    there: Counter[str] = Counter()
+    damaged: Counter[str] = Counter()
+    read_rows: Counter[str] = Counter()
     for table, row, intact in _records(journal):
-        there[table] += 1
+        read_rows[table] += 1
         if not intact and table in _NEEDED:
             what = f"{table} {row[0]} ({_NEEDED[table]})"
             way = "is lost and cannot be recovered; start a new study with start_from. The rest can be read, not"
             raise DamagedRecord(journal.path, what, f"{way} continued with")
-        found[table] += not intact
+        damaged[table] += not intact
     for (table, least, _), intact in journal.checked("total"):
-        found[table] += max(0, least - there[table]) if intact else 0
+        damaged[table] += max(0, least - read_rows[table]) if intact else 0
     numbers = [row[0] for row, intact in journal.checked("design") if intact]
-    found["design"] = max(found["design"], max(numbers, default=-1) + 1 - len(numbers))
-    return +found
+    damaged["design"] = max(damaged["design"], max(numbers, default=-1) + 1 - len(numbers))
+    return +damaged
 
 
 def _copy(journal: JournalReader, db: sqlite3.Connection, study: StudyDefinition) -> None:

@@ -81,18 +81,18 @@ def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Reco
     reason = np.full((n, s), "", dtype=object)
     wall = np.zeros((n, s))
     figures = {name: np.full((n, s), np.nan) for name in figure_names(problem)}
-    known: dict[str, str] = {}
+    shared_texts: dict[str, str] = {}
     for block in blocks(journal.evaluations("kind, design, number, status, reason, outputs, wall")):
         block = [row[1:] for row in block if row[0] == "scenario"]
-        place = np.array([row[:2] for row in block], dtype=None if block else int).reshape(-1, 2)
-        if place.dtype.kind != "i" or (place < 0).any():
+        cells = np.array([row[:2] for row in block], dtype=None if block else int).reshape(-1, 2)
+        if cells.dtype.kind != "i" or (cells < 0).any():
             raise ValueError("a design or scenario has no number")
         # Designs after the last one were recorded during this read.
-        some = np.flatnonzero((place[:, 0] < n) & (place[:, 1] < s)).tolist()
+        some = np.flatnonzero((cells[:, 0] < n) & (cells[:, 1] < s)).tolist()
         rows = [block[i] for i in some]
-        at = place[some, 0], place[some, 1]
+        at = cells[some, 0], cells[some, 1]
         status[at] = [row[2] for row in rows]
-        reason[at] = [known.setdefault(row[3] or "", row[3] or "") for row in rows]
+        reason[at] = [shared_texts.setdefault(row[3] or "", row[3] or "") for row in rows]
         wall[at] = [row[5] or 0.0 for row in rows]
         names, values = outputs([row[4] for row in rows], figures, problem)
         for name, column in zip(names, values.T, strict=True):
@@ -106,12 +106,12 @@ def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Reco
     refused = status == "invalid"
     status[relation_violation > 0.0] = "invalid"
     reason[relation_violation > 0.0] = "relation"
-    points = {name: np.array(asked, np.int64) for name, asked in journal.all_points().items()}
+    points = {name: np.array(numbers, np.int64) for name, numbers in journal.all_points().items()}
     stage = np.full(n, "", dtype=f"U{max(map(len, points), default=1)}")
-    for name, asked in reversed(points.items()):
-        stage[asked[asked < n]] = name
+    for name, numbers in reversed(points.items()):
+        stage[numbers[numbers < n]] = name
     # The start of a program is a design that no stage requested.
     rows_ = np.flatnonzero((status != "").all(axis=1) & (stage != ""))
-    taken = {name: values[rows_] for name, values in figures.items()}
-    outcomes = scored_with.judge(X[rows_], taken, status[rows_] != "ok", relation_violation[rows_], refused[rows_])
+    scored_figures = {name: values[rows_] for name, values in figures.items()}
+    outcomes = scored_with.judge(X[rows_], scored_figures, status[rows_] != "ok", relation_violation[rows_], refused[rows_])
     return Recorded(outcomes, rows_, status[rows_], reason[rows_], stage[rows_], wall[rows_], points)

@@ -139,9 +139,9 @@ class Journal(JournalReader):
 
     def stage(self, number: int, name: str) -> int:
         """Record the stage `name`, number `number` (from 1) of the study; returns its number."""
-        known = next((n for n, other in self.stages().items() if other == name), None)
-        if known is not None:
-            return known
+        recorded_number = next((n for n, recorded_name in self.stages().items() if recorded_name == name), None)
+        if recorded_number is not None:
+            return recorded_number
         with explained(self.path), self._transaction():
             self._db.execute(_insert("stage", ""), _sealed((number, name)))
         self._new["stage"] += 1
@@ -223,25 +223,25 @@ class Journal(JournalReader):
         rows = self._rows
         if self._file and not os.path.exists(self._file):  # SQLite would continue to write to a deleted file
             raise StoreError(f"{self.path}: journal.db was removed while the run was writing; start again", self.path)
-        new, now = dict(self._new), time.monotonic()
-        counting = now - self._counted_at > COUNTING
+        new, time_now = dict(self._new), time.monotonic()
+        counting = time_now - self._counted_at > COUNTING
         with explained(self.path), self._transaction(flush):
             if _EVALUATION in rows:  # the table is a tree by keys: sorted rows touch each of its pages once
                 rows[_EVALUATION].sort(key=itemgetter(0))
             for statement, values in rows.items():
-                written = self._db.executemany(statement, values).rowcount
+                inserted = self._db.executemany(statement, values).rowcount
                 if table := self._counted.get(statement):
-                    new[table] += written
+                    new[table] += inserted
             if counting:
                 self._count(new)
         self._rows, self._flushed = {}, flush or not self._logged
-        self._new, self._counted_at = (dict.fromkeys(COUNTED, 0), now) if counting else (new, self._counted_at)
+        self._new, self._counted_at = (dict.fromkeys(COUNTED, 0), time_now) if counting else (new, self._counted_at)
 
     def _count_anew(self) -> None:
         """Recount the records: a killed session has not recorded the counts of its last second."""
         with explained(self.path):
-            there = {t: int(self._db.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0]) for t in COUNTED}
-            new = {table: count - self._counts().get(table, 0) for table, count in there.items()}
+            present_counts = {t: int(self._db.execute(f"SELECT COUNT(*) FROM {t}").fetchone()[0]) for t in COUNTED}
+            new = {table: count - self._counts().get(table, 0) for table, count in present_counts.items()}
             if any(new.values()):
                 with self._transaction():
                     self._count(new)

@@ -66,7 +66,7 @@ class LimitActivity(NamedTuple):
 def attained_bounds(space: Space, X: Matrix, near: float = NEAR) -> list[Attained]:
     """The bounds that designs `X` have reached, within the share `near` of the range. Choices have none; a conditional
     parameter counts in designs in which it is active."""
-    found = []
+    attained = []
     S, active = space.to_search(X), space.active(X)
     for j, p in enumerate(space.free):
         rows = active[:, j]
@@ -76,8 +76,8 @@ def attained_bounds(space: Space, X: Matrix, near: float = NEAR) -> list[Attaine
         slack = 0.5 if p.kind == "int" else 0.0
         gaps = (S[rows, j] - space.lower[j] - slack, space.upper[j] - slack - S[rows, j])
         low, high = (float(np.mean(gap <= near * width)) for gap in gaps)
-        found += [Attained(p.name, "low", low)] * (low > 0.0) + [Attained(p.name, "high", high)] * (high > 0.0)
-    return found
+        attained += [Attained(p.name, "low", low)] * (low > 0.0) + [Attained(p.name, "high", high)] * (high > 0.0)
+    return attained
 
 
 def limits(problem: Problem, outcomes: Outcomes, constraint: StudyConstraint) -> Iterator[LimitActivity]:
@@ -100,18 +100,18 @@ def limits(problem: Problem, outcomes: Outcomes, constraint: StudyConstraint) ->
 
 def constraint_activity(problem: Problem, outcomes: Outcomes, rows: Rows) -> list[Activity]:
     """The effect of each constraint on the designs `rows`; one whose share `active` is 0 is inactive there."""
-    found = []
+    activities = []
     for constraint in problem.constraints:
         sides = list(limits(problem, outcomes, constraint))
         margin = np.min([side.margin[rows] for side in sides], axis=0)
-        known = np.isfinite(margin)
-        active = np.any([side.active[rows] for side in sides], axis=0)[known]
+        has_margin = np.isfinite(margin)
+        active = np.any([side.active[rows] for side in sides], axis=0)[has_margin]
         if len(active):
-            passed, least = float(np.mean(margin[known] < 0.0)), float(margin[known].min())
-            found.append(Activity(constraint.name, float(active.mean()), passed, least))
+            passed, least = float(np.mean(margin[has_margin] < 0.0)), float(margin[has_margin].min())
+            activities.append(Activity(constraint.name, float(active.mean()), passed, least))
         else:
-            found.append(Activity(constraint.name, 0.0, 0.0, np.nan))
-    return found
+            activities.append(Activity(constraint.name, 0.0, 0.0, np.nan))
+    return activities
 
 
 def _counted(values: Matrix) -> bool:

@@ -16,8 +16,8 @@ def read_cheap(journal: JournalReader, problem: Problem) -> Outcomes | None:
     if not rows:
         return None
     X, relation_violation = recorded.designs(journal, problem)
-    designs, place = np.unique([row[0] for row in rows], return_inverse=True)
-    at = place.reshape(-1), np.array([row[1] for row in rows], np.int64)
+    designs, design_index = np.unique([row[0] for row in rows], return_inverse=True)
+    at = design_index.reshape(-1), np.array([row[1] for row in rows], np.int64)
     status = np.full((len(designs), len(problem.scenarios)), "", dtype="U12")
     status[at] = [row[2] for row in rows]
     names, values = recorded.outputs([row[3] for row in rows], problem.output_names, problem)

@@ -64,9 +64,9 @@ class Choices:
                 named.update({} if robust is None else {decision.label(choice): robust})
                 continue
             with contextlib.suppress(decision.DecisionError):
-                place = decision.choose(F, [o.name for o in objectives], [o.sign for o in objectives], choice)
-                if place is not None:
-                    named[decision.label(choice)] = int(front[place])
+                front_index = decision.choose(F, [o.name for o in objectives], [o.sign for o in objectives], choice)
+                if front_index is not None:
+                    named[decision.label(choice)] = int(front[front_index])
         return named
 
     def recommended(self) -> tuple[str, int] | None:
@@ -76,12 +76,12 @@ class Choices:
             return None
         row = first[1]
         near, robust = self.read_tolerated(), self.most_robust()
-        place = None if near is None else near.place(row)
-        if near is None or place is None or robust is None or near.share[place] >= ENOUGH:
+        index = None if near is None else near.place(row)
+        if near is None or index is None or robust is None or near.share[index] >= ENOUGH:
             return first
-        if near.share[near.place(robust)] <= near.share[place]:
+        if near.share[near.place(robust)] <= near.share[index]:
             return first
-        return next((name for name, other in self.picked().items() if other == robust), ROBUST), robust
+        return next((name for name, picked_row in self.picked().items() if picked_row == robust), ROBUST), robust
 
     def first_choice(self) -> tuple[str, int] | None:
         """The `recommended` design without tolerances, label and row."""
@@ -95,15 +95,15 @@ class Choices:
 
     def most_robust(self) -> int | None:
         """The row of the feasible design with the most neighbours that meet all limits."""
-        done = self.read_tolerated()
-        places = [] if done is None else [i for i, row in enumerate(done.rows.tolist()) if self.outcomes.feasible[row]]
-        if done is None or not places or not self.problem.objectives:
+        tolerated = self.read_tolerated()
+        places = [] if tolerated is None else [i for i, row in enumerate(tolerated.rows.tolist()) if self.outcomes.feasible[row]]
+        if tolerated is None or not places or not self.problem.objectives:
             return None
         signs = np.array([o.sign for o in self.problem.objectives])
-        shares = done.share[places]
-        F = (signs * done.worst(signs))[places]
+        shares = tolerated.share[places]
+        F = (signs * tolerated.worst(signs))[places]
         best = np.flatnonzero((shares >= shares.max() - 1e-9) & np.isfinite(F).all(axis=1))
         if not len(best):
-            return int(done.rows[places[int(np.argmax(shares))]])
+            return int(tolerated.rows[places[int(np.argmax(shares))]])
         nearest = decision.distance_from_ideal(F[best], self.outcomes.objectives[self.front])
-        return int(done.rows[places[int(best[np.argmin(nearest)])]])
+        return int(tolerated.rows[places[int(best[np.argmin(nearest)])]])

@@ -24,41 +24,41 @@ def importance(problem: Problem, outcomes: Outcomes) -> Matrix:
     """
     rows = np.flatnonzero(~outcomes.failed)
     free = problem.space.free
-    found = np.full((len(problem.objectives), len(free)), np.nan)
+    shares = np.full((len(problem.objectives), len(free)), np.nan)
     active = problem.space.active(outcomes.X)
     for j, p in enumerate(free):
-        there = rows[active[rows, j]]
-        if len(there) < MIN_DESIGNS:
+        active_rows = rows[active[rows, j]]
+        if len(active_rows) < MIN_DESIGNS:
             continue
-        x = outcomes.X[there, j]
+        x = outcomes.X[active_rows, j]
         classes = _classes(x, distinct=p.kind != "real")
         for i in range(len(problem.objectives)):
-            found[i, j] = _explained(classes, _ranks(outcomes.objectives[there, i]))
-    return found
+            shares[i, j] = _explained(classes, _ranks(outcomes.objectives[active_rows, i]))
+    return shares
 
 
 def _ranks(y: Matrix) -> Matrix:
     """Ranks; equal values share their mean."""
-    _, place, count = np.unique(y, return_inverse=True, return_counts=True)
+    _, inverse, count = np.unique(y, return_inverse=True, return_counts=True)
     ends = np.cumsum(count)
-    return np.asarray((ends - (count - 1) / 2.0)[place])
+    return np.asarray((ends - (count - 1) / 2.0)[inverse])
 
 
 def _classes(x: Matrix, *, distinct: bool) -> Matrix:
     """The class of each value: equal values together, equal numbers of neighbours."""
-    values, place = np.unique(x, return_inverse=True)
+    values, inverse = np.unique(x, return_inverse=True)
     if distinct and len(values) <= CLASSES:
-        return np.asarray(place, float)
+        return np.asarray(inverse, float)
     count = int(np.clip(len(x) // IN_CLASS, 2, CLASSES))
     return np.asarray(np.floor((_ranks(x) - 0.5) / len(x) * count))
 
 
 def _explained(classes: Matrix, ranks: Matrix) -> float:
     """The adjusted correlation ratio."""
-    whole = float(((ranks - ranks.mean()) ** 2).sum())
+    total_variation = float(((ranks - ranks.mean()) ** 2).sum())
     members = [ranks[classes == one] for one in np.unique(classes)]
-    if whole == 0.0 or len(members) < 2 or len(ranks) <= len(members):
-        return float("nan") if whole == 0.0 else 0.0
+    if total_variation == 0.0 or len(members) < 2 or len(ranks) <= len(members):
+        return float("nan") if total_variation == 0.0 else 0.0
     within = float(sum(((some - some.mean()) ** 2).sum() for some in members))
-    adjusted = 1.0 - within / whole * (len(ranks) - 1.0) / (len(ranks) - len(members))
+    adjusted = 1.0 - within / total_variation * (len(ranks) - 1.0) / (len(ranks) - len(members))
     return max(0.0, adjusted)

@@ -95,17 +95,17 @@ def read_programs(
     if not rows:
         return ()
     X, _ = recorded.designs(journal, problem)
-    found = []
+    programs = []
     for stage, design, status, reason, message, outputs, wall, arrays in rows:
         names, values = recorded.outputs([outputs], (), problem)
         figures = {name: float(v) for name, v in zip(names, values[0], strict=True) if np.isfinite(v)}
-        own = status in ("ok", "diverged") and reason
-        found.append(
+        own_status = status in ("ok", "diverged") and reason
+        programs.append(
             ProgramRecord(
                 stage=study.stages[stage].name if stage < len(study.stages) else "",
                 start=problem.space.values(X[design].tolist()),
                 ok=status == "ok",
-                status=own or status,
+                status=own_status or status,
                 message=message or "",
                 figures=figures,
                 wall=wall or 0.0,
@@ -113,4 +113,4 @@ def read_programs(
                 reference=arrays,
             )
         )
-    return tuple(found)
+    return tuple(programs)

@@ -51,9 +51,9 @@ class Column:
 def columns(problem: Problem, recorded: Recorded) -> list[Column]:
     """The columns of the table of all designs of `problem`. A name already in use gets an underscore."""
     outcomes = recorded.outcomes
-    found = [Column("design", "design", "integer", _plain(np.arange(len(outcomes))))]
-    found += _parameters(problem, outcomes.X)
-    found += [
+    table_columns = [Column("design", "design", "integer", _plain(np.arange(len(outcomes))))]
+    table_columns += _parameters(problem, outcomes.X)
+    table_columns += [
         Column(
             o.name,
             "objective",
@@ -65,7 +65,7 @@ def columns(problem: Problem, recorded: Recorded) -> list[Column]:
         )
         for j, o in enumerate(problem.objectives)
     ]
-    found += [
+    table_columns += [
         Column("violation", "violation", "number", _numbers(outcomes.violation), meaning="0 for a feasible design"),
         Column("feasible", "feasible", "boolean", _plain(outcomes.feasible)),
         Column("stage", "stage", "string", _plain(recorded.stage), meaning="that proposed the design first"),
@@ -74,10 +74,10 @@ def columns(problem: Problem, recorded: Recorded) -> list[Column]:
         ),
     ]
     for k, scenario in enumerate(problem.scenarios):
-        found += _figures(problem, recorded, k, scenario.name)
+        table_columns += _figures(problem, recorded, k, scenario.name)
     names: set[str] = set()
     unique = []
-    for column in found:
+    for column in table_columns:
         name = column.name
         while name in names:
             name += "_"
@@ -102,21 +102,21 @@ def stated_units(problem: Problem | StudyDefinition) -> dict[str, tuple[float, s
     and the latter. A unit given in the study takes precedence over the model's default."""
     items: list[tuple[Objective | StudyConstraint, str]] = [(o, o.unit) for o in problem.objectives]
     items += [(c, c.stated or c.unit) for c in problem.constraints]
-    found = []
+    figure_units = []
     for item, unit in items:
         figure = _figure_of(item)
         factor = _factor(item.unit, unit) if figure is not None else None
         if figure is not None and factor is not None:
-            found.append((figure[1], (figure[0] * factor, unit)))
+            figure_units.append((figure[1], (figure[0] * factor, unit)))
     stated: dict[str, tuple[float, str]] = {}
-    for name, of in sorted(found, key=lambda one: one[1][0] == 1.0):
-        stated.setdefault(name, of)
+    for name, figure_unit in sorted(figure_units, key=lambda one: one[1][0] == 1.0):
+        stated.setdefault(name, figure_unit)
     return stated
 
 
 def stated_constraints(problem: Problem | StudyDefinition) -> list[StudyConstraint]:
     """The limits of `problem` in the units of the study: a limit of a figure in that of `stated_units`."""
-    stated, found = stated_units(problem), []
+    stated, converted = stated_units(problem), []
     for c in problem.constraints:
         figure = _figure_of(c)
         unit = stated[figure[1]][1] if figure is not None and figure[1] in stated else c.stated or c.unit
@@ -125,16 +125,16 @@ def stated_constraints(problem: Problem | StudyDefinition) -> list[StudyConstrai
             low, high, equals = (None if end is None else units.convert(end, c.unit, unit) for end in ends)
             same = c.expression.in_unit(c.unit, unit)
             c = replace(c, expression=same, unit=unit, minimum=low, maximum=high, equals=equals)
-        found.append(c)
-    return found
+        converted.append(c)
+    return converted
 
 
-def _factor(unit: str, shown: str) -> float | None:
-    """The factor from `unit` to `shown`; None for different zeros or dimensions."""
-    if unit == shown:
+def _factor(unit: str, study_unit: str) -> float | None:
+    """The factor from `unit` to `study_unit`; None for different zeros or dimensions."""
+    if unit == study_unit:
         return 1.0
     try:
-        factor, offset = units.factor_offset(unit, shown)
+        factor, offset = units.factor_offset(unit, study_unit)
     except units.UnitError:
         return None
     return None if offset else factor
@@ -172,9 +172,9 @@ def to_pandas(table: Sequence[Column], rows: Rows, *, scenarios: int) -> pandas.
         import pandas
     except ImportError as error:
         raise ImportError("to_pandas needs pandas; install it with: pip install 'designopt[export]'") from error
-    design, *others = table
+    design, *further = table
     data: dict[str, Any] = {}
-    for column in others:
+    for column in further:
         name = column.name.removesuffix(f"@{column.scenario}") if scenarios == 1 else column.name
         values = column.values(rows)
         data.setdefault(name, np.array(values, float) if column.kind == "number" else values)
@@ -183,10 +183,10 @@ def to_pandas(table: Sequence[Column], rows: Rows, *, scenarios: int) -> pandas.
 
 def as_html(table: Sequence[Column], rows: Mapping[str, int]) -> str:
     """The free parameters and objectives of designs with labels, for notebooks."""
-    shown = {c.heading: c.values(list(rows.values())) for c in table}
-    header = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *shown))
+    values_of = {c.heading: c.values(list(rows.values())) for c in table}
+    header = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *values_of))
     body = "".join(
-        f"<tr><td>{html.escape(label)}</td>" + "".join(f"<td>{_shown(v[i])}</td>" for v in shown.values()) + "</tr>"
+        f"<tr><td>{html.escape(label)}</td>" + "".join(f"<td>{_shown(v[i])}</td>" for v in values_of.values()) + "</tr>"
         for i, label in enumerate(rows)
     )
     return f"<table><tr>{header}</tr>{body}</table>"
@@ -199,35 +199,35 @@ def _shown(value: Any) -> str:
 def _parameters(problem: Problem, X: NDArray[np.float64]) -> list[Column]:
     space = problem.space
     active = space.active(X)
-    place = {p.name: j for j, p in enumerate(space.free)}
-    found = []
+    column_of = {p.name: j for j, p in enumerate(space.free)}
+    parameter_columns = []
     for p in space.parameters:
         values = p.values if p.kind in ("choice", "fixed") else ()
         kind = {"real": "number", "int": "integer"}.get(p.kind) or _kind_of(values)
-        j = place.get(p.name)
+        j = column_of.get(p.name)
         if j is None:
-            given: Values = _fixed(problem, X, p)
+            entries: Values = _fixed(problem, X, p)
         elif p.kind == "real":
-            given = _numbers(np.where(active[:, j], X[:, j], np.nan))
+            entries = _numbers(np.where(active[:, j], X[:, j], np.nan))
         else:
-            given = _coded(X[:, j], active[:, j], values)
+            entries = _coded(X[:, j], active[:, j], values)
         as_text = kind == "string" and not all(isinstance(v, str) for v in values)
-        found.append(
-            Column(p.name, "parameter", kind, _as_text(given) if as_text else given, p.name, p.unit)  # type: ignore[arg-type]
+        parameter_columns.append(
+            Column(p.name, "parameter", kind, _as_text(entries) if as_text else entries, p.name, p.unit)  # type: ignore[arg-type]
         )
-    return found
+    return parameter_columns
 
 
 def _figures(problem: Problem, recorded: Recorded, k: int, scenario: str) -> list[Column]:
-    found = []
+    figure_columns = []
     for name, values in recorded.outcomes.figures.items():
         unit, meaning = figure_unit(problem, name), figure_meaning(problem, name)
-        found.append(
+        figure_columns.append(
             Column(f"{name}@{scenario}", "figure", "number", _numbers(values[:, k]), name, unit, scenario, meaning)
         )
     status, reason, wall = recorded.status[:, k], recorded.reason[:, k], recorded.wall[:, k]
     return [
-        *found,
+        *figure_columns,
         Column(f"status@{scenario}", "status", "string", _plain(status), scenario=scenario),
         Column(f"reason@{scenario}", "reason", "string", _plain(reason), scenario=scenario),
         Column(f"wall@{scenario}", "wall", "number", _numbers(wall), unit="s", scenario=scenario),
@@ -240,8 +240,8 @@ def _asks(recorded: Recorded) -> NDArray[np.int64]:
     for stage in recorded.points:
         rows, first = np.unique(recorded.asked(stage), return_index=True)
         first, rows = first[rows >= 0], rows[rows >= 0]
-        here = recorded.stage[rows] == stage
-        asks[rows[here]] = first[here]
+        in_stage = recorded.stage[rows] == stage
+        asks[rows[in_stage]] = first[in_stage]
     return asks
 
 
@@ -270,8 +270,8 @@ def _coded(x: NDArray[Any], active: NDArray[Any], values: Sequence[Any]) -> Valu
     return some
 
 
-def _as_text(given: Values) -> Values:
-    return lambda rows: [v if v is None else json.dumps(v) for v in given(rows)]
+def _as_text(values: Values) -> Values:
+    return lambda rows: [v if v is None else json.dumps(v) for v in values(rows)]
 
 
 def _kind_of(values: Sequence[Any]) -> str:

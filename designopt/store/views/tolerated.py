@@ -63,26 +63,26 @@ class Tolerated:
 
     def place(self, row: int) -> int | None:
         """The index of the design `row` in `rows`; None without neighbours."""
-        found = np.flatnonzero(self.rows == row)
-        return int(found[0]) if len(found) else None
+        matches = np.flatnonzero(self.rows == row)
+        return int(matches[0]) if len(matches) else None
 
     def kept(self, row: int) -> tuple[int, int] | None:
         """Number of neighbours of the design `row` that meet all limits, and their total; None without neighbours."""
-        place = self.place(row)
-        if place is None:
+        index = self.place(row)
+        if index is None:
             return None
-        return int((self.feasible[place] & self.known[place]).sum()), int(self.known[place].sum())
+        return int((self.feasible[index] & self.known[index]).sum()), int(self.known[index].sum())
 
     def words(self, row: int) -> str:
         """The same in words: "7 of 8", or a dash."""
-        kept = self.kept(row)
-        return "–" if kept is None else f"{kept[0]} of {kept[1]}"
+        counts = self.kept(row)
+        return "–" if counts is None else f"{counts[0]} of {counts[1]}"
 
-    def matters(self, place: int) -> str:
+    def matters(self, index: int) -> str:
         """The most important parameter: for meeting the limits if neighbours violate them, else for the objectives; ""
         without variation."""
-        effects = self.effects[place]
-        broken = bool(np.any(self.known[place] & ~self.feasible[place]))
+        effects = self.effects[index]
+        broken = bool(np.any(self.known[index] & ~self.feasible[index]))
         shares = effects[:, -1] if broken and np.isfinite(effects[:, -1]).any() else _mean(effects[:, :-1])
         return self.names[int(np.nanargmax(shares))] if np.isfinite(shares).any() else ""
 
@@ -94,8 +94,8 @@ def enough_for(chosen: int) -> int:
 
 def _mean(effects: Matrix) -> Matrix:
     """Mean over the objectives that vary."""
-    known = effects[:, ~np.isnan(effects.sum(axis=0))]
-    return np.asarray(known.mean(axis=1)) if known.shape[1] else np.full(len(effects), np.nan)
+    varying = effects[:, ~np.isnan(effects.sum(axis=0))]
+    return np.asarray(varying.mean(axis=1)) if varying.shape[1] else np.full(len(effects), np.nan)
 
 
 def _ignoring_gaps(what: object, values: Matrix) -> Matrix:
@@ -131,38 +131,38 @@ def read_neighbours(
         return None
     k = max(most[int(number)] for number in numbers[rows])
     N = neighbours(problem, tolerances, X[rows], k, seed)
-    wanted = np.array([[i < most[int(number)] for i in range(k)] for number in numbers[rows]])
-    done, known = _scored(journal, problem, scored_with, N.reshape(len(rows) * k, -1), wanted.ravel())
+    planned = np.array([[i < most[int(number)] for i in range(k)] for number in numbers[rows]])
+    outcomes, is_recorded = _scored(journal, problem, scored_with, N.reshape(len(rows) * k, -1), planned.ravel())
     signs = np.array([o.sign for o in scored_with.objectives])
-    objectives = np.where(done.failed[:, None], np.nan, signs * done.objectives).reshape(len(rows), k, -1)
+    objectives = np.where(outcomes.failed[:, None], np.nan, signs * outcomes.objectives).reshape(len(rows), k, -1)
     names = tuple(tolerance.parameter for tolerance in tolerances.of)
     columns = [problem.space.names.index(name) for name in names]
-    limits = beyond_limits(scored_with, done).reshape(len(rows), k)
+    limits = beyond_limits(scored_with, outcomes).reshape(len(rows), k)
     effects = [_effects(N[i][:, columns], np.c_[objectives[i], limits[i]]) for i in range(len(rows))]
-    known = known.reshape(len(rows), k)
-    feasible = done.feasible.reshape(len(rows), k) & known
-    some = known.any(axis=1)  # not those of other tolerances, of an earlier session
+    is_recorded = is_recorded.reshape(len(rows), k)
+    feasible = outcomes.feasible.reshape(len(rows), k) & is_recorded
+    some = is_recorded.any(axis=1)  # not those of other tolerances, of an earlier session
     if not some.any():
         return None
-    return Tolerated(rows[some], names, known[some], feasible[some], objectives[some], np.array(effects)[some])
+    return Tolerated(rows[some], names, is_recorded[some], feasible[some], objectives[some], np.array(effects)[some])
 
 
 def _scored(
-    journal: JournalReader, problem: Problem, scored_with: Problem, N: Matrix, wanted: Mask
+    journal: JournalReader, problem: Problem, scored_with: Problem, N: Matrix, planned: Mask
 ) -> tuple[Outcomes, Mask]:
-    """The outcomes of the neighbours `N` (n, d), and a mask of those `wanted` with complete records."""
+    """The outcomes of the neighbours `N` (n, d), and a mask of those `planned` with complete records."""
     shape = (len(N), len(problem.scenarios))
-    found: list[tuple[str, str | None]] = []
+    records: list[tuple[str, str | None]] = []
     violation = problem.space.relation_violation(N)
-    for keys, asked, broken in zip(problem.keys(N), wanted.tolist(), (violation > 0.0).tolist(), strict=True):
+    for keys, is_planned, broken in zip(problem.keys(N), planned.tolist(), (violation > 0.0).tolist(), strict=True):
         for key in keys:
-            row = journal.evaluation(key, "status, outputs") if asked and not broken else None
-            found.append((str(row[0]), row[1]) if row else ("", None))
-    status = np.array([one for one, _ in found], "U12").reshape(shape)
-    names, values = recorded.outputs([text for _, text in found], recorded.figure_names(scored_with), problem)
+            row = journal.evaluation(key, "status, outputs") if is_planned and not broken else None
+            records.append((str(row[0]), row[1]) if row else ("", None))
+    status = np.array([one for one, _ in records], "U12").reshape(shape)
+    names, values = recorded.outputs([text for _, text in records], recorded.figure_names(scored_with), problem)
     figures: Mapping[str, Matrix] = {n: v.reshape(shape) for n, v in zip(names, values.T, strict=True)}
-    done = scored_with.judge(N, figures, status != "ok", violation, status == "invalid")
-    return done, np.asarray(wanted & ((status != "").all(axis=1) | (violation > 0.0)))
+    outcomes = scored_with.judge(N, figures, status != "ok", violation, status == "invalid")
+    return outcomes, np.asarray(planned & ((status != "").all(axis=1) | (violation > 0.0)))
 
 
 def beyond_limits(problem: Problem, outcomes: Outcomes) -> Matrix:
@@ -175,20 +175,20 @@ def beyond_limits(problem: Problem, outcomes: Outcomes) -> Matrix:
     if equal.all():
         return np.full(len(outcomes), np.nan)
     differs = np.where(np.abs(values[:, equal]) > EQUAL, np.abs(values[:, equal]), -np.inf)
-    both = np.c_[values[:, ~equal], differs]
-    return np.where(np.isnan(both).any(axis=1), np.nan, both.max(axis=1))
+    differences = np.c_[values[:, ~equal], differs]
+    return np.where(np.isnan(differences).any(axis=1), np.nan, differences.max(axis=1))
 
 
 def _effects(P: Matrix, Y: Matrix) -> Matrix:
     """Squared correlations (d, q) of the columns of `P` (k, d) with those of `Y` (k, q), where `Y` is finite."""
     effects = np.full((P.shape[1], Y.shape[1]), np.nan)
     for j, y in enumerate(Y.T):
-        there = np.isfinite(y)
-        if there.sum() < P.shape[1] + MIN_SPARE:
+        has_result = np.isfinite(y)
+        if has_result.sum() < P.shape[1] + MIN_SPARE:
             continue
-        p, q = P[there] - P[there].mean(axis=0), y[there] - y[there].mean()
+        p, q = P[has_result] - P[has_result].mean(axis=0), y[has_result] - y[has_result].mean()
         size = np.sqrt((p**2).sum(axis=0) * (q**2).sum())
-        if np.abs(q).max() > 1e-12 * max(float(np.abs(y[there]).max()), np.finfo(float).tiny):
+        if np.abs(q).max() > 1e-12 * max(float(np.abs(y[has_result]).max()), np.finfo(float).tiny):
             effects[:, j] = np.where(size > 0.0, (p.T @ q) / np.where(size > 0.0, size, 1.0), 0.0) ** 2
     return effects
 

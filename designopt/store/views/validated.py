@@ -64,12 +64,12 @@ def read_validation(
         labels.setdefault(row, []).append(label)
     rows = np.array(list(labels), np.int64)
     keys = validation_keys(problem, validation, X[rows]) if len(rows) else []
-    found = [journal.evaluation(key, "status, outputs") or ("", None) for row in keys for key in row]
-    if all(status == "" for status, _ in found):
+    records = [journal.evaluation(key, "status, outputs") or ("", None) for row in keys for key in row]
+    if all(status == "" for status, _ in records):
         return None
     shape = (len(rows), len(validation.scenarios))
-    statuses = np.array([status for status, _ in found], dtype="U12")
-    names, values = recorded.outputs([text for _, text in found], problem.output_names, problem)
+    statuses = np.array([status for status, _ in records], dtype="U12")
+    names, values = recorded.outputs([text for _, text in records], problem.output_names, problem)
     figures = dict(zip(names, values.T, strict=True))
     # Every scenario is scored alone: as a design of its own in a problem with a single scenario.
     alone = dataclasses.replace(scored_with, scenarios=validation.scenarios[:1])
@@ -83,8 +83,8 @@ def read_validation(
     signs = np.array([o.sign for o in scored_with.objectives])
     objectives = np.where(once.failed[:, None], np.nan, signs * once.objectives)
     objectives = objectives.reshape(*shape, len(signs)).transpose(0, 2, 1)
-    known = (statuses != "").reshape(shape)
-    held = (once.feasible.reshape(shape) & known).sum(axis=1)
+    is_recorded = (statuses != "").reshape(shape)
+    within_limits = (once.feasible.reshape(shape) & is_recorded).sum(axis=1)
     return Validated(
         rows=rows,
         labels=tuple(", ".join(some) for some in labels.values()),
@@ -92,15 +92,15 @@ def read_validation(
         objectives=objectives,
         statuses=statuses.reshape(shape),
         quantiles=_quantiles(objectives, validation.quantiles),
-        feasible_share=np.where(known.any(axis=1), held / np.maximum(known.sum(axis=1), 1), np.nan),
+        feasible_share=np.where(is_recorded.any(axis=1), within_limits / np.maximum(is_recorded.sum(axis=1), 1), np.nan),
     )
 
 
 def _quantiles(values: Matrix, levels: tuple[float, ...]) -> Matrix:
     """Quantiles over the last axis without NaN; NaN if nothing remains."""
     result = np.full((*values.shape[:-1], len(levels)), np.nan)
-    for place in np.ndindex(values.shape[:-1]):
-        known = values[place][np.isfinite(values[place])]
-        if len(known):
-            result[place] = np.quantile(known, levels)
+    for cell in np.ndindex(values.shape[:-1]):
+        finite = values[cell][np.isfinite(values[cell])]
+        if len(finite):
+            result[cell] = np.quantile(finite, levels)
     return result

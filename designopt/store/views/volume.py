@@ -17,27 +17,27 @@ PLACES = 60
 
 def given_reference(study: StudyDefinition, problem: Problem) -> Mapping[str, float]:
     """The reference point in `study`, by objective in its own direction."""
-    given = dict(study.reference)
+    stated = dict(study.reference)
     names = [o.name for o in problem.objectives]
     for stage in study.stages:
         budget = stage.budget.hypervolume
         if budget is not None and len(budget.reference) == len(names):
-            given = {**dict(zip(names, budget.reference, strict=True)), **given}
-    return given
+            stated = {**dict(zip(names, budget.reference, strict=True)), **stated}
+    return stated
 
 
-def reference(problem: Problem, given: Mapping[str, float], front: Matrix) -> Matrix | None:
+def reference(problem: Problem, stated: Mapping[str, float], front: Matrix) -> Matrix | None:
     """The fixed reference point (m,) of the hypervolume, for minimised objectives; `front` (k, m)."""
     objectives = problem.objectives
     signs = np.array([o.sign for o in objectives])
-    wanted = np.array([given.get(o.name, np.nan) for o in objectives])
-    if not np.isnan(wanted).any():
-        return np.asarray(signs * wanted)
+    stated_point = np.array([stated.get(o.name, np.nan) for o in objectives])
+    if not np.isnan(stated_point).any():
+        return np.asarray(signs * stated_point)
     if len(objectives) < 2 or not len(front):
         return None
     worst, span = front.max(axis=0), np.ptp(front, axis=0)
     derived = worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0))
-    return np.asarray(np.where(np.isnan(wanted), derived, signs * wanted))
+    return np.asarray(np.where(np.isnan(stated_point), derived, signs * stated_point))
 
 
 def history(outcomes: Outcomes, reference: Matrix | None) -> tuple[Integers, Matrix]:
@@ -46,11 +46,11 @@ def history(outcomes: Outcomes, reference: Matrix | None) -> tuple[Integers, Mat
         return np.empty(0, np.int64), np.empty(0)
     places = np.unique(np.linspace(1, len(outcomes), PLACES).astype(np.int64))
     archive = np.empty((0, len(reference)))
-    volumes, done = [], 0
-    for place in places.tolist():
-        new = outcomes.objectives[done:place][outcomes.feasible[done:place]]
+    volumes, counted = [], 0
+    for row in places.tolist():
+        new = outcomes.objectives[counted:row][outcomes.feasible[counted:row]]
         archive = np.concatenate([archive, new[(new < reference).all(axis=1)]])
         archive = archive[decision.nondominated(archive)]
         volumes.append(decision.hypervolume(archive, reference))
-        done = place
+        counted = row
     return places, np.array(volumes)

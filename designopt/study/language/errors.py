@@ -79,7 +79,7 @@ def _excerpt(issue: Issue) -> list[str]:
     stop = max(issue.end_column - 1 if issue.end_column else start + 1, start + 1)
     if start - indent > _WIDTH - 40:
         indent = start - 20
-    shown = text[indent : indent + _WIDTH]
+    source_line = text[indent : indent + _WIDTH]
     before = "".join("\t" if c == "\t" else " " for c in text[indent:start].ljust(start - indent))
     carets = "^" * max(1, min(stop - start, indent + _WIDTH - start))
-    return ["    " + shown, "    " + before + carets]
+    return ["    " + source_line, "    " + before + carets]

@@ -82,8 +82,8 @@ class FolderFiles:
                 raise ValueError(f"'{name}' lies outside the {where}")
             return InputFile.at(target, name, largest=LARGEST if root_of(name) else LARGEST_BESIDE)
         except FileNotFoundError:
-            here = [p.name for p in target.parent.iterdir()] if target.parent.is_dir() else []
-            near = nearest(target.name, here)
+            entries = [p.name for p in target.parent.iterdir()] if target.parent.is_dir() else []
+            near = nearest(target.name, entries)
             raise ValueError(f"file '{name}' does not exist{near} (looked for in {target.parent})") from None
         except InputFileError as error:
             larger = "" if root_of(name) else "; larger ones belong below a data root (--data NAME=FOLDER)"
@@ -98,19 +98,19 @@ class FolderFiles:
         prefix = pattern[: len(pattern) - len(relative)]
         parts = _parts(relative)
         fixed = list(itertools.takewhile(lambda part: not any(c in part for c in "*?["), parts[:-1]))
-        found: list[str] = []
+        matching_names: list[str] = []
         looked = 0
-        for place, folders, files in os.walk(folder.joinpath(*fixed), followlinks=False):
-            below = Path(place).relative_to(folder).parts
+        for current, folders, files in os.walk(folder.joinpath(*fixed), followlinks=False):
+            below = Path(current).relative_to(folder).parts
             looked += len(folders) + len(files)
             if looked > MOST_ENTRIES:
                 raise ValueError(f"'{pattern}' searches more than {MOST_ENTRIES} files; begin it with a folder")
             if "**" not in parts and len(below) + 1 >= len(parts):
                 folders.clear()
-            found += [prefix + "/".join((*below, name)) for name in files if _matches((*below, name), parts)]
-            if len(found) > MOST_FILES:
+            matching_names += [prefix + "/".join((*below, name)) for name in files if _matches((*below, name), parts)]
+            if len(matching_names) > MOST_FILES:
                 raise ValueError(f"'{pattern}' matches more than {MOST_FILES} files")
-        return sorted(found)
+        return sorted(matching_names)
 
     def _folder(self, name: str) -> tuple[Path, str]:
         """The folder to which a name is relative, and the rest of the name."""
@@ -122,8 +122,8 @@ class FolderFiles:
         if not root:
             return self._base.resolve(), relative
         if root not in self._roots:
-            known = nearest(root, self._roots) or f"; give its folder with --data {root}=FOLDER"
-            raise ValueError(f"there is no data root '{root}'{known}")
+            suggestion = nearest(root, self._roots) or f"; give its folder with --data {root}=FOLDER"
+            raise ValueError(f"there is no data root '{root}'{suggestion}")
         return self._roots[root].resolve(), relative
 
 

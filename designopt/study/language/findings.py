@@ -36,15 +36,15 @@ class Finding:
         return replace(self, path=(*path, *self.path))
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, words: Iterable[str]) -> str:
     """``; did you mean 'x'?`` or ""."""
-    near = closest(word, known)
+    near = closest(word, words)
     return f"; did you mean '{near}'?" if near else ""
 
 
-def nearest_or_all(word: str, known: Iterable[str]) -> str:
+def nearest_or_all(word: str, candidates: Iterable[str]) -> str:
     """The nearest known word, or all of them if none is near."""
-    words = list(known)
+    words = list(candidates)
     return nearest(word, words) or (f" (known: {', '.join(words)})" if words else "")
 
 

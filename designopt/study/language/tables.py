@@ -78,7 +78,7 @@ def read_table(file: InputFile) -> DataTable:
         raise TableError(f"{file.name} has more than {MOST_COLUMNS} columns")
     columns = tuple(_column(file.name, cell) for cell in _cells(file.name, first, number, separator))
     for position, column in enumerate(columns):
-        if column.name in (other.name for other in columns[:position]):
+        if column.name in (earlier.name for earlier in columns[:position]):
             raise TableError(f"{_place(file.name, column.cell)}: there is another column '{column.name}'")
     rows = []
     for number, line in filled:

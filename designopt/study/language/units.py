@@ -143,11 +143,11 @@ def _quick(unit: str) -> tuple[float, Dimension] | None:
         return None
     size, dimension = 1.0, _NONE
     for name, power in factors:
-        known = KNOWN.get(name)
-        if known is None:
+        size_and_dimension = KNOWN.get(name)
+        if size_and_dimension is None:
             return None
-        size *= known[0] ** power
-        dimension = tuple(d + power * e for d, e in zip(dimension, known[1], strict=True))  # type: ignore[assignment]
+        size *= size_and_dimension[0] ** power
+        dimension = tuple(d + power * e for d, e in zip(dimension, size_and_dimension[1], strict=True))  # type: ignore[assignment]
     return size, dimension
 
 
@@ -206,14 +206,14 @@ def measure(unit: str) -> Measure | None:
 
     Raises `UnitError` if it does not exist.
     """
-    if (known := _quick(unit)) is not None:
-        return known[0], (*known[1], 0.0, 0.0, 0.0)
-    found = _pint_unit(unit)
-    dimension = {name: float(power) for name, power in found.dimensionality.items()}
+    if (quick_measure := _quick(unit)) is not None:
+        return quick_measure[0], (*quick_measure[1], 0.0, 0.0, 0.0)
+    pint_unit = _pint_unit(unit)
+    dimension = {name: float(power) for name, power in pint_unit.dimensionality.items()}
     if set(dimension) - set(_BASES):
         return None
     quantity = _registry().Quantity
-    zero, one = (float(quantity(value, found).to_base_units().magnitude) for value in (0.0, 1.0))
+    zero, one = (float(quantity(value, pint_unit).to_base_units().magnitude) for value in (0.0, 1.0))
     return None if zero else (one, tuple(dimension.get(base, 0.0) for base in _BASES))
 
 

@@ -186,7 +186,7 @@ def _without_colon(lines: Sequence[str], line: int) -> tuple[int, int, str] | No
     block = above < line and _indent(lines[above]) < _indent(lines[line])
     tried = [(_BEFORE_BRACKET, line), (_BEFORE_BRACKET, above), *[(_ALONE, above)] * block, (_FIRST, above)]
     matches = ((number, pattern.match(lines[number])) for pattern, number in tried)
-    return next(((number, found.end(1), found[1]) for number, found in matches if found), None)
+    return next(((number, match.end(1), match[1]) for number, match in matches if match), None)
 
 
 def _indent(text: str) -> int:
@@ -294,13 +294,13 @@ class _Builder:
                     self.unfinished.add(event.anchor)
                 continue
             elif kind in (pyyaml.MappingEndEvent, pyyaml.SequenceEndEvent):
-                done = stack.pop()
-                node = done.node
+                finished = stack.pop()
+                node = finished.node
                 end = event.end_mark if node.style else event.start_mark
                 node.span = node.span._replace(end_line=end.line, end_column=end.column)
-                if done.anchor:
-                    self.unfinished.discard(done.anchor)
-                    self.anchors[done.anchor] = node
+                if finished.anchor:
+                    self.unfinished.discard(finished.anchor)
+                    self.anchors[finished.anchor] = node
             else:
                 if kind is pyyaml.DocumentStartEvent:
                     documents += 1
@@ -462,11 +462,11 @@ def inner_offset(node: Node, offset: int) -> tuple[int, int] | None:
                 return line, column
         if column >= len(lines[line]):
             return None
-        found = lines[line][column]
+        source_character = lines[line][column]
         if position == offset:
-            return (line, column) if found == character else None
-        if found == character:
-            column += 2 if found == "'" and node.style == "'" else 1
+            return (line, column) if source_character == character else None
+        if source_character == character:
+            column += 2 if source_character == "'" and node.style == "'" else 1
         elif character != " " or line == span.line:
             return None
     return (line, column) if offset == len(value) else None

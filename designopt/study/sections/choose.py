@@ -103,25 +103,25 @@ Rule = Annotated[
 
 def choices(ctx: Context, rules: list[tuple[Method, Any] | None], goals: Goals, path: Path) -> list[Choice]:
     """The rules at `path`, with values in the objectives' units."""
-    made: list[Choice] = []
+    choices_so_far: list[Choice] = []
     if len(rules) > MOST_RULES:
         ctx.add(path, f"at most {MOST_RULES} rules are allowed, not {len(rules)}")
         return []
     for position, rule in enumerate(rules):
-        here: Path = (*path, position)
+        rule_path: Path = (*path, position)
         if rule is None:
             continue
         method, settings = rule
         if goals.single and method != "robust":
-            ctx.add(here, f"'{method}' chooses from a front, which needs two or more objectives")
+            ctx.add(rule_path, f"'{method}' chooses from a front, which needs two or more objectives")
             continue
-        choice = _choice(ctx, method, settings or {}, goals, (*here, method))
-        if not ctx.sound(here):
+        choice = _choice(ctx, method, settings or {}, goals, (*rule_path, method))
+        if not ctx.sound(rule_path):
             continue
-        if choice in made:
-            ctx.add(here, "this rule is given twice")
-        made.append(choice)
-    return made
+        if choice in choices_so_far:
+            ctx.add(rule_path, "this rule is given twice")
+        choices_so_far.append(choice)
+    return choices_so_far
 
 
 def _choice(ctx: Context, method: Method, settings: Mapping[str, Any], goals: Goals, path: Path) -> Choice:

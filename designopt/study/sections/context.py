@@ -64,10 +64,10 @@ class Context:
         key: str | None = None,
         part: tuple[int, int] | None = None,
         at: str | None = None,
-        other: Path | None = None,
+        related: Path | None = None,
     ) -> None:
         """Record a finding."""
-        self.findings.append(Finding(path, message, key, part, at, other))
+        self.findings.append(Finding(path, message, key, part, at, related))
 
     @property
     def full(self) -> bool:
@@ -89,17 +89,17 @@ class Context:
                 return part.use
             self.add(path, f"'{part.use.name}' is a plugin of kind {part.use.kind}, not {kind.kind}")
             return None
-        found = self.known.get((kind.kind, part.use))
-        if found is None:
+        plugin = self.known.get((kind.kind, part.use))
+        if plugin is None:
             try:
-                found = find(kind.kind, part.use)
+                plugin = find(kind.kind, part.use)
             except PluginError as error:
-                found = " ".join(str(error).split())
-            self.known[kind.kind, part.use] = found
-        if isinstance(found, kind):
-            return found
-        assert isinstance(found, str)
-        self.add(path, found, at=None if part.bare else "use")
+                plugin = " ".join(str(error).split())
+            self.known[kind.kind, part.use] = plugin
+        if isinstance(plugin, kind):
+            return plugin
+        assert isinstance(plugin, str)
+        self.add(path, plugin, at=None if part.bare else "use")
         return None
 
     @cached_property
@@ -147,9 +147,9 @@ class Context:
         """Record the mistakes of a model file (`designopt.study.model_file`) at the setting that names it."""
         named = {value.name: name for name, value in use.settings.items() if isinstance(value, InputFile)}
         for issue in error.issues:
-            here = (*path, named[issue.file]) if issue.file in named else path
-            place = ":".join(str(part) for part in (issue.file, issue.line, issue.column) if part is not None)
-            self.add(here, f"{place}: {issue.path + ': ' if issue.path else ''}{issue.message}")
+            setting_path = (*path, named[issue.file]) if issue.file in named else path
+            position = ":".join(str(part) for part in (issue.file, issue.line, issue.column) if part is not None)
+            self.add(setting_path, f"{position}: {issue.path + ': ' if issue.path else ''}{issue.message}")
 
     def checked(self, value: Any, item: Field | None, path: Path) -> Any:
         """The value at `path` in the model's form, any value without a declaration; None if it is invalid."""
@@ -196,11 +196,11 @@ class Context:
         return value
 
     def bound(
-        self, expression: Expression, of: Mapping[str, str | None], path: Path
+        self, expression: Expression, unit_of: Mapping[str, str | None], path: Path
     ) -> tuple[Expression, str | None] | None:
-        """The expression with units resolved (`of` gives that of each name); None if they are incompatible."""
+        """The expression with units resolved (`unit_of` gives that of each name); None if they are incompatible."""
         try:
-            bound = expression.bound(of)
+            bound = expression.bound(unit_of)
             bound[0].check_constants()
             return bound
         except ExpressionError as error:

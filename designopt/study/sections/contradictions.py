@@ -45,10 +45,10 @@ def contradictions(ctx: Context, placed: Sequence[Placed], scenarios: int) -> No
         high = min(_ends(same, "max", unit), key=lambda end: end.value, default=None)
         if low is None or high is None or low.value - high.value <= _EQUAL * abs(high.value):
             continue
-        first, here = sorted((low, high), key=lambda end: end.position)
-        of = same[0][0].expression.text
-        message = f"no design satisfies both: '{of}' must be {here.clause} here and {first.clause} in '{first.name}'"
-        ctx.add(here.path, message, other=first.path)
+        first, later = sorted((low, high), key=lambda end: end.position)
+        figure = same[0][0].expression.text
+        message = f"no design satisfies both: '{figure}' must be {later.clause} here and {first.clause} in '{first.name}'"
+        ctx.add(later.path, message, related=first.path)
 
 
 def _aggregation(c: StudyConstraint) -> str:
@@ -64,5 +64,5 @@ def _ends(same: Sequence[Placed], side: str, unit: str) -> Iterator[_End]:
         value = {"min": c.minimum, "max": c.maximum, "equals": c.equals}[key]
         if value is not None:
             words = {"min": "at least", "max": "at most", "equals": "equal to"}[key]
-            shown = f"{words} {units.convert(value, c.unit, c.stated or c.unit):g} {c.stated or c.unit}".rstrip()
-            yield _End(units.convert(value, c.unit, unit), position, (*path, key), shown, c.name)
+            clause = f"{words} {units.convert(value, c.unit, c.stated or c.unit):g} {c.stated or c.unit}".rstrip()
+            yield _End(units.convert(value, c.unit, unit), position, (*path, key), clause, c.name)

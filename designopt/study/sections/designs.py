@@ -51,40 +51,40 @@ def given(ctx: Context, use: Use[SolverPlugin], path: Path) -> GivenDesigns:
     listed, table = use.settings["designs"], use.settings["table"]
     if listed and table is not None:
         ctx.add((*path, "table"), "give 'designs' or 'table', not both", key="")
-    found = rows.of_list(listed, (*path, "designs"))
+    design_rows = rows.of_list(listed, (*path, "designs"))
     if table is not None:
-        found = rows.of_table(ctx, table, (*path, "table"))
-    if len(found) > MOST_DESIGNS:
-        ctx.add((*path, "designs"), f"at most {MOST_DESIGNS} designs are allowed, not {len(found)}")
-        found = []
-    seen: set[str] = set()
-    for row in found:
+        design_rows = rows.of_table(ctx, table, (*path, "table"))
+    if len(design_rows) > MOST_DESIGNS:
+        ctx.add((*path, "designs"), f"at most {MOST_DESIGNS} designs are allowed, not {len(design_rows)}")
+        design_rows = []
+    names: set[str] = set()
+    for row in design_rows:
         with row.findings(ctx):
-            _check_name(ctx, row, seen)
-    return GivenDesigns(use, path, tuple(found))
+            _check_name(ctx, row, names)
+    return GivenDesigns(use, path, tuple(design_rows))
 
 
 def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool) -> GivenDesigns:
     """The designs of the section `baseline`, as designs for the solver ``evaluate``; a single one needs no name."""
     use = Use(find("solver", "evaluate"))
-    found = []
+    baselines = []
     for position, section in enumerate(sections):
         if section is None:
             continue
         row = Row(dict(section), (*path, position) if listed else path)
-        found.append(row if listed or "name" in row.values else replace(row, values={"name": BASELINE, **row.values}))
-    seen: set[str] = set()
-    for row in found:
-        _check_name(ctx, row, seen)
+        baselines.append(row if listed or "name" in row.values else replace(row, values={"name": BASELINE, **row.values}))
+    names: set[str] = set()
+    for row in baselines:
+        _check_name(ctx, row, names)
         name = str(row.values.get("name", ""))
         if name.isdigit():
             ctx.add((*row.path, "name"), f"'{name}' would be read as the number of a design; use letters too")
         elif name in CHOSEN:
             ctx.add((*row.path, "name"), f"'{name}' is the name of a chosen design; use another name")
-    return GivenDesigns(use, path, tuple(found))
+    return GivenDesigns(use, path, tuple(baselines))
 
 
-def _check_name(ctx: Context, row: Row, seen: set[str]) -> None:
+def _check_name(ctx: Context, row: Row, earlier_names: set[str]) -> None:
     name = row.values.get("name")
     if name is None and row.place:  # rows of a table need no name
         return
@@ -94,36 +94,36 @@ def _check_name(ctx: Context, row: Row, seen: set[str]) -> None:
         ctx.add(
             (*row.path, "name"), f"{shown(name)} is not a name: use letters, digits and _ . + -, and begin with one"
         )
-    elif name in seen:
+    elif name in earlier_names:
         ctx.add((*row.path, "name"), f"there is another design named '{name}'")
     else:
-        seen.add(name)
+        earlier_names.add(name)
 
 
 # ---------------------------------------------------------------------------------------------- with a space
 
 
-def in_space(ctx: Context, found: GivenDesigns, parameters: Sequence[DesignVariable]) -> Use[SolverPlugin]:
+def in_space(ctx: Context, designs: GivenDesigns, parameters: Sequence[DesignVariable]) -> Use[SolverPlugin]:
     """The solver with its designs as values of `parameters`."""
-    of = {p.name: p for p in parameters}
+    parameter_of = {p.name: p for p in parameters}
     free = [p.name for p in parameters if p.kind != "fixed"]
-    if not found.rows and free and ctx.sound(found.path):
-        ctx.add(found.path, f"{', '.join(free[:20])} vary: give 'designs' or 'table', or fix them", at="use")
-    return found.resolved([_resolved(ctx, row, of) for row in found.rows if not ctx.full])
+    if not designs.rows and free and ctx.sound(designs.path):
+        ctx.add(designs.path, f"{', '.join(free[:20])} vary: give 'designs' or 'table', or fix them", at="use")
+    return designs.resolved([_resolved(ctx, row, parameter_of) for row in designs.rows if not ctx.full])
 
 
-def _resolved(ctx: Context, row: Row, of: Mapping[str, DesignVariable]) -> dict[str, Any]:
+def _resolved(ctx: Context, row: Row, parameters: Mapping[str, DesignVariable]) -> dict[str, Any]:
     design: dict[str, Any] = {}
     with row.findings(ctx):
         for name, value in row.values.items():
             path: Path = (*row.path, name)
             if name == "name":
                 design[name] = value
-            elif name not in of:
-                ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, of)}", key="")
-            elif (own := _own(ctx, value, of[name], path)) is not None:
-                design[name] = own
-        for name, p in of.items():
+            elif name not in parameters:
+                ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, parameters)}", key="")
+            elif (parameter_value := _own(ctx, value, parameters[name], path)) is not None:
+                design[name] = parameter_value
+        for name, p in parameters.items():
             if name not in row.values and p.kind != "fixed" and not p.when:
                 ctx.add(row.path, f"a value of '{name}' is missing")
     return design
@@ -132,10 +132,10 @@ def _resolved(ctx: Context, row: Row, of: Mapping[str, DesignVariable]) -> dict[
 def _own(ctx: Context, value: Any, p: DesignVariable, path: Path) -> Any:
     """The value of `p` for `value`; None, with a finding, if there is none."""
     before = len(ctx.findings)
-    own = _real(ctx, value, p, path) if p.kind == "real" else own_value(ctx, value, p, path)
-    if own is None and len(ctx.findings) == before:
+    parameter_value = _real(ctx, value, p, path) if p.kind == "real" else own_value(ctx, value, p, path)
+    if parameter_value is None and len(ctx.findings) == before:
         ctx.add(path, f"'{p.name}' cannot be {shown(value)}{offered(value, p)}")
-    return own
+    return parameter_value
 
 
 def _real(ctx: Context, value: Any, p: DesignVariable, path: Path) -> float | None:
@@ -158,29 +158,29 @@ def _real(ctx: Context, value: Any, p: DesignVariable, path: Path) -> float | No
 
 
 def space_of(
-    ctx: Context, found: Sequence[GivenDesigns], model: ModelPlugin
+    ctx: Context, listed: Sequence[GivenDesigns], model: ModelPlugin
 ) -> tuple[list[DesignVariable], list[Use[SolverPlugin]]]:
     """The parameters from designs of the model's own inputs, in its units, and the solvers with these designs."""
     inputs = model.inputs
     column: dict[str, list[Scalar]] = {}
     uses: list[Use[SolverPlugin]] = []
-    for item in found:
+    for item in listed:
         designs = [_of_model(ctx, row, model, inputs) for row in item.rows if not ctx.full]
         uses.append(item.resolved(designs))
         for design in designs:
             for name, value in design.items():
                 if name != "name":
                     column.setdefault(name, []).append(value)
-    names = dict.fromkeys(name for item in found for row in item.rows for name in row.values if name != "name")
+    names = dict.fromkeys(name for item in listed for row in item.rows for name in row.values if name != "name")
     required = [name for name, item in (inputs or {}).items() if item.required]
-    for item in found:
+    for item in listed:
         for row in item.rows:
             lacking = [name for name in dict.fromkeys([*required, *names]) if name not in row.values]
             if lacking and not ctx.full:
                 why = "the model needs it" if lacking[0] in required else "other designs give it"
                 with row.findings(ctx):
                     ctx.add(row.path, f"a value of '{lacking[0]}' is missing: {why}")
-    if required and not any(item.rows for item in found):
+    if required and not any(item.rows for item in listed):
         ctx.add((), f"'space' is missing: model '{model.name}' needs {', '.join(required[:20])} in every design")
     return [_parameter(name, values, (inputs or {}).get(name)) for name, values in column.items()], uses
 

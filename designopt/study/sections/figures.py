@@ -37,11 +37,11 @@ class Namespace:
 
 
 def namespace(
-    ctx: Context, sections: Mapping[str, Part | None] | None, model: ModelPlugin | None, known: Iterable[str]
+    ctx: Context, sections: Mapping[str, Part | None] | None, model: ModelPlugin | None, parameters: Iterable[str]
 ) -> Namespace:
-    """The names of the model's outputs and of the study's `figures` (None: invalid); `known` are in `space`."""
+    """The names of the model's outputs and of the study's `figures` (None: invalid); `parameters` are in `space`."""
     complete = sections is not None
-    space = Namespace(model, parameters=frozenset(known), open=model is None or not model.outputs, complete=complete)
+    space = Namespace(model, parameters=frozenset(parameters), open=model is None or not model.outputs, complete=complete)
     if model:
         space.units.update({name: unit_of(item) for name, item in model.outputs.items()})
     for name, part in (sections or {}).items():
@@ -68,8 +68,8 @@ def _fed(
     """Whether the model has the outputs that the objective `plugin` needs."""
     if model is None or (not model.outputs and not model.arrays):
         return True
-    given = {**model.outputs, **model.arrays}
-    lacking = [name for name in plugin.needs if name not in given]
+    available = {**model.outputs, **model.arrays}
+    lacking = [name for name in plugin.needs if name not in available]
     if lacking:
         words = ", ".join(f"'{name}'" for name in lacking)
         message = f"objective '{plugin.name}' needs {words}, which model '{model.name}' does not return"
@@ -124,8 +124,8 @@ def _unknown(ctx: Context, space: Namespace, name: str) -> str:
     assert space.model is not None
     if name in space.parameters:
         return f"'{name}' is a parameter; expressions here are made of outputs of the model and figures"
-    known = [*space.units, *(n for n in ctx.objective_names if n not in space.units)]
-    hint = nearest_or_all(name, known)
+    candidates = [*space.units, *(n for n in ctx.objective_names if n not in space.units)]
+    hint = nearest_or_all(name, candidates)
     return f"model '{space.model.name}' has no output '{name}' and there is no figure of this name{hint}"
 
 
@@ -147,11 +147,11 @@ def _expression(
     bound = ctx.bound(expression, space.units, path)
     if bound is None:
         return None
-    bare, own = bound
-    if unit is None or own is None or unit == own:
-        return bare, own or unit or ""
+    bare, natural_unit = bound
+    if unit is None or natural_unit is None or unit == natural_unit:
+        return bare, natural_unit or unit or ""
     try:
-        return bare.in_unit(own, unit), unit
+        return bare.in_unit(natural_unit, unit), unit
     except UnitError as error:
         ctx.add(unit_path, f"incompatible units: {error}")
     except ExpressionError as error:
@@ -178,13 +178,13 @@ def _over(ctx: Context, section: Mapping[str, Any], path: Path, scenarios: int) 
 
 def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[Objective]:
     """The objectives from the valid sections."""
-    made: list[Objective] = []
-    seen: set[str] = set()
+    valid: list[Objective] = []
+    names: set[str] = set()
     for position, section in enumerate(sections):
         path: Path = ("objectives", position)
         if section is None or ctx.full:
             continue
-        _unique(ctx, section["name"], seen, path, "objective")
+        _unique(ctx, section["name"], names, path, "objective")
         over = _over(ctx, section, path, scenarios)
         directions = [key for key in ("minimize", "maximize") if key in section]
         if len(directions) != 1:
@@ -195,10 +195,10 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
             continue
         direction = directions[0]
         unit = _unit(ctx, section, path)
-        found = _expression(ctx, space, section[direction], unit, (*path, direction), (*path, "unit"))
-        if found and over and ctx.sound(path):
-            expression, unit = found
-            made.append(
+        figure = _expression(ctx, space, section[direction], unit, (*path, direction), (*path, "unit"))
+        if figure and over and ctx.sound(path):
+            expression, unit = figure
+            valid.append(
                 Objective(
                     section["name"],
                     expression,
@@ -208,25 +208,25 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
                     section.get("former") or "",
                 )
             )
-    return made
+    return valid
 
 
 def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: int) -> list[StudyConstraint]:
     """The constraints from the valid sections."""
-    made: list[Placed] = []
-    seen: set[str] = set()
+    placed: list[Placed] = []
+    names: set[str] = set()
     for position, section in enumerate(sections):
         path: Path = ("constraints", position)
         if section is None or ctx.full:
             continue
-        _unique(ctx, section["name"], seen, path, "constraint")
+        _unique(ctx, section["name"], names, path, "constraint")
         over = _over(ctx, section, path, scenarios)
         consistent = _limits_given(ctx, section, path)
-        given = _unit(ctx, section, path)
-        found = _expression(ctx, space, section["of"], given, (*path, "of"), (*path, "unit"))
-        if found is None:
+        stated_unit = _unit(ctx, section, path)
+        figure = _expression(ctx, space, section["of"], stated_unit, (*path, "of"), (*path, "unit"))
+        if figure is None:
             continue
-        expression, unit = found
+        expression, unit = figure
         limits = {
             key: ctx.in_unit(section[key], unit, (*path, key)) for key in ("min", "max", "equals") if key in section
         }
@@ -234,23 +234,23 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             continue
         low, high, equals = limits.get("min"), limits.get("max"), limits.get("equals")
         if low is not None and high is not None and low > high:
-            name, of = section["name"], _space(unit)
-            ctx.add(path, f"'{name}': min ({low:g}{of}) must not be above max ({high:g}{of})")
+            name, unit_suffix = section["name"], _space(unit)
+            ctx.add(path, f"'{name}': min ({low:g}{unit_suffix}) must not be above max ({high:g}{unit_suffix})")
             continue
         _reachable(ctx, space, expression, limits, path)
-        stated = given or next((section[key].unit for key in limits if section[key].unit), "")
+        stated = stated_unit or next((section[key].unit for key in limits if section[key].unit), "")
         former = section.get("former") or ""
-        made.append((StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated, former), path))
-    contradictions(ctx, made, scenarios)
-    return [constraint for constraint, _ in made]
+        placed.append((StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated, former), path))
+    contradictions(ctx, placed, scenarios)
+    return [constraint for constraint, _ in placed]
 
 
 def _limits_given(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:
-    given = [key for key in ("min", "max", "equals") if key in section]
-    if not given:
+    limits = [key for key in ("min", "max", "equals") if key in section]
+    if not limits:
         if not ctx.unknown_key(path):
             ctx.add(path, "'min', 'max' or 'equals' is missing")
-    elif "equals" in given and len(given) > 1:
+    elif "equals" in limits and len(limits) > 1:
         ctx.add(path, "'equals' cannot be combined with 'min' or 'max'", key="equals")
     else:
         return True
@@ -279,9 +279,9 @@ def _space(unit: str) -> str:
     return f" {unit}" if unit else ""
 
 
-def _unique(ctx: Context, name: str | None, seen: set[str], path: Path, what: str) -> None:
+def _unique(ctx: Context, name: str | None, earlier_names: set[str], path: Path, what: str) -> None:
     if name is None:
         return
-    if name in seen:
+    if name in earlier_names:
         ctx.add((*path, "name"), f"there is another {what} named '{name}'")
-    seen.add(name)
+    earlier_names.add(name)

@@ -34,16 +34,16 @@ class Goals:
         return self.complete and not self.units
 
     @classmethod
-    def of(cls, sections: Sequence[Any] | None, made: Sequence[Objective], *, given: bool = True) -> Goals:
-        """From the valid `sections` (None for an invalid one) and their objectives `made`.
+    def of(cls, sections: Sequence[Any] | None, objectives: Sequence[Objective], *, has_section: bool = True) -> Goals:
+        """From the valid `sections` (None for an invalid one) and their objectives `objectives`.
 
-        `given` is False in a study without such a section.
+        `has_section` is False in a study without such a section.
         """
-        if not given:
+        if not has_section:
             return cls({}, True, 0)
         named = [section and section["name"] for section in sections or []]
-        known = [name for name in named if name is not None]
-        units = {**dict.fromkeys(known), **{o.name: o.unit for o in made}}
+        names = [name for name in named if name is not None]
+        units = {**dict.fromkeys(names), **{o.name: o.unit for o in objectives}}
         return cls(units, bool(named) and None not in named, len(named))
 
     def known(self, ctx: Context, name: str, path: Path) -> bool:
@@ -54,16 +54,16 @@ class Goals:
             ctx.add(path, f"there is no objective named '{name}'{nearest_or_all(name, self.units)}", key="")
         return False
 
-    def amounts(self, ctx: Context, given: Mapping[str, Amount | None], path: Path, *, every: bool) -> dict[str, float]:
-        """The values `given` by objective in its unit; with `every`, none may be missing."""
-        found: dict[str, float] = {}
-        for name, amount in given.items():
-            here: Path = (*path, name)
-            if self.known(ctx, name, here) and (unit := self.units[name]) is not None:
-                value = ctx.in_unit(amount, unit, here)
+    def amounts(self, ctx: Context, amounts: Mapping[str, Amount | None], path: Path, *, every: bool) -> dict[str, float]:
+        """The values `amounts` by objective in its unit; with `every`, none may be missing."""
+        values: dict[str, float] = {}
+        for name, amount in amounts.items():
+            entry_path: Path = (*path, name)
+            if self.known(ctx, name, entry_path) and (unit := self.units[name]) is not None:
+                value = ctx.in_unit(amount, unit, entry_path)
                 if value is not None:
-                    found[name] = value
-        missing = [name for name in self.units if name not in given]
-        if every and self.complete and missing and all(name in self.units for name in given):
+                    values[name] = value
+        missing = [name for name in self.units if name not in amounts]
+        if every and self.complete and missing and all(name in self.units for name in amounts):
             ctx.add(path, f"a value is missing for {', '.join(missing[:20])}")
-        return found
+        return values

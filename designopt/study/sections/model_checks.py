@@ -19,55 +19,55 @@ def space(ctx: Context, model: Use[ModelPlugin], parameters: Sequence[DesignVari
     """Call the model's check of these parameters, once they are valid by themselves."""
     if not model.plugin.has_check_space or not parameters or not ctx.sound(("space",)):
         return
-    given = {p.name: p for p in parameters}
-    for error in _said(ctx, model, model.build().check_space, given):
-        if error.name in given:
+    by_name = {p.name: p for p in parameters}
+    for error in _said(ctx, model, model.build().check_space, by_name):
+        if error.name in by_name:
             ctx.add(("space", error.name), error.message, key="")
         else:
             ctx.add(("space",), str(error))
 
 
-def scenarios(ctx: Context, model: Use[ModelPlugin], made: Sequence[Scenario], given: Any, path: Path) -> None:
-    """Call the model's check of each scenario `made` from the section `given` at `path`.
+def scenarios(ctx: Context, model: Use[ModelPlugin], valid: Sequence[Scenario], sections: Any, path: Path) -> None:
+    """Call the model's check of each scenario `valid` from the section `sections` at `path`.
 
     For a sample only the first mistake is reported: it has one position in the file.
     """
-    if not model.plugin.has_check_scenario or given is None:
+    if not model.plugin.has_check_scenario or sections is None:
         return
     check = model.build().check_scenario
     reported: set[Path] = set()
-    place = _places(given, path)
-    for scenario in made:
-        here, section = place(scenario.name)
-        if here in reported or ctx.full or not ctx.sound(here):
+    section_of = _places(sections, path)
+    for scenario in valid:
+        section_path, section = section_of(scenario.name)
+        if section_path in reported or ctx.full or not ctx.sound(section_path):
             continue
         for error in _said(ctx, model, check, scenario.values):
-            reported.add(here)
+            reported.add(section_path)
             if error.name in section and "use" not in section:
-                ctx.add((*here, error.name), f"in scenario '{scenario.name}': {error.message}")
+                ctx.add((*section_path, error.name), f"in scenario '{scenario.name}': {error.message}")
             else:
-                ctx.add(here, f"in scenario '{scenario.name}': {error}", at="use" if "use" in section else "name")
+                ctx.add(section_path, f"in scenario '{scenario.name}': {error}", at="use" if "use" in section else "name")
 
 
 def _said(ctx: Context, model: Use[ModelPlugin], check: Any, about: Any) -> Iterable[InvalidSetting]:
     """The mistakes that the model returns or raises; an exception in its code is one."""
-    found: list[InvalidSetting] = []
+    mistakes: list[InvalidSetting] = []
     try:
-        found.extend(check(about) or ())
+        mistakes.extend(check(about) or ())
     except InvalidSetting as error:
-        found.append(error)
+        mistakes.append(error)
     except Exception as error:
         ctx.failed(model.plugin, error, ("model",))
-    return found
+    return mistakes
 
 
-def _places(given: Any, path: Path) -> Callable[[str], Place]:
+def _places(sections: Any, path: Path) -> Callable[[str], Place]:
     """Position of each scenario by name."""
-    if isinstance(given, Mapping):
-        return lambda name: (path, given)
+    if isinstance(sections, Mapping):
+        return lambda name: (path, sections)
     named: dict[str, Place] = {}
     several: list[Place] = []
-    for position, section in enumerate(given):
+    for position, section in enumerate(sections):
         if not isinstance(section, Mapping):
             continue
         if isinstance(section.get("use"), str):
@@ -75,12 +75,12 @@ def _places(given: Any, path: Path) -> Callable[[str], Place]:
         elif isinstance(name := section.get("name"), str):
             named.setdefault(name, ((*path, position), section))
 
-    def place(name: str) -> Place:
+    def section_of(name: str) -> Place:
         if name in named:
             return named[name]
-        for here, section in reversed(several):
+        for section_path, section in reversed(several):
             if section["use"] in SOURCES or name.startswith(f"{section.get('name', 'sampled')}_"):
-                return here, section
+                return section_path, section
         return path, {}
 
-    return place
+    return section_of

@@ -18,13 +18,13 @@ from designopt.study.study import Choice, Validation
 
 def plots(ctx: Context, section: Mapping[str, Any] | None) -> list[Use[ReportPlugin]]:
     """The parts of the report."""
-    made = []
+    report_parts = []
     parts: list[Part | None] = (section or {}).get("plots") or []
     for position, part in enumerate(parts):
         use = ctx.use(ReportPlugin, part, ("report", "plots", position))
         if use is not None:
-            made.append(use)
-    return made
+            report_parts.append(use)
+    return report_parts
 
 
 def chosen(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> list[Choice]:
@@ -36,8 +36,8 @@ def validation(
     ctx: Context, section: Mapping[str, Any] | None, model: ModelPlugin | None, seed: int, goals: Goals
 ) -> Validation | None:
     """The scenarios for the evaluation of the chosen designs, and their quantiles."""
-    given = (section or {}).get("validate")
-    if given is None:
+    settings = (section or {}).get("validate")
+    if settings is None:
         return None
     path: Path = ("report", "validate")
     if goals.none:
@@ -45,45 +45,45 @@ def validation(
             path, "without objectives no design is chosen for validation; put these scenarios under 'scenarios'", key=""
         )
         return None
-    quantiles = given.get("quantiles", list(Validation(()).quantiles))
+    quantiles = settings.get("quantiles", list(Validation(()).quantiles))
     if quantiles == []:
         ctx.add((*path, "quantiles"), "at least one quantile is needed; without this key they are 0.05, 0.5 and 0.95")
     for position, value in enumerate(quantiles or []):
         if value is not None and value in quantiles[:position]:
             ctx.add((*path, "quantiles", position), f"quantile {value:g} is given twice")
-    if given["scenarios"] is None:
+    if settings["scenarios"] is None:
         return None
-    made = scenarios(ctx, given["scenarios"], model, seed, (*path, "scenarios"))
-    return Validation(tuple(made), tuple(quantiles or []))
+    validation_scenarios = scenarios(ctx, settings["scenarios"], model, seed, (*path, "scenarios"))
+    return Validation(tuple(validation_scenarios), tuple(quantiles or []))
 
 
 def reference(ctx: Context, section: Mapping[str, Any] | None, goals: Goals) -> dict[str, float]:
     """The fixed reference point of the hypervolume, by objective in its unit and direction."""
-    given = (section or {}).get("reference")
-    if given is None:
+    amounts = (section or {}).get("reference")
+    if amounts is None:
         return {}
     path: Path = ("report", "reference")
     if goals.single:
         ctx.add(path, "a hypervolume needs two or more objectives; leave it out", key="")
         return {}
-    return goals.amounts(ctx, given, path, every=True)
+    return goals.amounts(ctx, amounts, path, every=True)
 
 
 def exports(ctx: Context, section: Mapping[str, Any] | None) -> list[Use[ExportPlugin]]:
     """The formats written beside the report."""
-    made: list[Use[ExportPlugin]] = []
+    formats: list[Use[ExportPlugin]] = []
     parts: list[Part | None] = (section or {}).get("export") or []
     for position, part in enumerate(parts):
-        here: Path = ("report", "export", position)
-        use = ctx.use(ExportPlugin, part, here)
+        entry_path: Path = ("report", "export", position)
+        use = ctx.use(ExportPlugin, part, entry_path)
         if use is None:
             continue
-        if use in made:
-            ctx.add(here, f"'{use.plugin.name}' is given twice")
+        if use in formats:
+            ctx.add(entry_path, f"'{use.plugin.name}' is given twice")
         elif lacking := [name for name in use.plugin.packages if importlib.util.find_spec(name) is None]:
-            ctx.add(here, f"export to {use.plugin.name} needs {', '.join(lacking)}: {install_command(use.plugin)}")
-        made.append(use)
-    return made
+            ctx.add(entry_path, f"export to {use.plugin.name} needs {', '.join(lacking)}: {install_command(use.plugin)}")
+        formats.append(use)
+    return formats
 
 
 def install_command(plugin: ExportPlugin) -> str:

@@ -47,9 +47,9 @@ class Row:
         return (self.cells if key is None else self.heads).get(step, self.place)
 
 
-def of_list(given: Sequence[Mapping[str, Any]], path: Path) -> list[Row]:
+def of_list(mappings: Sequence[Mapping[str, Any]], path: Path) -> list[Row]:
     """The rows of a list at `path`."""
-    return [Row(dict(values), (*path, position)) for position, values in enumerate(given)]
+    return [Row(dict(values), (*path, position)) for position, values in enumerate(mappings)]
 
 
 def of_table(ctx: Context, file: InputFile, path: Path) -> list[Row]:

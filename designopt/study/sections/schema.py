@@ -370,14 +370,14 @@ def schema(plugins: Sequence[Plugin] | None = None) -> dict[str, Any]:
 
 
 def _importable(kinds: Iterable[Kind]) -> list[Plugin]:
-    found = []
+    plugins = []
     for kind in sorted(kinds):
         for name in names(kind):
             with contextlib.suppress(PluginError):
                 plugin = find(kind, name)
                 settings_type(plugin)
-                found.append(plugin)
-    return found
+                plugins.append(plugin)
+    return plugins
 
 
 def _plugin_section(kind: Kind, plugins: Sequence[Plugin], definitions: dict[str, Any]) -> dict[str, Any]:
@@ -389,10 +389,10 @@ def _plugin_section(kind: Kind, plugins: Sequence[Plugin], definitions: dict[str
         definitions.update(part.pop("$defs", {}))
         definitions[f"{kind}.{plugin.name}"] = part
         members.append({"$ref": f"#/$defs/{kind}.{plugin.name}"})
-    other = {
+    undescribed = {
         "type": "string",
         "not": {"enum": [p.name for p in described]},
         "description": "name of a plugin; its settings are keys beside it",
     }
-    members.append({"type": "object", "properties": {"use": other}, "required": ["use"]})
+    members.append({"type": "object", "properties": {"use": undescribed}, "required": ["use"]})
     return {"anyOf": members}

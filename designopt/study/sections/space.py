@@ -46,11 +46,11 @@ def with_meant(sections: Mapping[str, Any], model: ModelPlugin | None) -> dict[s
 
 
 def parameters(
-    ctx: Context, sections: Mapping[str, Any], known: Mapping[str, Any], model: ModelPlugin | None
+    ctx: Context, sections: Mapping[str, Any], meanings: Mapping[str, Any], model: ModelPlugin | None
 ) -> list[DesignVariable]:
-    """The parameters from the `sections` (None for an invalid one); `known` is the result of `with_meant`."""
+    """The parameters from the `sections` (None for an invalid one); `meanings` is the result of `with_meant`."""
     inputs = model.inputs if model else None
-    made = []
+    valid = []
     if len(sections) > MOST_PARAMETERS:
         ctx.add(("space",), f"has {len(sections)} parameters; a store holds at most {MOST_PARAMETERS}")
     alike: dict[str, str] = {}
@@ -58,11 +58,11 @@ def parameters(
         if ctx.full:
             break
         path: Path = ("space", name)
-        other = alike.setdefault(name.casefold(), name)
+        earlier_name = alike.setdefault(name.casefold(), name)
         if not name.isidentifier():
             ctx.add(path, "the name of a parameter has only letters, digits and underscores", key="")
-        elif other != name:
-            ctx.add(path, f"'{other}' has the same letters; a store does not tell upper case from lower case", key="")
+        elif earlier_name != name:
+            ctx.add(path, f"'{earlier_name}' has the same letters; a store does not tell upper case from lower case", key="")
         elif inputs is not None and name not in inputs:
             assert model is not None
             free = [n for n in inputs if n not in sections]
@@ -74,25 +74,25 @@ def parameters(
                 _no_unit(ctx, name, section, model, path)
             parameter = _parameter(ctx, name, section, item, path)
             if parameter is not None and ctx.sound(path):
-                made.append(parameter)
+                valid.append(parameter)
     if model and inputs:
-        lacking = [n for n, item in inputs.items() if item.required and n not in known]
+        lacking = [n for n, item in inputs.items() if item.required and n not in meanings]
         for name in lacking[:20]:
             ctx.add(("space",), f"the design input '{name}' of model '{model.name}' is missing")
-    return conditional(ctx, known, made, model)
+    return conditional(ctx, meanings, valid, model)
 
 
 def _no_unit(ctx: Context, name: str, section: Mapping[str, Any], model: ModelPlugin, path: Path) -> None:
     """Reject a unit that cannot be converted: the model would take kN/m for its own unit."""
     what = f"does not declare '{name}'" if model.inputs is None else f"does not declare a unit for '{name}'"
-    found = [(*path, *place) for place, value in _numbers(section) if _has_unit(value)]
+    unit_paths = [(*path, *steps) for steps, value in _numbers(section) if _has_unit(value)]
     if section.get("unit"):
-        found.insert(0, (*path, "unit"))
-    if found:
+        unit_paths.insert(0, (*path, "unit"))
+    if unit_paths:
         fix = (
             "annotate the model's design argument with a TypedDict, or an argument of this name, or write plain numbers"
         )
-        ctx.add(found[0], f"the model '{model.name}' {what}, so its unit cannot be converted; {fix}")
+        ctx.add(unit_paths[0], f"the model '{model.name}' {what}, so its unit cannot be converted; {fix}")
 
 
 def is_given_a_unit(section: Mapping[str, Any]) -> bool:
@@ -144,12 +144,12 @@ def _kind(ctx: Context, section: Mapping[str, Any], path: Path) -> Kind | None:
     kind: Kind | None = section.get("type", implied)
     if kind is None:
         return None
-    wanted = _GIVEN_BY[kind]
-    for key in (k for k in ("low", "high", "values", "value") if k in section and k not in wanted):
+    kind_keys = _GIVEN_BY[kind]
+    for key in (k for k in ("low", "high", "values", "value") if k in section and k not in kind_keys):
         if section[key] is not None:
             ctx.add(path, f"'{key}' does not belong to a parameter of type {kind}", key=key)
         return None
-    missing = [key for key in wanted if key not in section]
+    missing = [key for key in kind_keys if key not in section]
     if missing and ctx.unknown_key(path):
         return None
     if len(missing) == 2 and "type" not in section:
@@ -185,87 +185,87 @@ def _unit(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Pa
 
 
 def _ranged(
-    ctx: Context, made: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
+    ctx: Context, parameter: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
 ) -> DesignVariable | None:
     declared = number_type(item.annotation) if item is not None else float
     if item is not None and declared is None:
         ctx.add(path, f"the model takes {type_words(item.annotation)} here, not a number; use 'values' or 'value'")
         return None
-    made = replace(made, scale=section.get("scale") or "linear")
+    parameter = replace(parameter, scale=section.get("scale") or "linear")
     quantity = item.quantity if item is not None else None
-    low, high = (_bound(ctx, key, section[key], made, quantity, path) for key in ("low", "high"))
+    low, high = (_bound(ctx, key, section[key], parameter, quantity, path) for key in ("low", "high"))
     if low is None or high is None or ctx.unknown_key(path):
         return None
-    if declared is int and (made.kind == "real" or made.factor != 1.0):
+    if declared is int and (parameter.kind == "real" or parameter.factor != 1.0):
         ctx.add(path, "the model takes an integer here; use type: int")
     if not low < high:
-        written = {key: section[key].written(made.unit) for key in ("low", "high")}
-        ctx.add(path, "low ({low}) must be below high ({high})".format(**written))
+        bounds = {key: section[key].written(parameter.unit) for key in ("low", "high")}
+        ctx.add(path, "low ({low}) must be below high ({high})".format(**bounds))
     elif not math.isfinite(high - low):
         ctx.add(path, f"the range from {low:g} to {high:g} is too wide: its width is not finite")
-    return replace(made, low=low, high=high)
+    return replace(parameter, low=low, high=high)
 
 
 def _bound(
-    ctx: Context, key: str, amount: Amount | None, made: DesignVariable, quantity: Quantity | None, path: Path
+    ctx: Context, key: str, amount: Amount | None, parameter: DesignVariable, quantity: Quantity | None, path: Path
 ) -> float | None:
     """The end `key` of the range in the study's unit; None if invalid."""
-    here: Path = (*path, key)
-    value = ctx.in_unit(amount, made.unit, here)
+    bound_path: Path = (*path, key)
+    value = ctx.in_unit(amount, parameter.unit, bound_path)
     if value is None:
         return None
-    if made.kind == "int" and value != round(value):
-        ctx.add(here, f"must be an integer, not {value:g}")
+    if parameter.kind == "int" and value != round(value):
+        ctx.add(bound_path, f"must be an integer, not {value:g}")
         return None
-    if made.kind == "int" and abs(value) > LARGEST_INTEGER:
-        ctx.add(here, f"must be within -2**53 and 2**53 to be represented exactly, not {value:g}")
+    if parameter.kind == "int" and abs(value) > LARGEST_INTEGER:
+        ctx.add(bound_path, f"must be within -2**53 and 2**53 to be represented exactly, not {value:g}")
         return None
-    reason = out_of_range(made.factor * value + made.offset, quantity)
-    if key == "low" and made.scale == "log" and value <= 0.0:
-        ctx.add(here, f"a log scale needs low above 0, not {value:g}")
+    reason = out_of_range(parameter.factor * value + parameter.offset, quantity)
+    if key == "low" and parameter.scale == "log" and value <= 0.0:
+        ctx.add(bound_path, f"a log scale needs low above 0, not {value:g}")
     elif reason and not ctx.unknown_key(path):
-        ctx.add(here, f"outside the range of the model: {reason}")
+        ctx.add(bound_path, f"outside the range of the model: {reason}")
     return value
 
 
 def _listed(
-    ctx: Context, made: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
+    ctx: Context, parameter: DesignVariable, section: Mapping[str, Any], item: Field | None, path: Path
 ) -> DesignVariable | None:
     """A choice or a fixed parameter. Values are checked against the model's annotation, if any."""
-    single = made.kind == "fixed"
-    given = [section["value"]] if single else section["values"]
-    if given is None or ctx.unknown_key(path):
+    single = parameter.kind == "fixed"
+    entries = [section["value"]] if single else section["values"]
+    if entries is None or ctx.unknown_key(path):
         return None
-    if not given or len(given) > MOST_VALUES:
-        many = f"a choice has at most {MOST_VALUES} values, not {len(given)}; use a range"
-        ctx.add((*path, "values"), many if given else "at least one value is needed")
+    if not entries or len(entries) > MOST_VALUES:
+        many = f"a choice has at most {MOST_VALUES} values, not {len(entries)}; use a range"
+        ctx.add((*path, "values"), many if entries else "at least one value is needed")
         return None
     values = []
-    for position, value in enumerate(given):
-        here: Path = (*path, "value") if single else (*path, "values", position)
-        checked = None if value is None else _value(ctx, value, made, item, "unit" in section, here)
+    for position, value in enumerate(entries):
+        entry_path: Path = (*path, "value") if single else (*path, "values", position)
+        checked = None if value is None else _value(ctx, value, parameter, item, "unit" in section, entry_path)
         if checked is not None:
             values.append(checked)
-    seen = set()
+    earlier_values = set()
     for position, value in enumerate(values):
-        if (type(value), value) in seen:
+        if (type(value), value) in earlier_values:
             ctx.add((*path, "values", position), f"value {value} is given twice")
-        seen.add((type(value), value))
-    if len(values) < len(given):
+        earlier_values.add((type(value), value))
+    if len(values) < len(entries):
         return None
     if any(isinstance(value, (str, bool)) for value in values):
-        return DesignVariable(made.name, made.kind, values=tuple(values))
+        return DesignVariable(parameter.name, parameter.kind, values=tuple(values))
     return DesignVariable(
-        made.name, made.kind, values=tuple(values), unit=made.unit, factor=made.factor, offset=made.offset
+        parameter.name, parameter.kind, values=tuple(values), unit=parameter.unit, factor=parameter.factor, offset=parameter.offset
     )
 
 
-def _value(ctx: Context, value: Any, made: DesignVariable, item: Field | None, has_unit: bool, path: Path) -> Any:
+def _value(ctx: Context, value: Any, parameter: DesignVariable, item: Field | None, has_unit: bool, path: Path) -> Any:
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     numeric = item is not None and number_type(item.annotation) is not None
     if isinstance(value, str) and (numeric or has_unit):
         try:
-            value = ctx.in_unit(units.parse_amount(value), made.unit, path)
+            value = ctx.in_unit(units.parse_amount(value), parameter.unit, path)
         except UnitError as error:
             ctx.add(path, str(error))
             return None
@@ -276,8 +276,8 @@ def _value(ctx: Context, value: Any, made: DesignVariable, item: Field | None, h
         ctx.add(path, f"a unit is given, so this must be a number, not {value}")
         return None
     if item is None:
-        return float(value) if number and made.factor != 1.0 else value
-    in_model = made.factor * value + made.offset if number and (made.factor, made.offset) != (1.0, 0.0) else value
+        return float(value) if number and parameter.factor != 1.0 else value
+    in_model = parameter.factor * value + parameter.offset if number and (parameter.factor, parameter.offset) != (1.0, 0.0) else value
     checked = ctx.checked(in_model, item, path)
     return checked if checked is None or in_model is value else float(value)
 
@@ -285,15 +285,15 @@ def _value(ctx: Context, value: Any, made: DesignVariable, item: Field | None, h
 def relations(
     ctx: Context,
     texts: list[str | None],
-    made: list[DesignVariable],
-    known: Mapping[str, Any],
+    parameters: list[DesignVariable],
+    sections: Mapping[str, Any],
     model: ModelPlugin | None,
 ) -> list[Expression]:
-    """Relations between parameters, with units resolved. `known` are all names in `space`, including invalid ones."""
-    of = {p.name: p for p in made}
+    """Relations between parameters, with units resolved. `sections` are all names in `space`, including invalid ones."""
+    parameter_of = {p.name: p for p in parameters}
     inputs = (model.inputs if model else None) or {}
     declared = {name for name, item in inputs.items() if unit_of(item) is not None}
-    units_of = {p.name: p.unit if p.unit or p.name in declared else None for p in made}
+    units_of = {p.name: p.unit if p.unit or p.name in declared else None for p in parameters}
     result = []
     for position, text in enumerate(texts):
         path: Path = ("relations", position)
@@ -305,10 +305,10 @@ def relations(
             continue
         usable = True
         for name, at, length in relation.uses():
-            parameter = of.get(name)
+            parameter = parameter_of.get(name)
             usable = usable and parameter is not None
-            if name not in known:
-                ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, known)}", part=(at, length))
+            if name not in sections:
+                ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, sections)}", part=(at, length))
             elif parameter and any(isinstance(v, (str, bool)) for v in parameter.values):
                 ctx.add(path, f"'{name}' has words as values and cannot be compared", part=(at, length))
                 usable = False

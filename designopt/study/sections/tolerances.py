@@ -28,28 +28,28 @@ def tolerances(
     parameter."""
     section = (report or {}).get("tolerances") or {}
     path: Path = ("report", "tolerances")
-    given: dict[str, tuple[Any, Path]] = {}
+    stated: dict[str, tuple[Any, Path]] = {}
     for name, entry in space.items():
         if entry is not None and entry.get("tolerance") is not None:
-            given[name] = (entry["tolerance"], ("space", name, "tolerance"))
+            stated[name] = (entry["tolerance"], ("space", name, "tolerance"))
     for name, value in (section.get("of") or {}).items():
-        here: Path = (*path, "of", name)
+        entry_path: Path = (*path, "of", name)
         if name not in space:
-            ctx.add(here, f"'{name}' is not in space{nearest_or_all(name, space)}", key="")
-        elif name in given:
-            ctx.add(here, f"'{name}' has a tolerance in space already", key="")
+            ctx.add(entry_path, f"'{name}' is not in space{nearest_or_all(name, space)}", key="")
+        elif name in stated:
+            ctx.add(entry_path, f"'{name}' has a tolerance in space already", key="")
         elif value is not None:
-            given[name] = (value, here)
+            stated[name] = (value, entry_path)
     inputs = (model.inputs if model else None) or {}
-    of = {p.name: p for p in parameters}
-    made = []
-    for name, (value, here) in given.items():
-        if name in of:
-            tolerance = _tolerance(ctx, value, of[name], inputs.get(name), here)
-            made += [] if tolerance is None else [tolerance]
-    if not given:
-        made = [_assumed(p, inputs.get(p.name)) for p in parameters if p.kind == "real"]
-    return Tolerances(tuple(made), section.get("neighbours"), section.get("front"), not given) if made else None
+    parameter_of = {p.name: p for p in parameters}
+    valid = []
+    for name, (value, entry_path) in stated.items():
+        if name in parameter_of:
+            tolerance = _tolerance(ctx, value, parameter_of[name], inputs.get(name), entry_path)
+            valid += [] if tolerance is None else [tolerance]
+    if not stated:
+        valid = [_assumed(p, inputs.get(p.name)) for p in parameters if p.kind == "real"]
+    return Tolerances(tuple(valid), section.get("neighbours"), section.get("front"), not stated) if valid else None
 
 
 def _tolerance(ctx: Context, value: Any, p: DesignVariable, item: Field | None, path: Path) -> Tolerance | None:

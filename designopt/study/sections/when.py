@@ -20,12 +20,12 @@ Admitted = tuple[str | float | int | bool, ...]
 
 
 def conditional(
-    ctx: Context, sections: Mapping[str, Any], made: Sequence[DesignVariable], model: ModelPlugin | None
+    ctx: Context, sections: Mapping[str, Any], parameters: Sequence[DesignVariable], model: ModelPlugin | None
 ) -> list[DesignVariable]:
-    """The parameters `made` with their conditions; `sections` are those of all parameters, None for an invalid one."""
-    of = {p.name: p for p in made}
+    """The parameters `parameters` with their conditions; `sections` are those of all parameters, None for an invalid one."""
+    parameter_of = {p.name: p for p in parameters}
     inputs = (model.inputs if model else None) or {}
-    found: dict[str, dict[str, Admitted]] = {}
+    conditions: dict[str, dict[str, Admitted]] = {}
     for name, section in sections.items():
         if section is None or section.get("when") is None or ctx.full:
             continue
@@ -36,12 +36,12 @@ def conditional(
             ctx.add(path, f"model '{model.name}' needs '{name}' in every design; {fix}", key="")
         if not section["when"] and ctx.sound(path):
             ctx.add(path, "names no parameter; leave it out or write {parameter: value}")
-        found[name] = {
-            controller: _admitted(ctx, value, of.get(controller), controller, sections, (*path, controller))
+        conditions[name] = {
+            controller: _admitted(ctx, value, parameter_of.get(controller), controller, sections, (*path, controller))
             for controller, value in section["when"].items()
         }
-    _refuse_circles(ctx, found)
-    return [replace(p, when=found[p.name]) if p.name in found else p for p in made]
+    _refuse_circles(ctx, conditions)
+    return [replace(p, when=conditions[p.name]) if p.name in conditions else p for p in parameters]
 
 
 def _admitted(
@@ -56,26 +56,26 @@ def _admitted(
         ctx.add(path, f"'{name}' is a real parameter; a condition needs one of type choice, int or fixed", key="")
         return ()
     listed = isinstance(value, list)
-    given = value if listed else [value]
-    if not given:
+    values = value if listed else [value]
+    if not values:
         ctx.add(path, "at least one value is needed")
-    elif len(given) > MOST_ADMITTED:
-        ctx.add(path, f"a condition lists at most {MOST_ADMITTED} values, not {len(given)}")
+    elif len(values) > MOST_ADMITTED:
+        ctx.add(path, f"a condition lists at most {MOST_ADMITTED} values, not {len(values)}")
         return ()
     admitted: list[Any] = []
-    for position, item in enumerate(given):
-        here: Path = (*path, position) if listed else path
+    for position, item in enumerate(values):
+        value_path: Path = (*path, position) if listed else path
         if item is None:
             continue
         before = len(ctx.findings)
-        found = own_value(ctx, item, controller, here)
-        if found is None:
+        admitted_value = own_value(ctx, item, controller, value_path)
+        if admitted_value is None:
             if len(ctx.findings) == before:
-                ctx.add(here, f"'{name}' cannot be {_word(item)}{offered(item, controller)}")
-        elif any(found is other for other in admitted):
-            ctx.add(here, f"value {_word(item)} is given twice")
+                ctx.add(value_path, f"'{name}' cannot be {_word(item)}{offered(item, controller)}")
+        elif any(admitted_value is earlier_value for earlier_value in admitted):
+            ctx.add(value_path, f"value {_word(item)} is given twice")
         else:
-            admitted.append(found)
+            admitted.append(admitted_value)
     return tuple(admitted)
 
 
@@ -109,30 +109,30 @@ def offered(item: Any, controller: DesignVariable) -> str:
     return nearest(_word(item), words) or f" (known: {', '.join(words[:20])})"
 
 
-def _refuse_circles(ctx: Context, found: Mapping[str, Mapping[str, Admitted]]) -> None:
+def _refuse_circles(ctx: Context, conditions: Mapping[str, Mapping[str, Admitted]]) -> None:
     """Reject circular conditions; one finding for each circle."""
-    done: set[str] = set()
-    for start in found:
+    finished: set[str] = set()
+    for start in conditions:
         trail: list[str] = []
-        stack = [(start, iter(found[start]))] if start not in done else []
+        stack = [(start, iter(conditions[start]))] if start not in finished else []
         while stack:
             name, rest = stack[-1]
             if len(trail) < len(stack):
                 trail.append(name)
             following = next(rest, None)
             if following is None:
-                done.add(name)
+                finished.add(name)
                 stack.pop()
                 trail.pop()
             elif following in trail:
                 circle = [*trail[trail.index(following) :], following]
-                first = min(circle, key=list(found).index)
+                first = min(circle, key=list(conditions).index)
                 turn = circle.index(first)
-                shown = [*circle[turn:-1], *circle[:turn], first]
-                ctx.add(("space", first, "when"), f"circular conditions: {' -> '.join(shown[:20])}", key="")
-                done.update(circle)
-            elif following in found and following not in done:
-                stack.append((following, iter(found[following])))
+                cycle_names = [*circle[turn:-1], *circle[:turn], first]
+                ctx.add(("space", first, "when"), f"circular conditions: {' -> '.join(cycle_names[:20])}", key="")
+                finished.update(circle)
+            elif following in conditions and following not in finished:
+                stack.append((following, iter(conditions[following])))
 
 
 def _is_number(value: Any) -> bool:

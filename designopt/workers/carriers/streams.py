@@ -102,10 +102,10 @@ class Streams(SchedulerPlugin):
         """Called for a completed chunk."""
         self._drop(worker, number)
         try:
-            done = deserialize(end.header, end.frames)  # type: ignore[no-untyped-call]
+            chunk_end = deserialize(end.header, end.frames)  # type: ignore[no-untyped-call]
         except Exception as error:
-            done = error
-        self._ends.put((number, done))
+            chunk_end = error
+        self._ends.put((number, chunk_end))
         self._send()
 
     def _returned(self, worker: str, number: int) -> None:
@@ -125,10 +125,10 @@ class Streams(SchedulerPlugin):
 
     def _drop(self, worker: str, number: int) -> Parcel | None:
         parcels = self._held.get(worker, [])
-        found = next((parcel for parcel in parcels if parcel.number == number), None)
-        if found is not None:
-            parcels.remove(found)
-        return found
+        dropped = next((parcel for parcel in parcels if parcel.number == number), None)
+        if dropped is not None:
+            parcels.remove(dropped)
+        return dropped
 
     def _withdraw(self, numbers: frozenset[int]) -> None:
         self._waiting = deque(parcel for parcel in self._waiting if parcel.number not in numbers)

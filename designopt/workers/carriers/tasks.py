@@ -59,11 +59,11 @@ class Tasks:
         places = [(worker, key) for worker, keys in self._client.processing().items() for key in keys]
         finished = [future for future in futures.values() if future.status == "finished"]
         places += [(worker, key) for key, workers in self._client.who_has(finished).items() for worker in workers]
-        held: dict[str, list[int]] = {}
+        chunks: dict[str, list[int]] = {}
         for worker, key in places:
             if str(key) in ours:
-                held.setdefault(worker, []).append(ours[str(key)])
-        return held
+                chunks.setdefault(worker, []).append(ours[str(key)])
+        return chunks
 
     def withdraw(self, numbers: Iterable[int]) -> None:
         """Cancel tasks: Dask would repeat those of a dead worker."""

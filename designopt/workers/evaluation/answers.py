@@ -20,9 +20,9 @@ def parts(answer: Any, model: str) -> tuple[Any, Mapping[str, Any]]:
     return answer[0], answer[1]
 
 
-def numbers(returned: Any, declared: Mapping[str, bool], asked: Sequence[str], model: str) -> dict[str, float]:
+def numbers(returned: Any, declared: Mapping[str, bool], required_names: Sequence[str], model: str) -> dict[str, float]:
     """The outputs of a model's result: those `declared`, by name with whether they are required, or without
-    declarations all of them, which must include those `asked`.
+    declarations all of them, which must include those `required_names`.
 
     Raises `WrongAnswer` if one is missing or is not a number.
     """
@@ -34,9 +34,9 @@ def numbers(returned: Any, declared: Mapping[str, bool], asked: Sequence[str], m
             f"{model} did not return {_listed(missing)}; it returned {_listed(returned)} and declares "
             f"{_listed(declared)}"
         )
-    given = {name: returned[name] for name in declared if returned.get(name) is not None} if declared else returned
-    outputs = {str(name): _number(name, value, model) for name, value in given.items()}
-    if lacking := [name for name in asked if not declared and name not in outputs]:
+    returned_outputs = {name: returned[name] for name in declared if returned.get(name) is not None} if declared else returned
+    outputs = {str(name): _number(name, value, model) for name, value in returned_outputs.items()}
+    if lacking := [name for name in required_names if not declared and name not in outputs]:
         near = closest(lacking[0], outputs)
         hint = f"did you mean '{near}'?" if near else f"it returned {', '.join(outputs) or 'nothing'}"
         raise WrongAnswer(f"{model} returned no '{lacking[0]}', which the study needs; {hint}")

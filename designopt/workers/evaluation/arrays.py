@@ -18,33 +18,33 @@ _MADE_OF = {"float": "biuf", "float32": "biuf", "int": "biu", "bool": "b", "comp
 _TYPES = {"float": np.float64, "float32": np.float32, "bool": np.bool_, "complex": np.complex128}
 
 
-def taken(given: Mapping[str, Any], names: Sequence[str], declared: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
-    """Those of the arrays `given` with the `names`, in their stored form.
+def taken(returned: Mapping[str, Any], names: Sequence[str], declared: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
+    """Those of the arrays `returned` with the `names`, in their stored form.
 
     Raises `TypeError` and `ValueError`, with the array's name, for objects, undeclared text or structures, another
     number of axes, values outside the declared type or categories, and more than `LARGEST` bytes.
     """
     if not names:
         return {}
-    found = {name: _array(name, given[name], declared.get(name)) for name in names if name in given}
-    size = sum(array.nbytes for array in found.values())
+    arrays = {name: _array(name, returned[name], declared.get(name)) for name in names if name in returned}
+    size = sum(array.nbytes for array in arrays.values())
     if size > LARGEST:
-        largest = max(found, key=lambda name: found[name].nbytes)
+        largest = max(arrays, key=lambda name: arrays[name].nbytes)
         raise ValueError(
             f"the arrays have {size / 2**20:.0f} MiB, and at most {LARGEST / 2**20:.0f} MiB per evaluation are kept;"
-            f" the largest is '{largest}', of shape {found[largest].shape}"
+            f" the largest is '{largest}', of shape {arrays[largest].shape}"
         )
-    return found
+    return arrays
 
 
-def _array(name: str, given: Any, declared: Array | None) -> NDArray[Any]:
-    array = np.asarray(given)
-    kind, wanted = array.dtype.kind, declared.dtype if declared else ""
+def _array(name: str, values: Any, declared: Array | None) -> NDArray[Any]:
+    array = np.asarray(values)
+    kind, declared_type = array.dtype.kind, declared.dtype if declared else ""
     if array.dtype.hasobject:
         raise TypeError(f"the array '{name}' contains objects instead of numbers")
-    if kind not in (_MADE_OF[wanted] if wanted else "biufc"):
-        hint = "; declare Array(..., dtype='str') for text" if kind == "U" and not wanted else ""
-        raise TypeError(f"the array '{name}' has values of type {array.dtype}, not {wanted or 'numbers'}{hint}")
+    if kind not in (_MADE_OF[declared_type] if declared_type else "biufc"):
+        hint = "; declare Array(..., dtype='str') for text" if kind == "U" and not declared_type else ""
+        raise TypeError(f"the array '{name}' has values of type {array.dtype}, not {declared_type or 'numbers'}{hint}")
     if declared is None:
         return array
     if array.ndim != len(declared.axes):
@@ -52,7 +52,7 @@ def _array(name: str, given: Any, declared: Array | None) -> NDArray[Any]:
         raise ValueError(f"the array '{name}' has shape {array.shape}; its declared axes are: {axes}")
     if declared.categories:
         return _categories(name, array, declared)
-    return array.astype(_TYPES[wanted]) if wanted in _TYPES else array
+    return array.astype(_TYPES[declared_type]) if declared_type in _TYPES else array
 
 
 def _categories(name: str, array: NDArray[Any], declared: Array) -> NDArray[Any]:

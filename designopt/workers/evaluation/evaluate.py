@@ -101,14 +101,14 @@ class Evaluator:
         *,
         gradients: bool = False,
         programs: Solve | None = None,
-        asked: tuple[str, ...] = (),
+        required_outputs: tuple[str, ...] = (),
         cheap: Use[ModelPlugin] | None = None,
         permission: Permission = NO_PERMISSION,
     ) -> Evaluator:
         """Build the model and its figures and call the model's `prepare`.
 
         With `gradients` every evaluation includes the model's derivatives (`Problem.gradients`). `programs` solves
-        chunks of programs. `asked` are the required outputs of a model that declares none. `cheap` is the model for
+        chunks of programs. `required_outputs` are the required outputs of a model that declares none. `cheap` is the model for
         chunks of cheap evaluations. `permission` states what the model may run outside Python. Raises `PluginError`,
         in one line, if that fails; `CannotRun` without permission.
         """
@@ -121,8 +121,8 @@ class Evaluator:
         except CannotRun:
             raise
         except (Exception, SystemExit) as error:
-            said = f"{name_of(error)}: {text_of(error)}" + (f" ({where})" if (where := place_of(error)) else "")
-            text = f"model '{model.plugin.name}' cannot be prepared: {said}"
+            reason = f"{name_of(error)}: {text_of(error)}" + (f" ({where})" if (where := place_of(error)) else "")
+            text = f"model '{model.plugin.name}' cannot be prepared: {reason}"
             raise PluginError(text) from error
         return cls(
             model=built,
@@ -137,10 +137,10 @@ class Evaluator:
             scenarios=scenarios,
             programs=programs,
             prepared=PreparedScenarios(built.prepare_scenario, scenarios) if model.plugin.takes_prepared else None,
-            asked=asked,
+            asked=required_outputs,
             cheap=None
             if cheap is None
-            else cls.build(cheap, figures, space, scenarios, asked=asked, permission=permission),
+            else cls.build(cheap, figures, space, scenarios, required_outputs=required_outputs, permission=permission),
             code=code_of(model.plugin),
             keeps_failed=permission.keeps_failed,
         )
@@ -153,7 +153,7 @@ class Evaluator:
             *parts,
             gradients=problem.gradients,
             programs=programs,
-            asked=asked_of(problem),
+            required_outputs=asked_of(problem),
             cheap=problem.cheap.model if problem.cheap else None,
             permission=permission,
         )
@@ -177,9 +177,9 @@ class Evaluator:
             raise ValueError("the model uses random numbers; give the evaluation's seed")
 
         def answer() -> Any:
-            wanted = (self._wanted(arrays),) if self.takes_arrays else ()
+            array_names = (self._wanted(arrays),) if self.takes_arrays else ()
             return self.model.evaluate(
-                design, self.scenarios[scenario].values, *wanted, **self._special(scenario, seed)
+                design, self.scenarios[scenario].values, *array_names, **self._special(scenario, seed)
             )
 
         return self._evaluation(answer, design, scenario, arrays, seed, recording)
@@ -201,37 +201,37 @@ class Evaluator:
         """The evaluation for `answer`, which returns or raises the model's result for a design."""
         wall, cpu = time.perf_counter(), time.process_time()
         outputs: dict[str, float] = {}
-        kept: Mapping[str, NDArray[Any]] = {}
+        kept_arrays: Mapping[str, NDArray[Any]] = {}
         try:
-            status, reason, message, place = OK, "", "", ""
-            outputs, kept, wrong = self._figures(answer(), arrays)
+            status, reason, message, raise_location = OK, "", "", ""
+            outputs, kept_arrays, wrong = self._figures(answer(), arrays)
             if self.gradients and not wrong:
                 outputs.update(self._derivatives(design, scenario, seed))
             if wrong:
                 status, reason = NONFINITE, wrong[0]
                 message = ", ".join(f"{name} is {outputs[name]}" for name in wrong)
         except Diverged as error:
-            status, reason, message, place = DIVERGED, text_of(error.reason), text_of(error), ""
+            status, reason, message, raise_location = DIVERGED, text_of(error.reason), text_of(error), ""
             try:
-                kept = taken(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
+                kept_arrays = taken(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
             except (TypeError, ValueError) as wrong_array:
                 status, reason, message = ERROR, name_of(wrong_array), f"{text_of(error)}; {text_of(wrong_array)}"
         except ProgramFailed as error:
-            status, reason, message, place = STATUSES.index(error.status), text_of(error.reason), text_of(error), ""
+            status, reason, message, raise_location = STATUSES.index(error.status), text_of(error.reason), text_of(error), ""
             with contextlib.suppress(TypeError, ValueError):  # the failure itself is what matters
-                kept = taken(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
+                kept_arrays = taken(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
         except InvalidDesign as error:
-            status, reason, message, place = INVALID, "refused", text_of(error), ""
+            status, reason, message, raise_location = INVALID, "refused", text_of(error), ""
         except answers.WrongAnswer as error:
-            status, reason, message, place = ERROR, "WrongAnswer", text_of(error), ""
+            status, reason, message, raise_location = ERROR, "WrongAnswer", text_of(error), ""
         except Break:
             raise
         except BaseException as error:  # a model that calls sys.exit or raises KeyboardInterrupt must not end the run
             if isinstance(error, KeyboardInterrupt) and not recording:
                 raise
-            status, reason, message, place = ERROR, name_of(error), traceback_of(error), place_of(error)
+            status, reason, message, raise_location = ERROR, name_of(error), traceback_of(error), place_of(error)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        return Evaluation(STATUSES[status], outputs, reason, message, place, wall, cpu, kept)
+        return Evaluation(STATUSES[status], outputs, reason, message, raise_location, wall, cpu, kept_arrays)
 
     def _wanted(self, arrays: Sequence[str]) -> frozenset[str]:
         """The arrays requested from the model: those to store and those for figures."""
@@ -259,16 +259,16 @@ class Evaluator:
     def _derivatives(self, design: Mapping[str, Any], scenario: int, seed: int | None) -> dict[str, float]:
         """The model's derivatives with respect to the real parameters, by the names of their records."""
         try:
-            given = self.model.gradient(design, self.scenarios[scenario].values, **self._special(scenario, seed))
+            gradient = self.model.gradient(design, self.scenarios[scenario].values, **self._special(scenario, seed))
         except Diverged:  # there is a result, but no derivative here
             return {}
-        outputs = [name for name in given if name in self.outputs or not self.outputs]
+        outputs = [name for name in gradient if name in self.outputs or not self.outputs]
         inputs = [p.name for p in self.space.free if p.kind == "real"]
         return {
-            derivative_name(output, name): float(given[output][name])
+            derivative_name(output, name): float(gradient[output][name])
             for output in outputs
             for name in inputs
-            if name in given[output]
+            if name in gradient[output]
         }
 
     def run(self, chunk: Chunk, begin: Callable[[int], None] | None = None) -> ChunkResult:
@@ -285,14 +285,14 @@ class Evaluator:
         wall, cpu = np.empty(n), np.empty(n)
         rows: list[Mapping[str, float]] = []
         messages, arrays = {}, {}
-        for i, done in enumerate(self._evaluations(chunk, begin or (lambda position: None))):
-            status[i] = STATUSES.index(done.status)
-            wall[i], cpu[i] = done.wall, done.cpu
-            rows.append(done.outputs)
-            if done.status != "ok":
-                messages[i] = (done.reason, done.message, done.place)
-            if done.arrays:
-                arrays[i] = done.arrays
+        for i, evaluation in enumerate(self._evaluations(chunk, begin or (lambda position: None))):
+            status[i] = STATUSES.index(evaluation.status)
+            wall[i], cpu[i] = evaluation.wall, evaluation.cpu
+            rows.append(evaluation.outputs)
+            if evaluation.status != "ok":
+                messages[i] = (evaluation.reason, evaluation.message, evaluation.place)
+            if evaluation.arrays:
+                arrays[i] = evaluation.arrays
         names = self._names
         if self.gradients or not self.outputs:
             names = tuple(dict.fromkeys([*names, *(name for row in rows for name in row)]))
@@ -325,22 +325,22 @@ class Evaluator:
     ) -> list[Evaluation] | None:
         """Several evaluations in one call of the model; None if it raised: then each is evaluated alone."""
         wall, cpu = time.perf_counter(), time.process_time()
-        wanted = (self._wanted(arrays),) if self.takes_arrays else ()
+        array_names = (self._wanted(arrays),) if self.takes_arrays else ()
         try:
             ready = self.prepared
             special = {} if ready is None else {"prepared": [ready.of(s) for s in scenarios]}
             conditions = [self.scenarios[s].values for s in scenarios]
-            given = list(self.model.batch(designs, conditions, *wanted, **special))
+            answers = list(self.model.batch(designs, conditions, *array_names, **special))
         except Break:
             raise
         except BaseException:
             return None
-        if len(given) != len(designs):
+        if len(answers) != len(designs):
             return None
-        wall, cpu = (time.perf_counter() - wall) / len(given), (time.process_time() - cpu) / len(given)
-        rows = zip(given, designs, scenarios, strict=True)
-        done = [self._evaluation(_given(a), design, s, arrays, None, True) for a, design, s in rows]
-        return [dataclasses.replace(one, wall=one.wall + wall, cpu=one.cpu + cpu) for one in done]
+        wall, cpu = (time.perf_counter() - wall) / len(answers), (time.process_time() - cpu) / len(answers)
+        rows = zip(answers, designs, scenarios, strict=True)
+        evaluations = [self._evaluation(_given(a), design, s, arrays, None, True) for a, design, s in rows]
+        return [dataclasses.replace(one, wall=one.wall + wall, cpu=one.cpu + cpu) for one in evaluations]
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -383,8 +383,8 @@ def _frames(error: BaseException) -> traceback.StackSummary:
     """The traceback of an error: below this file's own frames, down to the last line outside libraries."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in frames if f.filename != __file__ and Path(f.filename).parent != _plugins()]
-    own = _package(theirs[0].filename) if theirs else ""
-    while len(theirs) > 1 and _package(theirs[-1].filename) not in ("", own):
+    package = _package(theirs[0].filename) if theirs else ""
+    while len(theirs) > 1 and _package(theirs[-1].filename) not in ("", package):
         theirs.pop()
     return traceback.StackSummary.from_list(theirs)
 
@@ -486,13 +486,13 @@ def middle(study: StudyDefinition) -> list[str]:
     x = problem.space.from_search((problem.space.lower + problem.space.upper)[None] / 2.0)
     evaluator = dataclasses.replace(Evaluator.of(problem), asked=())
     seed = None if problem.seed is None else evaluation_seed(problem.keys(x)[0][0], study.seed)
-    done = evaluator.evaluate(evaluator.design(x[0].tolist(), 0), 0, seed=seed)
-    if not done.outputs:
+    evaluation = evaluator.evaluate(evaluator.design(x[0].tolist(), 0), 0, seed=seed)
+    if not evaluation.outputs:
         at = ", ".join(f"{name} = {value}" for name, value in problem.space.values(x[0].tolist()).items())
-        said = (done.message.strip() or done.reason or done.status).splitlines()[-1]
-        said += f" ({done.place})" if done.place else ""
-        raise PluginError(f"the model returns no figure at the centre of the space ({at}): {said}")
-    return list(done.outputs)
+        reason = (evaluation.message.strip() or evaluation.reason or evaluation.status).splitlines()[-1]
+        reason += f" ({evaluation.place})" if evaluation.place else ""
+        raise PluginError(f"the model returns no figure at the centre of the space ({at}): {reason}")
+    return list(evaluation.outputs)
 
 
 def _shown(name: str, value: Any, unit: str) -> str:
@@ -523,13 +523,13 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
             lines.append(f"{at}: invalid, a relation is broken")
             continue
         for s, (scenario, key) in enumerate(zip(problem.scenarios, keys, strict=True)):
-            done = evaluator.evaluate(evaluator.design(x, s), s, seed=evaluation_seed(key, study.seed))
-            statuses.append(done.status)
+            evaluation = evaluator.evaluate(evaluator.design(x, s), s, seed=evaluation_seed(key, study.seed))
+            statuses.append(evaluation.status)
             outputs = {
-                k: v for k, v in done.outputs.items() if not k.startswith("d(")
+                k: v for k, v in evaluation.outputs.items() if not k.startswith("d(")
             }  # derivatives are not needed here
-            shown = ", ".join(_shown(k, v, figure_unit(problem, k)) for k, v in outputs.items())
-            shown = shown if done.ok else done.message
+            outcome = ", ".join(_shown(k, v, figure_unit(problem, k)) for k, v in outputs.items())
+            outcome = outcome if evaluation.ok else evaluation.message
             where = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
-            lines.append(f"{at}{where}: {done.status} in {done.wall:.3g} s: {shown}")
+            lines.append(f"{at}{where}: {evaluation.status} in {evaluation.wall:.3g} s: {outcome}")
     return lines, sum(s in ("error", "nonfinite") for s in statuses) if "ok" in statuses else max(1, len(lines))

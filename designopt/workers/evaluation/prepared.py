@@ -48,13 +48,13 @@ class PreparedScenarios:
 
 def size_of(value: Any) -> int:
     """Approximate memory of a value in bytes: arrays, texts, containers and the attributes of objects."""
-    seen: set[int] = set()
+    counted: set[int] = set()
     waiting, total = [value], 0
     while waiting:
         item = waiting.pop()
-        if id(item) in seen:
+        if id(item) in counted:
             continue
-        seen.add(id(item))
+        counted.add(id(item))
         total += item.nbytes if isinstance(item, np.ndarray) else sys.getsizeof(item, 64)
         if isinstance(item, Mapping):
             waiting.extend(item.values())

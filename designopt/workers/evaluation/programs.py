@@ -41,19 +41,19 @@ class ProgramWorker:
             begin(i)
             wall[i], cpu[i] = time.perf_counter(), time.process_time()
             try:
-                done = self._programs(stage).solve(x, seed, state)
-                status[i] = OK if done.ok else DIVERGED
-                messages[i] = (done.reason, text_of(done.message), "")
+                program = self._programs(stage).solve(x, seed, state)
+                status[i] = OK if program.ok else DIVERGED
+                messages[i] = (program.reason, text_of(program.message), "")
             except Break:
                 raise
             except BaseException as error:  # as in evaluations: the code of a model must not end the run
-                status[i], done = ERROR, Solved(False, {})
+                status[i], program = ERROR, Solved(False, {})
                 messages[i] = (name_of(error), traceback_of(error), place_of(error))
             wall[i], cpu[i] = time.perf_counter() - wall[i], time.process_time() - cpu[i]
-            rows.append(done.figures)
-            if done.arrays:
-                arrays[i] = done.arrays
-            state = done.state if done.ok else state
+            rows.append(program.figures)
+            if program.arrays:
+                arrays[i] = program.arrays
+            state = program.state if program.ok else state
         names = tuple(dict.fromkeys(name for row in rows for name in row))
         return ChunkResult(status, names, matrix(rows, names), wall, cpu, messages, arrays)
 

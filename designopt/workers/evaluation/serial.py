@@ -52,9 +52,9 @@ class Serial:
 
         def hear(share: float, words: str) -> None:
             self._advance = Advance(chunk.number, at, share, words)
-            now = time.monotonic()
-            if now - self._shown > SHOWN:
-                self._shown = now
+            time_now = time.monotonic()
+            if time_now - self._shown > SHOWN:
+                self._shown = time_now
                 self._show()
 
         try:

@@ -39,10 +39,10 @@ class BatchSystem:
     def submit(self, script: Path) -> str:
         """Submit `script`; returns the number of the job. Raises `BatchError`."""
         out = _call([self.submit_command, str(script)])
-        found = re.search(r"\d+(\[\])?(\.[\w.-]+)?", out)
-        if found is None:
+        job_number = re.search(r"\d+(\[\])?(\.[\w.-]+)?", out)
+        if job_number is None:
             raise BatchError(f"{self.submit_command} did not return a job number but: {out.strip()!r}")
-        return found.group(0)
+        return job_number.group(0)
 
     def cancel(self, jobs: Sequence[str]) -> None:
         """End jobs; ended ones are ignored."""
@@ -57,10 +57,10 @@ class BatchSystem:
 
 def _slurm_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
     """From squeue, which lists jobs that have not ended."""
-    done = _try(["squeue", "--noheader", "--user", getpass.getuser(), "--format", "%i %T"])
-    if done is None or done.returncode != 0:
+    answer = _try(["squeue", "--noheader", "--user", getpass.getuser(), "--format", "%i %T"])
+    if answer is None or answer.returncode != 0:
         return None
-    listed = dict(line.split()[:2] for line in done.stdout.splitlines() if len(line.split()) >= 2)
+    listed = dict(line.split()[:2] for line in answer.stdout.splitlines() if len(line.split()) >= 2)
     going = {"RUNNING", "COMPLETING", "STOPPED", "SUSPENDED", "SIGNALING", "STAGE_OUT"}
     return {job: "running" if listed[job] in going else "waiting" for job in jobs if job in listed}
 
@@ -68,14 +68,14 @@ def _slurm_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
 def _pbs_states(jobs: Sequence[str]) -> Mapping[str, JobState] | None:
     """From qstat, whose second to last column is the state; it reports errors for ended jobs."""
     states: dict[str, JobState] = {}
-    done = _try(["qstat", *jobs])
-    if done is None:
+    answer = _try(["qstat", *jobs])
+    if answer is None:
         return None
     ended = re.compile(r"unknown job|has finished|does not exist", re.IGNORECASE)
-    strange = [line for line in done.stderr.splitlines() if line.strip() and not ended.search(line)]
-    if done.returncode != 0 and (strange or not done.stderr.strip()):
+    strange = [line for line in answer.stderr.splitlines() if line.strip() and not ended.search(line)]
+    if answer.returncode != 0 and (strange or not answer.stderr.strip()):
         return None
-    for line in done.stdout.splitlines():
+    for line in answer.stdout.splitlines():
         fields = line.split()
         if len(fields) < 5 or not fields[0][0].isdigit():
             continue
@@ -118,8 +118,8 @@ def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def _call(command: Sequence[str]) -> str:
-    done = _run(command)
-    if done.returncode != 0:
-        said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
-        raise BatchError(f"{command[0]}: {said.removeprefix(f'{command[0]}: ')}")
-    return done.stdout
+    answer = _run(command)
+    if answer.returncode != 0:
+        message = " ".join((answer.stderr or answer.stdout).split()) or f"exit code {answer.returncode}"
+        raise BatchError(f"{command[0]}: {message.removeprefix(f'{command[0]}: ')}")
+    return answer.stdout

@@ -144,22 +144,22 @@ class Jobs:
             security = self._exits.enter_context(_temporary_security(self._path.resolve() / "tls"))
         except OSError as error:
             raise WorkersError(f"{error.filename}: cannot be written: {error.strerror}", self._path) from error
-        asked = self._asked
-        configuration = dask.config.get(f"jobqueue.{asked.use}", None) or {}
+        section = self._asked
+        configuration = dask.config.get(f"jobqueue.{section.use}", None) or {}
         prologue = configuration.get("job-script-prologue") or []
         temporary = _temporary_folder(configuration.get("local-directory") or "${TMPDIR:-/tmp}")
         worker_settings = [f"export {_variable(name)}={value}" for name, value in SETTINGS.items() if value is not None]
         threads = [f"export {name}_NUM_THREADS=1" for name in ("OMP", "OPENBLAS", "MKL")]
         try:
             with dask.config.set({**SETTINGS, "temporary-directory": str(scratch)}):
-                self._cluster = _cluster_class(asked.use)(
-                    cores=asked.cores,
-                    processes=asked.cores,
-                    memory=f"{asked.memory}B",
-                    walltime=_clock(asked.walltime),
-                    queue=asked.queue,
-                    account=asked.account,
-                    interface=asked.interface,
+                self._cluster = _cluster_class(section.use)(
+                    cores=section.cores,
+                    processes=section.cores,
+                    memory=f"{section.memory}B",
+                    walltime=_clock(section.walltime),
+                    queue=section.queue,
+                    account=section.account,
+                    interface=section.interface,
                     job_script_prologue=[*worker_settings, *threads, *prologue, *temporary],
                     python=configuration.get("python") or shlex.quote(sys.executable),
                     local_directory='"$TMPDIR"',
@@ -177,7 +177,7 @@ class Jobs:
                     silence_logs=logging.CRITICAL + 1,
                 )
         except (OSError, ValueError, RuntimeError) as error:
-            where = f"interface '{asked.interface}'" if asked.interface else "this machine"
+            where = f"interface '{section.interface}'" if section.interface else "this machine"
             raise WorkersError(f"the scheduler cannot be started on {where}: {error}", self._path) from error
         self._exits.callback(self._close_cluster)
         self.client: Any = Client(self._cluster, set_as_default=False)  # type: ignore[no-untyped-call]
@@ -211,13 +211,13 @@ class Jobs:
         minimum = self._asked.minimum
         if minimum is None or not workers:
             return
-        now = time.monotonic()
+        time_now = time.monotonic()
         if in_flight >= 2 * workers and self._wanted < self._asked.jobs:
             self._wanted = min(self._asked.jobs, 2 * self._wanted)
         if in_flight > workers - self._asked.cores:
-            self._slack_since = now
-        elif now - self._slack_since > SLACK_TIME and self._wanted > max(1, minimum):
-            self._slack_since = now
+            self._slack_since = time_now
+        elif time_now - self._slack_since > SLACK_TIME and self._wanted > max(1, minimum):
+            self._slack_since = time_now
             self._wanted -= 1
 
     def carrier(self, ends: Ends) -> Tasks:
@@ -248,33 +248,33 @@ class Jobs:
                 self._error = error
                 return
             except Exception as error:
-                again = f"continue with: {resume_command(self._path)}"
-                self._error = WorkersError(f"the job pool failed: {error!r}; {again}", self._path)
+                remedy = f"continue with: {resume_command(self._path)}"
+                self._error = WorkersError(f"the job pool failed: {error!r}; {remedy}", self._path)
                 return
 
     def _look(self) -> None:
         """Remaining jobs according to the batch system."""
-        now = time.monotonic()
+        time_now = time.monotonic()
         present = self._present
         for job in self._jobs:
             job.seen = job.seen or present[job.name] > 0
             job.leaving = job.leaving or job.name in self._going  # another one is submitted at once
         self._failed_starts = 0 if present else self._failed_starts
         missed = any(job.seen and not present[job.name] for job in self._jobs)
-        if now - self._answered < (2.0 * ROUND if missed else QUESTION):
+        if time_now - self._answered < (2.0 * ROUND if missed else QUESTION):
             return
-        self._answered = now
+        self._answered = time_now
         states = self._system.states([job.number for job in self._jobs])
         if states is None:
             return
         for job in list(self._jobs):
             state = states.get(job.number)
-            if state is None and not present[job.name] and now - job.submitted > ROUND:
+            if state is None and not present[job.name] and time_now - job.submitted > ROUND:
                 self._jobs.remove(job)
                 self._ended(job)
             elif state == "running":
-                job.running = job.running or now
-        late = [job for job in self._jobs if job.running and not job.seen and now - job.running > ARRIVAL]
+                job.running = job.running or time_now
+        late = [job for job in self._jobs if job.running and not job.seen and time_now - job.running > ARRIVAL]
         if late and not any(job.seen for job in self._jobs):
             raise self._hopeless(
                 f"job {late[0].number} has run for {ARRIVAL:.0f} s without a worker; can its workers reach "
@@ -289,8 +289,8 @@ class Jobs:
             raise self._hopeless(f"{self._failed_starts} jobs ended before a worker appeared")
 
     def _hopeless(self, text: str) -> WorkersError:
-        said = self._last_words()
-        parts = [text, *([f"the end of {said[0]}:\n{said[1]}\n"] if said else [])]
+        last_words = self._last_words()
+        parts = [text, *([f"the end of {last_words[0]}:\n{last_words[1]}\n"] if last_words else [])]
         text = "; ".join([*parts, f"their output is in {self._logs}", f"the queue shows with: {self._system.look}"])
         return WorkersError(f"{text}; continue with: {resume_command(self._path)}", self._path)
 
@@ -345,8 +345,8 @@ class Jobs:
                     self._system.cancel([job.number])
                 self._jobs.remove(job)
                 continue
-            known = self.client.scheduler_info(n_workers=-1)["workers"].items()
-            workers = [address for address, worker in known if self._job_of(str(worker["name"])) == job.name]
+            worker_items = self.client.scheduler_info(n_workers=-1)["workers"].items()
+            workers = [address for address, worker in worker_items if self._job_of(str(worker["name"])) == job.name]
             with contextlib.suppress(OSError, TimeoutError):
                 self.client.run(dask_worker.retire, self._run, SLACK * (self._timeout or 600.0), workers=workers)
 
@@ -357,9 +357,9 @@ class Jobs:
             return
         running = sum(job.running is not None for job in self._jobs)
         text = f"{len(self._jobs)} submitted, {running} running"
-        now = time.monotonic()
-        if text != self._reported[0] or now - self._reported[1] > MESSAGE:
-            self._reported = (text, now)
+        time_now = time.monotonic()
+        if text != self._reported[0] or time_now - self._reported[1] > MESSAGE:
+            self._reported = (text, time_now)
             self._notices.append(("waiting_for_jobs", f"{text} ({self._system.look} shows the queue)"))
 
 
@@ -405,8 +405,8 @@ def _temporary_security(folder: Path) -> Iterator[Any]:
 
     shutil.rmtree(folder, ignore_errors=True)  # of a killed run
     folder.mkdir(mode=0o700)
-    made = temporary_security()
-    files = {"ca.pem": made.tls_ca_file, "cert.pem": made.tls_worker_cert, "key.pem": made.tls_worker_key}
+    security = temporary_security()
+    files = {"ca.pem": security.tls_ca_file, "cert.pem": security.tls_worker_cert, "key.pem": security.tls_worker_key}
     try:
         for name, text in files.items():
             (folder / name).touch(mode=0o600)
@@ -441,5 +441,5 @@ def _variable(name: str) -> str:
 
 def _clock(seconds: float) -> str:
     """Hours, minutes and seconds in the form of batch systems."""
-    whole = int(seconds)
-    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+    total = int(seconds)
+    return f"{total // 3600:02d}:{total // 60 % 60:02d}:{total % 60:02d}"

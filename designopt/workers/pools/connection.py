@@ -131,11 +131,11 @@ class Existing:
         self._exits.close()
 
 
-def _address(given: str, folder: Path | None) -> str:
+def _address(address_or_file: str, folder: Path | None) -> str:
     """The address itself, or that in a scheduler file (relative to this directory or to the study's `folder`)."""
-    name = given.removeprefix("file:").strip()
-    if name == given and not name.endswith(".json"):
-        return given
+    name = address_or_file.removeprefix("file:").strip()
+    if name == address_or_file and not name.endswith(".json"):
+        return address_or_file
     file = Path(name)
     if folder is not None and not file.is_file():
         file = folder / file

@@ -121,16 +121,16 @@ def forked() -> Iterator[None]:
 def _take(server: Any) -> tuple[object, ...]:
     """Reuse the kept process if it matches, else end it; returns the inherited state."""
     global _kept
-    kept, _kept = _kept, None
-    if kept is None:
+    origin, _kept = _kept, None
+    if origin is None:
         return ()
-    fits = kept.inherited == inherited() and set(kept.loads).issuperset(server._preload_modules)
-    if not fits or not os.path.exists(kept.address) or _state(kept.pid) != "runs":
-        kept.end()
+    fits = origin.inherited == inherited() and set(origin.loads).issuperset(server._preload_modules)
+    if not fits or not os.path.exists(origin.address) or _state(origin.pid) != "runs":
+        origin.end()
         return ()
-    server._forkserver_pid, server._forkserver_address, server._forkserver_alive_fd = kept.pid, kept.address, kept.alive
-    server._preload_modules = list(kept.loads)
-    return kept.inherited
+    server._forkserver_pid, server._forkserver_address, server._forkserver_alive_fd = origin.pid, origin.address, origin.alive
+    server._preload_modules = list(origin.loads)
+    return origin.inherited
 
 
 def _keep(server: Any, took_over: tuple[object, ...]) -> None:
@@ -147,17 +147,17 @@ def _keep(server: Any, took_over: tuple[object, ...]) -> None:
 def end_kept() -> None:
     """End the kept process."""
     global _kept
-    kept, _kept = _kept, None
-    if kept is not None:
-        kept.end()
+    origin, _kept = _kept, None
+    if origin is not None:
+        origin.end()
 
 
 def _forget_kept() -> None:
     """The kept process belongs to the parent of this process."""
     global _kept
-    kept, _kept = _kept, None
-    if kept is not None:
-        os.close(kept.alive)
+    origin, _kept = _kept, None
+    if origin is not None:
+        os.close(origin.alive)
 
 
 atexit.register(end_kept)

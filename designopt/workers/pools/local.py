@@ -109,9 +109,9 @@ class Local:
             return
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         need = FILES + FILES_A_WORKER * workers
-        wanted = need + _open_files()
-        if soft != resource.RLIM_INFINITY and soft < wanted:
-            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        needed_files = need + _open_files()
+        if soft != resource.RLIM_INFINITY and soft < needed_files:
+            most = needed_files if hard == resource.RLIM_INFINITY else min(needed_files, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
             _together.at_end(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
             if most < need:
@@ -141,12 +141,12 @@ class Local:
         return list(self.cluster.workers.values())
 
     async def _replace(self) -> None:
-        now = time.monotonic()
+        time_now = time.monotonic()
         gone = [name for name, nanny in self.cluster.workers.items() if nanny.status in (Status.closed, Status.failed)]
         for nanny in self._nannies():
             if nanny.status in (Status.closing_gracefully, Status.closing):
-                since = self._leaving.setdefault(nanny, now)
-                if now - since > LEAVE_WAIT and nanny.pid:
+                since = self._leaving.setdefault(nanny, time_now)
+                if time_now - since > LEAVE_WAIT and nanny.pid:
                     os.kill(nanny.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
         for name in gone:
             self._leaving.pop(self.cluster.workers.pop(name), None)
@@ -163,7 +163,7 @@ class Local:
 
     def close(self) -> None:
         """End the workers; the nanny kills an unresponsive one, which takes some time."""
-        leaders = [int(text) for place in remaining(self._run) if (text := _text(place / "pid")).isdigit()]
+        leaders = [int(text) for notes in remaining(self._run) if (text := _text(notes / "pid")).isdigit()]
         with contextlib.suppress(OSError, TimeoutError):
             self.client.close()
         with contextlib.suppress(OSError, TimeoutError):
@@ -175,8 +175,8 @@ class Local:
     def _clean_up(self) -> None:
         """Remove files of killed workers, and processes started by models."""
         children.end_marked(self._run)
-        for place in remaining(self._run):
-            shutil.rmtree(place, ignore_errors=True)
+        for notes in remaining(self._run):
+            shutil.rmtree(notes, ignore_errors=True)
 
 
 def _cluster(workers: int, scratch: Path) -> Any:

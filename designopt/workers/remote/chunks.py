@@ -75,7 +75,7 @@ class GivenChunks:
 
     def _give_back(self, number: int) -> None:
         before = len(self._waiting)
-        self._waiting = deque(given for given in self._waiting if given[0] != number)
+        self._waiting = deque(waiting for waiting in self._waiting if waiting[0] != number)
         if len(self._waiting) < before:
             self._tell({"op": RETURNED, "number": number})
 

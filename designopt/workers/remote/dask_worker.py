@@ -84,11 +84,11 @@ class DeliveredProblem(WorkerPlugin):
             children.lead_group()
             children.keep_files()
             keep_freed_memory()
-        place = folder(self.run, identity, self.notes)
-        death = read_death(place)
+        notes_folder = folder(self.run, identity, self.notes)
+        death = read_death(notes_folder)
         self.watch = Watch(self.run, identity, worker.address, self.notes)
         self.inbox = Inbox(
-            place / "inbox", lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address})
+            notes_folder / "inbox", lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address})
         )
         self.warned = Warned(lambda text: worker.log_event(self.name, {"warned": text}))
         if self.local:
@@ -242,8 +242,8 @@ class DeliveredProblem(WorkerPlugin):
 
         result = evaluator.run(chunk, begin)
         take()
-        kept = {position: text for position, text in prints.items() if position >= 0}
-        return dataclasses.replace(result, prints=kept) if kept else result
+        printed = {position: text for position, text in prints.items() if position >= 0}
+        return dataclasses.replace(result, prints=printed) if printed else result
 
 
 class RunGuard(SchedulerPlugin):
@@ -264,8 +264,8 @@ class RunGuard(SchedulerPlugin):
 
     async def start(self, scheduler: Any) -> None:
         """Remember the state; other runs may exist."""
-        others = self._others(scheduler)
-        self.before = others[0].before if others else int(scheduler.allowed_failures)
+        guards = self._others(scheduler)
+        self.before = guards[0].before if guards else int(scheduler.allowed_failures)
         scheduler.allowed_failures = 0
 
     def remove_client(self, scheduler: Any, client: str) -> None:

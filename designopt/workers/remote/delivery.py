@@ -110,10 +110,10 @@ class Delivery:
 
     def input_files(self) -> dict[str, InputFile]:
         """The files that workers may request, by digest."""
-        found: dict[str, InputFile] = {}
+        files: dict[str, InputFile] = {}
         parts = [self.model[2], *(figure[3] for figure in self.figures), *(values for _, values, _ in self.scenarios)]
-        _collect([*parts, *(self.programs[1] if self.programs else ())], found)
-        return found
+        _collect([*parts, *(self.programs[1] if self.programs else ())], files)
+        return files
 
     def build(self) -> Evaluator:
         """The evaluator on a worker. Raises `PluginError` if the worker is unfit."""
@@ -122,8 +122,8 @@ class Delivery:
         solve = None
         if self.programs is not None:
             text, files = self.programs
-            of = {file.digest: file for file in files}
-            solve = ProgramWorker.of(archive.decode(json.loads(text), file=lambda name, digest: of[digest]))
+            file_of = {file.digest: file for file in files}
+            solve = ProgramWorker.of(archive.decode(json.loads(text), file=lambda name, digest: file_of[digest]))
         space = Space(self.parameters)
         return Evaluator.build(
             model,
@@ -132,7 +132,7 @@ class Delivery:
             scenarios,
             gradients=self.gradients,
             programs=solve,
-            asked=self.asked,
+            required_outputs=self.asked,
             cheap=None if self.cheap is None else Use(model.plugin, {**model.settings, **self.cheap}),
             permission=self.permission,
         )
@@ -151,11 +151,11 @@ class Delivery:
         permitted(model, self.permission)
         figures = {n: _same(find("objective", use), version, s) for n, use, version, s in self.figures}
         if not self.allow_version_skew:
-            here = versions([model.plugin, *(use.plugin for use in figures.values())])
-            other = [f"{k} {here.get(k, 'none')} instead of {v}" for k, v in self.versions.items() if here.get(k) != v]
-            if other:
+            worker_versions = versions([model.plugin, *(use.plugin for use in figures.values())])
+            differences = [f"{k} {worker_versions.get(k, 'none')} instead of {v}" for k, v in self.versions.items() if worker_versions.get(k) != v]
+            if differences:
                 raise PluginError(
-                    f"the worker has other versions: {', '.join(other)}; install the same there, "
+                    f"the worker has other versions: {', '.join(differences)}; install the same there, "
                     "or allow it with --allow-version-skew"
                 )
         return model, figures
@@ -187,16 +187,16 @@ def _by_digest(value: Any) -> Any:
     return type(value)(map(_by_digest, value)) if type(value) in (list, tuple) else value
 
 
-def _collect(value: Any, found: dict[str, InputFile]) -> None:
+def _collect(value: Any, files: dict[str, InputFile]) -> None:
     if isinstance(value, InputFile):
-        found[value.digest] = value
+        files[value.digest] = value
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
-        _collect([getattr(value, f.name) for f in dataclasses.fields(value)], found)
+        _collect([getattr(value, f.name) for f in dataclasses.fields(value)], files)
     elif isinstance(value, Mapping):
-        _collect(list(value.values()), found)
+        _collect(list(value.values()), files)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            _collect(item, found)
+            _collect(item, files)
 
 
 def _whole(study: StudyDefinition) -> tuple[str, tuple[InputFile, ...]]:

@@ -98,9 +98,9 @@ def _marked(name: str) -> Iterator[int]:
     python = _program("self")
     for pid in _processes():
         with contextlib.suppress(OSError):
-            place = Path(f"/proc/{pid}")
-            in_environment = text in (place / "environ").read_bytes()
-            if in_environment or (_program(pid) == python and text in (place / "maps").read_bytes()):
+            process = Path(f"/proc/{pid}")
+            in_environment = text in (process / "environ").read_bytes()
+            if in_environment or (_program(pid) == python and text in (process / "maps").read_bytes()):
                 yield pid
 
 
@@ -114,30 +114,30 @@ def _program(pid: int | str) -> str:
 def end_descendants(ancestor: int) -> None:
     """End the descendants of the process `ancestor`, including adopted orphans."""
     for _ in range(_ROUNDS):
-        found = _descendants(ancestor)
-        for pid in found:
+        descendants = _descendants(ancestor)
+        for pid in descendants:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        if not found:
+        if not descendants:
             return
         time.sleep(0.01)
 
 
 def _descendants(ancestor: int) -> set[int]:
     """Live descendants."""
-    of: dict[int, list[int]] = {}
+    children_of: dict[int, list[int]] = {}
     for pid in _processes():
         with contextlib.suppress(OSError, ValueError):
             state, parent = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
             if state not in "ZX":
-                of.setdefault(int(parent), []).append(pid)
-    found: set[int] = set()
+                children_of.setdefault(int(parent), []).append(pid)
+    descendants: set[int] = set()
     waiting = [ancestor]
     while waiting:
-        new = set(of.get(waiting.pop(), ())) - found
-        found |= new
+        new = set(children_of.get(waiting.pop(), ())) - descendants
+        descendants |= new
         waiting += new
-    return found
+    return descendants
 
 
 def _processes() -> Iterator[int]:

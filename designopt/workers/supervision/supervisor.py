@@ -105,8 +105,8 @@ class Supervisor(NannyPlugin):
         before = time.monotonic()
         while True:
             await asyncio.sleep(period)
-            now = time.monotonic()
-            passed, before = min(now - before, 2.0 * period), now
+            time_now = time.monotonic()
+            passed, before = min(time_now - before, 2.0 * period), time_now
             with contextlib.suppress(OSError):
                 await self._judge(nanny, passed)
 
@@ -158,8 +158,8 @@ class Supervisor(NannyPlugin):
                 if trace.stat().st_size:
                     break
         os.kill(pid, getattr(signal, "SIGSTOP", signal.SIGTERM))
-        now = read_note(self._place)
-        if now is not None and now.beat != note.beat:
+        latest = read_note(self._place)
+        if latest is not None and latest.beat != note.beat:
             os.truncate(trace, 0)
             os.kill(pid, getattr(signal, "SIGCONT", signal.SIGTERM))
             return
@@ -169,9 +169,9 @@ class Supervisor(NannyPlugin):
         os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
-def _pid(place: Path) -> int | None:
+def _pid(notes: Path) -> int | None:
     try:
-        return int((place / "pid").read_text())
+        return int((notes / "pid").read_text())
     except (OSError, ValueError):
         return None
 

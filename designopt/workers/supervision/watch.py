@@ -74,9 +74,9 @@ class Watch:
     """Writes the notes of this worker process, below `root`. `fresh`: it has not completed a chunk yet."""
 
     def __init__(self, run: str, worker: str, address: str, root: Path | None = None) -> None:
-        place = folder(run, worker, root)
-        self._place = place
-        self._temporary = place / "tmp"
+        notes = folder(run, worker, root)
+        self._place = notes
+        self._temporary = notes / "tmp"
         self._name = run, worker
         self._address = address
         self._beat = 0
@@ -85,17 +85,17 @@ class Watch:
         self._ended = False
         self.chunk = IDLE
         self.before = IDLE
-        place.mkdir(mode=0o700, exist_ok=True)
-        (place / "address").write_text(address)
-        (place / "pid").write_text(str(os.getpid()))
-        with (place / "note").open("wb+") as stream:
+        notes.mkdir(mode=0o700, exist_ok=True)
+        (notes / "address").write_text(address)
+        (notes / "pid").write_text(str(os.getpid()))
+        with (notes / "note").open("wb+") as stream:
             stream.truncate(_SIZE)
             self._note = mmap.mmap(stream.fileno(), _SIZE)
         self._disown()
         self._write(IDLE, PREPARING)
-        self.prints = Prints(place / "prints")
-        (place / "trace").unlink(missing_ok=True)
-        self._trace = (place / "trace").open("a")
+        self.prints = Prints(notes / "prints")
+        (notes / "trace").unlink(missing_ok=True)
+        self._trace = (notes / "trace").open("a")
         self._own = _identity(self._trace.fileno())
         faulthandler.enable(self._trace)
         if TRACE_SIGNAL is not None:
@@ -222,44 +222,44 @@ def _identity(descriptor: int) -> tuple[int, int]:
     return about.st_dev, about.st_ino
 
 
-def read_note(place: Path) -> Note | None:
-    """The position of the worker with notes in `place`; None without notes."""
+def read_note(notes: Path) -> Note | None:
+    """The position of the worker with notes in `notes`; None without notes."""
     try:
-        return Note.unpack((place / "note").read_bytes())
+        return Note.unpack((notes / "note").read_bytes())
     except (OSError, struct.error):
         return None
 
 
-def judge(place: Path, cause: str, why: str) -> None:
-    """Record why the worker with notes in `place` is ended: `cause` as in `Loss`, and the rest of a sentence."""
-    (place / "verdict").write_text(f"{cause}\n{why}")
+def judge(notes: Path, cause: str, why: str) -> None:
+    """Record why the worker with notes in `notes` is ended: `cause` as in `Loss`, and the rest of a sentence."""
+    (notes / "verdict").write_text(f"{cause}\n{why}")
 
 
-def read_death(place: Path) -> Death | None:
-    """The last notes in `place` of the previous process with the worker's name; None without any. Removes them."""
-    note = read_note(place)
+def read_death(notes: Path) -> Death | None:
+    """The last notes in `notes` of the previous process with the worker's name; None without any. Removes them."""
+    note = read_note(notes)
     try:
-        address = (place / "address").read_text()
-        trace = (place / "trace").read_text(errors="replace")
+        address = (notes / "address").read_text()
+        trace = (notes / "trace").read_text(errors="replace")
     except OSError:
         return None
     if note is None:
         return None
     code: int | None = None
     with contextlib.suppress(OSError, ValueError):
-        code = int((place / "exit").read_text())
+        code = int((notes / "exit").read_text())
     cause, why = "", ""
     with contextlib.suppress(OSError):
-        cause, _, why = (place / "verdict").read_text(errors="replace").partition("\n")
-    prints = Prints.left(place / "prints")
-    shutil.rmtree(place, ignore_errors=True)
+        cause, _, why = (notes / "verdict").read_text(errors="replace").partition("\n")
+    prints = Prints.left(notes / "prints")
+    shutil.rmtree(notes, ignore_errors=True)
     return Death(address, note.chunk, note.position, note.before, trace, prints, code, cause, why)
 
 
-def write_exit_code(place: Path, code: int) -> None:
+def write_exit_code(notes: Path, code: int) -> None:
     """Called in the parent process of the worker, before a new worker is started."""
     with contextlib.suppress(OSError):
-        (place / "exit").write_text(str(code))
+        (notes / "exit").write_text(str(code))
 
 
 def remaining(run: str) -> Iterator[Path]:

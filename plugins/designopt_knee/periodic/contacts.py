@@ -39,9 +39,9 @@ def contact_at_end(last: Strides, state: Vector, beyond: Strides) -> ContactChan
     motion, at = last.sampled(_SAMPLES)(state), state
     for _ in range(_CYCLES):
         stride = strides(at)
-        found = contact_change(motion, stride, strides.names)
-        if found is not None:
-            return found
+        change = contact_change(motion, stride, strides.names)
+        if change is not None:
+            return change
         at = stride.x[-1]
         if distance(at - state) > _AWAY:
             return None
@@ -53,7 +53,7 @@ def contact_change(before: Stride, after: Stride, names: Sequence[str]) -> Conta
 
     `names` are the names of the cycles' outputs.
     """
-    found = []
+    changes = []
     for body in BODIES:
         column = names.index(f"{body}_force")
         closed = [bool(stride.y[0, column] > _CLOSED) for stride in (before, after)]
@@ -69,8 +69,8 @@ def contact_change(before: Stride, after: Stride, names: Sequence[str]) -> Conta
         i = _added(longer, shorter)
         touch = closed[begins] == bool(i % 2)  # edges alternate: the first opens what is closed at phase 0
         length = float(longer[i + 1] - longer[i])
-        found.append((length, ContactChange(body, float(longer[i] + longer[i + 1]) / 2.0, touch, begins)))
-    return min(found, key=lambda one: one[0])[1] if found else None
+        changes.append((length, ContactChange(body, float(longer[i] + longer[i + 1]) / 2.0, touch, begins)))
+    return min(changes, key=lambda one: one[0])[1] if changes else None
 
 
 def _edges(force: Vector) -> Vector:

@@ -60,16 +60,16 @@ def follow(
     values, motions = [start], [motion]
     while values[-1] > stop:
         value = max(stop, values[-1] - step)
-        found = _next(at, values, motions, value)
-        if found is None or not found.stable:
-            value, beyond, width = _enclose(at, values, motions, value, found, known_to)
-            found = _next(at, values, motions, value)  # from close by
-            if found is None or not found.stable:
+        next_motion = _next(at, values, motions, value)
+        if next_motion is None or not next_motion.stable:
+            value, beyond, width = _enclose(at, values, motions, value, next_motion, known_to)
+            next_motion = _next(at, values, motions, value)  # from close by
+            if next_motion is None or not next_motion.stable:
                 contact = _contact(at(values[-1]), motions[-1], at(value))
-                kind = _kind(motions[-1], found or beyond, contact)
+                kind = _kind(motions[-1], next_motion or beyond, contact)
                 return Branch(np.array(values), motions, value, kind, width, contact)
         values.append(value)
-        motions.append(found)
+        motions.append(next_motion)
     return Branch(np.array(values), motions, None, None, 0.0)
 
 
@@ -97,12 +97,12 @@ def _enclose(
             outside = weight * (beyond.modulus - 1.0)
             share = min(max(inside / (inside + outside), 0.05), 0.95)
         value = values[-1] - share * width
-        found = _next(at, values, motions, value)
-        if found is None or not found.stable:
-            bad, beyond, weight = value, found, 1.0
+        motion = _next(at, values, motions, value)
+        if motion is None or not motion.stable:
+            bad, beyond, weight = value, motion, 1.0
         else:
             values.append(value)
-            motions.append(found)
+            motions.append(motion)
             weight *= 0.5
     return bad, beyond, values[-1] - bad
 
@@ -119,11 +119,11 @@ def _next(
     strides = at(value)
     unstable = None
     for guess in guesses:
-        found = shoot(strides, guess, _FOUND)
-        if found is not None and distance(found.state - last) < _NEIGHBOURS:
-            if found.stable:
-                return found
-            unstable = unstable or found
+        candidate = shoot(strides, guess, _FOUND)
+        if candidate is not None and distance(candidate.state - last) < _NEIGHBOURS:
+            if candidate.stable:
+                return candidate
+            unstable = unstable or candidate
     return _walked(strides, last) or unstable
 
 
@@ -141,9 +141,9 @@ def _walked(strides: Strides, last: Vector) -> PeriodicMotion | None:
             return None
         if not distance(state - last) < _NEIGHBOURS:
             return None
-        found = shoot(strides, state, FOUND) if cycle >= _CYCLES else None
-        if found is not None and found.stable and distance(found.state - last) < _NEIGHBOURS:
-            return found
+        candidate = shoot(strides, state, FOUND) if cycle >= _CYCLES else None
+        if candidate is not None and candidate.stable and distance(candidate.state - last) < _NEIGHBOURS:
+            return candidate
     return None
 
 

@@ -68,11 +68,11 @@ class PeriodicMotion:
 
 
 def shoot(
-    strides: Strides, guess: Vector, found: float = FOUND, iterations: int = _ITERATIONS
+    strides: Strides, guess: Vector, tolerance: float = FOUND, iterations: int = _ITERATIONS
 ) -> PeriodicMotion | None:
     """The motion of period T near the state `guess` (4,); None if Newton's method finds none.
 
-    The last computed cycle is the motion once Newton's step of its state is below `found` deg; the multipliers are
+    The last computed cycle is the motion once Newton's step of its state is below `tolerance` deg; the multipliers are
     those of a cycle that begins within `_ALIKE` of it.
     """
     state, fine = guess, False
@@ -83,13 +83,13 @@ def shoot(
             assert monodromy is not None
             inverse = np.linalg.inv(np.eye(len(state)) - monodromy)
             correction = inverse @ stride.gap
-            if found <= distance(correction) < _ALIKE:
+            if tolerance <= distance(correction) < _ALIKE:
                 stride = strides(state + correction)
                 correction = inverse @ stride.gap
         except (Diverged, np.linalg.LinAlgError):
             return None
         moved = distance(correction)
-        if moved < found:
+        if moved < tolerance:
             values = np.linalg.eigvals(monodromy).astype(np.complex128)
             motion = PeriodicMotion(stride, values[np.argsort(-np.abs(values), kind="stable")], moved)
             if fine or not _DOUBTFUL[0] < motion.modulus < _DOUBTFUL[1]:

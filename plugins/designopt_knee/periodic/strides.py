@@ -73,15 +73,15 @@ class Integrators:
         max_steps: int,
         compiled: Literal["auto"] | bool,
     ) -> None:
-        def made(share: float) -> Simulator:
+        def simulator_of(share: float) -> Simulator:
             relative, absolute = tolerances
             return Simulator(
                 system, method, share * relative, share * absolute * _ATOL_SHARES, max_steps, compiled=compiled
             )
 
         self.system, self.max_steps = system, max_steps
-        self.plain = made(1.0)
-        self.exact = tuple(made(share) for share in DERIVATIVE_TOLERANCES)
+        self.plain = simulator_of(1.0)
+        self.exact = tuple(simulator_of(share) for share in DERIVATIVE_TOLERANCES)
 
 
 class Strides:

@@ -56,30 +56,30 @@ def walk(strides: Strides, start: Vector, cycles: int) -> WalkCycles:
     As soon as the walk is about to repeat, Newton's method finds the motion to which it converges. A motion that the
     walk leaves again is unstable and does not end it.
     """
-    done, states = WalkCycles(), [start]
+    walk_cycles, states = WalkCycles(), [start]
     tried = np.inf
     for k in range(1, cycles + 1):
-        done.strides.append(strides(states[-1]))
-        states.append(done.strides[-1].x[-1])
+        walk_cycles.strides.append(strides(states[-1]))
+        states.append(walk_cycles.strides[-1].x[-1])
         if k < 2:
             continue
         before, last = np.diff(states[-3:], axis=0)
         moved = distance(last)
-        if _leaves(states[-1], moved, done.motion):
+        if _leaves(states[-1], moved, walk_cycles.motion):
             tried = np.inf  # what comes after the motion that the walk leaves is another one
             continue
         if not (moved < 0.5 * tried and _about_to_repeat(before, last, k)):
             continue
         ahead, _ = extrapolated(before, last)
-        found = shoot(strides, states[-1] + ahead)
-        if found is not None and distance(found.state - states[-1]) < _SAME + _SLOW:
-            done.motion, done.arrived = found, found.stable
-            if found.stable:
-                return done
+        motion = shoot(strides, states[-1] + ahead)
+        if motion is not None and distance(motion.state - states[-1]) < _SAME + _SLOW:
+            walk_cycles.motion, walk_cycles.arrived = motion, motion.stable
+            if motion.stable:
+                return walk_cycles
         tried = moved
-    if done.motion is None:
-        done.motion = beside(strides, done)
-    return done
+    if walk_cycles.motion is None:
+        walk_cycles.motion = beside(strides, walk_cycles)
+    return walk_cycles
 
 
 def walk_through(strides: Strides, start: Vector, cycles: int, after_settling: int | None) -> WalkCycles:
@@ -87,28 +87,28 @@ def walk_through(strides: Strides, start: Vector, cycles: int, after_settling: i
 
     The cycles after that must repeat as well, or the walk continues. The motion is found afterwards.
     """
-    done = WalkCycles()
+    walk_cycles = WalkCycles()
     state = start
     knee: list[Vector] = []
     for k in range(1, cycles + 1):
-        done.strides.append(strides(state))
-        state = done.strides[-1].x[-1]
-        knee.append(np.degrees(done.strides[-1].y[:-1, 0]))
+        walk_cycles.strides.append(strides(state))
+        state = walk_cycles.strides[-1].x[-1]
+        knee.append(np.degrees(walk_cycles.strides[-1].y[:-1, 0]))
         # `settled_cycles` counts those before the first that repeats: two differences make three cycles.
         if after_settling is not None and k >= figures.settled_cycles(np.array(knee)) + 3 + after_settling:
             break
-    done.motion = shoot(strides, state) or beside(strides, done)
-    return done
+    walk_cycles.motion = shoot(strides, state) or beside(strides, walk_cycles)
+    return walk_cycles
 
 
-def beside(strides: Strides, done: WalkCycles) -> PeriodicMotion | None:
+def beside(strides: Strides, walk_cycles: WalkCycles) -> PeriodicMotion | None:
     """The motion of period T that a walk of another period crosses, where eta at phase 0 alternates least."""
-    moves = np.diff(done.sections[1:, 0])  # the first cycle is not looked at: it comes from anywhere
+    moves = np.diff(walk_cycles.sections[1:, 0])  # the first cycle is not looked at: it comes from anywhere
     crossing = np.flatnonzero(moves[1:] * moves[:-1] < 0.0)
     if not len(crossing):
         return None
     k = 1 + int(crossing[np.argmin(np.abs(moves[crossing]))])
-    return shoot_between(strides, done.sections[k], done.sections[k + 1])
+    return shoot_between(strides, walk_cycles.sections[k], walk_cycles.sections[k + 1])
 
 
 def _about_to_repeat(before: Vector, last: Vector, cycle: int) -> bool:

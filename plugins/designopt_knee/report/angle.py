@@ -111,8 +111,8 @@ def no_scan(title: str) -> Section:
 def scan_choices(result: Result, grid: Grid) -> tuple[dict[str, list[str]], list[int]]:
     """The selectors of a scan (damping ratio and scenario), and the rows of the grid for each choice."""
     ratios = ratio_names(result, grid)
-    taken = thinned(np.arange(len(ratios)), RATIOS).tolist()
-    return {"c/k": [ratios[q] for q in taken], "Scenario": scenario_names(result)}, taken
+    rows_shown = thinned(np.arange(len(ratios)), RATIOS).tolist()
+    return {"c/k": [ratios[q] for q in rows_shown], "Scenario": scenario_names(result)}, rows_shown
 
 
 def scenario_table(
@@ -134,11 +134,11 @@ def knee_angle(
     designs = chosen_once(result)
     if not designs:
         return None
-    found = [(name, _angles(result, designs, s, band)) for s, name in enumerate(scenario_names(result))]
-    drawn = {name: traces for name, traces in found if traces}
-    if not drawn:
+    traces_of = [(name, _angles(result, designs, s, band)) for s, name in enumerate(scenario_names(result))]
+    nonempty = {name: traces for name, traces in traces_of if traces}
+    if not nonempty:
         return missing(title, "phase", "knee_angle", "knee_angle_recorded")
-    plots = list(drawn.values())
+    plots = list(nonempty.values())
     axes = {
         "xaxis": axis("gait cycle [%], heel strike to heel strike", range=[0, 100]),
         "yaxis": axis("knee angle, flexion positive [deg]"),
@@ -153,7 +153,7 @@ def knee_angle(
         ),
         figures=(
             selected(
-                "Chosen designs and the recorded knee", {"Scenario": list(drawn)}, lambda s: plots[s], layout(**axes),
+                "Chosen designs and the recorded knee", {"Scenario": list(nonempty)}, lambda s: plots[s], layout(**axes),
                 height=500,
             ),
         ),

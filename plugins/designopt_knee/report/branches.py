@@ -50,27 +50,27 @@ def branches(result: Result) -> Section | None:
     if "critical_stiffness" not in figures:
         return Section(title, introduction="This part is for studies of the model four_bar_knee_branch.")
     rows = np.flatnonzero(~result.outcomes.failed)
-    taken, names = thinned(rows, BRANCHES), scenario_names(result)
-    drawn = []
+    thinned_rows, names = thinned(rows, BRANCHES), scenario_names(result)
+    branch_figures = []
     for name, heading, label, across in _CURVES:
-        curves = [_curves(result, taken, s, name) for s in range(len(names))]
+        curves = [_curves(result, thinned_rows, s, name) for s in range(len(names))]
         if curves[0]:
             lines = [
                 {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": _ACROSS} for y in across
             ]
             shape = layout(xaxis=axis("stiffness [N/m]"), yaxis=axis(label), shapes=lines)
-            drawn.append(selected(heading, {"Scenario": names}, curves.__getitem__, shape, height=400))
+            branch_figures.append(selected(heading, {"Scenario": names}, curves.__getitem__, shape, height=400))
     notes = reservations(result)
-    if not drawn:
-        wanted = ", ".join(f"{name}: all" for name in ("branch_stiffness", *(curve[0] for curve in _CURVES)))
-        notes = (f"The curves need execution: {{arrays: {{{wanted}}}}}.", *notes)
+    if not branch_figures:
+        array_names = ", ".join(f"{name}: all" for name in ("branch_stiffness", *(curve[0] for curve in _CURVES)))
+        notes = (f"The curves need execution: {{arrays: {{{array_names}}}}}.", *notes)
     return Section(
         title,
         introduction="The motion that repeats every gait cycle is followed from the highest stiffness down to where "
         "it loses its stability. A disturbance shrinks by the multiplier in every cycle; at -1 the period doubles. A "
         "curve that ends inside the unit circle ends where a contact of heel, toe or stop begins or ends: the motion "
         "jumps. The table shows the contact in which the walk just beyond the end differs from the last motion.",
-        figures=tuple(drawn),
+        figures=tuple(branch_figures),
         tables=(_critical(result, rows),),
         notes=notes,
     )
@@ -127,8 +127,8 @@ class _Best:
 def best_dampers(result: Result) -> Section | None:
     """Largest correlation and its stiffness for each damping ratio, with the interval of stiffness that keeps it."""
     title = "Best damper for each damping"
-    found = _followed(result) if "best_rho" in result.outcomes.figures else _scanned(result)
-    if found is None:
+    dampers = _followed(result) if "best_rho" in result.outcomes.figures else _scanned(result)
+    if dampers is None:
         return Section(
             title,
             introduction="This part needs a scan over stiffness and damping_ratio with the model four_bar_knee, or a "
@@ -137,13 +137,13 @@ def best_dampers(result: Result) -> Section | None:
     columns = ("damping", "largest rho", "at stiffness [N/m]", "peak flexion [deg]", "toe clearance [m]",
                "from [N/m]", "to [N/m]", "width [N/m]")  # fmt: skip
     cells = (
-        (b.scenario, (b.words, b.rho, b.stiffness, b.peak, b.clearance, b.low, b.high, b.high - b.low)) for b in found
+        (b.scenario, (b.words, b.rho, b.stiffness, b.peak, b.clearance, b.low, b.high, b.high - b.low)) for b in dampers
     )
     return Section(
         title,
         introduction="Among motions that repeat every gait cycle: the largest correlation with the recorded knee "
         f"angle, and the interval of stiffness around it in which it falls by no more than {number(_margin(result))}.",
-        figures=(_intervals(result, found),) if found else (),
+        figures=(_intervals(result, dampers),) if dampers else (),
         tables=(scenario_table(result, "Best rho and stiffness", columns, cells),),
         notes=(
             "rho does not see a wrong amplitude: read it together with the peak (68.6 deg in the bundled gait).",
@@ -152,21 +152,21 @@ def best_dampers(result: Result) -> Section | None:
     )
 
 
-def _intervals(result: Result, found: list[_Best]) -> Figure:
+def _intervals(result: Result, dampers: list[_Best]) -> Figure:
     """The best stiffness over damping with its interval as a bar, one colour for each scenario."""
     data = []
     names = scenario_names(result)
     for s, name in enumerate(names):
-        own = [b for b in found if b.scenario == s]
-        best, low, high = (np.array([getattr(b, name) for b in own]) for name in ("stiffness", "low", "high"))
+        in_scenario = [b for b in dampers if b.scenario == s]
+        best, low, high = (np.array([getattr(b, name) for b in in_scenario]) for name in ("stiffness", "low", "high"))
         bars = {"type": "data", "symmetric": False, "array": high - best, "arrayminus": best - low}
         data.append(
-            trace(np.array([b.at for b in own]), best, plain(name), mode="lines+markers", colour=category(s), width=1.2,
+            trace(np.array([b.at for b in in_scenario]), best, plain(name), mode="lines+markers", colour=category(s), width=1.2,
                   dash="dot", error_y=bars, marker={"size": 7, "color": category(s)}, showlegend=len(names) > 1,
-                  customdata=np.array([b.rho for b in own]),
+                  customdata=np.array([b.rho for b in in_scenario]),
                   hover="%{x}: <b>%{y:.5~g} N/m</b>, rho %{customdata:.4f}")
         )  # fmt: skip
-    words = any(isinstance(b.at, str) for b in found)
+    words = any(isinstance(b.at, str) for b in dampers)
     axes = {
         "xaxis": axis("" if words else "damping ratio c/k [s]", **({"type": "category"} if words else {})),
         "yaxis": axis("stiffness [N/m]"),
@@ -204,7 +204,7 @@ def _scanned(result: Result) -> list[_Best] | None:
     names = ("rho", "period_n", "peak_flexion", "toe_clearance")
     if grid is None or not set(names) <= figures.keys():
         return None
-    found = []
+    dampers = []
     stiffness = grid.x * stiffness_of(result).factor
     ratios = ratio_names(result, grid)
     for s in range(len(result.problem.scenarios)):
@@ -217,5 +217,5 @@ def _scanned(result: Result) -> list[_Best] | None:
             low, high = interval(stiffness[::-1], rho, _margin(result))
             at = len(rho) - 1 - int(np.argmax(rho))
             numbers = (rhos[q, at], stiffness[at], peaks[q, at], clearances[q, at], low, high)
-            found.append(_Best(s, words, float(grid.y[q]) if len(ratios) > 1 else words, *map(float, numbers)))
-    return found
+            dampers.append(_Best(s, words, float(grid.y[q]) if len(ratios) > 1 else words, *map(float, numbers)))
+    return dampers

@@ -99,8 +99,8 @@ def _legs(result: Result) -> dict[str, dict[str, float]]:
     if "parameter_set" not in result.problem.model.plugin.settings:
         return {}
     named = PARAMETER_SETS[settings.get("parameter_set", "substitute_v1")]
-    base = {name: given.value for name, given in named.items()} | dict(settings.get("parameters", {}))
-    found: dict[tuple[Any, ...], tuple[list[str], dict[str, float]]] = {}
+    base = {name: stated.value for name, stated in named.items()} | dict(settings.get("parameters", {}))
+    legs: dict[tuple[Any, ...], tuple[list[str], dict[str, float]]] = {}
     for label, row in chosen_once(result).items():
         design = {"stiffness": 1.0, **result.problem.space.design(result.outcomes.X[row].tolist())}
         try:
@@ -108,12 +108,12 @@ def _legs(result: Result) -> dict[str, dict[str, float]]:
         except InvalidDesign:  # what a scenario alone completes
             continue
         key = tuple(np.round([*linkage.centre_offset(g), *_path(g).ravel()], 9))
-        words, _ = found.setdefault(key, ([], g))
+        words, _ = legs.setdefault(key, ([], g))
         words.append(f"{label}: {design_words(result, row)}")
-    if len(found) == 1:
-        ((_, g),) = found.values()
+    if len(legs) == 1:
+        ((_, g),) = legs.values()
         return {"all chosen designs": g}
-    return {"; ".join(words): g for words, g in found.values()}
+    return {"; ".join(words): g for words, g in legs.values()}
 
 
 def _path(g: Mapping[str, float]) -> Vector:
@@ -127,7 +127,7 @@ def _straight(g: Mapping[str, float]) -> dict[str, tuple[float, float]]:
 
 
 def _drawn(label: str, g: Mapping[str, float], k: int) -> list[Trace]:
-    places = {name: np.array(place, dtype=float) for name, place in _straight(g).items()}
+    places = {name: np.array(point, dtype=float) for name, point in _straight(g).items()}
     origin = places["A"]
     path = 1e3 * _path(g)
     links = 1e3 * np.array([places[name] - origin for name in _LINKS])

@@ -36,7 +36,7 @@ def damper_families(result: Result) -> Section | None:
     if grid is None or "period_n" not in figures:
         return no_scan(title)
     choices, x = {"Scenario": scenario_names(result)}, stiffness_axis(result)
-    drawn = tuple(
+    family_figures = tuple(
         selected(heading, choices, partial(_curves, result, grid, name), height=400,
                  layout=layout(xaxis=x, yaxis=axis(with_unit(name, unit))))
         for name, heading, unit in _CURVES
@@ -47,7 +47,7 @@ def damper_families(result: Result) -> Section | None:
         introduction="One curve for each c/k. Filled points repeat every gait cycle and are joined; open "
         "points do not, "
         "and their figures are those of the last cycles.",
-        figures=drawn,
+        figures=family_figures,
         notes=reservations(result),
     )
 

@@ -47,14 +47,14 @@ def period_map(result: Result) -> Section | None:
     findings = []
     for s, scenario in enumerate(scenarios):
         n = grid.take(result.outcomes.figures["period_n"][:, s])
-        known = np.isfinite(n)
+        is_known = np.isfinite(n)
         where = f"{scenario.name}: of" if len(scenarios) > 1 else "Of"
         counted = [
-            f"{PERIOD_NAMES[i]} {share(float(np.mean(n[known] == i)))}"
+            f"{PERIOD_NAMES[i]} {share(float(np.mean(n[is_known] == i)))}"
             for i in (1, 2, 3, 4, 0)
-            if (n[known] == i).any()
+            if (n[is_known] == i).any()
         ]
-        findings.append(f"{where} {plural(int(known.sum()), 'scanned design')} with a result: {', '.join(counted)}.")
+        findings.append(f"{where} {plural(int(is_known.sum()), 'scanned design')} with a result: {', '.join(counted)}.")
     notes = reservations(result)
     if peaks is None:
         notes = ("The peaks over stiffness need execution: {arrays: {knee_peaks: all}}.", *notes)
@@ -113,16 +113,16 @@ def _cells(periods: Matrix) -> dict[str, Any]:
 
 def _peaks(result: Result, grid: Grid) -> Figure | None:
     """Largest knee angle of each of the last cycles over stiffness: one point where every cycle is alike."""
-    choices, taken = scan_choices(result, grid)
+    choices, rows_shown = scan_choices(result, grid)
     every = range(len(result.problem.scenarios))
-    drawn = {(k, s): _cycles(result, grid, q, s) for k, q in enumerate(taken) for s in every}
-    if not any(len(traces[0]["x"]) for traces in drawn.values()):
+    traces_of = {(k, s): _cycles(result, grid, q, s) for k, q in enumerate(rows_shown) for s in every}
+    if not any(len(traces[0]["x"]) for traces in traces_of.values()):
         return None
     axes = {"xaxis": stiffness_axis(result), "yaxis": axis("largest knee angle of a cycle [deg]")}
     return selected(
         "Peaks of the last cycles over stiffness",
         choices,
-        lambda *at: drawn[at],
+        lambda *at: traces_of[at],
         layout(**axes),
         height=440,
         note="Where points of one stiffness lie on top of each other the response repeats every cycle; two groups are "
@@ -161,17 +161,17 @@ def critical_stiffness(result: Result) -> Section | None:
     data: list[Trace] = []
     for s, scenario in enumerate(names):
         periods = grid.take(result.outcomes.figures["period_n"][:, s])
-        found = [critical_value(grid.x, period) for period in periods]
-        y, below = np.array(found).T
+        criticals = [critical_value(grid.x, period) for period in periods]
+        y, below = np.array(criticals).T
         down = np.nan_to_num(y - below)
-        for ratio, (critical, smaller) in zip(ratios, found, strict=True):
+        for ratio, (critical, smaller) in zip(ratios, criticals, strict=True):
             if np.isnan(critical):
-                said = "the largest scanned stiffness is not of period T"
+                reason = "the largest scanned stiffness is not of period T"
             elif np.isnan(smaller):
-                said = "every scanned stiffness is of period T: the critical one lies at or below the smallest"
+                reason = "every scanned stiffness is of period T: the critical one lies at or below the smallest"
             else:
-                said = ""
-            cells.append((s, (ratio, critical, smaller, critical - smaller, said)))
+                reason = ""
+            cells.append((s, (ratio, critical, smaller, critical - smaller, reason)))
         bars = {"type": "data", "symmetric": False, "array": np.zeros(len(y)), "arrayminus": down}
         data.append(
             trace(grid.y if len(grid.y) > 1 else list(ratios), y, plain(scenario), mode="lines+markers",
@@ -225,15 +225,15 @@ def hip_hiking(result: Result) -> Section | None:
         return no_scan(title)
     figures = result.outcomes.figures
     names = [n for n in ("rho", "peak_flexion", "period_n") if n in figures]
-    choices, taken = scan_choices(result, grid)
+    choices, rows_shown = scan_choices(result, grid)
 
     def draw(k: int) -> list[Trace]:
         return [
-            trace(grid.x, grid.take(figures[name][:, s])[taken[k]], plain(scenario), mode="lines+markers",
+            trace(grid.x, grid.take(figures[name][:, s])[rows_shown[k]], plain(scenario), mode="lines+markers",
                   colour=category(s), width=1.6, marker={"size": 5, "symbol": s % 8, "color": category(s)},
-                  hover=f"{plain(scenario)}, k %{{x:.5~g}}: <b>%{{y:.4~g}}</b>", yaxis=place, legendgroup=str(s),
-                  showlegend=place == "y")
-            for name, place in zip(names, places, strict=True)
+                  hover=f"{plain(scenario)}, k %{{x:.5~g}}: <b>%{{y:.4~g}}</b>", yaxis=axis_name, legendgroup=str(s),
+                  showlegend=axis_name == "y")
+            for name, axis_name in zip(names, places, strict=True)
             for s, scenario in enumerate(scenarios)
         ]  # fmt: skip
 

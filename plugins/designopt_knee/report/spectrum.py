@@ -62,10 +62,10 @@ _MAP_TITLE = "Spectrum over stiffness"
 
 
 def _spectrum_map(result: Result, grid: Grid) -> Figure | None:
-    choices, taken = scan_choices(result, grid)
+    choices, rows_shown = scan_choices(result, grid)
     every = range(len(result.problem.scenarios))
-    found = {(k, s): _spectra(result, grid.rows[q], s) for k, q in enumerate(taken) for s in every}
-    frequency = max((own for spectra in found.values() for own, _ in spectra.values()), key=len, default=np.empty(0))
+    spectra_of = {(k, s): _spectra(result, grid.rows[q], s) for k, q in enumerate(rows_shown) for s in every}
+    frequency = max((frequencies for spectra in spectra_of.values() for frequencies, _ in spectra.values()), key=len, default=np.empty(0))
     if not len(frequency):
         return None
     ticks = [0.01, 0.1, 1.0, 10.0]
@@ -83,7 +83,7 @@ def _spectrum_map(result: Result, grid: Grid) -> Figure | None:
 
     def draw(k: int, s: int) -> list[Trace]:
         z = np.full((len(frequency), len(grid.x)), np.nan)
-        for j, spectrum in found[k, s].items():
+        for j, spectrum in spectra_of[k, s].items():
             z[:, j] = np.log10(np.maximum(_on(frequency, *spectrum), FAINTEST))
         return [{**map_, "z": z}]
 
@@ -102,14 +102,14 @@ def _spectrum_map(result: Result, grid: Grid) -> Figure | None:
 
 def _spectra(result: Result, rows: NDArray[np.intp], s: int) -> dict[int, tuple[Matrix, Matrix]]:
     """Frequencies and amplitudes of the designs `rows` in a scenario, by their places, where they are kept."""
-    kept = {j: result.arrays(row, s) for j, row in enumerate(rows.tolist()) if row >= 0}
-    return {j: (arrays[_NAMES[0]], arrays[_NAMES[1]]) for j, arrays in kept.items() if set(_NAMES) <= arrays.keys()}
+    spectra = {j: result.arrays(row, s) for j, row in enumerate(rows.tolist()) if row >= 0}
+    return {j: (arrays[_NAMES[0]], arrays[_NAMES[1]]) for j, arrays in spectra.items() if set(_NAMES) <= arrays.keys()}
 
 
-def _on(frequency: Matrix, own: Matrix, amplitude: Matrix) -> Matrix:
-    """`amplitude` (given at `own`) at `frequency`; 0 where a shorter record has no line."""
-    at = np.clip(np.searchsorted(own, frequency - 1e-6), 0, len(own) - 1)
-    return np.where(np.abs(own[at] - frequency) < 1e-6, amplitude[at], 0.0)
+def _on(frequency: Matrix, own_frequency: Matrix, amplitude: Matrix) -> Matrix:
+    """`amplitude` (given at `own_frequency`) at `frequency`; 0 where a shorter record has no line."""
+    at = np.clip(np.searchsorted(own_frequency, frequency - 1e-6), 0, len(own_frequency) - 1)
+    return np.where(np.abs(own_frequency[at] - frequency) < 1e-6, amplitude[at], 0.0)
 
 
 def _subharmonics(result: Result, grid: Grid) -> Figure | None:
@@ -119,17 +119,17 @@ def _subharmonics(result: Result, grid: Grid) -> Figure | None:
         "subharmonic_half": "at 1/2 per cycle",
         "subharmonic_third": "at 1/3 per cycle",
     }
-    known = [n for n in names if n in result.outcomes.figures]
-    if not known:
+    available_names = [n for n in names if n in result.outcomes.figures]
+    if not available_names:
         return None
-    choices, taken = scan_choices(result, grid)
+    choices, rows_shown = scan_choices(result, grid)
 
     def draw(k: int, s: int) -> list[Trace]:
         return [
-            trace(grid.x, grid.take(result.outcomes.figures[n][:, s])[taken[k]], names[n], mode="lines+markers",
+            trace(grid.x, grid.take(result.outcomes.figures[n][:, s])[rows_shown[k]], names[n], mode="lines+markers",
                   colour=category(i), width=1.6, dash=("solid", "dash", "dot")[i], marker={"size": 4},
                   hover="k %{x:.5~g}: <b>%{y:.3~g} deg</b>")
-            for i, n in enumerate(known)
+            for i, n in enumerate(available_names)
         ]  # fmt: skip
 
     axes = {"xaxis": stiffness_axis(result), "yaxis": axis("amplitude [deg]", rangemode="tozero")}

@@ -45,19 +45,19 @@ def leg_walking(result: Result) -> Section | None:
     if not designs:
         return None
     plots: dict[tuple[int, ...], dict[str, Any]] = {}
-    kept: list[str] = []
+    labels: list[str] = []
     for s, scenario in enumerate(result.problem.scenarios):
         walks = {label: result.arrays(row, s) for label, row in designs.items()}
         if not all("walk" in arrays for arrays in walks.values()):
             continue
-        for k, shown in enumerate(_selections(list(designs))):
-            plots[k, len(kept)] = _plot(result, {label: designs[label] for label in shown}, walks)
-        kept.append(scenario.name)
+        for k, selection in enumerate(_selections(list(designs))):
+            plots[k, len(labels)] = _plot(result, {label: designs[label] for label in selection}, walks)
+        labels.append(scenario.name)
     if not plots:
         return missing(title, "walk")
     choices = [Selector("Design", tuple(["side by side", *designs] if len(designs) > 1 else designs))]
-    if len(kept) > 1:
-        choices.append(Selector("Scenario", tuple(kept)))
+    if len(labels) > 1:
+        choices.append(Selector("Scenario", tuple(labels)))
     else:
         plots = {key[:1]: plot for key, plot in plots.items()}
     return Section(
@@ -140,8 +140,8 @@ class _Panel:
         speed, start = np.polyfit(moments, hip, 1)
         self.camera = start + speed * moments
         self.walk = walk
-        seen = walk[:, :, 0] - self.camera[:, None]
-        self.view = [float(seen.min()) - AROUND, float(seen.max()) + AROUND]
+        in_view = walk[:, :, 0] - self.camera[:, None]
+        self.view = [float(in_view.min()) - AROUND, float(in_view.max()) + AROUND]
         # Narrow panels leave less height to the leg, and more to the curves.
         self.divide = 0.40 if count < 3 else 0.52
         self.knee = knee_angle(walk)
@@ -170,9 +170,9 @@ class _Panel:
             x, y = self._path(joint)
             traces.append(self._upper(x=x, y=y, line={"color": "@faint", "width": 1}))
         half = self.percent < 100.0
-        both = [(self.percent[half], self.knee[half]), (self.percent[~half] - 100.0, self.knee[~half])]
-        x = np.concatenate([both[0][0], [np.nan], both[1][0]])
-        y = np.concatenate([both[0][1], [np.nan], both[1][1]])
+        halves = [(self.percent[half], self.knee[half]), (self.percent[~half] - 100.0, self.knee[~half])]
+        x = np.concatenate([halves[0][0], [np.nan], halves[1][0]])
+        y = np.concatenate([halves[0][1], [np.nan], halves[1][1]])
         traces.append(self._lower(x=x, y=y, mode="lines", line={"color": "@accent", "width": 1.6}))
         if self.recorded is not None:
             dashed = {"color": "@good", "width": 1.4, "dash": "dash"}
@@ -194,11 +194,11 @@ class _Panel:
             dot: dict[str, Any] = {"size": 5, "color": "@surface", "line": {"color": "@ink", "width": 1}}
             style: dict[str, Any] = {"mode": "markers", "marker": dot} if name == "joints" else {"line": line}
             traces.append((xy, style))
-        now = {"x": _short(self.percent[[frame]] % 100.0), "y": _short(self.knee[[frame]])}
+        present = {"x": _short(self.percent[[frame]] % 100.0), "y": _short(self.knee[[frame]])}
         if only_data:
-            return [xy for xy, _ in traces] + [now]
+            return [xy for xy, _ in traces] + [present]
         point = {"mode": "markers", "marker": {"size": 9, "color": "@mark"}}
-        return [self._upper(**xy, **style) for xy, style in traces] + [self._lower(**now, **point)]
+        return [self._upper(**xy, **style) for xy, style in traces] + [self._lower(**present, **point)]
 
     def axes(self) -> dict[str, Any]:
         """Axes of both rows; metres are as long along x as along y."""
@@ -216,8 +216,8 @@ class _Panel:
         }
 
     def _path(self, joint: str) -> tuple[Matrix, Matrix]:
-        place = self.walk[:, JOINTS.index(joint)]
-        return place[:, 0] - self.camera, place[:, 1]
+        position = self.walk[:, JOINTS.index(joint)]
+        return position[:, 0] - self.camera, position[:, 1]
 
     def _upper(self, **more: Any) -> dict[str, Any]:
         return self._trace(self.upper, {"mode": "lines", **more})

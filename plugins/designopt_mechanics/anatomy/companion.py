@@ -62,9 +62,9 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
             raise waiting[next(iter(waiting))].wrong("its parents form a loop")
         for bone in ready:
             with findings.item():
-                more, made = _bone(bone, waiting[bone], geometry)
+                more, bone_frames = _bone(bone, waiting[bone], geometry)
                 coordinates += more
-                frames += made
+                frames += bone_frames
             placed.append(bone)
             del waiting[bone]
     joints = tuple(c.name for c in coordinates)
@@ -75,10 +75,10 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
                 f"the geometry has no virtual link '{link}'{nearest_or_all(link, geometry.virtual)}"
             )
     warnings: list[str] = []
-    for link, place in geometry.virtual.items():
+    for link, location in geometry.virtual.items():
         where = kinds.get(link, at)
         with findings.item():
-            more, frame = _virtual(link, kinds.get(link), place)
+            more, frame = _virtual(link, kinds.get(link), location)
             ends = sum(p.link == link for wire in geometry.wires for p in (wire.points[0], wire.points[-1]))
             if ends < _MIN_ENDS:
                 raise where.wrong(f"virtual link '{link}' has {ends} wire ends; at least {_MIN_ENDS} are needed")
@@ -87,11 +87,11 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
             coordinates += more
             frames.append(frame)
     laws: dict[str, Muscle | Elastic] = {}
-    given = named(entries["laws"]) if "laws" in entries else {}
-    for wire_name in given:
+    law_entries = named(entries["laws"]) if "laws" in entries else {}
+    for wire_name in law_entries:
         if wire_name not in [w.name for w in geometry.wires]:
             near = nearest_or_all(wire_name, [w.name for w in geometry.wires])
-            raise given[wire_name].wrong(f"the geometry has no wire '{wire_name}'{near}")
+            raise law_entries[wire_name].wrong(f"the geometry has no wire '{wire_name}'{near}")
     default = "allow_default_laws" in entries and entries["allow_default_laws"].node.scalar is True
     wires = []
     for wire in geometry.wires:
@@ -102,8 +102,8 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
             for a, b in zip(wire.points, wire.points[1:], strict=False)
         )
         with findings.item():
-            if wire.name in given:
-                laws[wire.name] = _law(given[wire.name], wire.kind, length)
+            if wire.name in law_entries:
+                laws[wire.name] = _law(law_entries[wire.name], wire.kind, length)
             elif default:
                 laws[wire.name] = Muscle(1000.0) if wire.kind == "Mus" else Elastic(1e4, length)
             else:
@@ -111,8 +111,8 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
     if findings.found:
         return None
     for link in geometry.virtual:
-        held = [laws[w.name] for w in geometry.wires if link in (w.points[0].link, w.points[-1].link)]
-        if not any(isinstance(law, Elastic) for law in held):
+        laws_of_link = [laws[w.name] for w in geometry.wires if link in (w.points[0].link, w.points[-1].link)]
+        if not any(isinstance(law, Elastic) for law in laws_of_link):
             warnings.append(f"virtual link '{link}' has neither tendon nor ligament: its pose may be undefined")
     gravity = entries["gravity"].vector("m/s^2") if "gravity" in entries else (0.0, 0.0, -9.81)
     links = tuple(c.name for c in coordinates[len(joints) :])
@@ -135,9 +135,9 @@ def _bone(bone: str, at: At, geometry: Geometry) -> tuple[list[Coordinate], list
     entries = at.mapping(("joint", "mass"), ("com", "inertia"))
     joint = entries["joint"].mapping(("parent",), ("center", "axes", "range"))
     parent = joint["parent"].word()
-    own = geometry.bones[bone]
+    pose = geometry.bones[bone]
     before = geometry.bones.get(parent, np.eye(4))
-    centre = np.array(joint["center"].vector("m") if "center" in joint else own[:3, 3])
+    centre = np.array(joint["center"].vector("m") if "center" in joint else pose[:3, 3])
     motions: list[Motion] = []
     coordinates = []
     for k, item in enumerate(joint["axes"].items() if "axes" in joint else [], 1):
@@ -163,12 +163,12 @@ def _bone(bone: str, at: At, geometry: Geometry) -> tuple[list[Coordinate], list
     turned = before[:3, :3].T
     frames = [
         Frame(f"{bone}_joint", parent, tuple(motions), place=tuple(turned @ (centre - before[:3, 3])), turn=turned),
-        Frame(bone, f"{bone}_joint", (), body, place=tuple(own[:3, 3] - centre), turn=own[:3, :3]),
+        Frame(bone, f"{bone}_joint", (), body, place=tuple(pose[:3, 3] - centre), turn=pose[:3, :3]),
     ]
     return coordinates, frames
 
 
-def _virtual(link: str, at: At | None, place: Any) -> tuple[list[Coordinate], Frame]:
+def _virtual(link: str, at: At | None, location: Any) -> tuple[list[Coordinate], Frame]:
     """A virtual link: its place in the world as coordinates, and its turns if it is rigid."""
     kind = "point"
     if at is not None:
@@ -179,7 +179,7 @@ def _virtual(link: str, at: At | None, place: Any) -> tuple[list[Coordinate], Fr
     axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
     letters = "xyz"
     coordinates = [
-        Coordinate(f"{link}_{c}", "m", reference=float(v)) for c, v in zip(letters, place[:3, 3], strict=True)
+        Coordinate(f"{link}_{c}", "m", reference=float(v)) for c, v in zip(letters, location[:3, 3], strict=True)
     ]
     motions: list[Motion] = [Slide(axis, c.name) for axis, c in zip(axes, coordinates, strict=True)]
     if kind == "rigid":
@@ -189,12 +189,12 @@ def _virtual(link: str, at: At | None, place: Any) -> tuple[list[Coordinate], Fr
     return coordinates, Frame(link, GROUND, tuple(motions))
 
 
-def _local(geometry: Geometry, link: str, place: Vector3) -> tuple[float, ...]:
+def _local(geometry: Geometry, link: str, location: Vector3) -> tuple[float, ...]:
     """A place of the reference posture in the axes of its link; virtual links have those of the world."""
     if link in geometry.bones:
         at = geometry.bones[link]
-        return tuple(float(v) for v in at[:3, :3].T @ (np.array(place) - at[:3, 3]))
-    return tuple(float(v) for v in np.array(place) - geometry.virtual[link][:3, 3])
+        return tuple(float(v) for v in at[:3, :3].T @ (np.array(location) - at[:3, 3]))
+    return tuple(float(v) for v in np.array(location) - geometry.virtual[link][:3, 3])
 
 
 def _law(at: At, kind: str, length: float) -> Muscle | Elastic:

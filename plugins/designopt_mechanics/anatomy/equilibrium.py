@@ -85,12 +85,12 @@ class Equilibrium:
         x = np.array(reference if pose is None else pose, dtype=np.float64)
         x, steps = self._minimise(joints, pull, x)
         z = np.concatenate([joints, x])
-        found = [np.asarray(r, dtype=np.float64) for r in self._results(z, pull)]
-        length, tension, force, mixed, own, contact = found
+        results = [np.asarray(r, dtype=np.float64) for r in self._results(z, pull)]
+        length, tension, force, mixed, pose_stiffness, contact = results
         m = len(joints)
         follows: Vector = np.zeros((0, m))
         if len(x):
-            follows = np.asarray(-np.linalg.solve(own, mixed), dtype=np.float64)
+            follows = np.asarray(-np.linalg.solve(pose_stiffness, mixed), dtype=np.float64)
         names = [f.name for f in a.tree.frames]
         parts = {n: contact.ravel()[6 * i : 6 * i + 6] for i, n in enumerate(names)}
         tau = force.ravel()
@@ -164,7 +164,7 @@ class Equilibrium:
         joints = efforts(state, a.gravity, pulls(state, a.wires, tension)).joints
         contact = ca.vertcat(*(ca.vertcat(*joints[f.name]) for f in a.tree.frames))
         gradient = ca.gradient(energy, state.z)[m:]
-        mixed, own = (ca.densify(ca.jacobian(gradient, part)) for part in (state.z[:m], state.z[m:]))
+        mixed, pose_stiffness = (ca.densify(ca.jacobian(gradient, part)) for part in (state.z[:m], state.z[m:]))
         return ca.Function(
-            "results", [state.z, pull], [lengths(state, a.wires), tension, ca.densify(force), mixed, own, contact]
+            "results", [state.z, pull], [lengths(state, a.wires), tension, ca.densify(force), mixed, pose_stiffness, contact]
         )

@@ -50,8 +50,8 @@ class Forward:
         """
         balance = self.equilibrium.at(q, muscles, pose)
         outer = load_rows(self.loaded, loads, 1)[0]
-        found = self._moved(np.asarray(q, dtype=np.float64), np.asarray(dq, dtype=np.float64), balance.tau, outer)
-        return np.asarray(found, dtype=np.float64).ravel()
+        accelerations = self._moved(np.asarray(q, dtype=np.float64), np.asarray(dq, dtype=np.float64), balance.tau, outer)
+        return np.asarray(accelerations, dtype=np.float64).ravel()
 
     def replay(self, time: ArrayLike, muscles: ArrayLike, q: ArrayLike, dq: ArrayLike, rtol: float = 1e-9) -> Replay:
         """The motion from `q` and `dq` (m) while `muscles` (n, s) pull as recorded at `time` (n,), cubic in between.
@@ -105,5 +105,5 @@ class Forward:
         needed = inverse_dynamics(state, a.gravity, load_symbols(self.loaded, outer))[:m]
         matrix = ca.densify(ca.jacobian(needed, ddq))
         left = forces - ca.substitute(needed, ddq, ca.SX.zeros(m))
-        found = ca.ldl_solve(left, *ca.ldl(matrix, False)) if m else ca.SX(0, 1)
-        return ca.Function("moved", [z[:m], dq, forces, outer], [found])
+        accelerations = ca.ldl_solve(left, *ca.ldl(matrix, False)) if m else ca.SX(0, 1)
+        return ca.Function("moved", [z[:m], dq, forces, outer], [accelerations])

@@ -81,18 +81,18 @@ class AnatomyRows:
         m, k, w, f = len(a.joints), len(a.links), len(a.wires), len(a.tree.frames)
         joints = np.asarray(q, dtype=np.float64)
         n = len(joints) if joints.ndim == 2 else 0
-        given = {"q": (joints, m), "dq": (dq, m), "ddq": (ddq, m), "pose": (pose, k), "tensions": (tensions, w)}
-        given["pose_rate"] = (np.zeros((n, k)) if pose_rate is None else pose_rate, k)
+        columns = {"q": (joints, m), "dq": (dq, m), "ddq": (ddq, m), "pose": (pose, k), "tensions": (tensions, w)}
+        columns["pose_rate"] = (np.zeros((n, k)) if pose_rate is None else pose_rate, k)
         arrays = {}
-        for name, (value, size) in given.items():
+        for name, (value, size) in columns.items():
             arrays[name] = np.asarray(value, dtype=np.float64)
             if arrays[name].shape != (n, size) or not n:
                 raise ValueError(f"{name} has shape {arrays[name].shape}, not ({n or 'n'}, {size})")
         outer = load_rows(self.loaded, loads, n)
         z = np.hstack([arrays["q"], arrays["pose"]])
         dz = np.hstack([arrays["dq"], arrays["pose_rate"]])
-        found = self._rows(z, dz, arrays["ddq"], arrays["tensions"], outer)
-        length, rate, jacobian, moments, force, places, axes, speed, turning, joint, own = found
+        results = self._rows(z, dz, arrays["ddq"], arrays["tensions"], outer)
+        length, rate, jacobian, moments, force, places, axes, speed, turning, joint, joints_alone = results
         pulled = force.reshape(n, m + k)
         return AnatomyFrames(
             lengths=length.reshape(n, w),
@@ -108,7 +108,7 @@ class AnatomyRows:
             velocities=speed.reshape(n, f, 3),
             turning=turning.reshape(n, f, 3),
             joints=joint.reshape(n, f, 6),
-            joints_own=own.reshape(n, f, 6),
+            joints_own=joints_alone.reshape(n, f, 6),
         )
 
     def frozen(
@@ -131,13 +131,13 @@ class AnatomyRows:
         """
         a, m = self.anatomy, len(self.anatomy.joints)
         n = len(np.asarray(q, dtype=np.float64))
-        found = self.at(q, dq, ddq, pose, np.zeros((n, len(a.wires))), loads)
-        arms = -found.jacobian.transpose(0, 2, 1)
-        moments = np.hstack([found.moments, np.zeros((n, len(a.links)))])
+        rows_at = self.at(q, dq, ddq, pose, np.zeros((n, len(a.wires))), loads)
+        arms = -rows_at.jacobian.transpose(0, 2, 1)
+        moments = np.hstack([rows_at.moments, np.zeros((n, len(a.links)))])
         laws = [a.laws[wire.name] for wire in a.wires]
         springs = [i for i, law in enumerate(laws) if isinstance(law, Elastic) and elastic == "law"]
         if springs:
-            pulled = np.column_stack([np.asarray(self._tension(i, found.lengths[:, i])) for i in springs])
+            pulled = np.column_stack([np.asarray(self._tension(i, rows_at.lengths[:, i])) for i in springs])
             moments = moments - np.einsum("nmk,nk->nm", arms[:, :, springs], pulled)
         columns = [i for i in range(len(a.wires)) if i not in springs]
         return MomentBalance(
@@ -187,18 +187,18 @@ def load_symbols(loaded: Sequence[str], symbol: ca.SX) -> list[Load]:
     return [Load(f, symbol[6 * i : 6 * i + 3], symbol[6 * i + 3 : 6 * i + 6]) for i, f in enumerate(loaded)]
 
 
-def load_rows(loaded: Sequence[str], given: Mapping[str, ArrayLike] | None, rows: int) -> Vector:
+def load_rows(loaded: Sequence[str], by_frame: Mapping[str, ArrayLike] | None, rows: int) -> Vector:
     """(rows, 6 k) force and moment about the ground's origin on each of the frames `loaded`, zero where not given.
 
     Raises `ValueError` for other frames and for arrays that are not (rows, 6) or (6,).
     """
-    loads = given or {}
+    loads = by_frame or {}
     if unknown := sorted(set(loads) - set(loaded)):
         raise ValueError(f"'{unknown[0]}' is not among the loaded frames ({', '.join(loaded) or 'none'})")
-    made = np.zeros((rows, 6 * len(loaded)))
+    wrenches = np.zeros((rows, 6 * len(loaded)))
     for i, name in enumerate(loaded):
         part = np.asarray(loads.get(name, np.zeros(6)), dtype=np.float64)
         if part.shape not in ((6,), (rows, 6)) or not np.isfinite(part).all():
             raise ValueError(f"loads on '{name}' are ({rows}, 6) or (6,) finite numbers, not {part.shape}")
-        made[:, 6 * i : 6 * i + 6] = part
-    return made
+        wrenches[:, 6 * i : 6 * i + 6] = part
+    return wrenches

@@ -46,26 +46,26 @@ class Geometry:
 
 def placement(fields: Mapping[str, Any]) -> Matrix:
     """The transform of VRML fields: p' = T C R S C^-1 p."""
-    made = np.eye(4)
-    made[:3, 3] = fields.get("translation", (0.0, 0.0, 0.0))
+    transform = np.eye(4)
+    transform[:3, 3] = fields.get("translation", (0.0, 0.0, 0.0))
     centre = np.array(fields.get("center", (0.0, 0.0, 0.0)), dtype=np.float64)
     x, y, z, angle = fields.get("rotation", (0.0, 0.0, 1.0, 0.0))
     linear = turn((x, y, z), angle) @ np.diag(fields.get("scale", (1.0, 1.0, 1.0)))
-    made[:3, :3] = linear
-    made[:3, 3] += centre - linear @ centre
-    return made
+    transform[:3, :3] = linear
+    transform[:3, 3] += centre - linear @ centre
+    return transform
 
 
 def turn(axis: Any, angle: float) -> Matrix:
     """(3, 3) by the angle (rad) about an axis of any length; a zero axis makes no turn."""
-    given = np.asarray(axis, dtype=np.float64)
-    length = float(np.linalg.norm(given))
+    direction = np.asarray(axis, dtype=np.float64)
+    length = float(np.linalg.norm(direction))
     if length == 0.0:
         return np.eye(3)
-    x, y, z = given / length
+    x, y, z = direction / length
     K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    made: Matrix = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
-    return made
+    rotation: Matrix = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
+    return rotation
 
 
 def axis_angle(R: Matrix) -> tuple[float, float, float, float]:

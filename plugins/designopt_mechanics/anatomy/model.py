@@ -108,42 +108,42 @@ class WirePatterns:
             [law.min_tension + chosen["activation"] * (law.max_tension - law.min_tension) for law in muscles]
         )
         angles = np.linspace(0.0, chosen["angle"], _SAMPLES)
-        found, pose = [], None
+        balances, pose = [], None
         for angle in angles:
             q = np.zeros(len(anatomy.joints))
             q[0] = angle
             try:
-                found.append(balance.at(q, pull, pose))
+                balances.append(balance.at(q, pull, pose))
             except NoEquilibrium as error:
                 raise Diverged(str(error), reason="no_equilibrium") from None
-            pose = found[-1].pose
-        tensions, moments = np.array([b.tensions for b in found]), np.array([b.tau for b in found])
-        travel = np.array([b.pose for b in found]) - anatomy.tree.reference[len(anatomy.joints) :]
+            pose = balances[-1].pose
+        tensions, moments = np.array([b.tensions for b in balances]), np.array([b.tau for b in balances])
+        travel = np.array([b.pose for b in balances]) - anatomy.tree.reference[len(anatomy.joints) :]
         slack = [(i, law.slack) for i, law in enumerate(anatomy.laws.values()) if isinstance(law, Elastic)]
-        contacts = [np.linalg.norm(part[:3]) for b in found for part in b.contact.values()]
+        contacts = [np.linalg.norm(part[:3]) for b in balances for part in b.contact.values()]
         outputs = PatternOutputs(
             peak_moment=float(np.abs(moments).max()),
             mean_moment=float(moments[:, 0].mean()),
             peak_tension=float(tensions.max()),
             contact_force=float(max(contacts)),
-            stretch=float(max((b.lengths[i] - s for b in found for i, s in slack), default=0.0)),
+            stretch=float(max((b.lengths[i] - s for b in balances for i, s in slack), default=0.0)),
             link_travel=float(np.abs(travel).max(initial=0.0)),
-            resultant=float(max(np.abs(b.resultant).max(initial=0.0) for b in found)),
+            resultant=float(max(np.abs(b.resultant).max(initial=0.0) for b in balances)),
             effort=float(np.mean((pull / [law.max_tension for law in muscles]) ** 2)) if len(muscles) else 0.0,
         )
-        shown = {"time": angles, "tensions": tensions, "moments": moments}
+        all_arrays = {"time": angles, "tensions": tensions, "moments": moments}
         z = np.zeros((_SAMPLES, len(anatomy.tree.names)))
         z[:, 0] = angles
-        z[:, len(anatomy.joints) :] = shown["poses"] = np.array([b.pose for b in found])
+        z[:, len(anatomy.joints) :] = all_arrays["poses"] = np.array([b.pose for b in balances])
         if arrays & {"jacobian", "resultants", "joint_forces"}:
             q, still = z[:, : len(anatomy.joints)], np.zeros((_SAMPLES, len(anatomy.joints)))
-            frames = AnatomyRows(anatomy, compiled=False).at(q, still, still, shown["poses"], tensions)
-            shown |= {"jacobian": frames.jacobian, "resultants": frames.resultants, "joint_forces": frames.joints}
+            frames = AnatomyRows(anatomy, compiled=False).at(q, still, still, all_arrays["poses"], tensions)
+            all_arrays |= {"jacobian": frames.jacobian, "resultants": frames.resultants, "joint_forces": frames.joints}
         if "scene" in arrays:
             lines = [[Point(GROUND), *(Point(f.name) for f in anatomy.tree.frames if f.body is not None)]]
             lines += [list(wire.points) for wire in anatomy.wires]
-            shown["scene"] = scene.drawing(TreeRows(anatomy.tree, compiled=False), lines, z)
-        return outputs, {name: shown[name] for name in arrays}
+            all_arrays["scene"] = scene.drawing(TreeRows(anatomy.tree, compiled=False), lines, z)
+        return outputs, {name: all_arrays[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """Muscles move the first coordinate; the resultant on virtual links is zero.
@@ -151,7 +151,7 @@ class WirePatterns:
         Raises `InvalidSetting` for an anatomy without muscles.
         """
         anatomy, _ = self._equilibrium(scenario)
-        made = _system(anatomy)
+        system = _system(anatomy)
         first = anatomy.joints[0]
         still = {f"{n}_speed": 0.0 for n in anatomy.joints}
         strongest = {w: law.max_tension for w, law in anatomy.laws.items() if isinstance(law, Muscle)}
@@ -163,7 +163,7 @@ class WirePatterns:
             return 2.0 * (pulled + 10.0 * sum((v[f"{n}_reserve"] / _RESERVE) ** 2 for n in anatomy.joints))
 
         phase = Phase(
-            made,
+            system,
             tf=0.5,
             name="pull",
             initial={**dict.fromkeys(anatomy.joints, 0.0), **still},

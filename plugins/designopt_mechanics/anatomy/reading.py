@@ -33,17 +33,17 @@ def patterns(geometry: Geometry) -> list[tuple[int, tuple[str, ...]]]:
         links = sorted({p.link for p in wire.points} & set(geometry.virtual))
         base = re.sub(r"\d+$", "", wire.name)
         groups.setdefault(links[0] if links else base, []).append(wire.name)
-    of = {wire.name: wire for wire in geometry.wires}
-    found = []
+    neighbours_of = {wire.name: wire for wire in geometry.wires}
+    numbered_groups = []
     for key, names in groups.items():
         if key in geometry.virtual:
-            number = 5 if all(of[n].kind == "Lig" for n in names) else 4
+            number = 5 if all(neighbours_of[n].kind == "Lig" for n in names) else 4
         elif len(names) > 1:
             number = 3
         else:
-            number = 1 if len(of[names[0]].points) == 2 else 2
-        found.append((number, tuple(names)))
-    return found
+            number = 1 if len(neighbours_of[names[0]].points) == 2 else 2
+        numbered_groups.append((number, tuple(names)))
+    return numbered_groups
 
 
 def _content(file: str) -> bytes:

@@ -78,12 +78,12 @@ class _Reader:
     def peek(self) -> str:
         return self.tokens[self.next].text if self.next < len(self.tokens) else ""
 
-    def take(self, wanted: str = "") -> _Token:
+    def take(self, expected: str = "") -> _Token:
         if self.next >= len(self.tokens):
-            raise self.wrong(max(0, len(self.text.rstrip()) - 1), f"the file ends where {wanted or 'more'} is expected")
+            raise self.wrong(max(0, len(self.text.rstrip()) - 1), f"the file ends where {expected or 'more'} is expected")
         token = self.tokens[self.next]
-        if wanted in _MARKS and token.text != wanted:
-            raise self.wrong(token.at, f"'{wanted}' is expected here, not '{token.text[:40]}'", len(token.text))
+        if expected in _MARKS and token.text != expected:
+            raise self.wrong(token.at, f"'{expected}' is expected here, not '{token.text[:40]}'", len(token.text))
         self.next += 1
         return token
 
@@ -127,16 +127,16 @@ class _Reader:
             return None
         return self.transform(_Node(name, at), depth)
 
-    def transform(self, made: _Node, depth: int) -> _Node:
+    def transform(self, node: _Node, depth: int) -> _Node:
         opened = self.take("{")
         while self.peek() != "}":
             if not self.peek():
                 raise self.wrong(opened.at, "this '{' is never closed")
             token = self.take()
             if token.text in _FIELDS:
-                made.fields[token.text] = self.numbers(token, _FIELDS[token.text])
+                node.fields[token.text] = self.numbers(token, _FIELDS[token.text])
             elif token.text == "children":
-                made.children += self.children(depth)
+                node.children += self.children(depth)
             elif token.text in ("{", "[", "]"):
                 raise self.wrong(token.at, f"a field is expected here, not '{token.text}'")
             else:
@@ -145,26 +145,26 @@ class _Reader:
                     if self.tokens[self.next - 1].text in "}]":
                         break
         self.take("}")
-        self.check(made)
-        return made
+        self.check(node)
+        return node
 
     def children(self, depth: int) -> list[_Node]:
         if self.peek() != "[":
             only = self.node(depth + 1)
             return [] if only is None else [only]
         opened = self.take("[")
-        found = []
+        nodes = []
         while self.peek() != "]":
             if not self.peek():
                 raise self.wrong(opened.at, "this '[' is never closed")
             node = self.node(depth + 1)
             if node is not None:
-                found.append(node)
+                nodes.append(node)
         self.take("]")
-        return found
+        return nodes
 
     def numbers(self, field_: _Token, count: int) -> tuple[float, ...]:
-        found = []
+        numbers = []
         for _ in range(count):
             token = self.take("a number")
             try:
@@ -175,14 +175,14 @@ class _Reader:
                 ) from None
             if not math.isfinite(value) or abs(value) > 1e9:
                 raise self.wrong(token.at, f"{token.text[:40]} is not a usable number", len(token.text))
-            found.append(value)
-        return tuple(found)
+            numbers.append(value)
+        return tuple(numbers)
 
-    def check(self, made: _Node) -> None:
-        if any(made.fields.get("scaleOrientation", (0.0, 0.0, 1.0, 0.0))[3:]):
-            raise self.wrong(made.at, "scaleOrientation must be left at its default")
-        if not all(made.fields.get("scale", (1.0,))):
-            raise self.wrong(made.at, "a scale is not zero")
+    def check(self, node: _Node) -> None:
+        if any(node.fields.get("scaleOrientation", (0.0, 0.0, 1.0, 0.0))[3:]):
+            raise self.wrong(node.at, "scaleOrientation must be left at its default")
+        if not all(node.fields.get("scale", (1.0,))):
+            raise self.wrong(node.at, "a scale is not zero")
 
     # ------------------------------------------------------------------------------------------------- meaning
 
@@ -201,11 +201,11 @@ class _Reader:
             raise self.wrong(len(HEADER), "there is no 'DEF world Transform'")
         self.once(world)
         top = placement(world.fields)
-        known = ("bones", "virtual_bones", *SECTIONS.values())
+        section_names = ("bones", "virtual_bones", *SECTIONS.values())
         sections: dict[str, tuple[_Node, Matrix]] = {}
         for section in world.children:
-            if section.name not in known:
-                raise self.wrong(section.at, f"no section '{section.name}'{nearest_or_all(section.name, known)}")
+            if section.name not in section_names:
+                raise self.wrong(section.at, f"no section '{section.name}'{nearest_or_all(section.name, section_names)}")
             sections[section.name] = (section, top @ placement(section.fields))
         bones, virtual = (self.links(sections.get(name), name) for name in ("bones", "virtual_bones"))
         wires = [
@@ -219,29 +219,29 @@ class _Reader:
 
     def once(self, world: _Node) -> None:
         """Every name stands once."""
-        seen: set[str] = set()
+        names: set[str] = set()
         waiting = [world]
         while waiting:
             node = waiting.pop(0)
-            if node.name and node.name in seen:
+            if node.name and node.name in names:
                 raise self.wrong(node.at, f"'{node.name}' is defined twice", len(node.name))
-            seen.add(node.name)
+            names.add(node.name)
             waiting = node.children + waiting
 
     def links(self, section: tuple[_Node, Matrix] | None, what: str) -> dict[str, Matrix]:
-        found: dict[str, Matrix] = {}
+        transforms: dict[str, Matrix] = {}
         for node in section[0].children if section else []:
             if not node.name.isidentifier():
                 raise self.wrong(
                     node.at, f"'{node.name[:40]}' is not a valid name for one of {what}", max(1, len(node.name))
                 )
-            made = section[1] @ placement(node.fields) if section else np.eye(4)
-            size = np.linalg.norm(made[:3, :3], axis=0)
+            transform = section[1] @ placement(node.fields) if section else np.eye(4)
+            size = np.linalg.norm(transform[:3, :3], axis=0)
             if np.ptp(size) > 1e-9 * size.max():
                 raise self.wrong(node.at, f"'{node.name}' is scaled differently along its axes", len(node.name))
-            made[:3, :3] /= size
-            found[node.name] = made
-        return found
+            transform[:3, :3] /= size
+            transforms[node.name] = transform
+        return transforms
 
     def wire(self, node: _Node, kind: str, at: Matrix, links: Mapping[str, Matrix]) -> Strand:
         match = _ELEMENT.fullmatch(node.name)
@@ -273,8 +273,8 @@ class _Reader:
         points = [tags["Org"], *(tags[str(n)] for n in vias), tags["End"]]
         if len({p.link for p in points}) == 1:
             raise self.wrong(node.at, f"'{node.name}' lies on '{points[0].link}' alone: its length is constant")
-        for one, other in pairwise(points):
-            if math.dist(one.place, other.place) < _SAME:
+        for one, second in pairwise(points):
+            if math.dist(one.place, second.place) < _SAME:
                 raise self.wrong(node.at, f"'{node.name}' has two points at the same place", len(node.name))
         return Strand(node.name, tuple(points))
 
@@ -310,8 +310,8 @@ def write_vrml(geometry: Geometry) -> str:
             lines.append(f"    DEF {wire.name} Transform {{ children [")
             for k, point in enumerate(wire.points):
                 tag = "Org" if k == 0 else "End" if k == len(wire.points) - 1 else str(k)
-                place = _numbers(np.array(point.place))
-                lines.append(f"      DEF {wire.name}_{tag}_{point.link} Transform {{ translation {place} }}")
+                location = _numbers(np.array(point.place))
+                lines.append(f"      DEF {wire.name}_{tag}_{point.link} Transform {{ translation {location} }}")
             lines.append("    ] }")
         lines.append("  ] }")
     return "\n".join([*lines, "] }", ""])

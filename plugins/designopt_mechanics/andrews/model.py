@@ -92,13 +92,13 @@ class AndrewsSqueezer:
         self, design: Treatment, scenario: Drive, arrays: Set[str] = frozenset()
     ) -> tuple[AndrewsOutputs, dict[str, Vector]]:
         """Integrate the motion. Raises `Diverged` if the integration fails."""
-        given, drive = filled(Treatment, design), filled(Drive, scenario)
+        treatment, drive = filled(Treatment, design), filled(Drive, scenario)
         torque, duration = drive["torque"], drive["duration"]
-        formulation, stiffness = given["formulation"], given["stiffness"]
-        simulator = _simulator(formulation, self.method, given["tolerance"])
+        formulation, stiffness = treatment["formulation"], treatment["stiffness"]
+        simulator = _simulator(formulation, self.method, treatment["tolerance"])
         data = {"torque": torque}
         if formulation == "constraints":
-            data["stabilisation"] = given["stabilisation"]
+            data["stabilisation"] = treatment["stabilisation"]
         times = np.linspace(0.0, duration, _SAMPLES)
         run = simulator.run(_at_rest(formulation), times, p={"stiffness": stiffness}, q=data)
         if run.status is not SimulationStatus.DONE:
@@ -115,10 +115,10 @@ class AndrewsSqueezer:
             evaluations=float(run.evaluations),
             effort=torque**2 * duration,
         )
-        made = {"time": run.t, "angles": angles, "speeds": speeds, "gap": gap}
+        all_arrays = {"time": run.t, "angles": angles, "speeds": speeds, "gap": gap}
         if "scene" in arrays:
-            made["scene"] = drawing(angles)
-        return outputs, {name: made[name] for name in arrays}
+            all_arrays["scene"] = drawing(angles)
+        return outputs, {name: all_arrays[name] for name in arrays}
 
     @cached_property
     def _driven(self) -> Any:

@@ -117,23 +117,23 @@ class CableRobot:
         )
         if tensions is not None:
             outputs["effort"] = float((tensions**2).sum())
-        shown: dict[str, Vector] = {"poses": poses, "margin": margin, "time": np.array([0.0, 1.0])}
+        all_arrays: dict[str, Vector] = {"poses": poses, "margin": margin, "time": np.array([0.0, 1.0])}
         if "scene" in arrays:
-            drawn = self._drawing(anchors, poses[feasible])
-            shown["scene"] = np.stack([drawn, drawn])
-        return outputs, {name: shown[name] for name in arrays}
+            cables = self._drawing(anchors, poses[feasible])
+            all_arrays["scene"] = np.stack([cables, cables])
+        return outputs, {name: all_arrays[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """From the middle to the side and up, at the least integral of squared tensions."""
-        made = self._driven
-        names = [v.name for v in made.states]
+        system = self._driven
+        names = [v.name for v in system.states]
         start = dict.fromkeys(names, 0.0)
         up = "y" if self.kind == "planar" else "z"
         start[up] = 0.5 * HEIGHT
         end = {**start, "x": 0.3, up: 0.5 * HEIGHT + 0.2}
-        tensions = [v.name for v in made.controls]
+        tensions = [v.name for v in system.controls]
         phase = Phase(
-            made,
+            system,
             tf=1.0,
             name="move",
             initial=start,
@@ -161,40 +161,40 @@ class CableRobot:
     @cached_property
     def _arms(self) -> Rows:
         anchors = ca.SX.sym("anchors", 3)
-        made = robot(self.kind, anchors[0], anchors[1], anchors[2])
-        state = TreeState(made.tree, ca.SX.sym("z", len(made.tree.names)))
-        return Rows(ca.Function("arms", [state.z, anchors], [ca.cse(moment_arms(state, made.cables))]))
+        machine = robot(self.kind, anchors[0], anchors[1], anchors[2])
+        state = TreeState(machine.tree, ca.SX.sym("z", len(machine.tree.names)))
+        return Rows(ca.Function("arms", [state.z, anchors], [ca.cse(moment_arms(state, machine.cables))]))
 
     @cached_property
     def _driven(self) -> System:
         anchors = [ca.SX.sym(n) for n in Anchors.__annotations__]
-        made = robot(self.kind, *anchors)
-        state = TreeState.symbols(made.tree)
-        tensions, payload = ca.SX.sym("tensions", len(made.cables)), ca.SX.sym("payload")
+        machine = robot(self.kind, *anchors)
+        state = TreeState.symbols(machine.tree)
+        tensions, payload = ca.SX.sym("tensions", len(machine.cables)), ca.SX.sym("payload")
         up = 1 if self.kind == "planar" else 2
         load = ca.SX.zeros(state.z.shape)
         load[up] = -payload * (9.81 + state.ddz[up])
         for k in range(up):
             load[k] = -payload * state.ddz[k]
-        parts = equations_of(state, moment_arms(state, made.cables) @ tensions + load, made.gravity)
+        parts = equations_of(state, moment_arms(state, machine.cables) @ tensions + load, machine.gravity)
         return System.from_expressions(
             f"cable_robot_{self.kind}",
             states=parts.states,
             unknowns=parts.unknowns,
-            controls=[(Variable(w.name, "N", 0.0), tensions[i]) for i, w in enumerate(made.cables)],
+            controls=[(Variable(w.name, "N", 0.0), tensions[i]) for i, w in enumerate(machine.cables)],
             parameters=[(Variable(n, "m", 0.0, 1.2), anchors[i]) for i, n in enumerate(Anchors.__annotations__)],
             data=[(Variable("payload", "kg", 0.0), payload)],
         )
 
     def _drawing(self, anchors: list[float], feasible: Vector) -> Vector:
         """(vertices, axes) of cables, platform in the middle, and feasible poses as dots."""
-        made = robot(self.kind, *anchors)
+        machine = robot(self.kind, *anchors)
         moves = feasible.shape[1]
         middle = np.zeros(moves)
         middle[-1] = 0.5 * HEIGHT
         gap = np.full((1, moves), np.nan)
         parts: list[Vector] = []
-        for cable in made.cables:
+        for cable in machine.cables:
             anchor = np.asarray(ca.evalf(cable.points[0].place), dtype=np.float64).ravel()[:moves]
             end = middle + np.asarray(cable.points[1].place)[:moves]
             parts += [np.stack([anchor, end]), gap]

@@ -115,8 +115,8 @@ def least_tensions(arms: Vector, wrench: Vector, low: float, high: float) -> Vec
 
 def stiffness(arms: Vector, tangential: float) -> Vector:
     """(n, m, m) N/m, N m/rad: R diag(k) R' of cables with `tangential` stiffness k (N/m), pre-tension left out."""
-    made: Vector = tangential * arms @ np.swapaxes(arms, 1, 2)
-    return made
+    matrix: Vector = tangential * arms @ np.swapaxes(arms, 1, 2)
+    return matrix
 
 
 def _normal(columns: Vector) -> Vector:

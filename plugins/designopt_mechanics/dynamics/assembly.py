@@ -93,7 +93,7 @@ class Assembly:
         spatial = self._spatial(np.asarray(gravity, dtype=np.float64), loads or {}, *at[:2])
         inverse, free, J, drift = spatial
         parts = {b: _Part({b: free[b]}, {(b, b): inverse[b]}) for b in self._bodies}
-        of = {b: b for b in self._bodies}
+        part_of = {b: b for b in self._bodies}
         joins: list[_Join] = []
         rounds = 0
         for group in self._order(order):
@@ -102,24 +102,24 @@ class Assembly:
                 motion = self._motion(joint, J)
                 effort = motion @ np.linalg.solve(motion.T @ motion, at[2][list(joint.rows)])
                 bias = drift[joint.child] - drift.get(joint.parent, np.zeros(6))
-                joins.append(self._join(joint, parts, of, motion, effort, bias))
+                joins.append(self._join(joint, parts, part_of, motion, effort, bias))
         wrenches, joints = self._cut(joins)
         moved = {b: free[b] + inverse[b] @ wrenches[b] for b in self._bodies} | {GROUND: np.zeros(6)}
-        found = np.zeros(m)
+        accelerations = np.zeros(m)
         for joint in self._joints:
             motion = self._motion(joint, J)
             bias = drift[joint.child] - drift.get(joint.parent, np.zeros(6))
             change = moved[joint.child] - moved[joint.parent] - bias
-            found[list(joint.rows)] = np.linalg.lstsq(motion, change, rcond=None)[0]
+            accelerations[list(joint.rows)] = np.linalg.lstsq(motion, change, rcond=None)[0]
         swapped = {name: np.concatenate([w[3:], w[:3]]) for name, w in joints.items()}
-        return Assembled(found, swapped, rounds)
+        return Assembled(accelerations, swapped, rounds)
 
     # ------------------------------------------------------------------------------------------------------ joints
 
     def _found(self) -> list[_Joint]:
         """The joint before every body, with the coordinates that move it."""
         joints = []
-        taken: dict[int, str] = {}
+        mover_of: dict[int, str] = {}
         used: dict[str, str] = {}
         rows = coordinates_by_frame(self.tree)
         for frame in self.tree.frames:
@@ -127,19 +127,19 @@ class Assembly:
                 continue
             if not is_number(frame.body.inertia) or np.linalg.eigvalsh(tensor(frame.body.inertia))[0] <= 0.0:
                 raise TreeError(frame.name, "body", "has no inertia about some axis; assembly needs one about all")
-            own: set[int] = set()
-            here = frame
+            coordinates: set[int] = set()
+            ancestor = frame
             while True:
-                own |= rows[here.name]
-                if used.setdefault(here.name, frame.name) != frame.name:
-                    raise TreeError(here.name, "body", "has none and carries several bodies")
-                if here.parent == GROUND or self.tree.frame(here.parent).body is not None:
+                coordinates |= rows[ancestor.name]
+                if used.setdefault(ancestor.name, frame.name) != frame.name:
+                    raise TreeError(ancestor.name, "body", "has none and carries several bodies")
+                if ancestor.parent == GROUND or self.tree.frame(ancestor.parent).body is not None:
                     break
-                here = self.tree.frame(here.parent)
-            for row in own:
-                if taken.setdefault(row, frame.name) != frame.name:
+                ancestor = self.tree.frame(ancestor.parent)
+            for row in coordinates:
+                if mover_of.setdefault(row, frame.name) != frame.name:
                     raise TreeError(frame.name, "motions", f"'{self.tree.names[row]}' moves another joint as well")
-            joints.append(_Joint(frame.name, here.parent, tuple(sorted(own))))
+            joints.append(_Joint(frame.name, ancestor.parent, tuple(sorted(coordinates))))
         return joints
 
     def _order(self, order: str) -> list[list[_Joint]]:
@@ -172,43 +172,43 @@ class Assembly:
         return moved
 
     def _join(
-        self, joint: _Joint, parts: dict[str, _Part], of: dict[str, str], motion: Vector, effort: Vector, bias: Vector
+        self, joint: _Joint, parts: dict[str, _Part], part_of: dict[str, str], motion: Vector, effort: Vector, bias: Vector
     ) -> _Join:
         """Join two parts; the bodies of further joints remain."""
         c, p = joint.child, joint.parent
-        child = parts[of[c]]
-        parent = parts[of[p]] if p != GROUND else _Part({}, {})
+        child = parts[part_of[c]]
+        parent = parts[part_of[p]] if p != GROUND else _Part({}, {})
         complement = np.linalg.svd(motion)[0][:, motion.shape[1] :] if motion.size else np.eye(6)
-        both = child.response[c, c] + (parent.response[p, p] if p != GROUND else 0.0)
-        G = complement @ np.linalg.solve(complement.T @ both @ complement, complement.T)
-        apart = child.free[c] - (parent.free[p] if p != GROUND else 0.0) + both @ effort - bias
+        compliance = child.response[c, c] + (parent.response[p, p] if p != GROUND else 0.0)
+        G = complement @ np.linalg.solve(complement.T @ compliance @ complement, complement.T)
+        apart = child.free[c] - (parent.free[p] if p != GROUND else 0.0) + compliance @ effort - bias
         start = effort - G @ apart
         toward = {h: child.response[h, c] for h in child.free} | {h: -parent.response[h, p] for h in parent.free}
         gain = {h: -G @ part.T for h, part in toward.items()}
         free = {h: a + toward[h] @ start for h, a in {**child.free, **parent.free}.items()}
         response = {**child.response, **parent.response}
-        made = {}
+        responses = {}
         for i in free:
             for j in free:
-                made[i, j] = response.get((i, j), np.zeros((6, 6))) + toward[i] @ gain[j]
-        one = _Part(free, made)
-        names = [b for b, key in of.items() if key == of[c] or (p != GROUND and key == of[p])]
+                responses[i, j] = response.get((i, j), np.zeros((6, 6))) + toward[i] @ gain[j]
+        one = _Part(free, responses)
+        names = [b for b, key in part_of.items() if key == part_of[c] or (p != GROUND and key == part_of[p])]
         for b in names:
-            of[b] = c
+            part_of[b] = c
         parts[c] = one
         return _Join(joint, start, gain)
 
     def _cut(self, joins: Sequence[_Join]) -> tuple[dict[str, Vector], dict[str, Vector]]:
         """Wrenches on all bodies, and in all joints, from the last joint to the first."""
         total = {b: np.zeros(6) for b in self._bodies}
-        found = {}
+        wrenches = {}
         for join in reversed(joins):
             wrench = join.start + sum((gain @ total[h] for h, gain in join.gain.items()), np.zeros(6))
-            found[join.joint.child] = wrench
+            wrenches[join.joint.child] = wrench
             total[join.joint.child] = total[join.joint.child] + wrench
             if join.joint.parent != GROUND:
                 total[join.joint.parent] = total[join.joint.parent] - wrench
-        return total, found
+        return total, wrenches
 
     def _spatial(
         self, gravity: Vector, loads: Mapping[str, ArrayLike], z: Vector, dz: Vector
@@ -223,8 +223,8 @@ class Assembly:
         ):
             body = self.tree.frame(name).body
             assert body is not None
-            V, A, jacobian, turn, place = parts[:, 0], parts[:, 1], parts[:, 2:-4], parts[:3, -4:-1], parts[:3, -1]
-            centre = place + turn @ np.asarray(body.centre, dtype=np.float64)
+            V, A, jacobian, turn, origin = parts[:, 0], parts[:, 1], parts[:, 2:-4], parts[:3, -4:-1], parts[:3, -1]
+            centre = origin + turn @ np.asarray(body.centre, dtype=np.float64)
             cross = _skew(centre)
             inertia = np.zeros((6, 6))
             inertia[:3, :3] = turn @ tensor(body.inertia) @ turn.T + body.mass * cross @ cross.T

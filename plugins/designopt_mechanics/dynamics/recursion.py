@@ -98,7 +98,7 @@ def _recursion(state: TreeState, gravity: Any, loads: Sequence[Load]) -> tuple[A
     variables = ca.vertcat(*(ca.vertcat(s.p, *([] if s.axis is None else [s.angle])) for s in state.steps))
     rates = state.rate(variables) if state.steps else variables
     second = state.acceleration(variables) if state.steps else variables
-    own = _on_frames(state, loads)
+    own_loads = _on_frames(state, loads)
     free = -ca.SX(list(gravity) if isinstance(gravity, tuple) else gravity)
     rest = (ca.SX.zeros(3), ca.SX.zeros(3), free)
     motion: list[tuple[Any, Any, Any]] = []
@@ -118,8 +118,8 @@ def _recursion(state: TreeState, gravity: Any, loads: Sequence[Load]) -> tuple[A
         motion.append((w, alpha, a))
         body = None if step.frame is None else step.frame.body
         force, moment = (ca.SX.zeros(3), ca.SX.zeros(3)) if body is None else _inertial(body, w, alpha, a)
-        if i in own:
-            outer, about = own[i]
+        if i in own_loads:
+            outer, about = own_loads[i]
             force, moment = force - outer, moment - about
         carried.append((force, moment))
     back: list[Any] = []
@@ -153,8 +153,8 @@ def _inertial(body: Any, w: Any, alpha: Any, a: Any) -> tuple[Any, Any]:
 
 
 def _tensor(inertia: Any) -> Any:
-    given = ca.vertcat(*inertia) if isinstance(inertia, (tuple, list)) else ca.SX(inertia)
-    return ca.diag(given) if given.shape == (3, 1) else given
+    principal = ca.vertcat(*inertia) if isinstance(inertia, (tuple, list)) else ca.SX(inertia)
+    return ca.diag(principal) if principal.shape == (3, 1) else principal
 
 
 def _on_frames(state: TreeState, loads: Sequence[Load]) -> dict[int, tuple[Any, Any]]:

@@ -87,13 +87,13 @@ def build(size: Size, mass: Any, height: Any, stiffness: Any, link_damping: Any)
     if size == 11:
         rods.append(_rod("swing_foot", "swing_shank", FOOT, ADDED, mass, height, sign=-1))
     moved = RodTree(tuple(rods), GRAVITY).mu
-    made = [_elastic(rod, stiffness, link_damping, moved[i, i]) for i, rod in enumerate(rods)]
-    names = [rod.name for rod in made]
-    before = {rod.name: rod.parent for rod in made} | {"swing_thigh": "trunk"}
+    elastic_rods = [_elastic(rod, stiffness, link_damping, moved[i, i]) for i, rod in enumerate(rods)]
+    names = [rod.name for rod in elastic_rods]
+    before = {rod.name: rod.parent for rod in elastic_rods} | {"swing_thigh": "trunk"}
     joints = tuple(-1 if before[n] == "ground" else names.index(before[n]) for n in names)
     passive = {"stance_foot"} | {n for n in names if "arm" in n}
     driven = tuple(i for i, n in enumerate(names) if n not in passive)
-    return Build(RodTree(tuple(made), GRAVITY), joints, driven)
+    return Build(RodTree(tuple(elastic_rods), GRAVITY), joints, driven)
 
 
 def _rod(

@@ -121,27 +121,27 @@ class ExoskeletonGait:
             run = self._followed(chosen, conditions)
         if run.status is not SimulationStatus.DONE:
             raise Diverged(run.message, reason=run.status.name.lower())
-        of = {v.name: run.y[:, i] for i, v in enumerate(self._simulator.system.outputs)}
-        made = _built(self.rods, chosen, conditions)
-        moments = np.column_stack([of[n] for n in of if n.startswith("Mp")])
-        stretch = np.column_stack([of[n] for n in of if n.startswith("stretch_")])
-        pulled = stretch * np.array([made.tree.rods[i].rest_length for i in made.legs]) * chosen["stiffness"]
+        output_of = {v.name: run.y[:, i] for i, v in enumerate(self._simulator.system.outputs)}
+        exoskeleton = _built(self.rods, chosen, conditions)
+        moments = np.column_stack([output_of[n] for n in output_of if n.startswith("Mp")])
+        stretch = np.column_stack([output_of[n] for n in output_of if n.startswith("stretch_")])
+        pulled = stretch * np.array([exoskeleton.tree.rods[i].rest_length for i in exoskeleton.legs]) * chosen["stiffness"]
         saturated = (np.abs(moments) >= self.limit * (1.0 - 1e-12)).any(axis=1)
-        distance = float(np.trapezoid(of["squared_error"], run.t))
+        distance = float(np.trapezoid(output_of["squared_error"], run.t))
         outputs = GaitOutputs(
             tracking_error=float(np.sqrt(distance / duration)),
             penalised_error=float(np.sqrt((distance + self.deviation_weight * deviation) / duration)),
             peak_moment=float(np.abs(moments).max()),
-            energy=float(np.trapezoid(of["drive_power"], run.t) if self.feed_forward else run.x[-1, -1]),
+            energy=float(np.trapezoid(output_of["drive_power"], run.t) if self.feed_forward else run.x[-1, -1]),
             compression=float(max(0.0, -stretch.min())),
             tension=float(max(0.0, pulled.max())),
             saturation_share=float(saturated.mean()),
             effort=float(np.trapezoid((moments**2).sum(axis=1), run.t)),
         )
-        shown = {"time": run.t, "moments": moments, "stretch": stretch, "distance": np.sqrt(of["squared_error"])}
+        all_arrays = {"time": run.t, "moments": moments, "stretch": stretch, "distance": np.sqrt(output_of["squared_error"])}
         if "scene" in arrays:
-            shown["scene"] = drawing(self.rods, chosen, conditions, run.x)
-        return outputs, {name: shown[name] for name in arrays}
+            all_arrays["scene"] = drawing(self.rods, chosen, conditions, run.x)
+        return outputs, {name: all_arrays[name] for name in arrays}
 
     def _followed(self, chosen: Mapping[str, float], conditions: Mapping[str, float]) -> Trajectory:
         """The drives follow the recorded motion."""
@@ -152,11 +152,11 @@ class ExoskeletonGait:
         """The drives follow the motion that the program finds, simulated from where it begins; and its deviation."""
         problem = self.trajectory_problem(conditions)
         solution = solve_design(problem, chosen, Options(scheme="radau", intervals=self.intervals))
-        phase, made = solution.phase, self._simulator.system
-        names = tuple(v.name for v in made.controls)
+        phase, system = solution.phase, self._simulator.system
+        names = tuple(v.name for v in system.controls)
         values = np.column_stack([phase.values[n] for n in names])
         values[0] = values[1]  # the scheme has no control at the very beginning
-        first = {v.name: float(phase.values[v.name][0]) for v in made.states}
+        first = {v.name: float(phase.values[v.name][0]) for v in system.states}
         times = np.linspace(phase.t0, phase.tf, _SAMPLES)
         deviations = SignalTable(phase.times, values, names)
         run = self._simulator.run(first, times, p=chosen, q=conditions, signals=deviations)
@@ -165,16 +165,16 @@ class ExoskeletonGait:
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The single support as a program."""
         conditions = _conditions(scenario)
-        made = system(self.rods, limit=self.limit, feed_forward=True)
+        walker_system = system(self.rods, limit=self.limit, feed_forward=True)
         duration = float(single_support(self.rods, conditions))
-        controls = [v.name for v in made.controls]
-        moments = [v.name for v in made.outputs if v.name.startswith("Mp")]
+        controls = [v.name for v in walker_system.controls]
+        moments = [v.name for v in walker_system.outputs if v.name.startswith("Mp")]
         middle = {"stiffness": 5e4, "link_damping": 0.3, "frequency": 15.0, "drive_damping": 1.0}
         ends = [start(self.rods, middle, conditions, at)[:-1] for at in (0.0, duration)]
-        names, n = [v.name for v in made.states], self.rods
-        squeezed = [v.name for v in made.outputs if v.name.startswith("stretch_")]
+        names, n = [v.name for v in walker_system.states], self.rods
+        squeezed = [v.name for v in walker_system.outputs if v.name.startswith("stretch_")]
         phase = Phase(
-            made,
+            walker_system,
             tf=duration,
             name="single_support",
             bounds=dict.fromkeys(controls, (-0.3, 0.3)),
@@ -192,13 +192,13 @@ class ExoskeletonGait:
         )
         # A step begins with the deviations from the recorded motion with which the one before it ended: of angles, of
         # lengths from those at rest under the load, and of the rates of both.
-        (first, rates, load, _), (last, later, other, _) = (
+        (first, rates, load, _), (last, later, end_load, _) = (
             [np.asarray(r, dtype=np.float64).ravel() for r in _recorded(n)(at, _row(conditions))]
             for at in (0.0, duration)
         )
         unloaded, steady = np.zeros(2 * n), np.zeros(n)
         change = np.concatenate([last - first, steady, later - rates, steady])
-        shortening = np.concatenate([unloaded, load - other, unloaded, steady])
+        shortening = np.concatenate([unloaded, load - end_load, unloaded, steady])
 
         def repeated(e: Any) -> Any:
             moved = [e.final[name] - e.initial[name] for name in names]
@@ -244,8 +244,8 @@ def drawing(size: Size, design: Mapping[str, float], conditions: Mapping[str, fl
     vertices = []
     for k, parent in enumerate(tree.parents):
         vertices += [np.zeros_like(gap) if parent < 0 else ends[:, parent], ends[:, k], gap]
-    drawn = np.stack(vertices[:-1], axis=1)
-    return drawn[:, :, [0, 2, 1]] * [1.0, -1.0, 1.0]  # upright in a drawing whose z points up
+    vertices_of_frames = np.stack(vertices[:-1], axis=1)
+    return vertices_of_frames[:, :, [0, 2, 1]] * [1.0, -1.0, 1.0]  # upright in a drawing whose z points up
 
 
 def _value_of(name: str) -> Any:
@@ -266,8 +266,8 @@ def _row(conditions: Mapping[str, float]) -> Sequence[float]:
 
 @lru_cache(maxsize=8)
 def _simulators(size: Size, limit: float, rtol: float, *, feed_forward: bool) -> Simulator:
-    made = system(size, limit=limit, feed_forward=feed_forward)
-    return Simulator(made, rtol=rtol, atol=1e-2 * rtol, signals=[v.name for v in made.controls])
+    walker_system = system(size, limit=limit, feed_forward=feed_forward)
+    return Simulator(walker_system, rtol=rtol, atol=1e-2 * rtol, signals=[v.name for v in walker_system.controls])
 
 
 @lru_cache(maxsize=2)
@@ -275,15 +275,15 @@ def _recorded(size: Size) -> Any:
     """(time, conditions) -> recorded angles, their rates, the axial forces of the rigid model, lengths at rest."""
     time, row = ca.SX.sym("t"), ca.SX.sym("conditions", len(CONDITIONS))
     conditions = {name: row[i] for i, name in enumerate(CONDITIONS)}
-    made = build(size, conditions["mass"], conditions["height"], ca.SX(1.0), ca.SX(0.0))
-    wanted, n = reference(made, time, conditions), made.tree.n
-    rest, none = made.tree.column("rest_length"), objects(ca.SX.zeros(n))
+    exoskeleton = build(size, conditions["mass"], conditions["height"], ca.SX(1.0), ca.SX(0.0))
+    recorded_motion, n = reference(exoskeleton, time, conditions), exoskeleton.tree.n
+    rest, none = exoskeleton.tree.column("rest_length"), objects(ca.SX.zeros(n))
     forces = inverse_dynamics(
-        made.tree,
-        np.concatenate([wanted.phi, wanted.psi, rest]),
-        np.concatenate([wanted.dphi, wanted.dpsi, none]),
-        np.concatenate([wanted.d2phi, wanted.d2psi, none]),
+        exoskeleton.tree,
+        np.concatenate([recorded_motion.phi, recorded_motion.psi, rest]),
+        np.concatenate([recorded_motion.dphi, recorded_motion.dpsi, none]),
+        np.concatenate([recorded_motion.d2phi, recorded_motion.d2psi, none]),
     )
-    angles, rates = ca.vertcat(*wanted.phi, *wanted.psi), ca.vertcat(*wanted.dphi, *wanted.dpsi)
+    angles, rates = ca.vertcat(*recorded_motion.phi, *recorded_motion.psi), ca.vertcat(*recorded_motion.dphi, *recorded_motion.dpsi)
     results = [angles, rates, ca.vertcat(*forces[2 * n :]), ca.vertcat(*rest)]
     return ca.Function("recorded", [time, row], results)

@@ -42,7 +42,7 @@ def single_support(size: Size, conditions: Mapping[str, Any]) -> Any:
     return (END[size] - BEGIN) * conditions["cycle_time"] / conditions["speed"]
 
 
-def reference(made: Build, time: Any, conditions: Mapping[str, Any]) -> Reference:
+def reference(exoskeleton: Build, time: Any, conditions: Mapping[str, Any]) -> Reference:
     """The recorded motion at `time` (s) from the beginning of single support, as expressions of it."""
     pace = conditions["speed"] / conditions["cycle_time"]
     phase = BEGIN + pace * time
@@ -61,15 +61,15 @@ def reference(made: Build, time: Any, conditions: Mapping[str, Any]) -> Referenc
         "swing_shank": up + swing[1],
         "swing_foot": math.pi + swing[2],
     }
-    names = [rod.name for rod in made.tree.rods]
+    names = [rod.name for rod in exoskeleton.tree.rods]
     phi = ca.vertcat(*(directions[n] for n in names))
     lean = conditions["sway"] * ca.sin(2.0 * math.pi * phase)
     psi = ca.vertcat(*(lean if n == "trunk" else ca.SX(0.0) for n in names))
-    both = ca.vertcat(phi, psi)
-    first = ca.jtimes(both, time, ca.SX(1.0))
+    angles = ca.vertcat(phi, psi)
+    first = ca.jtimes(angles, time, ca.SX(1.0))
     second = ca.jtimes(first, time, ca.SX(1.0))
     n = len(names)
-    parts = [objects(part) for column in (both, first, second) for part in (column[:n], column[n:])]
+    parts = [objects(part) for column in (angles, first, second) for part in (column[:n], column[n:])]
     return Reference(*(parts[k] for k in (0, 1, 2, 3, 4, 5)))
 
 
@@ -85,30 +85,30 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
     """
     design = {name: ca.SX.sym(name) for name in DESIGN}
     data = {name: ca.SX.sym(name) for name in CONDITIONS}
-    made = build(size, data["mass"], data["height"], design["stiffness"], design["link_damping"])
-    tree, n = made.tree, made.tree.n
+    exoskeleton = build(size, data["mass"], data["height"], design["stiffness"], design["link_damping"])
+    tree, n = exoskeleton.tree, exoskeleton.tree.n
     x, v, s = (ca.SX.sym(name, 3 * n) for name in ("q", "dq", "d2q"))
     time = ca.SX.sym("t")
-    wanted = reference(made, time, data)
+    aims = reference(exoskeleton, time, data)
     q, dq = objects(x), objects(v)
     deviation = ca.SX.sym("deviation", n if feed_forward else 0)
-    moments = _moments(made, wanted, q, dq, design, deviation)
+    moments = _moments(exoskeleton, aims, q, dq, design, deviation)
     if not feed_forward:
         moments = [[ca.fmin(ca.fmax(m, -limit), limit) for m in part] for part in moments]
-    passive = _passive(made, wanted, q, dq)
+    passive = _passive(exoskeleton, aims, q, dq)
     azimuth, elevation = (
-        _net(made, [d if i in made.driven else p for i, (d, p) in enumerate(zip(of_drives, of_springs, strict=True))])
+        _net(exoskeleton, [d if i in exoskeleton.driven else p for i, (d, p) in enumerate(zip(of_drives, of_springs, strict=True))])
         for of_drives, of_springs in zip(moments, passive, strict=True)
     )
     pull = elastic_forces(tree, q, dq)
     forces = np.concatenate([azimuth, elevation, pull])
     residual = ca.cse(ca.vertcat(*(inverse_dynamics(tree, q, dq, objects(s)) - forces)))
-    rates = [_relative(made, dq[k * n : (k + 1) * n]) for k in (0, 1)]
-    power = sum(ca.fmax(m[i] * r[i], 0.0) for m, r in zip(moments, rates, strict=True) for i in made.driven)
+    rates = [_relative(exoskeleton, dq[k * n : (k + 1) * n]) for k in (0, 1)]
+    power = sum(ca.fmax(m[i] * r[i], 0.0) for m, r in zip(moments, rates, strict=True) for i in exoskeleton.driven)
     joints = [
         (f"{kind}_{tree.rods[i].name}", m[i])
         for kind, m in zip(("Mphi", "Mpsi"), moments, strict=True)
-        for i in made.driven
+        for i in exoskeleton.driven
     ]
     names = tree.names
     units = ["rad"] * (2 * n) + ["m"] * n
@@ -127,25 +127,25 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
         outputs=[
             *((Variable(name, "N m"), moment) for name, moment in joints),
             (Variable("drive_power", "W"), power),
-            *_measured(made, wanted, q, dq, moments, passive, rates),
+            *_measured(exoskeleton, aims, q, dq, moments, passive, rates),
         ],
         time=time,
     )
 
 
-def _moments(made: Build, wanted: Reference, q: Any, dq: Any, design: Mapping[str, Any], deviation: Any) -> list[Any]:
+def _moments(exoskeleton: Build, aims_of: Reference, q: Any, dq: Any, design: Mapping[str, Any], deviation: Any) -> list[Any]:
     """Of azimuth and elevation the moment of every joint by computed torque; those of undriven joints are not used."""
-    tree, n = made.tree, made.tree.n
+    tree, n = exoskeleton.tree, exoskeleton.tree.n
     w, z = (objects(design[name]) for name in ("frequency", "drive_damping"))  # arrays of one entry
     rest = tree.column("rest_length")
     none = objects(ca.SX.zeros(n))
-    aims = [wanted.phi, wanted.psi]
+    aims = [aims_of.phi, aims_of.psi]
     if deviation.numel():
         aims[0] = aims[0] + objects(deviation)
     accelerations = []
-    followed = [i in made.driven or tree.rods[i].name == "stance_foot" for i in range(n)]
+    followed = [i in exoskeleton.driven or tree.rods[i].name == "stance_foot" for i in range(n)]
     for k, (aim, rate, second) in enumerate(
-        zip(aims, (wanted.dphi, wanted.dpsi), (wanted.d2phi, wanted.d2psi), strict=True)
+        zip(aims, (aims_of.dphi, aims_of.dpsi), (aims_of.d2phi, aims_of.d2psi), strict=True)
     ):
         at, speed = q[k * n : (k + 1) * n], dq[k * n : (k + 1) * n]
         steered = second + 2.0 * z * w * (rate - speed) + w**2 * (aim - at)
@@ -156,73 +156,73 @@ def _moments(made: Build, wanted: Reference, q: Any, dq: Any, design: Mapping[st
     needed = inverse_dynamics(
         tree, rigid, np.concatenate([dq[: 2 * n], none]), np.concatenate([*accelerations, none])
     )  # fmt: skip
-    return [_sums(made, needed[:n]), _sums(made, needed[n : 2 * n])]
+    return [_sums(exoskeleton, needed[:n]), _sums(exoskeleton, needed[n : 2 * n])]
 
 
-def _passive(made: Build, wanted: Reference, q: Any, dq: Any) -> list[Any]:
+def _passive(exoskeleton: Build, aims_of: Reference, q: Any, dq: Any) -> list[Any]:
     """Of azimuth and elevation the moments of springs and dampers in the joints without drives."""
-    n = made.tree.n
-    found = []
-    for k, aim in enumerate((wanted.phi, wanted.psi)):
-        at, speed = _relative(made, q[k * n : (k + 1) * n] - aim), _relative(made, dq[k * n : (k + 1) * n])
-        constants = [SOLE if rod.name == "stance_foot" else ARM for rod in made.tree.rods]
-        found.append([-c[0] * a - c[1] * s for c, a, s in zip(constants, at, speed, strict=True)])
-    return found
+    n = exoskeleton.tree.n
+    moments = []
+    for k, aim in enumerate((aims_of.phi, aims_of.psi)):
+        at, speed = _relative(exoskeleton, q[k * n : (k + 1) * n] - aim), _relative(exoskeleton, dq[k * n : (k + 1) * n])
+        constants = [SOLE if rod.name == "stance_foot" else ARM for rod in exoskeleton.tree.rods]
+        moments.append([-c[0] * a - c[1] * s for c, a, s in zip(constants, at, speed, strict=True)])
+    return moments
 
 
 def _measured(
-    made: Build, wanted: Reference, q: Any, dq: Any, moments: Any, passive: Any, rates: Any
+    exoskeleton: Build, aims_of: Reference, q: Any, dq: Any, moments: Any, passive: Any, rates: Any
 ) -> list[tuple[Variable, Any]]:
     """Distances, compression, energy and the power that leaves through dampers and enters through joints."""
-    tree, n = made.tree, made.tree.n
+    tree, n = exoskeleton.tree, exoskeleton.tree.n
     rest = tree.column("rest_length")
     ends, _ = places(tree, q)
-    aims, _ = places(tree, np.concatenate([wanted.phi, wanted.psi, rest]))
+    aims, _ = places(tree, np.concatenate([aims_of.phi, aims_of.psi, rest]))
     names = [rod.name for rod in tree.rods]
     watched = [names.index(name) for name in ("stance_thigh", "stance_shank", "swing_shank")]
     error = sum(((ends[i] - aims[i]) ** 2).sum() for i in watched) / len(watched)
     stretch = (q[2 * n :] - rest) / rest
-    own = energies(tree, q, dq)
+    energy = energies(tree, q, dq)
     damped = (tree.column("damping") * dq[2 * n :] ** 2).sum()
     joint_power = sum(
-        (m[i] if i in made.driven else p[i]) * r[i]
+        (m[i] if i in exoskeleton.driven else p[i]) * r[i]
         for m, p, r in zip(moments, passive, rates, strict=True)
         for i in range(n)
     )
     return [
         (Variable("squared_error", "m^2"), error),
-        *((Variable(f"stretch_{names[i]}", ""), stretch[i]) for i in made.legs),
-        (Variable("energy", "J"), own.kinetic + own.weight + own.elastic),
+        *((Variable(f"stretch_{names[i]}", ""), stretch[i]) for i in exoskeleton.legs),
+        (Variable("energy", "J"), energy.kinetic + energy.weight + energy.elastic),
         (Variable("joint_power", "W"), joint_power),
         (Variable("damped_power", "W"), damped),
     ]
 
 
-def _relative(made: Build, values: Any) -> list[Any]:
+def _relative(exoskeleton: Build, values: Any) -> list[Any]:
     """Of each joint the value of its rod less that of the rod before it."""
-    return [value if before < 0 else value - values[before] for value, before in zip(values, made.joints, strict=True)]
+    return [value if before < 0 else value - values[before] for value, before in zip(values, exoskeleton.joints, strict=True)]
 
 
-def _net(made: Build, moments: Any) -> Any:
+def _net(exoskeleton: Build, moments: Any) -> Any:
     """Generalised forces of the moments in the joints: each acts on its rod, and back on the rod before it."""
     net = list(moments)
-    for i, before in enumerate(made.joints):
+    for i, before in enumerate(exoskeleton.joints):
         if before >= 0:
             net[before] = net[before] - moments[i]
     return np.array(net, dtype=object)
 
 
-def _sums(made: Build, forces: Any) -> list[Any]:
+def _sums(exoskeleton: Build, forces: Any) -> list[Any]:
     """The moments in the joints that make generalised `forces`: sums over all rods beyond a joint."""
     total = list(forces)
-    for i in sorted(range(len(total)), key=lambda i: -_depth(made, i)):
-        if made.joints[i] >= 0:
-            total[made.joints[i]] = total[made.joints[i]] + total[i]
+    for i in sorted(range(len(total)), key=lambda i: -_depth(exoskeleton, i)):
+        if exoskeleton.joints[i] >= 0:
+            total[exoskeleton.joints[i]] = total[exoskeleton.joints[i]] + total[i]
     return total
 
 
-def _depth(made: Build, i: int) -> int:
+def _depth(exoskeleton: Build, i: int) -> int:
     depth = 0
-    while made.joints[i] >= 0:
-        i, depth = made.joints[i], depth + 1
+    while exoskeleton.joints[i] >= 0:
+        i, depth = exoskeleton.joints[i], depth + 1
     return depth

@@ -117,7 +117,7 @@ def _solve(closure: Closure) -> None:
     y, _, _ = _newton(closure, residual, at, np.array([closure.start[n] for n in closure.unknowns], dtype=np.float64))
     grid = 0.5 * (lows + highs) + 0.5 * (highs - lows) * np.stack(np.meshgrid(*(axis,) * len(lows), indexing="ij"), -1)
     first = tuple(int(i) for i in np.unravel_index(np.argmin(((grid - at) ** 2).sum(-1)), shape))
-    found = np.full((*shape, len(y)), np.nan)
+    solutions = np.full((*shape, len(y)), np.nan)
     worst_residual = worst_condition = 0.0
     solved: dict[tuple[int, ...], Vector] = {}
     front = [(first, at, y)]
@@ -126,13 +126,13 @@ def _solve(closure: Closure) -> None:
         if index in solved:
             continue
         value, error, condition = _follow(closure, residual, by_q, origin, before, grid[index])
-        solved[index] = found[index] = value
+        solved[index] = solutions[index] = value
         worst_residual, worst_condition = max(worst_residual, error), max(worst_condition, condition)
         for k, step in itertools.product(range(len(shape)), (-1, 1)):
             near = (*index[:k], index[k] + step, *index[k + 1 :])
             if 0 <= near[k] < closure.nodes and near not in solved:
                 front.append((near, grid[index], value))
-    object.__setattr__(closure, "_fit", _coefficients(found, axis))
+    object.__setattr__(closure, "_fit", _coefficients(solutions, axis))
     object.__setattr__(closure, "residual", worst_residual)
     object.__setattr__(closure, "condition", worst_condition)
     _check_fit(closure, residual, axis, lows, highs)
@@ -157,10 +157,10 @@ def _polynomial(closure: Closure, q: Any) -> Any:
         low, high = closure.ranges[along]
         x = (2.0 * q[along] - (low + high)) / (high - low)
         terms = [evaluate(part, along + 1) for part in coefficients]
-        one = two = ca.SX.zeros(len(closure.unknowns))
+        one = next_term = ca.SX.zeros(len(closure.unknowns))
         for term in reversed(terms[1:]):
-            one, two = 2.0 * x * one - two + term, one
-        return x * one - two + terms[0]
+            one, next_term = 2.0 * x * one - next_term + term, one
+        return x * one - next_term + terms[0]
 
     return evaluate(closure._fit, 0)
 
@@ -191,11 +191,11 @@ def _follow(
     closure: Closure, residual: Any, by_q: Any, origin: Vector, y: Vector, target: Vector
 ) -> tuple[Vector, float, float]:
     """The solution at `target` on the branch of `y` at `origin`, with shorter steps where the tangent misses it."""
-    done, stride, missed = 0.0, 1.0, 0.0
+    progress, stride, missed = 0.0, 1.0, 0.0
     error = condition = 0.0
-    while done < 1.0:
-        stride = min(stride, 1.0 - done)
-        q, goal = origin + done * (target - origin), origin + (done + stride) * (target - origin)
+    while progress < 1.0:
+        stride = min(stride, 1.0 - progress)
+        q, goal = origin + progress * (target - origin), origin + (progress + stride) * (target - origin)
         _, slope = (np.asarray(r, dtype=np.float64) for r in residual(q, y))
         tangent = -np.linalg.solve(slope, np.asarray(by_q(q, y), dtype=np.float64) @ (goal - q))
         try:
@@ -213,9 +213,9 @@ def _follow(
                     f"the branch is lost at {_as_text(closure, goal)}: the solution jumps by {missed:.3g}"
                 )
             continue
-        y, done = reached, done + stride
+        y, progress = reached, progress + stride
         stride *= 2.0
-    if done == 0.0:
+    if progress == 0.0:
         y, error, condition = _newton(closure, residual, target, y)
     return y, error, condition
 
@@ -225,8 +225,8 @@ def _check_fit(closure: Closure, residual: Any, axis: Vector, lows: Vector, high
     q = ca.SX.sym("q", len(lows))
     fit = ca.Function("fit", [q], [_polynomial(closure, q)])
     between = np.concatenate([[-1.0], 0.5 * (axis[1:] + axis[:-1]), [1.0]])
-    for place in itertools.product(between, repeat=len(lows)):
-        at = 0.5 * (lows + highs) + 0.5 * (highs - lows) * np.array(place)
+    for fractions in itertools.product(between, repeat=len(lows)):
+        at = 0.5 * (lows + highs) + 0.5 * (highs - lows) * np.array(fractions)
         guess = np.asarray(fit(at), dtype=np.float64).ravel()
         exact, _, _ = _newton(closure, residual, at, guess)
         missed = float(np.abs(exact - guess).max())

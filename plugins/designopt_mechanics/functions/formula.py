@@ -96,9 +96,9 @@ def _check(node: ast.expr, depth: int) -> None:
         if name not in FUNCTIONS:
             near = closest(name, FUNCTIONS)
             raise fail(f"no function '{name}'{f'; did you mean {near!r}?' if near else ''}")
-        wanted = 2 if name == "atan2" else 1
-        if node.keywords or len(node.args) != wanted:
-            raise fail(f"'{name}' takes {wanted} value{'s' if wanted > 1 else ''}")
+        argument_count = 2 if name == "atan2" else 1
+        if node.keywords or len(node.args) != argument_count:
+            raise fail(f"'{name}' takes {argument_count} value{'s' if argument_count > 1 else ''}")
         for argument in node.args:
             _check(argument, depth + 1)
     elif not isinstance(node, ast.Name):

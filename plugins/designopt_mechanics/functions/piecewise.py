@@ -105,8 +105,8 @@ def spline(coordinate: str, x: ArrayLike, y: ArrayLike, outside: Outside = "nan"
     if not (np.diff(at) > 0.0).all():
         first = int(np.argmax(np.diff(at) <= 0.0))
         raise ValueError(f"a spline of '{coordinate}' needs abscissae that increase: {at[first]:g}, {at[first + 1]:g}")
-    made = CubicSpline(at, values, bc_type="natural")
-    return Piecewise(coordinate, made.x, made.c, outside)
+    interpolant = CubicSpline(at, values, bc_type="natural")
+    return Piecewise(coordinate, interpolant.x, interpolant.c, outside)
 
 
 def polynomial(coordinate: str, coefficients: ArrayLike) -> Piecewise:

@@ -32,9 +32,9 @@ def frame(name: str, at: At, coordinates: Mapping[str, Coordinate], functions: M
 
 def axis(at: At) -> Vector3:
     """A unit vector."""
-    given = at.vector("")
+    direction = at.vector("")
     try:
-        return unit(given)
+        return unit(direction)
     except MotionError as error:
         raise at.wrong(error.message) from None
 

@@ -116,14 +116,14 @@ def value(at: At, unit: str, coordinates: Mapping[str, Coordinate], functions: M
 def _formula(at: At, names: Mapping[str, Any]) -> Formula:
     text = str(at.node.scalar)
     try:
-        made = Formula(text)
+        formula = Formula(text)
     except FormulaError as error:
         raise at.wrong(error.message, part=(min(error.offset, max(0, len(text) - 1)), 1)) from None
-    for name in made.coordinates:
+    for name in formula.coordinates:
         if name not in names:
             offset = text.find(name)
             raise at.wrong(f"no coordinate '{name}'{nearest_or_all(name, names)}", part=(max(0, offset), len(name)))
-    return made
+    return formula
 
 
 def _known(at: At, name: str, coordinates: Mapping[str, Coordinate]) -> None:

@@ -39,13 +39,13 @@ class Findings:
         except Wrong as wrong:
             self.found.append(wrong.finding)
 
-    def each(self, given: Mapping[str, At], made: Callable[[str, At], T]) -> dict[str, T]:
-        """What `made` makes of every entry; what goes wrong is noted."""
-        found: dict[str, T] = {}
-        for name, entry in given.items():
+    def each(self, entries: Mapping[str, At], make: Callable[[str, At], T]) -> dict[str, T]:
+        """What `make` makes of every entry; what goes wrong is noted."""
+        results: dict[str, T] = {}
+        for name, entry in entries.items():
             with self.item():
-                found[name] = made(name, entry)
-        return found
+                results[name] = make(name, entry)
+        return results
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class At:
             raise self.wrong("must be a mapping, key: value")
         entries = {key: At(node, (*self.path, key)) for key, (_, node) in self.node.entries.items()}
         if possible is not None:
-            known = (*needed, *possible)
+            keys = (*needed, *possible)
             for key in entries:
-                if key not in known:
-                    raise self.wrong(f"no entry '{key}' here{nearest_or_all(key, known)}", key=key)
+                if key not in keys:
+                    raise self.wrong(f"no entry '{key}' here{nearest_or_all(key, keys)}", key=key)
         for key in needed:
             if key not in entries:
                 raise self.wrong(f"'{key}' is missing")
@@ -105,12 +105,12 @@ class At:
             raise self.wrong(f"must be a number{f' in {unit}' if unit else ''}")
         try:
             amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
-            given = amount.value if amount.unit in (None, unit) else units.convert(amount.value, str(amount.unit), unit)
+            converted = amount.value if amount.unit in (None, unit) else units.convert(amount.value, str(amount.unit), unit)
         except (units.UnitError, OverflowError) as error:
             raise self.wrong(str(error) or "the number is too large") from None
-        if not math.isfinite(given):
-            raise self.wrong(f"must be a finite number, not {given}")
-        return given
+        if not math.isfinite(converted):
+            raise self.wrong(f"must be a finite number, not {converted}")
+        return converted
 
     def numbers(self, unit: str) -> list[float]:
         """A list of numbers."""
@@ -138,9 +138,9 @@ def read_as(content: bytes, name: str, make: Callable[[At, Findings], T | None])
     """
     root = parse_bytes(content, name)
     findings = Findings()
-    made = None
+    result = None
     with findings.item():
-        made = make(At(root), findings)
-    if findings.found or made is None:
+        result = make(At(root), findings)
+    if findings.found or result is None:
         raise StudyError(issues(findings.found, root))
-    return made
+    return result

@@ -42,10 +42,10 @@ class Mechanism:
 
     def wire(self, name: str) -> Wire:
         """The wire `name`; raises `ValueError` with those that there are."""
-        known = {w.name: w for w in self.wires}
-        if name not in known:
-            raise ValueError(f"there is no wire '{name}'{nearest_or_all(name, known)}")
-        return known[name]
+        wires_by_name = {w.name: w for w in self.wires}
+        if name not in wires_by_name:
+            raise ValueError(f"there is no wire '{name}'{nearest_or_all(name, wires_by_name)}")
+        return wires_by_name[name]
 
 
 def bundled(name: str) -> Mechanism:
@@ -64,9 +64,9 @@ def read(content: bytes, name: str) -> Mechanism:
 def _mechanism(at: At, findings: Findings) -> Mechanism | None:
     entries = at.mapping(("coordinates", "frames"), _SECTIONS)
 
-    def each(section: str, made: Callable[[str, At], T]) -> dict[str, T]:
-        given = named(entries[section]) if section in entries else {}
-        return findings.each(given, made)
+    def each(section: str, make: Callable[[str, At], T]) -> dict[str, T]:
+        section_entries = named(entries[section]) if section in entries else {}
+        return findings.each(section_entries, make)
 
     coordinates = each("coordinates", coordinate)
     if findings.found:  # what follows from a mistake is none
@@ -74,12 +74,12 @@ def _mechanism(at: At, findings: Findings) -> Mechanism | None:
     functions: dict[str, Any] = each("functions", lambda _, entry: function(entry, coordinates))
     if findings.found:
         return None
-    for made in each("loops", lambda _, entry: loop(entry, coordinates)).values():
-        functions |= made
+    for result_entry in each("loops", lambda _, entry: loop(entry, coordinates)).values():
+        functions |= result_entry
     if findings.found:
         return None
-    given = named(entries["frames"])
-    if len(given) > _MOST_FRAMES:
+    frame_entries = named(entries["frames"])
+    if len(frame_entries) > _MOST_FRAMES:
         raise entries["frames"].wrong(f"a model file has at most {_MOST_FRAMES} frames")
     frames = each("frames", lambda name, entry: frame(name, entry, coordinates, functions))
     gravity: Vector3 = (0.0, 0.0, 0.0)
@@ -91,13 +91,13 @@ def _mechanism(at: At, findings: Findings) -> Mechanism | None:
                 "bodies with mass need a 'gravity': write gravity: [0, -9.81, 0] (m/s^2, in the axes of the ground), "
                 "or gravity: [0, 0, 0] for a motion without weight"
             )
-    known = {GROUND, *given}
-    wires = each("wires", lambda name, entry: wire(name, entry, known))
-    springs = each("springs", lambda name, entry: spring(name, entry, known))
-    contacts = each("contacts", lambda name, entry: contact(name, entry, known))
+    frame_names = {GROUND, *frame_entries}
+    wires = each("wires", lambda name, entry: wire(name, entry, frame_names))
+    springs = each("springs", lambda name, entry: spring(name, entry, frame_names))
+    contacts = each("contacts", lambda name, entry: contact(name, entry, frame_names))
     if findings.found:
         return None
-    tree = _tree(tuple(coordinates.values()), tuple(frames.values()), given)
+    tree = _tree(tuple(coordinates.values()), tuple(frames.values()), frame_entries)
     for section, paths in (("wires", list(wires.values())), ("springs", [s.wire for s in springs.values()])):
         try:
             check_wires(tree, paths)
@@ -106,14 +106,14 @@ def _mechanism(at: At, findings: Findings) -> Mechanism | None:
     return Mechanism(tree, tuple(wires.values()), gravity, tuple(springs.values()), tuple(contacts.values()))
 
 
-def _tree(coordinates: tuple[Coordinate, ...], frames: tuple[Frame, ...], given: Mapping[str, At]) -> Tree:
+def _tree(coordinates: tuple[Coordinate, ...], frames: tuple[Frame, ...], frame_entries: Mapping[str, At]) -> Tree:
     try:
         tree = Tree(coordinates, frames)
         check(tree)
     except TreeError as error:
-        section = "frames" if error.name in given else "coordinates"
+        section = "frames" if error.name in frame_entries else "coordinates"
         path: tuple[str, ...] = (section, error.name)
-        inner = given.get(error.name)
+        inner = frame_entries.get(error.name)
         if inner is not None and error.field in (inner.node.entries or {}):
             path = (*path, error.field)
         raise Wrong(Finding(path, f"{error.field}: {error.message}")) from None

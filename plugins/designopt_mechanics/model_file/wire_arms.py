@@ -94,14 +94,14 @@ class WireArms:
 
     def check(self) -> None:
         """Read the mechanism. Raises `InvalidSetting` for an unknown wire or coordinate, or a missing range."""
-        made = self._mechanism
+        mechanism = self._mechanism
         try:
-            made.wire(self.wire)
+            mechanism.wire(self.wire)
         except ValueError as error:
             raise InvalidSetting("wire", str(error)) from None
-        if self.coordinate not in made.tree.names:
+        if self.coordinate not in mechanism.tree.names:
             raise InvalidSetting(
-                "coordinate", f"there is no coordinate '{self.coordinate}'; known: {', '.join(made.tree.names)}"
+                "coordinate", f"there is no coordinate '{self.coordinate}'; known: {', '.join(mechanism.tree.names)}"
             )
         low, high = self._range({})
         if not np.isfinite([low, high]).all():
@@ -111,16 +111,16 @@ class WireArms:
         self, design: Attachment, scenario: Pose, arrays: Set[str] = frozenset()
     ) -> tuple[ArmOutputs, dict[str, Vector]]:
         """Go through the range."""
-        made = self._mechanism
-        given = cast(Mapping[str, float], design)
-        shift = [float(given.get(name, 0.0)) for name in Attachment.__annotations__]
-        k = made.tree.names.index(self.coordinate)
+        mechanism = self._mechanism
+        design_values = cast(Mapping[str, float], design)
+        shift = [float(design_values.get(name, 0.0)) for name in Attachment.__annotations__]
+        k = mechanism.tree.names.index(self.coordinate)
         low, high = self._range(scenario)
-        z = np.tile(made.tree.reference, (_SAMPLES, 1))
+        z = np.tile(mechanism.tree.reference, (_SAMPLES, 1))
         z[:, k] = np.linspace(low, high, _SAMPLES)
         arm, length, holding = self._rows(z, shift)
         tension = np.maximum(holding / np.where(arm == 0.0, np.nan, arm), 0.0)
-        shown = {"time": z[:, k], "arm": arm, "length": length, "tension": tension}
+        all_arrays = {"time": z[:, k], "arm": arm, "length": length, "tension": tension}
         size = np.abs(arm)
         outputs = ArmOutputs(
             peak_arm=float(size.max()),
@@ -132,17 +132,17 @@ class WireArms:
             effort=float((tension**2).mean()),
         )
         if "scene" in arrays:
-            rows = TreeRows(made.tree, compiled=False)
-            shown["scene"] = scene.drawing(rows, self._lines(self._moved(shift)), z)
-        return outputs, {name: shown[name] for name in arrays}
+            rows = TreeRows(mechanism.tree, compiled=False)
+            all_arrays["scene"] = scene.drawing(rows, self._lines(self._moved(shift)), z)
+        return outputs, {name: all_arrays[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The wire moves the mechanism over its range, against its weight."""
         low, high = self._range(scenario)
-        made = self._system
+        system = self._system
         speed = f"{self.coordinate}_speed"
         phase = Phase(
-            made,
+            system,
             tf=1.0,
             name="pull",
             initial={self.coordinate: high, speed: 0.0},
@@ -172,14 +172,14 @@ class WireArms:
     @cached_property
     def _system(self) -> System:
         """With the tension as control and the shifts as parameters; several coordinates are refused."""
-        made = self._mechanism
-        if len(made.tree.names) != 1:
+        mechanism = self._mechanism
+        if len(mechanism.tree.names) != 1:
             raise InvalidSetting("mechanism", "a trajectory problem needs a mechanism of one coordinate")
-        state = TreeState.symbols(made.tree)
+        state = TreeState.symbols(mechanism.tree)
         shift, tension = ca.SX.sym("shift", 3), ca.SX.sym("tension")
         pull = moment_arms(state, [self._moved(shift)]) * tension
-        parts = equations_of(state, pull, made.gravity, made.attached(state))
-        weight = sum(f.body.mass for f in made.tree.frames if f.body is not None) * float(np.linalg.norm(made.gravity))
+        parts = equations_of(state, pull, mechanism.gravity, mechanism.attached(state))
+        weight = sum(f.body.mass for f in mechanism.tree.frames if f.body is not None) * float(np.linalg.norm(mechanism.gravity))
         return System.from_expressions(
             "wire",
             states=parts.states,
@@ -191,12 +191,12 @@ class WireArms:
     @cached_property
     def _rows(self) -> Rows:
         """(z, shift) -> moment arm about the coordinate, length, and the moment that holds the weight."""
-        made = self._mechanism
-        k, still = made.tree.names.index(self.coordinate), ca.SX.zeros(len(made.tree.names))
-        state = TreeState(made.tree, ca.SX.sym("z", still.numel()), still, still)
+        mechanism = self._mechanism
+        k, still = mechanism.tree.names.index(self.coordinate), ca.SX.zeros(len(mechanism.tree.names))
+        state = TreeState(mechanism.tree, ca.SX.sym("z", still.numel()), still, still)
         shift = ca.SX.sym("shift", 3)
         wire = self._moved(shift)
-        holding = inverse_dynamics(state, made.gravity, made.attached(state))[k]
+        holding = inverse_dynamics(state, mechanism.gravity, mechanism.attached(state))[k]
         results = [moment_arms(state, [wire])[k], lengths(state, [wire]), holding]
         return Rows(ca.Function("wire", [state.z, shift], [ca.densify(r) for r in results]), compiled=False)
 
@@ -204,8 +204,8 @@ class WireArms:
         """The wire with its last point moved by `shift` (3), numbers or symbols."""
         wire = self._mechanism.wire(self.wire)
         end = wire.points[-1]
-        place: Any = tuple(np.add(end.place, shift)) if isinstance(shift, list) else shift + ca.SX(list(end.place))
-        return replace(wire, points=(*wire.points[:-1], Point(end.frame, place)))
+        location: Any = tuple(np.add(end.place, shift)) if isinstance(shift, list) else shift + ca.SX(list(end.place))
+        return replace(wire, points=(*wire.points[:-1], Point(end.frame, location)))
 
     def _range(self, scenario: Mapping[str, Any]) -> tuple[float, float]:
         tree = self._mechanism.tree

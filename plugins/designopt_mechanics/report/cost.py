@@ -22,10 +22,10 @@ _MARKS = ("circle", "diamond", "square", "triangle-up", "x", "cross")
 @report("andrews_cost", version=1)
 def andrews_cost(result: Result) -> Section | None:
     """Errors and gaps over evaluations of the right-hand side, all axes logarithmic, a line for each formulation."""
-    found, names = result.outcomes, ("error", "drift", "evaluations")
-    if not len(found.X) or any(n not in found.figures for n in names):
+    outcomes, names = result.outcomes, ("error", "drift", "evaluations")
+    if not len(outcomes.X) or any(n not in outcomes.figures for n in names):
         return None
-    error, drift, work = (found.figures[n][:, 0] for n in names)
+    error, drift, work = (outcomes.figures[n][:, 0] for n in names)
     groups = _groups(result)
     title = "Work and error"
     x = axis("evaluations of the right-hand side", type="log")
@@ -57,12 +57,12 @@ def _plot(groups: Mapping[str, list[int]], work: Vector, values: Vector, x: dict
     data = []
     for k, (name, rows) in enumerate(groups.items()):
         order = np.array(rows)[np.argsort(work[rows])]
-        shown = order[np.isfinite(values[order]) & (values[order] > 0.0)]
-        if not len(shown):
+        positive = order[np.isfinite(values[order]) & (values[order] > 0.0)]
+        if not len(positive):
             continue
         marker = {"symbol": _MARKS[k % len(_MARKS)], "size": 8, "color": category(k)}
-        y = [float(f"{v:.4g}") for v in values[shown]]
+        y = [float(f"{v:.4g}") for v in values[positive]]
         hover = f"{name}<br>%{{x}} evaluations: <b>%{{y:.3~g}}</b>"
-        data.append(trace(work[shown], y, name, mode="lines+markers", colour=category(k), marker=marker, hover=hover))
+        data.append(trace(work[positive], y, name, mode="lines+markers", colour=category(k), marker=marker, hover=hover))
     up = axis(title, type="log", exponentformat="power")
     return {"data": data, "layout": layout(xaxis=x, yaxis=up)}

@@ -49,6 +49,6 @@ def _distance(arrays: Arrays) -> Plot:
 
 def _names(*, drives_only: bool, drives: int) -> list[str]:
     """Words for the rods with a drive at their near joint, or for the links."""
-    made = build(5 if drives == 5 else 11, 80.0, 1.8, 1e5, 0.1)
-    shown = made.driven if drives_only else made.legs
-    return [made.tree.rods[i].name.replace("_", " ") for i in shown]
+    exoskeleton = build(5 if drives == 5 else 11, 80.0, 1.8, 1e5, 0.1)
+    rods_shown = exoskeleton.driven if drives_only else exoskeleton.legs
+    return [exoskeleton.tree.rods[i].name.replace("_", " ") for i in rods_shown]

@@ -22,10 +22,10 @@ _TORQUES = {"plane_difference": "Torque of the plane of elevation", "elevation_d
 @report("rhythm_map", version=1)
 def rhythm_map(result: Result) -> Section | None:
     """Differences of the torques on a logarithmic scale over elevation angle and travel, with the line of 5 %."""
-    found, space = result.outcomes, result.problem.space
-    if not len(found.X) or not set(_TORQUES) <= set(found.figures):
+    outcomes, space = result.outcomes, result.problem.space
+    if not len(outcomes.X) or not set(_TORQUES) <= set(outcomes.figures):
         return None
-    values = [space.values(x.tolist()) for x in found.X]
+    values = [space.values(x.tolist()) for x in outcomes.X]
     if not all({"elevation_angle", "travel", "rhythm"} <= set(v) for v in values):
         return None
     units = {p.name: p.unit for p in space.parameters}
@@ -36,7 +36,7 @@ def rhythm_map(result: Result) -> Section | None:
     words = sorted({str(v["rhythm"]) for v in values})
     figures, findings = [], []
     for name, title in _TORQUES.items():
-        worst = np.nanmax(found.figures[name], axis=1)  # over scenarios
+        worst = np.nanmax(outcomes.figures[name], axis=1)  # over scenarios
         maps = []
         for word in words:
             rows = [i for i, v in enumerate(values) if v["rhythm"] == word and np.isfinite(worst[i])]

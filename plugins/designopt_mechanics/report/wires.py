@@ -13,8 +13,8 @@ from designopt_mechanics.model_file.wire_arms import WireArms
 @report("wire_moment_arm", version=1)
 def wire_moment_arm(result: Result) -> Section | None:
     """Moment arm, length and tension of a wire over a coordinate of its mechanism."""
-    made = result.problem.model.build()
-    over = f"{made.coordinate} [{made.unit}]" if isinstance(made, WireArms) else "coordinate"
+    model = result.problem.model.build()
+    over = f"{model.coordinate} [{model.unit}]" if isinstance(model, WireArms) else "coordinate"
     return motion_section(
         result,
         "Moment arm of the wire",

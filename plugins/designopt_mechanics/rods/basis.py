@@ -37,9 +37,9 @@ def symbols(tree: RodTree, name: str) -> tuple[Any, Any]:
 
 def objects(column: Any) -> Any:
     """(k,) array of objects of a CasADi column (k, 1)."""
-    made = np.empty(column.numel(), dtype=object)
-    made[:] = ca.vertsplit(column)
-    return made
+    entries = np.empty(column.numel(), dtype=object)
+    entries[:] = ca.vertsplit(column)
+    return entries
 
 
 def split(tree: RodTree, q: Any) -> tuple[Any, Any, Any]:

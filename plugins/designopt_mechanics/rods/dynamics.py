@@ -54,18 +54,18 @@ def motion(tree: RodTree, q: Any, dq: Any, d2q: Any, anchor: Any = None) -> RodD
         ends.append(before + rho[..., k, :])
     far = np.stack(ends, axis=-2)
     centres = far - (1.0 - com)[:, None] * rho
-    own = m[:, None] * (centres - np.array(tree.gravity))
-    loads: list[Any] = [0.0 * own[..., k, :] for k in range(tree.n)]  # of what hangs on each rod
+    inertia_forces = m[:, None] * (centres - np.array(tree.gravity))
+    loads: list[Any] = [0.0 * inertia_forces[..., k, :] for k in range(tree.n)]  # of what hangs on each rod
     for k in reversed(range(tree.n)):
         if tree.parents[k] >= 0:
-            loads[tree.parents[k]] = loads[tree.parents[k]] + loads[k] + own[..., k, :]
+            loads[tree.parents[k]] = loads[tree.parents[k]] + loads[k] + inertia_forces[..., k, :]
     carried = np.stack(loads, axis=-2)
     spread = (m * (tree.column("second") - com**2))[:, None] * rho
-    pull = sign[:, None] * (carried + com[:, None] * own + spread)
+    pull = sign[:, None] * (carried + com[:, None] * inertia_forces + spread)
     efforts = [(e * pull).sum(-1) for e in first]
     turning = _turning(tree, B, rates, second)
     forces = np.concatenate([efforts[0] + turning[0], efforts[1] + turning[1], efforts[2]], axis=-1)
-    return RodDynamics(forces, far, centres, carried + own)
+    return RodDynamics(forces, far, centres, carried + inertia_forces)
 
 
 def forward_dynamics(tree: RodTree, q: Any, dq: Any, forces: Any, anchor: Any = None) -> Any:
@@ -126,8 +126,8 @@ def forward_dynamics(tree: RodTree, q: Any, dq: Any, forces: Any, anchor: Any = 
     return np.concatenate([(change * h).sum(-1) * to_h, (change * w).sum(-1) * to_w, (change * u).sum(-1)], axis=-1)
 
 
-def _anchored(like: Any, anchor: Any) -> Any:
-    return 0.0 * like if anchor is None else np.asarray(anchor) + 0.0 * like
+def _anchored(zero: Any, anchor: Any) -> Any:
+    return 0.0 * zero if anchor is None else np.asarray(anchor) + 0.0 * zero
 
 
 def turning_moments(tree: RodTree, B: Basis) -> tuple[Any, Any]:
@@ -155,15 +155,15 @@ def _dense(tree: RodTree, q: Any, dq: Any, forces: Any, anchor: Any) -> Any:
     M = mass_matrix(tree, q)
     still = bias(tree, q, dq) if anchor is None else inverse_dynamics(tree, q, dq, 0.0 * np.asarray(q), anchor)
     right = (np.asarray(forces) - still)[..., free]
-    found = np.zeros((*np.shape(right)[:-1], 3 * tree.n), dtype=np.asarray(right).dtype)
+    full = np.zeros((*np.shape(right)[:-1], 3 * tree.n), dtype=np.asarray(right).dtype)
     rows = M[..., free, :][..., free]
     if np.asarray(rows).dtype == object:
         matrix = ca.vertcat(*(ca.horzcat(*(ca.SX(e) for e in row)) for row in rows))
         answer = ca.ldl_solve(ca.vertcat(*right), *ca.ldl(matrix, False))
-        found[free] = ca.vertsplit(answer)
+        full[free] = ca.vertsplit(answer)
     else:
-        found[..., free] = np.linalg.solve(rows, right[..., None])[..., 0]
-    return found
+        full[..., free] = np.linalg.solve(rows, right[..., None])[..., 0]
+    return full
 
 
 def _refuse_singular(tree: RodTree, B: Basis) -> None:

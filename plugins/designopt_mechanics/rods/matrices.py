@@ -58,34 +58,34 @@ def matrices(tree: RodTree, q: Any) -> dict[str, Any]:
     second = {"C": cosine[..., None, :], "S": sine[..., None, :]}
     li, lj = length[..., :, None], length[..., None, :]
     factors = {"ij": tree.mu * li * lj, "i": tree.mu * li, "j": tree.mu * lj, "": tree.mu}
-    found = {
+    blocks = {
         name: sum(sign * factors[lengths] * azimuths[a] * first[e[0]] * second[e[1]] for sign, a, e in terms)
         for name, (lengths, terms) in TABLE.items()
     }
     one = np.eye(tree.n)
     if tree.inertia == "coordinate":
-        found["A_phi"] = found["A_phi"] + one * tree.column("Ix")
-        found["B_psi"] = found["B_psi"] + one * tree.column("Iy")
-        return found
+        blocks["A_phi"] = blocks["A_phi"] + one * tree.column("Ix")
+        blocks["B_psi"] = blocks["B_psi"] + one * tree.column("Iy")
+        return blocks
     It, Ia = tree.column("It"), tree.column("Ia")
     across = (Ia - It) * sine * cosine
-    found["A_phi"] = found["A_phi"] + one * (It * cosine**2 + Ia * sine**2)[..., None, :]
-    found["B_psi"] = found["B_psi"] + one * It
-    found["G_phi"] = found["G_phi"] + one * across[..., None, :]
-    found["D_psi"] = found["D_psi"] - one * across[..., None, :]
-    return found
+    blocks["A_phi"] = blocks["A_phi"] + one * (It * cosine**2 + Ia * sine**2)[..., None, :]
+    blocks["B_psi"] = blocks["B_psi"] + one * It
+    blocks["G_phi"] = blocks["G_phi"] + one * across[..., None, :]
+    blocks["D_psi"] = blocks["D_psi"] - one * across[..., None, :]
+    return blocks
 
 
 def mass_matrix(tree: RodTree, q: Any) -> Any:
     """M (..., 3 n, 3 n) = [[A_phi, B_phi, C_phi], [A_psi, B_psi, C_psi], [A_l, B_l, C_l]]."""
-    of = matrices(tree, q)
-    rows = [np.concatenate([of[f"{name}_{row}"] for name in "ABC"], axis=-1) for row in ROWS]
+    block_of = matrices(tree, q)
+    rows = [np.concatenate([block_of[f"{name}_{row}"] for name in "ABC"], axis=-1) for row in ROWS]
     return np.concatenate(rows, axis=-2)
 
 
 def bias(tree: RodTree, q: Any, dq: Any) -> Any:
     """(..., 3 n) what rates and weight add to M d2q: the generalised forces of a motion without accelerations."""
-    of = matrices(tree, q)
+    block_of = matrices(tree, q)
     dphi, dpsi, dl = split(tree, dq)
     columns = {
         "D": dphi**2, "E": dpsi**2, "F": 2.0 * dl * dphi, "G": 2.0 * dphi * dpsi, "H": 2.0 * dl * dpsi,
@@ -93,7 +93,7 @@ def bias(tree: RodTree, q: Any, dq: Any) -> Any:
     weight = weight_forces(tree, q)
     parts = []
     for k, row in enumerate(ROWS):
-        total = sum((of[f"{name}_{row}"] * column[..., None, :]).sum(-1) for name, column in columns.items())
+        total = sum((block_of[f"{name}_{row}"] * column[..., None, :]).sum(-1) for name, column in columns.items())
         parts.append(total - weight[..., k * tree.n : (k + 1) * tree.n])
     return np.concatenate(parts, axis=-1)
 

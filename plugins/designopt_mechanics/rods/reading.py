@@ -31,9 +31,9 @@ def _tree(at: At, findings: Findings) -> RodTree | None:
         more["gravity"] = entries["gravity"].vector("m/s^2")
     if "inertia" in entries:
         more["inertia"] = entries["inertia"].word(("coordinate", "axisymmetric"))
-    given = entries["rods"].items()
+    rod_entries = entries["rods"].items()
     rods = []
-    for item in given:
+    for item in rod_entries:
         with findings.item():
             rods.append(_rod(item))
     if findings.found:
@@ -46,7 +46,7 @@ def _tree(at: At, findings: Findings) -> RodTree | None:
         if numbers:
             i = numbers[-1]
             path = (*path, i)
-            if error.field in (given[i].node.entries or {}):
+            if error.field in (rod_entries[i].node.entries or {}):
                 path = (*path, error.field)
         raise Wrong(Finding(path, f"{error.field}: {error.message}")) from None
 

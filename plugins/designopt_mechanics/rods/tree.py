@@ -83,17 +83,17 @@ class RodTree:
         if len(self.gravity) != 3 or not np.isfinite(self.gravity).all():
             raise RodError(self.rods[0].name, "gravity", f"{self.gravity} is not three finite numbers")
         names = [rod.name for rod in self.rods]
-        known = [GROUND]
+        rod_names = [GROUND]
         for rod in self.rods:
-            if rod.name in known:
+            if rod.name in rod_names:
                 raise RodError(rod.name, "name", "is given twice")
-            if rod.parent not in known:
+            if rod.parent not in rod_names:
                 if rod.parent in names:
                     raise RodError(rod.name, "parent", f"'{rod.parent}' is attached to it or comes after it")
-                near = closest(rod.parent, known)
+                near = closest(rod.parent, rod_names)
                 hint = f"; did you mean '{near}'?" if near else ""
                 raise RodError(rod.name, "parent", f"no rod '{rod.parent}'{hint}")
-            known.append(rod.name)
+            rod_names.append(rod.name)
             self._check(rod)
         for i, rod in enumerate(self.rods):
             if is_number(rod.mass) and not self.children[i] and rod.com == 0.0 and rod.second == 0.0:
@@ -143,8 +143,8 @@ class RodTree:
     def mu(self) -> Any:
         """(n, n) kg: mu_ij = sum over k of m_k W_ki W_kj, and m_i (spread - com^2) on the diagonal."""
         m, W = self.column("mass"), self.weights
-        own = m * (self.column("second") - self.column("com") ** 2)
-        return (W * m[:, None]).T @ W + np.diag(own)
+        about_centre = m * (self.column("second") - self.column("com") ** 2)
+        return (W * m[:, None]).T @ W + np.diag(about_centre)
 
     @cached_property
     def nu(self) -> Any:
@@ -179,7 +179,7 @@ class RodTree:
             raise fail("sign", f"{rod.sign} is neither 1 nor -1")
         if rod.length not in ("free", "fixed"):
             raise fail("length", f"'{rod.length}' is neither 'free' nor 'fixed'")
-        other = ("It", "Ia") if self.inertia == "coordinate" else ("Ix", "Iy")
-        for field in other:
+        forbidden = ("It", "Ia") if self.inertia == "coordinate" else ("Ix", "Iy")
+        for field in forbidden:
             if not is_number(getattr(rod, field)) or getattr(rod, field) != 0.0:
                 raise fail(field, f"does not belong to inertia '{self.inertia}'")

@@ -33,12 +33,12 @@ def equations(tree: RodTree, style: Style = "text") -> list[str]:
     or It, Ia, the components of gravity that are not zero (gx, gy, gz), and of the drives Mphi, Mpsi and N; d and d2
     are first and second rates. In text, products are marked by * so that the equations can be evaluated.
     """
-    found = []
+    lines = []
     for row in ROWS:
         for i in range(tree.n):
             left = _left(tree, row, i, style)
-            found.append(f"{_sum(left, style)} = {_sum(_right(tree, row, i, style), style)}")
-    return found
+            lines.append(f"{_sum(left, style)} = {_sum(_right(tree, row, i, style), style)}")
+    return lines
 
 
 def _left(tree: RodTree, row: str, i: int, style: Style) -> list[_Term]:
@@ -48,14 +48,14 @@ def _left(tree: RodTree, row: str, i: int, style: Style) -> list[_Term]:
             if not (i == j or _above(tree, i, j) or _above(tree, j, i)):
                 continue
             lengths, parts = TABLE[f"{letter}_{row}"]
-            kept = [p for p in parts if not (i == j and p[1] == "s")]
-            kept = _cancelled(kept) if i == j else kept
+            remaining = [p for p in parts if not (i == j and p[1] == "s")]
+            remaining = _cancelled(remaining) if i == j else remaining
             rates = _rates(product, j, style)
             sign, mass = _mass(tree, i, j, style)
             stretch = tuple(_named("l", {"i": i, "j": j}[side], style) for side in lengths)
             if i == j and lengths == "ij":
                 stretch = (_square(_named("l", i, style), style),)
-            for s, azimuth, elevations in kept:
+            for s, azimuth, elevations in remaining:
                 angles = () if elevations == "1" else _elevations(elevations, i, j, style)
                 turned = _azimuth(azimuth, i, j, style) if i != j else ()
                 terms.append(_Term(sign * s, (mass, *stretch, *turned, *angles, *rates)))
@@ -67,8 +67,8 @@ def _cancelled(parts: Sequence[tuple[int, str, str]]) -> list[tuple[int, str, st
     """On the diagonal S S + C C is 1 and S C - C S is 0."""
     if len(parts) < 2:
         return list(parts)
-    (s, _, one), (t, _, two) = parts
-    if {one, two} == {"SS", "CC"}:
+    (s, _, one), (t, _, second) = parts
+    if {one, second} == {"SS", "CC"}:
         return [(s, "", "1")] if s == t else list(parts)
     return []  # S C and C S with opposite signs
 
@@ -79,10 +79,10 @@ def _mass(tree: RodTree, i: int, j: int, style: Style) -> tuple[int, str]:
     m, n = _named("m", p, style), _named("n", p, style)
     if i == j:
         spread = tree.rods[i].second != tree.rods[i].com ** 2
-        own = [m, _named("c2", i, style) if spread else _square(n, style)]
+        mass_terms = [m, _named("c2", i, style) if spread else _square(n, style)]
     else:
-        own = [m, n]
-    parts = [_joined(own, style), *(_named("m", k, style) for k in range(tree.n) if _above(tree, p, k))]
+        mass_terms = [m, n]
+    parts = [_joined(mass_terms, style), *(_named("m", k, style) for k in range(tree.n) if _above(tree, p, k))]
     text = " + ".join(parts)
     return tree.rods[i].sign * tree.rods[j].sign, f"({text})" if len(parts) > 1 else text
 
@@ -98,12 +98,12 @@ def _turning(tree: RodTree, row: str, i: int, style: Style) -> list[_Term]:
     It, Ia = (_named(name, i, style) for name in ("It", "Ia"))
     if row == "phi":
         first = _rate("d2", "phi", i, style)
-        both = (_rate("d", "phi", i, style), _rate("d", "psi", i, style))
+        rates = (_rate("d", "phi", i, style), _rate("d", "psi", i, style))
         difference = f"({Ia} - {It})"
         return [
             _Term(1, (It, _square(c, style), first)),
             _Term(1, (Ia, _square(s, style), first)),
-            _Term(1, ("2", difference, s, c, *both)),
+            _Term(1, ("2", difference, s, c, *rates)),
         ]
     if row == "psi":
         squared = _square(_rate("d", "phi", i, style), style)
@@ -143,11 +143,11 @@ def _right(tree: RodTree, row: str, i: int, style: Style) -> list[_Term]:
         if tree.rods[i].stiffness is not None:
             terms.append(_Term(-1, (_named("k", i, style), stretch)))
         return [*terms, _Term(-1, (_named("d", i, style), _rate("d", "l", i, style)))]
-    own = f"M{row}" if style == "text" else "M_{" + _LATEX[row]
+    moment_name = f"M{row}" if style == "text" else "M_{" + _LATEX[row]
     close = "" if style == "text" else "}"
 
     def drive(k: int) -> str:
-        return f"{own}{k + 1}" if style == "text" else f"{own},{k + 1}{close}"
+        return f"{moment_name}{k + 1}" if style == "text" else f"{moment_name},{k + 1}{close}"
 
     return [_Term(1, (drive(i),)), *(_Term(-1, (drive(c),)) for c in tree.children[i])]
 
@@ -185,14 +185,14 @@ def _rate(order: str, kind: str, i: int, style: Style) -> str:
 def _rates(product: Sequence[str], j: int, style: Style) -> tuple[str, ...]:
     if len(product) == 2:  # a square
         return (_square(_rate("d", product[0][1:], j, style), style),)
-    made = []
+    factors = []
     for part in product:
         if part == "2":
-            made.append(part)
+            factors.append(part)
         else:
             order = "d2" if part.startswith("d2") else "d"
-            made.append(_rate(order, part[len(order) :], j, style))
-    return tuple(made)
+            factors.append(_rate(order, part[len(order) :], j, style))
+    return tuple(factors)
 
 
 def _trig(function: str, kind: str, i: int, style: Style) -> str:
@@ -229,10 +229,10 @@ def _joined(factors: Sequence[str], style: Style) -> str:
 
 def _sum(terms: Sequence[_Term], style: Style) -> str:
     """Terms with numbers in front."""
-    made = []
+    texts = []
     for k, term in enumerate(terms):
         ordered = sorted(term.factors, key=lambda f: f != "2")
         sign = "-" if term.sign < 0 else "+"
         text = _joined(ordered, style)
-        made.append(f"{'-' if sign == '-' else ''}{text}" if k == 0 else f" {sign} {text}")
-    return "".join(made) if made else "0"
+        texts.append(f"{'-' if sign == '-' else ''}{text}" if k == 0 else f" {sign} {text}")
+    return "".join(texts) if texts else "0"

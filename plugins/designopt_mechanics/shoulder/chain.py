@@ -93,12 +93,12 @@ def shoulder(rhythm: Rhythm) -> Tree:
     by = slopes(rhythm)
     frames = []
     before = "ground"
-    for number, (axis, variable, sign, place, bone) in enumerate(_CHAIN, 1):
+    for number, (axis, variable, sign, offset, bone) in enumerate(_CHAIN, 1):
         name = bone or f"joint_{number}"
         ratios = {variable: 1.0} if variable in COORDINATES else by[variable]
         angle: Value = Affine({c: sign * slope for c, slope in ratios.items()})
-        given = np.array(_AXES[axis])
-        unit = tuple(float(v) for v in given / np.linalg.norm(given))
-        frames.append(Frame(name, before, (Rotate(unit, angle),), _SEGMENTS.get(bone), place=place))  # type: ignore[arg-type]
+        direction = np.array(_AXES[axis])
+        unit = tuple(float(v) for v in direction / np.linalg.norm(direction))
+        frames.append(Frame(name, before, (Rotate(unit, angle),), _SEGMENTS.get(bone), place=offset))  # type: ignore[arg-type]
         before = name
     return Tree(tuple(Coordinate(name, "rad", -np.pi, np.pi) for name in COORDINATES), tuple(frames))

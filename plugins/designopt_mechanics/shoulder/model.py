@@ -122,10 +122,10 @@ class ShoulderRhythm:
             angle_error=float(np.abs(errors).max()),
             effort=float(np.trapezoid((reference**2).sum(axis=1), time)),
         )
-        shown = {"time": time, "torques": torques, "reference": reference, "errors": errors}
+        all_arrays = {"time": time, "torques": torques, "reference": reference, "errors": errors}
         if "scene" in arrays:
-            shown["scene"] = scene.drawing(_rows("original"), _BONES, run.x[:, :3])[:, :, [2, 0, 1]]  # upwards is z
-        return outputs, {name: shown[name] for name in arrays}
+            all_arrays["scene"] = scene.drawing(_rows("original"), _BONES, run.x[:, :3])[:, :, [2, 0, 1]]  # upwards is z
+        return outputs, {name: all_arrays[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
         """The same travel from rest to rest at the least integral of squared torques."""
@@ -174,10 +174,10 @@ def _wanted(time: Any, elevation: Any, travel: Any, duration: Any) -> tuple[Any,
     return z, np.column_stack([travel * rate, none, none]), np.column_stack([travel * second, none, none])
 
 
-def _correlation(one: Vector, other: Vector) -> float:
-    if not (np.ptp(one) > 1e-12 and np.ptp(other) > 1e-12):
+def _correlation(one: Vector, second: Vector) -> float:
+    if not (np.ptp(one) > 1e-12 and np.ptp(second) > 1e-12):
         return 0.0
-    return float(np.corrcoef(one, other)[0, 1])
+    return float(np.corrcoef(one, second)[0, 1])
 
 
 @lru_cache(maxsize=3)
@@ -196,10 +196,10 @@ def controlled(rhythm: Rhythm) -> System:
     time, elevation, travel, duration = (ca.SX.sym(n) for n in ("t", "elevation", "travel", "duration"))
     s = time / duration
     plane = travel * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5)
-    wanted = ca.vertcat(plane, elevation, _ROTATION)
-    rate = ca.jtimes(wanted, time, ca.SX(1.0))
+    desired = ca.vertcat(plane, elevation, _ROTATION)
+    rate = ca.jtimes(desired, time, ca.SX(1.0))
     second = ca.jtimes(rate, time, ca.SX(1.0))
-    steered = second - 20.0 * (state.dz - rate) - 100.0 * (state.z - wanted)
+    steered = second - 20.0 * (state.dz - rate) - 100.0 * (state.z - desired)
     torques = inverse_dynamics(TreeState(shoulder(rhythm), state.z, state.dz, steered), GRAVITY)
     parts = equations_of(state, torques, GRAVITY)
     return System.from_expressions(

@@ -13,9 +13,9 @@ from designopt_muscle.geometry.touch import Touch
 def around_cylinder(a: Vector, b: Vector, radius: float, length: float, quadrant: str) -> Touch:
     """A cylinder about z: unrolled, the path is a straight line."""
     circle = _circle(a[:, :2], b[:, :2], radius, quadrant)
-    whole = circle.before + radius * circle.angle + circle.after
+    unrolled = circle.before + radius * circle.angle + circle.after
     rise = b[:, 2] - a[:, 2]
-    slope = rise / np.where(whole > 0, whole, 1.0)
+    slope = rise / np.where(unrolled > 0, unrolled, 1.0)
     z_first = a[:, 2] + slope * circle.before
     z_last = b[:, 2] - slope * circle.after
     off = (np.abs(z_first) > 0.5 * length) & (np.abs(z_last) > 0.5 * length)
@@ -92,8 +92,8 @@ def _circle(a: Vector, b: Vector, radius: float, quadrant: str, side: Vector | N
         middle = {s: start[s] + 0.5 * s * angle[s] for s in (1.0, -1.0)}
         heights = {s: on(np.column_stack([np.cos(middle[s]), np.sin(middle[s])])) for s in middle}
         # a way round that is nearly a whole turn has its middle on the named side, too
-        both = (heights[1.0] > 0) & (heights[-1.0] > 0)
-        positive = np.where(both, angle[1.0] <= angle[-1.0], heights[1.0] >= heights[-1.0])
+        both_sides = (heights[1.0] > 0) & (heights[-1.0] > 0)
+        positive = np.where(both_sides, angle[1.0] <= angle[-1.0], heights[1.0] >= heights[-1.0])
         a_on, b_on = on(a) > 0, on(b) > 0
         through = (a_on != b_on) & (on(nearest) < 0)
         wraps = (~a_on & ~b_on) | hits | through

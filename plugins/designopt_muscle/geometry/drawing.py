@@ -46,12 +46,12 @@ def _bones(model: OsimModel, motion: Kinematics) -> Vector:
     n = len(motion.origin[GROUND])
     begin = {joint.child: motion.place(joint.child, joint.in_child[:3, 3]) for joint in model.joints}
     gap = np.full((n, 3), np.nan)
-    found: list[Vector] = []
+    lines: list[Vector] = []
     for joint in model.joints:
         if joint.parent != GROUND:
-            found += [begin[joint.parent], motion.place(joint.parent, joint.in_parent[:3, 3]), gap]
+            lines += [begin[joint.parent], motion.place(joint.parent, joint.in_parent[:3, 3]), gap]
     ending = {joint.child for joint in model.joints} - {joint.parent for joint in model.joints}
     for body in model.bodies:
         if body.name in ending and body.mass > 0:
-            found += [begin[body.name], motion.place(body.name, body.centre), gap]
-    return np.stack(found, axis=1) if found else np.zeros((n, 1, 3))
+            lines += [begin[body.name], motion.place(body.name, body.centre), gap]
+    return np.stack(lines, axis=1) if lines else np.zeros((n, 1, 3))

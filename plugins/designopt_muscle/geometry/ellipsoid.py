@@ -39,12 +39,12 @@ def around_ellipsoid(a: Vector, b: Vector, axes: Vector, quadrant: str) -> Touch
     angle, length, settled = _shot(a[engaged], b[engaged], axes, guess.first[engaged], arc[engaged])
     start = _Silhouette(a[engaged] / axes)
     _, x, t = _missed(start, angle, length, a[engaged], b[engaged], axes)
-    kept = settled & (length > 0) & (((b[engaged] - x) * t).sum(axis=1) > 0)
-    good = engaged[kept]
-    first[good], last[good], arc[good] = (start.points(angle) * axes)[kept], x[kept], length[kept]
-    found = np.array(guess.engaged)
-    found[engaged[settled & (length <= 0)]] = False
-    return Touch(found, first, last, arc)
+    converged = settled & (length > 0) & (((b[engaged] - x) * t).sum(axis=1) > 0)
+    good = engaged[converged]
+    first[good], last[good], arc[good] = (start.points(angle) * axes)[converged], x[converged], length[converged]
+    touches = np.array(guess.engaged)
+    touches[engaged[settled & (length <= 0)]] = False
+    return Touch(touches, first, last, arc)
 
 
 def _shot(a: Vector, b: Vector, axes: Vector, guess: Vector, length: Vector) -> tuple[Vector, Vector, Mask]:
@@ -56,12 +56,12 @@ def _shot(a: Vector, b: Vector, axes: Vector, guess: Vector, length: Vector) -> 
     left = np.arange(len(a))
     for _ in range(_NEWTON):
         n = len(left)
-        ends, others = np.tile(a[left], (3, 1)), np.tile(b[left], (3, 1))
+        ends, targets = np.tile(a[left], (3, 1)), np.tile(b[left], (3, 1))
         angles, lengths = np.tile(angle[left], 3), np.tile(length[left], 3)
         angles[n : 2 * n] += _DIFFERENCE
         lengths[2 * n :] += _DIFFERENCE * size
         error, by_angle, by_length = np.split(
-            _missed(_Silhouette(ends / axes), angles, lengths, ends, others, axes)[0], 3
+            _missed(_Silhouette(ends / axes), angles, lengths, ends, targets, axes)[0], 3
         )
         by_angle, by_length = (by_angle - error) / _DIFFERENCE, (by_length - error) / _DIFFERENCE
         determinant = by_angle[:, 0] * by_length[:, 1] - by_angle[:, 1] * by_length[:, 0]

@@ -42,11 +42,11 @@ def jumps(geometry: MuscleGeometry, time: Vector, values: dict[str, Vector]) -> 
     changed = np.diff(geometry.wrapped, axis=0) != 0
     turned = np.abs(np.diff(geometry.arms, axis=0))
     flipped = (geometry.arms[1:] * geometry.arms[:-1] < 0) & (turned > _LENGTH)
-    found = [
+    jump_list = [
         Jump(geometry.muscles[k], float(time[i + 1]), float(off[i, k]), engaged=bool(changed[i, k]))
         for i, k in np.argwhere(off > _LENGTH)
     ]
-    found += [
+    jump_list += [
         Jump(
             geometry.muscles[k],
             float(time[i + 1]),
@@ -56,4 +56,4 @@ def jumps(geometry: MuscleGeometry, time: Vector, values: dict[str, Vector]) -> 
         )
         for i, m, k in np.argwhere((turned > _ARM) | flipped)
     ]
-    return sorted(found, key=lambda jump: (jump.time, jump.muscle, jump.coordinate))
+    return sorted(jump_list, key=lambda jump: (jump.time, jump.muscle, jump.coordinate))

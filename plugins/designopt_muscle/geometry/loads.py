@@ -36,7 +36,7 @@ def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: V
     default = loads.find("defaults", "ExternalForce") or root.find("defaults", "ExternalForce")
     if default is not None:
         only(default, _FORCE)
-    found: dict[str, Vector] = {}
+    loads_by_body: dict[str, Vector] = {}
     for element in loads.need("objects").children:
         if element.tag != "ExternalForce":
             raise element.error("is not supported in external loads")
@@ -56,8 +56,8 @@ def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: V
         else:
             at = motion.place(_body(element, "point_expressed_in_body", motion.model, GROUND), point)
         load = np.concatenate([pull, np.cross(at, pull) + turn], axis=1)
-        found[body] = found[body] + load if body in found else load
-    return found
+        loads_by_body[body] = loads_by_body[body] + load if body in loads_by_body else load
+    return loads_by_body
 
 
 def _body(element: Element, tag: str, model: OsimModel, default: str = "") -> str:
@@ -65,8 +65,8 @@ def _body(element: Element, tag: str, model: OsimModel, default: str = "") -> st
     name = last_name(element.word(tag, default)) or default
     if name in {body.name for body in model.bodies} or name == default == GROUND:
         return name
-    place = element.find(tag) or element
-    raise place.error(f"{tag} is '{name}', which is not a body of the model '{model.name}'")
+    reference = element.find(tag) or element
+    raise reference.error(f"{tag} is '{name}', which is not a body of the model '{model.name}'")
 
 
 def _recorded(element: Element, tag: str, table: TimeTable, time: Vector) -> Vector | None:

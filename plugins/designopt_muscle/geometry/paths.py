@@ -48,16 +48,16 @@ def wrapped_paths(muscle: OsimMuscle, surfaces: dict[str, WrapObject], motion: K
     n = len(next(iter(motion.origin.values())))
     places = [_placed(point, motion) for point in muscle.points]
     present = np.column_stack([_present(point, motion, n) for point in muscle.points])
-    found = []
+    path_list = []
     for pattern, frames in _groups(present):
         nodes = [
             PathNode(x[frames], p.body, point=p)
-            for p, x, there in zip(muscle.points, places, pattern, strict=True)
-            if there
+            for p, x, is_active in zip(muscle.points, places, pattern, strict=True)
+            if is_active
         ]
-        kept = [i for i, there in enumerate(pattern) if there]
-        found += _wrapped(muscle, surfaces, motion, frames, nodes, kept)
-    return found
+        active_points = [i for i, is_active in enumerate(pattern) if is_active]
+        path_list += _wrapped(muscle, surfaces, motion, frames, nodes, active_points)
+    return path_list
 
 
 def _groups(present: Mask) -> list[tuple[tuple[bool, ...], Frames]]:
@@ -103,9 +103,9 @@ def _wrapped(
     motion: Kinematics,
     frames: Frames,
     nodes: list[PathNode],
-    kept: list[int],
+    point_numbers: list[int],
 ) -> list[WrappedPath]:
-    """Paths over the surfaces of a muscle through `nodes`, which are its points `kept`."""
+    """Paths over the surfaces of a muscle through `nodes`, which are its points `point_numbers`."""
     n = len(frames)
     used = [(w, surfaces[w.wrap]) for w in muscle.wraps if surfaces[w.wrap].active]
     if not used:
@@ -116,15 +116,15 @@ def _wrapped(
         for (wrap, _), contact in zip(used, contacts, strict=True):
             low = 0 if wrap.first is None else wrap.first
             high = len(muscle.points) - 1 if wrap.last is None else wrap.last
-            inside = [low <= i <= high for i in kept]
+            inside = [low <= i <= high for i in point_numbers]
             moved = max(moved, _find(contact, [c for c in contacts if c is not contact], motion, frames, nodes, inside))
         if moved <= _SETTLED:
             break
-    found = []
+    path_list = []
     for pattern, some in _alike(contacts):
         chosen = [(c, key) for c, key in zip(contacts, pattern, strict=True) if key == key]
-        found.append(WrappedPath(frames[some], tuple(node for _, node in _sequence(nodes, chosen, some))))
-    return found
+        path_list.append(WrappedPath(frames[some], tuple(node for _, node in _sequence(nodes, chosen, some))))
+    return path_list
 
 
 def _alike(contacts: list[_Contact]) -> list[tuple[tuple[float, ...], Frames]]:
@@ -151,7 +151,7 @@ def _sequence(
 
 def _find(
     contact: _Contact,
-    others: list[_Contact],
+    other_contacts: list[_Contact],
     motion: Kinematics,
     frames: Frames,
     nodes: list[PathNode],
@@ -163,8 +163,8 @@ def _find(
     turn = motion.rotation[surface.body][frames] @ surface.place[:3, :3]
     at = motion.origin[surface.body][frames] + turned(motion.rotation[surface.body][frames], surface.place[:3, 3])
     contact.key[:] = np.nan
-    for pattern, some in _alike(others) if others else [((), np.arange(len(frames)))]:
-        chosen = [(c, key) for c, key in zip(others, pattern, strict=True) if key == key]
+    for pattern, some in _alike(other_contacts) if other_contacts else [((), np.arange(len(frames)))]:
+        chosen = [(c, key) for c, key in zip(other_contacts, pattern, strict=True) if key == key]
         keyed = _sequence(nodes, chosen, some)
         best = np.full(len(some), np.inf)
         for (low, a), (high, b) in itertools.pairwise(keyed):
@@ -173,16 +173,16 @@ def _find(
                 continue
             r, o = turn[some], at[some]
             back = r.transpose(0, 2, 1)
-            found = touch(surface, turned(back, a.x - o), turned(back, b.x - o))
-            first, last = o + turned(r, found.first), o + turned(r, found.last)
-            around = np.linalg.norm(first - a.x, axis=1) + found.arc + np.linalg.norm(b.x - last, axis=1)
-            more = np.where(found.engaged, around - np.linalg.norm(b.x - a.x, axis=1), np.inf)
+            touch_points = touch(surface, turned(back, a.x - o), turned(back, b.x - o))
+            first, last = o + turned(r, touch_points.first), o + turned(r, touch_points.last)
+            around = np.linalg.norm(first - a.x, axis=1) + touch_points.arc + np.linalg.norm(b.x - last, axis=1)
+            more = np.where(touch_points.engaged, around - np.linalg.norm(b.x - a.x, axis=1), np.inf)
             better = more < best
             best = np.where(better, more, best)
             where = some[better]
             contact.key[where] = 0.5 * (low + high)
             contact.first[where], contact.last[where] = first[better], last[better]
-            contact.arc[where] = found.arc[better]
+            contact.arc[where] = touch_points.arc[better]
     after = np.where(np.isnan(contact.key)[:, None], 0.0, np.column_stack([contact.first, contact.last]))
     return float(np.abs(after - before).max(initial=0.0))
 

@@ -97,14 +97,14 @@ def around_torus(a: Vector, b: Vector, tube: float, ring: float, quadrant: str) 
     guess = around_cylinder(local(a), local(b), tube, np.inf, "+x")
     first, last, arc = back(guess.first), back(guess.last), np.array(guess.arc)
     engaged = np.flatnonzero(guess.engaged)
-    found = np.array(guess.engaged)
+    touches = np.array(guess.engaged)
     if len(engaged):
         start, end, length, settled = _shot(torus, a[engaged], b[engaged], first[engaged], arc[engaged])
-        kept = settled & (length > 0)
-        good = engaged[kept]
-        first[good], last[good], arc[good] = start[kept], end[kept], length[kept]
-        found[engaged[settled & (length <= 0)]] = False
-    return Touch(found, first, last, arc)
+        converged = settled & (length > 0)
+        good = engaged[converged]
+        first[good], last[good], arc[good] = start[converged], end[converged], length[converged]
+        touches[engaged[settled & (length <= 0)]] = False
+    return Touch(touches, first, last, arc)
 
 
 def _closest(a: Vector, b: Vector, ring: float, quadrant: str) -> Vector:
@@ -122,15 +122,15 @@ def _closest(a: Vector, b: Vector, ring: float, quadrant: str) -> Vector:
     distances = np.stack([far(np.full(len(a), share)) for share in shares])
     if quadrant != "all":
         axis, sign = "xyz".index(quadrant[1]), 1.0 if quadrant[0] == "+" else -1.0
-        there = np.stack([sign * at(np.full(len(a), share))[:, axis] for share in shares]) > 0
-        distances = np.where(there | ~there.any(axis=0), distances, np.inf)
+        passes_through = np.stack([sign * at(np.full(len(a), share))[:, axis] for share in shares]) > 0
+        distances = np.where(passes_through | ~passes_through.any(axis=0), distances, np.inf)
     best = shares[distances.argmin(axis=0)]
     low, high = np.maximum(best - shares[1], 0.0), np.minimum(best + shares[1], 1.0)
     golden = 0.5 * (np.sqrt(5.0) - 1.0)
     for _ in range(_REFINED):
-        one, two = high - golden * (high - low), low + golden * (high - low)
-        nearer = far(one) < far(two)
-        low, high = np.where(nearer, low, one), np.where(nearer, two, high)
+        one, upper = high - golden * (high - low), low + golden * (high - low)
+        nearer = far(one) < far(upper)
+        low, high = np.where(nearer, low, one), np.where(nearer, upper, high)
     x = at(0.5 * (low + high))
     out = np.maximum(np.hypot(x[:, 0], x[:, 1]), 1e-300)
     return np.column_stack([x[:, 0] / out, x[:, 1] / out, np.zeros(len(a))])

@@ -60,14 +60,14 @@ def design_slopes(
 ) -> dict[str, float]:
     """Derivatives of a number by the design: by strength, and by the device through the needed moment of its row."""
     forces = (slopes.by_strength * trial.muscles.strength).sum() + (slopes.by_passive * trial.muscles.passive).sum()
-    found = {"strength": float(forces)}
+    slope_of = {"strength": float(forces)}
     if coordinate is None or coordinate not in sharing.balance.rows:
-        return found
+        return slope_of
     by_moment = slopes.by_moment[:, sharing.balance.rows.index(coordinate)]
     needed = trial.balance.moments[:, trial.balance.rows.index(coordinate)]
     stretch = values["rest"] - trial.values[coordinate]
     left = 1.0 - values["assistance"]
-    found["stiffness"] = -left * float((by_moment * stretch).sum())
-    found["rest"] = -left * values["stiffness"] * float(by_moment.sum())
-    found["assistance"] = -float((by_moment * (needed - values["stiffness"] * stretch)).sum())
-    return found
+    slope_of["stiffness"] = -left * float((by_moment * stretch).sum())
+    slope_of["rest"] = -left * values["stiffness"] * float(by_moment.sum())
+    slope_of["assistance"] = -float((by_moment * (needed - values["stiffness"] * stretch)).sum())
+    return slope_of

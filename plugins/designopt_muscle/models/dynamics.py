@@ -58,8 +58,8 @@ class Dynamics:
 
     def joint_forces(self, children: Sequence[str]) -> dict[str, Vector]:
         """(n, 3) N by child body: the force of the parent on it if no muscle pulls, in the axes of the ground."""
-        found = self.rows.joint_forces(self.z, self.dz, self.ddz, self.loads)
-        return {child: found[joint_frame(child)][:, :3] for child in children}
+        forces = self.rows.joint_forces(self.z, self.dz, self.ddz, self.loads)
+        return {child: forces[joint_frame(child)][:, :3] for child in children}
 
     def take(self, frames: Integers) -> Dynamics:
         """Some of the frames."""

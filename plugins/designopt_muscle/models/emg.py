@@ -45,29 +45,29 @@ class MeasuredActivity:
             raise ValueError("a band needs a fixed scale: with a free one it would move while the scale is found")
 
 
-def measured(file: InputFile, said: MeasuredActivity, muscles: tuple[str, ...], time: Vector) -> Vector:
+def measured(file: InputFile, setting: MeasuredActivity, muscles: tuple[str, ...], time: Vector) -> Vector:
     """(n, k) signals of `muscles` at `time` (n,) s; NaN for muscles without a channel and frames without a sample.
 
     The file is a table (STO, MOT, CSV) with even times or a C3D recording with analog channels. Envelopes are fractions
     of the maximum activity. Raises `TrialError` for channels that are not there and envelopes that are no fractions.
     """
-    channels = sorted(set(said.track.values()))
+    channels = sorted(set(setting.track.values()))
     try:
         if PurePath(file.name).suffix.lower() == ".c3d":
             analog = read_recording(file).analog
             if analog is None:
                 raise RecordingError("it has no analog channels")
-            found = analog.selected(channels)
+            channel_signals = analog.selected(channels)
         else:
-            found = channels_of(read_table(file), channels, "1")
-        found = _envelopes(found) if said.signal == "raw" else _fractions(found)
-        values = at_frames(found, time, said.delay)
+            channel_signals = channels_of(read_table(file), channels, "1")
+        channel_signals = _envelopes(channel_signals) if setting.signal == "raw" else _fractions(channel_signals)
+        values = at_frames(channel_signals, time, setting.delay)
     except RecordingError as error:
         message = str(error)
         raise TrialError(message if message.startswith(file.name) else f"{file.name}: {message}") from None
     signals = np.full((len(time), len(muscles)), np.nan)
-    for muscle, channel in said.track.items():
-        signals[:, muscles.index(muscle)] = values[:, found.names.index(channel)]
+    for muscle, channel in setting.track.items():
+        signals[:, muscles.index(muscle)] = values[:, channel_signals.names.index(channel)]
     return signals
 
 

@@ -34,8 +34,8 @@ class SharingData:
 
     def reaction_forces(self, forces: Vector) -> Vector:
         """(n, joints, 3) N for muscle forces (n, k); NaN where they are."""
-        found = [r.offset + np.einsum("nck,nk->nc", r.gain, forces) for r in self.reactions]
-        return np.stack(found, axis=1) if found else np.zeros((len(forces), 0, 3))
+        reactions = [r.offset + np.einsum("nck,nk->nc", r.gain, forces) for r in self.reactions]
+        return np.stack(reactions, axis=1) if reactions else np.zeros((len(forces), 0, 3))
 
 
 def files_of(scenario: Mapping[str, Any]) -> dict[str, InputFile | None]:

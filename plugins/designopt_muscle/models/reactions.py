@@ -41,21 +41,21 @@ def joint_reactions(trial: Trial, terms: Sequence[ReactionTerm]) -> tuple[JointR
     `trial` was read with its dynamics; unusable frames are 0.
     """
     assert trial.dynamics is not None, "the trial was read without its dynamics"
-    of = {joint.name: joint for joint in trial.model.joints}
-    offsets = trial.dynamics.joint_forces([of[term.joint].child for term in terms])
+    joint_of = {joint.name: joint for joint in trial.model.joints}
+    offsets = trial.dynamics.joint_forces([joint_of[term.joint].child for term in terms])
     gains = reaction_gains(trial.model, trial.finite_values, [term.joint for term in terms])
     motion = kinematics(trial.model, trial.finite_values)
     good = trial.balance.usable
-    found = []
+    joint_terms = []
     for term in terms:
-        body = {"child": of[term.joint].child, "parent": of[term.joint].parent, "ground": "ground"}[term.axes]
+        body = {"child": joint_of[term.joint].child, "parent": joint_of[term.joint].parent, "ground": "ground"}[term.axes]
         turn = motion.rotation[body].transpose(0, 2, 1)
-        offset = np.where(good[:, None], (turn @ offsets[of[term.joint].child][:, :, None])[:, :, 0], 0.0)
+        offset = np.where(good[:, None], (turn @ offsets[joint_of[term.joint].child][:, :, None])[:, :, 0], 0.0)
         gain = np.where(good[:, None, None], turn @ gains[term.joint], 0.0)
-        found.append(
+        joint_terms.append(
             JointReaction(offset, gain, term.weight, _COMPONENTS[term.component], term.maximum, name=term.joint)
         )
-    return tuple(found)
+    return tuple(joint_terms)
 
 
 def reaction_gains(model: OsimModel, values: dict[str, Vector], joints: Sequence[str]) -> dict[str, Vector]:
@@ -85,8 +85,8 @@ def reaction_gains(model: OsimModel, values: dict[str, Vector], joints: Sequence
 
 def bodies_beyond(model: OsimModel, joint: str) -> frozenset[str]:
     """The bodies that a joint carries: its child and everything on it."""
-    found: set[str] = set()
+    bodies: set[str] = set()
     for item in model.joints:  # parents come first
-        if item.name == joint or item.parent in found:
-            found.add(item.child)
-    return frozenset(found)
+        if item.name == joint or item.parent in bodies:
+            bodies.add(item.child)
+    return frozenset(bodies)

@@ -127,7 +127,7 @@ class StaticSharing:
         for i, term in enumerate(self.joint_reactions):
             if term.joint not in joints:
                 raise InvalidSetting("joint_reactions", f"'{term.joint}' is not a joint ({', '.join(joints)})")
-            if term.joint in [other.joint for other in self.joint_reactions[:i]]:
+            if term.joint in [earlier.joint for earlier in self.joint_reactions[:i]]:
                 raise InvalidSetting("joint_reactions", f"'{term.joint}' is named twice")
 
     def check_scenario(self, conditions: Mapping[str, Any]) -> None:
@@ -147,12 +147,12 @@ class StaticSharing:
         self, design: SharingDesign, scenario: StaticScenario, arrays: Set[str] = frozenset()
     ) -> tuple[SharingOutputs, dict[str, NDArray[Any]]]:
         """Share the moments of the trial."""
-        given = self._read(scenario)
-        trial = given.trial
-        sharing, device = self._shared(given, cast(Mapping[str, Any], filled(SharingDesign, design)))
-        reactions = given.reaction_forces(sharing.forces)
+        data = self._read(scenario)
+        trial = data.trial
+        sharing, device = self._shared(data, cast(Mapping[str, Any], filled(SharingDesign, design)))
+        reactions = data.reaction_forces(sharing.forces)
         outputs = figures(sharing, device, reactions)
-        made: dict[str, NDArray[Any]] = {
+        all_arrays: dict[str, NDArray[Any]] = {
             "time": sharing.balance.time,
             "muscles": np.array(sharing.balance.columns),
             "coordinates": np.array(sharing.balance.rows),
@@ -166,8 +166,8 @@ class StaticSharing:
             "multipliers": sharing.multipliers,
             "status": sharing.status,
             "signals": np.full(sharing.forces.shape, np.nan)
-            if given.signals is None
-            else given.signals * sharing.scales,
+            if data.signals is None
+            else data.signals * sharing.scales,
             "joints": np.array([term.joint for term in self.joint_reactions], dtype=str),
             "reactions": reactions,
             "strength_factor": sharing.strength_factor,
@@ -175,33 +175,33 @@ class StaticSharing:
             "notes": np.array(trial.notes, dtype=str),
         }
         if "margin" in arrays:
-            made["margin"] = margins(sharing)
+            all_arrays["margin"] = margins(sharing)
         if arrays & {"skeleton", "paths"}:
-            made["skeleton"], made["paths"] = drawing(trial.model, trial.finite_values)
-        return outputs, {name: made[name] for name in arrays}
+            all_arrays["skeleton"], all_arrays["paths"] = drawing(trial.model, trial.finite_values)
+        return outputs, {name: all_arrays[name] for name in arrays}
 
     def gradient(self, design: SharingDesign, scenario: StaticScenario) -> dict[str, dict[str, float]]:
         """Exact derivatives of the figures of activations, where every frame is balanced and the criterion is a sum."""
-        given = self._read(scenario)
-        trial, values = given.trial, cast(Mapping[str, Any], filled(SharingDesign, design))
-        sharing, _ = self._shared(given, values)
+        data = self._read(scenario)
+        trial, values = data.trial, cast(Mapping[str, Any], filled(SharingDesign, design))
+        sharing, _ = self._shared(data, values)
         if not sharing.feasible.all() or not sharing.separable:
             return {}
         a = sharing.activations
         peak = np.zeros(a.shape)
         peak[np.unravel_index(int(a.argmax()), a.shape)] = 1.0
-        of = {
+        figure_slopes = {
             "mean_cost": cost_slopes(sharing),
             "mean_squared_activation": activation_slopes(sharing, 2.0 * a / a.size),
             "mean_activation": activation_slopes(sharing, np.full(a.shape, 1.0 / a.size)),
             "peak_activation": activation_slopes(sharing, peak),
         }
-        found = {}
-        for name, slopes in of.items():
+        derivatives = {}
+        for name, slopes in figure_slopes.items():
             share_of = 1.0 / len(a) if name == "mean_cost" else 1.0
             by = design_slopes(trial, sharing, self.assisted, values, slopes)
-            found[name] = {given: share_of * slope for given, slope in by.items() if given in design}
-        return found
+            derivatives[name] = {data: share_of * slope for data, slope in by.items() if data in design}
+        return derivatives
 
     # ---------------------------------------------------------------------------------------------------------- parts
 
@@ -266,8 +266,8 @@ class StaticSharing:
             signals = measured(files["emg"], self.emg, trial.balance.columns, trial.balance.time)
         return SharingData(trial, signals, joint_reactions(trial, self.joint_reactions) if self.joint_reactions else ())
 
-    def _shared(self, given: SharingData, values: Mapping[str, Any]) -> tuple[Sharing, DeviceMoments]:
-        trial = given.trial
+    def _shared(self, data: SharingData, values: Mapping[str, Any]) -> tuple[Sharing, DeviceMoments]:
+        trial = data.trial
         balance = trial.balance
         device = device_moments(trial, self.assisted, values)
         moments = np.array(balance.moments)
@@ -291,9 +291,9 @@ class StaticSharing:
                 criterion_of(values, self.linear, self.tie_break),
                 self._weights(muscles),
                 self.stress,
-                self._tracking(given),
+                self._tracking(data),
                 None if self.synergies is None else command_matrix(self.synergies, muscles.names),
-                given.reactions,
+                data.reactions,
                 self.rate_limit,
             )
             return share(needed, muscles, terms, reserves, reserve_warning=self.reserve_warning), device
@@ -305,7 +305,7 @@ class StaticSharing:
             return np.array([self.weights.get(name, 1.0) for name in muscles.names])
         return {"none": lambda: None, "volume": muscles.volumes, "pcsa": muscles.areas}[self.weights]()
 
-    def _tracking(self, given: SharingData) -> Tracking | None:
-        if self.emg is None or given.signals is None:
+    def _tracking(self, data: SharingData) -> Tracking | None:
+        if self.emg is None or data.signals is None:
             return None
-        return Tracking(given.signals, self.emg.weight, self.emg.scale == "free", self.emg.band)
+        return Tracking(data.signals, self.emg.weight, self.emg.scale == "free", self.emg.band)

@@ -112,27 +112,27 @@ def read_trial(
     moving_names = present(table, skeleton.names)
     free = [name for name in skeleton.free if name in moving_names]
     table = table.radians([name for name in turns if name in free])
-    given = np.column_stack([table.column(name) for name in free])
+    coordinate_values = np.column_stack([table.column(name) for name in free])
     recorded = table.time
     with _as_trial_errors(motion):
         if cutoff is not None:
-            given = lowpass(given, 1.0 / float(np.median(np.diff(recorded))), cutoff, _ORDER)
+            coordinate_values = lowpass(coordinate_values, 1.0 / float(np.median(np.diff(recorded))), cutoff, _ORDER)
         check_steps(recorded)
         if times is None:
-            rates, seconds = derivatives(recorded, given)
+            rates, seconds = derivatives(recorded, coordinate_values)
         else:
-            recorded, given, rates, seconds = _resampled(motion, recorded, given, times)
+            recorded, coordinate_values, rates, seconds = _resampled(motion, recorded, coordinate_values, times)
     moving = None
     if dynamics or inverse_dynamics == "compute":
-        moved = {name: (given[:, i], rates[:, i], seconds[:, i]) for i, name in enumerate(free)}
+        moved = {name: (coordinate_values[:, i], rates[:, i], seconds[:, i]) for i, name in enumerate(free)}
         moving = Dynamics.of(skeleton, moved, _loads(external, skeleton, recorded, moved))
-    of = {name: given[:, i] for i, name in enumerate(free)}
-    of = {c.name: of.get(c.name, np.full(len(given), c.default)) for c in skeleton.coordinates}
+    column_of = {name: coordinate_values[:, i] for i, name in enumerate(free)}
+    column_of = {c.name: column_of.get(c.name, np.full(len(coordinate_values), c.default)) for c in skeleton.coordinates}
     if moving is not None and inverse_dynamics == "compute":
         rows, needed = _computed(skeleton, moving)
     else:
         source = read_trial_table(moments) if moments else table
-        rows, needed = _moments(source, moments or motion, skeleton, recorded, of)
+        rows, needed = _moments(source, moments or motion, skeleton, recorded, column_of)
     frames = np.arange(len(recorded))
     if window is not None:
         frames = np.flatnonzero((recorded >= window[0] - 1e-9) & (recorded <= window[1] + 1e-9))
@@ -142,16 +142,16 @@ def read_trial(
                 f" {table.time[0]:g} to {table.time[-1]:g} s"
             )
     time = recorded[frames]
-    values = {name: given[frames, i] for i, name in enumerate(free)}
-    known = np.isfinite(given[frames]).all(axis=1) & np.isfinite(rates[frames]).all(axis=1)
-    geometry = muscle_geometry(skeleton, {name: np.where(known, v, 0.0) for name, v in values.items()})
+    values = {name: coordinate_values[frames, i] for i, name in enumerate(free)}
+    is_finite = np.isfinite(coordinate_values[frames]).all(axis=1) & np.isfinite(rates[frames]).all(axis=1)
+    geometry = muscle_geometry(skeleton, {name: np.where(is_finite, v, 0.0) for name, v in values.items()})
     speeds = np.zeros((len(frames), len(geometry.coordinates)))
     for i, name in enumerate(free):
-        speeds[:, geometry.coordinates.index(name)] = np.where(known, rates[frames, i], 0.0)
+        speeds[:, geometry.coordinates.index(name)] = np.where(is_finite, rates[frames, i], 0.0)
     muscles, fibres = strengths(
         skeleton.muscles, geometry.lengths, geometry.speeds(speeds), tendon=tendon, passive=passive, curves=curves
     )
-    status = np.where(known & np.isfinite(needed[frames]).all(axis=1), 0, 120)
+    status = np.where(is_finite & np.isfinite(needed[frames]).all(axis=1), 0, 120)
     near = (time < table.time[:6][-1] - 1e-9) | (time > table.time[-6:][0] + 1e-9)
     status[near & (status == 0)] = 10
     balance = MomentBalance(
@@ -163,12 +163,12 @@ def read_trial(
         row_units=_units(skeleton, rows),
         status=status.astype(np.int64),
     )
-    found_jumps = [str(jump) for jump in jumps(geometry, time, values)] if known.all() else []
+    found_jumps = [str(jump) for jump in jumps(geometry, time, values)] if is_finite.all() else []
     of_table = [f"{motion.name}: {note}" for note in table.notes]
     notes = tuple(dict.fromkeys([*skeleton.notes, *remarks, *of_table, *fibres.outside(), *found_jumps]))
     by_name = {name: rates[frames, i] for i, name in enumerate(free)}
-    kept = None if moving is None else moving.take(frames)
-    return Trial(skeleton, balance, muscles, fibres, values, by_name, notes, kept)
+    cut_dynamics = None if moving is None else moving.take(frames)
+    return Trial(skeleton, balance, muscles, fibres, values, by_name, notes, cut_dynamics)
 
 
 def trial_notes(model: OsimModel, motion: InputFile, moments: InputFile | None, *, computed: bool) -> list[str]:
@@ -191,16 +191,16 @@ def trial_notes(model: OsimModel, motion: InputFile, moments: InputFile | None, 
     return notes
 
 
-def _resampled(file: InputFile, time: Vector, given: Vector, at: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+def _resampled(file: InputFile, time: Vector, values: Vector, at: Vector) -> tuple[Vector, Vector, Vector, Vector]:
     """Times `at` within the recording, and coordinates, rates and accelerations there."""
     from scipy.interpolate import make_interp_spline
 
     if at[0] < time[0] - 1e-9 or at[-1] > time[-1] + 1e-9:
         raise TrialError(f"{file.name}: it runs from {time[0]:g} to {time[-1]:g} s, not from {at[0]:g} to {at[-1]:g} s")
-    if not np.isfinite(given).all() or len(time) < 6:
+    if not np.isfinite(values).all() or len(time) < 6:
         raise TrialError(f"{file.name}: resampling needs a motion of at least 6 frames without gaps")
     at = np.clip(at, time[0], time[-1])
-    spline = make_interp_spline(time, given, k=5)
+    spline = make_interp_spline(time, values, k=5)
     first, second = (np.asarray(spline.derivative(order)(at)) for order in (1, 2))
     return at, np.asarray(spline(at)), first, second
 
@@ -270,8 +270,8 @@ def _loads(
 def _computed(model: OsimModel, moving: Dynamics) -> tuple[tuple[str, ...], Vector]:
     """Rows and net moments (n, m) by inverse dynamics; locked coordinates need no muscles."""
     locked = {c.name for c in model.coordinates if c.locked}
-    kept = [i for i, name in enumerate(moving.coordinates) if name not in locked]
-    return tuple(moving.coordinates[i] for i in kept), moving.moments()[:, kept]
+    unlocked = [i for i, name in enumerate(moving.coordinates) if name not in locked]
+    return tuple(moving.coordinates[i] for i in unlocked), moving.moments()[:, unlocked]
 
 
 def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:

@@ -133,13 +133,13 @@ class WireSharingModel:
         values = filled(WireDesign, design)
         terms = Terms(criterion_of(values, self.linear, self.tie_break))
         try:
-            found = share_wires(
+            wire_solution = share_wires(
                 self._anatomy, time, q, dq, ddq, terms, reserve=self.reserve, strength=values["strength"]
             )
         except ValueError as error:
             raise InvalidDesign(str(error)) from None
-        sharing = found.sharing
-        made: dict[str, NDArray[Any]] = {
+        sharing = wire_solution.sharing
+        all_arrays: dict[str, NDArray[Any]] = {
             "time": time,
             "muscles": np.array(sharing.balance.columns),
             "coordinates": np.array(sharing.balance.rows),
@@ -147,32 +147,32 @@ class WireSharingModel:
             "activations": sharing.activations,
             "muscle_moments": sharing.moments,
             "net_moments": sharing.balance.moments,
-            "tensions": found.tensions,
-            "pose": found.pose,
-            "contacts": np.stack(list(found.contact.values()), axis=1),
+            "tensions": wire_solution.tensions,
+            "pose": wire_solution.pose,
+            "contacts": np.stack(list(wire_solution.contact.values()), axis=1),
             "reserves": sharing.reserves,
             "shortfall": sharing.shortfall,
             "status": sharing.status,
             "strength_factor": sharing.strength_factor,
         }
         if arrays & {"skeleton", "paths"}:
-            made |= drawn(self._anatomy, q, found)
-        return self._figures(found), {name: made[name] for name in arrays}
+            all_arrays |= drawn(self._anatomy, q, wire_solution)
+        return self._figures(wire_solution), {name: all_arrays[name] for name in arrays}
 
-    def _figures(self, found: WireSharing) -> WireOutputs:
-        sharing = found.sharing
+    def _figures(self, wire_solution: WireSharing) -> WireOutputs:
+        sharing = wire_solution.sharing
         answered = np.isfinite(sharing.activations).all(axis=1)
         if not answered.any():
             raise Diverged(f"no frame of the motion has a solution: {sharing.summary()}", reason="no_frames")
         reference = self._anatomy.tree.reference[len(self._anatomy.joints) :]
-        contacts = np.linalg.norm(np.stack(list(found.contact.values()), axis=1)[answered], axis=2)
+        contacts = np.linalg.norm(np.stack(list(wire_solution.contact.values()), axis=1)[answered], axis=2)
         return WireOutputs(
             mean_cost=float(sharing.cost[answered].mean()),
             mean_activation=float(sharing.activations[answered].mean()),
             peak_activation=float(sharing.activations[answered].max()),
-            peak_tension=float(found.tensions[answered].max()),
+            peak_tension=float(wire_solution.tensions[answered].max()),
             contact_force=float(contacts.max()),
-            link_travel=float(np.abs(found.pose[answered] - reference).max(initial=0.0)),
+            link_travel=float(np.abs(wire_solution.pose[answered] - reference).max(initial=0.0)),
             infeasible_frames=float((sharing.status == 100).sum()),
             unanswered_frames=float((~answered).sum()),
             peak_shortfall=float(np.abs(sharing.shortfall[answered]).max()),
@@ -210,12 +210,12 @@ class WireSharingModel:
             except RecordingError as error:
                 raise Diverged(str(error) if error.file else f"{file.name}: {error}", reason="unreadable") from None
             low, high = self.window or (-np.inf, np.inf)
-            kept = (table.time >= low - 1e-9) & (table.time <= high + 1e-9)
-            if not kept.any():
+            in_window = (table.time >= low - 1e-9) & (table.time <= high + 1e-9)
+            if not in_window.any():
                 raise Diverged(f"{file.name}: no frame lies between {low:g} and {high:g} s", reason="unreadable")
-            if not np.isfinite(np.concatenate([q, ddq], axis=1)[kept]).all(axis=1).any():
+            if not np.isfinite(np.concatenate([q, ddq], axis=1)[in_window]).all(axis=1).any():
                 raise Diverged(f"{file.name}: no frame has all the numbers that are needed", reason="unreadable")
-            self._motions[file.digest] = table.time[kept], q[kept], dq[kept], ddq[kept]
+            self._motions[file.digest] = table.time[in_window], q[in_window], dq[in_window], ddq[in_window]
         return self._motions[file.digest]
 
 

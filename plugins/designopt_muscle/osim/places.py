@@ -24,11 +24,11 @@ def only(element: Element, tags: set[str]) -> None:
 
 def pose(translation: Sequence[float], angles: Sequence[float]) -> Vector:
     """(4, 4) of a `translation` (3) m and body-fixed rotations by `angles` (3) rad about x, y and z."""
-    made = np.eye(4)
+    matrix = np.eye(4)
     for axis, angle in zip(np.eye(3), angles, strict=True):
-        made[:3, :3] = made[:3, :3] @ rotation(axis, angle)
-    made[:3, 3] = translation
-    return made
+        matrix[:3, :3] = matrix[:3, :3] @ rotation(axis, angle)
+    matrix[:3, 3] = translation
+    return matrix
 
 
 def rotation(axis: Vector, angle: float) -> Vector:
@@ -38,9 +38,9 @@ def rotation(axis: Vector, angle: float) -> Vector:
     return np.asarray(np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross)
 
 
-def inverse(place: Vector) -> Vector:
+def inverse(pose_matrix: Vector) -> Vector:
     """The inverse of a pose (4, 4)."""
-    made = np.eye(4)
-    made[:3, :3] = place[:3, :3].T
-    made[:3, 3] = -place[:3, :3].T @ place[:3, 3]
-    return made
+    inverse_matrix = np.eye(4)
+    inverse_matrix[:3, :3] = pose_matrix[:3, :3].T
+    inverse_matrix[:3, 3] = -pose_matrix[:3, :3].T @ pose_matrix[:3, 3]
+    return inverse_matrix

@@ -73,8 +73,8 @@ class _Reader:
         elements = {e.name: e for e in _objects(self.model, "BodySet", "Body")}
         ground = self.model.find("Ground")
         bodies = {name: _body(e) for name, e in elements.items() if name != GROUND}
-        known = {GROUND, *bodies}
-        joints = Joints(known)
+        body_names = {GROUND, *bodies}
+        joints = Joints(body_names)
         for element in self._joint_elements(elements):
             joints.read(element[0], element[1])
         order = joints.ordered()
@@ -87,7 +87,7 @@ class _Reader:
             wraps += _wraps(ground, GROUND)
         names = {c.name for c in joints.coordinates}
         couplers = tuple(c for e in _objects(self.model, "ConstraintSet") if (c := _coupler(e, names)) is not None)
-        muscles, actuators, notes = read_forces(self.model, known, names, {w.name: w for w in wraps})
+        muscles, actuators, notes = read_forces(self.model, body_names, names, {w.name: w for w in wraps})
         gravity = self.model.find("gravity")
         return OsimModel(
             self.model.name,
@@ -106,12 +106,12 @@ class _Reader:
         """The joints, and in files of version 3 the body that each is written in."""
         if self.new:
             return [(e, "") for e in _objects(self.model, "JointSet")]
-        found = []
+        named_joints = []
         for name, body in elements.items():
             holder = body.find("Joint")
             for joint in [] if holder is None else holder.children:
-                found.append((joint, name))
-        return found
+                named_joints.append((joint, name))
+        return named_joints
 
 
 def _refuse_unread(model: Element) -> None:
@@ -177,7 +177,7 @@ def _body(element: Element) -> OsimBody:
 
 def _wraps(body: Element, name: str) -> list[WrapObject]:
     holder = body.find("WrapObjectSet", "objects")
-    found = []
+    surfaces = []
     for element in [] if holder is None else holder.children:
         only(element, _WRAP)
         kind: str
@@ -205,11 +205,11 @@ def _wraps(body: Element, name: str) -> list[WrapObject]:
             raise element.need("quadrant").error(f"'{quadrant}' is not one of {', '.join(_QUADRANTS)}")
         if kind in ("cylinder", "torus") and quadrant[1] == "z":
             raise element.need("quadrant").error(f"a {kind} has no side along its axis z")
-        place = pose(element.numbers("translation", 3, (0.0,) * 3), element.numbers("xyz_body_rotation", 3, (0.0,) * 3))
-        found.append(
-            WrapObject(element.name, name, kind, sizes, place, quadrant, element.flag("active", True))  # type: ignore[arg-type]
+        surface_pose = pose(element.numbers("translation", 3, (0.0,) * 3), element.numbers("xyz_body_rotation", 3, (0.0,) * 3))
+        surfaces.append(
+            WrapObject(element.name, name, kind, sizes, surface_pose, quadrant, element.flag("active", True))  # type: ignore[arg-type]
         )
-    return found
+    return surfaces
 
 
 def _coupler(element: Element, names: set[str]) -> Coupler | None:

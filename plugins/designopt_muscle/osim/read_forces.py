@@ -199,8 +199,8 @@ def _point(element: Element, bodies: set[str], coordinates: set[str]) -> PathPoi
 
 def _location(element: Element, axis: str, coordinates: set[str]) -> Axis:
     holder = element.need(f"{axis}_location")
-    written = [child for child in holder.children if child.tag in TAGS]
-    function = function_in(holder) if written else None
+    functions = [child for child in holder.children if child.tag in TAGS]
+    function = function_in(holder) if functions else None
     if function is None:
         raise holder.error("contains no supported function")
     unit = np.eye(3)["xyz".index(axis)]

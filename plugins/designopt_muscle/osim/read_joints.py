@@ -78,45 +78,45 @@ class Joints:
                 self.notes.append(
                     f"joint '{element.name}': its moments are about the axes of the angles x, y, z, not of the body"
                 )
-        made = Joint(element.name, parent, child, in_parent, in_child, axes[:3], axes[3:])
-        self._set_units(made)
-        self._joints[child] = made, element
+        joint = Joint(element.name, parent, child, in_parent, in_child, axes[:3], axes[3:])
+        self._set_units(joint)
+        self._joints[child] = joint, element
 
     def ordered(self) -> tuple[Joint, ...]:
         """The joints, parents before their children. Raises `ModelError` for bodies that hang on themselves."""
         order: list[Joint] = []
-        there = {GROUND}
+        placed = {GROUND}
         left = dict(self._joints)
         while left:
-            ready = [child for child, (joint, _) in left.items() if joint.parent in there]
+            ready = [child for child, (joint, _) in left.items() if joint.parent in placed]
             if not ready:
                 joint, element = next(iter(left.values()))
                 raise element.error(f"'{joint.child}' is not attached to the ground, but to itself")
             for child in ready:
                 order.append(left.pop(child)[0])
-                there.add(child)
+                placed.add(child)
         moved = {c.name: i for i, c in enumerate(self.coordinates)}
-        place = {joint.name: i for i, joint in enumerate(order)}
-        self.coordinates.sort(key=lambda c: (place[c.joint], moved[c.name]))
+        order_of = {joint.name: i for i, joint in enumerate(order)}
+        self.coordinates.sort(key=lambda c: (order_of[c.joint], moved[c.name]))
         return tuple(order)
 
     def _frame(self, element: Element, socket: str) -> tuple[str, Vector]:
         """The body that a socket leads to, and the pose of the joint's frame in it."""
-        wanted = last_name(element.need(socket).text)
+        frame_name = last_name(element.need(socket).text)
         frames = element.find("frames")
         for frame in [] if frames is None else frames.children:
             if frame.tag != "PhysicalOffsetFrame":
                 raise frame.error("is not a supported frame")
             only(frame, _OFFSET)
-            if frame.name == wanted:
+            if frame.name == frame_name:
                 body = last_name(frame.need("socket_parent").text)
                 if body not in self.bodies:
                     raise frame.need("socket_parent").error(f"leads to '{body}', which is not a body")
-                place = frame.numbers("translation", 3, (0.0,) * 3), frame.numbers("orientation", 3, (0.0,) * 3)
-                return body, pose(*place)
-        if wanted in self.bodies:
-            return wanted, np.eye(4)
-        raise element.need(socket).error(f"leads to '{wanted}', which is neither a body nor a frame of this joint")
+                offset = frame.numbers("translation", 3, (0.0,) * 3), frame.numbers("orientation", 3, (0.0,) * 3)
+                return body, pose(*offset)
+        if frame_name in self.bodies:
+            return frame_name, np.eye(4)
+        raise element.need(socket).error(f"leads to '{frame_name}', which is neither a body nor a frame of this joint")
 
     def _coordinate(self, element: Element, joint: Element) -> str:
         if element.tag != "Coordinate" or not element.name:
@@ -177,10 +177,10 @@ def _spatial_transform(element: Element, names: list[str]) -> tuple[Axis, ...]:
         if holder is not None and holder.tag == "function":
             function = function_in(holder)
         else:
-            written = [child for child in step.children if child.tag in TAGS]
-            if len(written) > 1:
-                raise step.error(f"has {len(written)} functions, not one")
-            function = read_function(written[0]) if written else _ZERO
+            functions = [child for child in step.children if child.tag in TAGS]
+            if len(functions) > 1:
+                raise step.error(f"has {len(functions)} functions, not one")
+            function = read_function(functions[0]) if functions else _ZERO
         axis = axis / length if name.startswith("rotation") else axis
         axes.append(Axis(axis, function, _driver(step, function, names)))
     turns = np.array([a.axis for a in axes[:3]])

@@ -51,8 +51,8 @@ def tree_of(model: OsimModel) -> Tree:
             if not (is_constant(step.function) and not step.function.value(np.zeros(1))[0]):
                 motions.append(Rotate(_vector(step.axis), variable(step)))
         between = joint_frame(joint.child)
-        place = joint.in_parent
-        frames.append(Frame(between, joint.parent, tuple(motions), None, _vector(place[:3, 3]), place[:3, :3]))
+        pose = joint.in_parent
+        frames.append(Frame(between, joint.parent, tuple(motions), None, _vector(pose[:3, 3]), pose[:3, :3]))
         back = inverse(joint.in_child)
         carried = None
         if body.mass > 0:

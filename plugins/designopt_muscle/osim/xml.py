@@ -41,8 +41,8 @@ class Element:
     @property
     def path(self) -> str:
         """Tags, with names, from the root to here."""
-        own = f'{self.tag} "{self.name}"' if self.name else self.tag
-        return own if self.parent is None else f"{self.parent.path}/{own}"
+        label = f'{self.tag} "{self.name}"' if self.name else self.tag
+        return label if self.parent is None else f"{self.parent.path}/{label}"
 
     def error(self, message: str) -> ModelError:
         """An error at this place, to be raised."""
@@ -50,22 +50,22 @@ class Element:
 
     def find(self, *tags: str) -> Element | None:
         """The first child with this tag, and in it the first with the next one, and so on."""
-        found = self
+        element = self
         for tag in tags:
-            for child in found.children:
+            for child in element.children:
                 if child.tag == tag:
-                    found = child
+                    element = child
                     break
             else:
                 return None
-        return found
+        return element
 
     def need(self, *tags: str) -> Element:
         """As `find`; raises `ModelError` when it is not there."""
-        found = self.find(*tags)
-        if found is None:
+        element = self.find(*tags)
+        if element is None:
             raise self.error(f"has no element <{'/'.join(tags)}>")
-        return found
+        return element
 
     def with_defaults(self, default: Element | None) -> Element:
         """This element with the children of `default` that it does not have itself."""
@@ -81,8 +81,8 @@ class Element:
 
     def word(self, tag: str, default: str = "") -> str:
         """The text of a child, without blanks at its ends."""
-        found = self.find(tag)
-        return default if found is None else found.text.strip()
+        element = self.find(tag)
+        return default if element is None else element.text.strip()
 
     def number(self, tag: str, default: float | None = None, *, infinite: bool = False) -> float:
         """The number in a child. Raises `ModelError` when it is not one, or not there and there is no default."""
@@ -98,8 +98,8 @@ class Element:
         infinite: bool = False,
     ) -> list[float]:
         """The numbers in a child, `count` of them when it is given; `infinite` allows limits without an end."""
-        found = self.find(tag)
-        if found is None and default is not None:
+        element = self.find(tag)
+        if element is None and default is not None:
             return list(default)
         return self.need(tag).values(count, infinite=infinite)
 
@@ -122,12 +122,12 @@ class Element:
 
     def flag(self, tag: str, default: bool) -> bool:
         """true or false in a child."""
-        found = self.find(tag)
-        if found is None:
+        element = self.find(tag)
+        if element is None:
             return default
-        word = found.text.strip().lower()
+        word = element.text.strip().lower()
         if word not in ("true", "false"):
-            raise found.error(f"'{word}' is neither true nor false")
+            raise element.error(f"'{word}' is neither true nor false")
         return word == "true"
 
 
@@ -140,8 +140,8 @@ def parse(content: bytes) -> Element:
     stack: list[Element] = []
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        place = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-        element = Element(tag, attributes, *place, stack[-1] if stack else None)
+        position = parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+        element = Element(tag, attributes, *position, stack[-1] if stack else None)
         if len(stack) >= _DEEPEST:
             raise element.error(f"elements are nested more than {_DEEPEST} deep")
         (stack[-1].children if stack else root).append(element)

@@ -23,14 +23,14 @@ _SHARE = 0.05
 BALANCE = frozenset({"time", "muscles", "coordinates", "muscle_moments", "net_moments", "reserves"})
 
 
-def balance_figures(found: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
+def balance_figures(motions: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
     """A figure for each of the coordinates with the largest moments, and one of the reserves if there are any."""
-    return [*_balances(found), *([_reserve_figure(found)] if _helped(found) else [])]
+    return [*_balances(motions), *([_reserve_figure(motions)] if _helped(motions) else [])]
 
 
-def _balances(found: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
+def _balances(motions: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
     """A figure for each of the coordinates with the largest moments."""
-    first = next(iter(found.values()))
+    first = next(iter(motions.values()))
     size = np.nanmax(np.abs(np.asarray(first["net_moments"], dtype=float)), axis=0, initial=0.0)
     rows = sorted(int(i) for i in np.argsort(-size, kind="stable")[:_ROWS])
     left = len(size) - len(rows)
@@ -38,7 +38,7 @@ def _balances(found: Mapping[tuple[str, str], Arrays]) -> list[Figure]:
     more = f" {left} coordinates with smaller moments are not drawn." if left else ""
     return [
         selectable(
-            f"Balance about {first['coordinates'][i]}", found, partial(_balance, row=i), height=360,
+            f"Balance about {first['coordinates'][i]}", motions, partial(_balance, row=i), height=360,
             note=note + (more if i == rows[-1] else ""),
         )
         for i in rows
@@ -54,9 +54,9 @@ def _balance(arrays: Arrays, *, row: int) -> Plot:
     def stacked(values: Any, name: str, colour: str) -> None:
         for sign, part in ((1, np.maximum(values, 0.0)), (-1, np.minimum(values, 0.0))):
             if np.nanmax(np.abs(part), initial=0.0) > 0.0:
-                shown = not any(trace.get("legendgroup") == name for trace in data)
+                in_legend = not any(trace.get("legendgroup") == name for trace in data)
                 data.append(line(time, part, name, line={"color": colour, "width": 0.5}, stackgroup=str(sign),
-                                 legendgroup=name, showlegend=shown))  # fmt: skip
+                                 legendgroup=name, showlegend=in_legend))  # fmt: skip
 
     for n, j in enumerate(order[:_NAMED]):
         stacked(moments[:, j], str(arrays["muscles"][j]), category(n))
@@ -69,22 +69,22 @@ def _balance(arrays: Arrays, *, row: int) -> Plot:
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("moment [N m or N]"))}
 
 
-def _helped(found: Mapping[tuple[str, str], Arrays]) -> bool:
-    return any(np.nanmax(np.abs(arrays["reserves"]), initial=0.0) > 1e-9 for arrays in found.values())
+def _helped(motions: Mapping[tuple[str, str], Arrays]) -> bool:
+    return any(np.nanmax(np.abs(arrays["reserves"]), initial=0.0) > 1e-9 for arrays in motions.values())
 
 
-def _reserve_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure:
+def _reserve_figure(motions: Mapping[tuple[str, str], Arrays]) -> Figure:
     return selectable(
-        "Reserves", found, _reserves, height=340,
+        "Reserves", motions, _reserves, height=340,
         note=f"Relative to the size above which a frame is marked: 1 N m (N), or {_SHARE:.0%} of the "
         f"largest needed moment.",
     )  # fmt: skip
 
 
 def _reserves(arrays: Arrays) -> Plot:
-    time, given = arrays["time"], np.abs(np.asarray(arrays["reserves"], dtype=float))
+    time, moments = arrays["time"], np.abs(np.asarray(arrays["reserves"], dtype=float))
     peak = np.nanmax(np.abs(np.asarray(arrays["net_moments"], dtype=float)), axis=0, initial=0.0)
-    share = given / np.maximum(1.0, _SHARE * peak)
+    share = moments / np.maximum(1.0, _SHARE * peak)
     size = np.nan_to_num(share).max(axis=0)
     order = [int(i) for i in np.argsort(-size, kind="stable") if size[i] > 0.0][:_NAMED]
     data = [

@@ -29,18 +29,18 @@ def muscle_excitations(result: Result) -> Section | None:
     `tendon_forces`; `coordinates`, `muscle_moments`, `net_moments` and `reserves`.
     """
     title = "Excitations and activations"
-    found = kept(result, *_NAMES)
-    if not found:
+    motions = kept(result, *_NAMES)
+    if not motions:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
-    more = key_of_lines(found, "Points: measured signals.", "The most excited muscles are named.")
+    more = key_of_lines(motions, "Points: measured signals.", "The most excited muscles are named.")
     note = f"Excitations are lines, activations dashed. {more}".strip()
     return Section(
         title,
         figures=(
-            selectable("Excitation and activation", found, _excitations, height=440, note=note),
-            selectable("Forces along the tendons", found, _forces, height=380),
-            *(balance_figures(found) if all(arrays.keys() >= BALANCE for arrays in found.values()) else ()),
-            *_on_curves(found),
+            selectable("Excitation and activation", motions, _excitations, height=440, note=note),
+            selectable("Forces along the tendons", motions, _forces, height=380),
+            *(balance_figures(motions) if all(arrays.keys() >= BALANCE for arrays in motions.values()) else ()),
+            *_on_curves(motions),
         ),
     )
 
@@ -65,14 +65,14 @@ def _forces(arrays: Arrays) -> Plot:
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]", rangemode="tozero"))}
 
 
-def _on_curves(found: Mapping[tuple[str, str], Arrays]) -> tuple[Figure, ...]:
-    if not all(arrays.keys() >= _FIBRES for arrays in found.values()):
+def _on_curves(motions: Mapping[tuple[str, str], Arrays]) -> tuple[Figure, ...]:
+    if not all(arrays.keys() >= _FIBRES for arrays in motions.values()):
         return ()
     return (
-        selectable("Force over fibre length", found, _lengths, height=420,
+        selectable("Force over fibre length", motions, _lengths, height=420,
                    note="Tendon forces over fibre lengths during the motion; the curves are the active force of an"
                         " isometric fibre and its passive force."),
-        selectable("Force over fibre speed", found, _speeds, height=420,
+        selectable("Force over fibre speed", motions, _speeds, height=420,
                    note="Tendon forces over fibre speeds, shortening is negative; the curve is the maximum active"
                         " force at the optimal length."),
     )  # fmt: skip

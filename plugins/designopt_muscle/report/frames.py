@@ -24,9 +24,9 @@ _COLOURS = {
 _KINDS = {int(kind): kind for kind in SharingStatus}
 
 
-def short_frames(found: Mapping[tuple[str, str], Arrays]) -> Figure | None:
+def short_frames(motions: Mapping[tuple[str, str], Arrays]) -> Figure | None:
     """Shortfall and strength on the time axis of the motions that have frames beyond the muscles; None without one."""
-    some = {key: arrays for key, arrays in found.items() if (np.asarray(arrays["status"]) >= 100).any()}
+    some = {key: arrays for key, arrays in motions.items() if (np.asarray(arrays["status"]) >= 100).any()}
     if not some:
         return None
     return selectable(
@@ -51,10 +51,10 @@ def _plot(arrays: Arrays) -> Plot:
         dotted = {"color": "@ink", "dash": "dot"}
         data.append(line(time, factor, "sufficient strength", line=dotted, yaxis="y2"))
     for value in sorted(set(status.tolist())):
-        there = status == value
+        has_status = status == value
         kind = _KINDS[value]
         data.append(
-            {"type": "scatter", "mode": "markers", "x": np.round(time[there], 5), "y": np.zeros(int(there.sum())),
+            {"type": "scatter", "mode": "markers", "x": np.round(time[has_status], 5), "y": np.zeros(int(has_status.sum())),
              "yaxis": "y3", "name": words(kind), "marker": {"size": 7, "symbol": "square",
              "color": _COLOURS.get(kind, "@faint")}, "hovertemplate": "%{x:.4g} s<extra>" + words(kind) + "</extra>"}
         )  # fmt: skip
@@ -75,16 +75,16 @@ def words(status: SharingStatus) -> str:
     return status.name.lower().replace("_", " ")
 
 
-def frame_table(found: Mapping[tuple[str, str], Arrays]) -> Table:
+def frame_table(motions: Mapping[tuple[str, str], Arrays]) -> Table:
     """Number of frames of each motion with each status, their times, and their shortfall."""
     rows: list[tuple[Any, ...]] = []
-    for (design, scenario), arrays in found.items():
+    for (design, scenario), arrays in motions.items():
         status, time = np.asarray(arrays["status"]), np.asarray(arrays["time"])
         for value in sorted(set(status.tolist())):
-            there = np.flatnonzero(status == value)
-            when = f"{number(time[there[0]])} to {number(time[there[-1]])}"
-            lack = _lack(arrays, there) if value >= 100 else ""
-            rows.append((design, scenario, words(_KINDS[value]), f"{len(there)} of {len(status)}", when, lack))
+            frame_numbers = np.flatnonzero(status == value)
+            when = f"{number(time[frame_numbers[0]])} to {number(time[frame_numbers[-1]])}"
+            lack = _lack(arrays, frame_numbers) if value >= 100 else ""
+            rows.append((design, scenario, words(_KINDS[value]), f"{len(frame_numbers)} of {len(status)}", when, lack))
     note = "; ".join(f"{words(kind)}: {kind.sentence}" for kind in SharingStatus if words(kind) in {r[2] for r in rows})
     columns = ("design", "scenario", "status", "frames", "time [s]", "lack")
     return Table("Frames by status", columns, tuple(rows), note=note)

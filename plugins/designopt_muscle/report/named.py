@@ -35,8 +35,8 @@ def drawn(arrays: Arrays, activity: str) -> list[tuple[int, str, dict[str, Any]]
     return faint + [(j, str(arrays["muscles"][j]), {"color": category(n), "width": 1.7}) for n, j in coloured]
 
 
-def key_of_lines(found: Mapping[tuple[str, str], Arrays], of_signals: str, of_names: str) -> str:
+def key_of_lines(motions: Mapping[tuple[str, str], Arrays], of_signals: str, of_names: str) -> str:
     """`of_signals` where muscles were measured, `of_names` where not all muscles are named."""
-    measured = any(np.isfinite(signals_of(arrays)).any() for arrays in found.values())
-    many = max(len(arrays["muscles"]) for arrays in found.values()) > NAMED
+    measured = any(np.isfinite(signals_of(arrays)).any() for arrays in motions.values())
+    many = max(len(arrays["muscles"]) for arrays in motions.values()) > NAMED
     return " ".join([of_signals] * measured + [of_names] * many)

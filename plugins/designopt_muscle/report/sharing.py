@@ -34,34 +34,34 @@ def muscle_sharing(result: Result) -> Section | None:
     with `joints`, and `fibre_lengths` are recorded.
     """
     title = "Muscles"
-    found = kept(result, *_NAMES)
-    if not found:
+    motions = kept(result, *_NAMES)
+    if not motions:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
-    short, reactions = short_frames(found), reaction_figure(found)
-    note = key_of_lines(found, "Dotted: measured activity, scaled.", "The most active muscles are named.")
+    short, reactions = short_frames(motions), reaction_figure(motions)
+    note = key_of_lines(motions, "Dotted: measured activity, scaled.", "The most active muscles are named.")
     balanced = "In all designs shown, every frame is balanced by the muscles." if short is None else ""
     figures = [
-        selectable("Activations", found, _activations, height=420, note=note),
-        *balance_figures(found),
-        *([margin_figure(found)] if all("margin" in arrays for arrays in found.values()) else []),
+        selectable("Activations", motions, _activations, height=420, note=note),
+        *balance_figures(motions),
+        *([margin_figure(motions)] if all("margin" in arrays for arrays in motions.values()) else []),
         *([reactions] if reactions is not None else []),
-        *([fibre_ranges(found)] if all("fibre_lengths" in arrays for arrays in found.values()) else []),
+        *([fibre_ranges(motions)] if all("fibre_lengths" in arrays for arrays in motions.values()) else []),
         *([short] if short is not None else []),
     ]
     return Section(
         title,
         introduction=f"The lines skip frames without a solution. {balanced}".strip(),
         figures=tuple(figures),
-        tables=(frame_table(found),),
-        notes=_notes(found),
+        tables=(frame_table(motions),),
+        notes=_notes(motions),
     )
 
 
-def _notes(found: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
+def _notes(motions: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
     """Remarks on the trials: assumed units, replaced curves, jumps of paths, fibres out of range."""
     notes: dict[str, None] = {}
-    several = len({scenario for _, scenario in found}) > 1
-    for (_, scenario), arrays in found.items():
+    several = len({scenario for _, scenario in motions}) > 1
+    for (_, scenario), arrays in motions.items():
         for note in arrays.get("notes", ()):
             notes[f"{scenario}: {note}" if several else str(note)] = None
     return tuple(notes)[:_MOST_NOTES]
@@ -84,10 +84,10 @@ def _activations(arrays: Arrays) -> Plot:
 _LOWEST = -10.0
 
 
-def margin_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure:
+def margin_figure(motions: Mapping[tuple[str, str], Arrays]) -> Figure:
     """The margin of strength in every frame; below 0 the deficit."""
     return selectable(
-        "Feasibility margin", found, _margin, height=320,
+        "Feasibility margin", motions, _margin, height=320,
         note="The share of their strength that all muscles could lose and still balance the frame without reserves."
         " Frames below 0 are beyond them; those that no strength balances are drawn at the lower edge.",
     )  # fmt: skip
@@ -96,30 +96,30 @@ def margin_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure:
 def _margin(arrays: Arrays) -> Plot:
     time, margin = np.asarray(arrays["time"]), np.asarray(arrays["margin"], dtype=float)
     finite = margin[np.isfinite(margin)]
-    shown = np.maximum(margin, max(_LOWEST, float(finite.min(initial=-1.0 if np.isinf(margin).any() else 0.0))))
-    data = [line(time, shown, "margin", line={"color": "@accent", "width": 1.8}, showlegend=False)]
+    clipped = np.maximum(margin, max(_LOWEST, float(finite.min(initial=-1.0 if np.isinf(margin).any() else 0.0))))
+    data = [line(time, clipped, "margin", line={"color": "@accent", "width": 1.8}, showlegend=False)]
     short = margin < 0.0
     if short.any():
         data.append(
-            {"type": "scatter", "mode": "markers", "x": np.round(time[short], 5), "y": np.round(shown[short], 5),
+            {"type": "scatter", "mode": "markers", "x": np.round(time[short], 5), "y": np.round(clipped[short], 5),
              "name": "beyond the muscles", "marker": {"color": "@mark", "size": 5},
              "hovertemplate": "%{x:.4g} s: %{y:.1%}<extra>beyond the muscles</extra>"}
         )  # fmt: skip
     edge = {"color": "@ink", "width": 1.2, "dash": "dash"}
     data.append(line(time[[0, -1]], np.zeros(2), "edge", line=edge, showlegend=False))
-    lowest = min(float(np.nanmin(shown, initial=0.0)) * 1.08, -0.05)
+    lowest = min(float(np.nanmin(clipped, initial=0.0)) * 1.08, -0.05)
     return {
         "data": data,
         "layout": layout(xaxis=axis("time [s]"), yaxis=axis("strength left", range=[lowest, 1.02], tickformat=".0%")),
     }
 
 
-def reaction_figure(found: Mapping[tuple[str, str], Arrays]) -> Figure | None:
+def reaction_figure(motions: Mapping[tuple[str, str], Arrays]) -> Figure | None:
     """Size and components of the force in each joint that the settings name; None where none is."""
-    if not all(len(arrays.get("joints", ())) for arrays in found.values()):
+    if not all(len(arrays.get("joints", ())) for arrays in motions.values()):
         return None
     return selectable(
-        "Joint reactions", found, _reactions, height=360,
+        "Joint reactions", motions, _reactions, height=360,
         note="Force of the parent on the child, size and components in the axes of the settings.",
     )  # fmt: skip
 
@@ -137,11 +137,11 @@ def _reactions(arrays: Arrays) -> Plot:
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]"))}
 
 
-def fibre_ranges(found: Mapping[tuple[str, str], Arrays]) -> Figure:
+def fibre_ranges(motions: Mapping[tuple[str, str], Arrays]) -> Figure:
     """Range and median of each muscle's fibre length over the trial, below the curve of active force."""
-    count = max(len(arrays["muscles"]) for arrays in found.values())
+    count = max(len(arrays["muscles"]) for arrays in motions.values())
     return selectable(
-        "Fibre lengths", found, _fibres, height=int(np.clip(140 + 16 * count, 300, 1600)),
+        "Fibre lengths", motions, _fibres, height=int(np.clip(140 + 16 * count, 300, 1600)),
         note="Lines are ranges over the trial, points medians, in optimal lengths; the area is the active force.",
     )  # fmt: skip
 

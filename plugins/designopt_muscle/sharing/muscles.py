@@ -38,15 +38,15 @@ class Muscles:
         if strength.ndim != 2 or strength.shape[1] != len(self.names):
             raise ValueError(f"strength has the shape {strength.shape}, not (frames, {len(self.names)} muscles)")
         k = len(self.names)
-        given = {"strength": strength, "passive": self._filled("passive", 0.0, strength.shape)}
+        defaults = {"strength": strength, "passive": self._filled("passive", 0.0, strength.shape)}
         for name, default in (("lower", 0.0), ("upper", 1.0)):
-            given[name] = self._filled(name, default, strength.shape)
+            defaults[name] = self._filled(name, default, strength.shape)
         for name in ("isometric", "fibre"):
             value = np.array(getattr(self, name), dtype=np.float64)
             if value.size and (value.shape != (k,) or not np.isfinite(value).all() or (value <= 0).any()):
                 raise ValueError(f"{name} needs a positive number for each of the {k} muscles")
-            given[name] = value
-        for name, value in given.items():
+            defaults[name] = value
+        for name, value in defaults.items():
             value.flags.writeable = False
             object.__setattr__(self, name, value)
         for j, muscle in enumerate(self.names):

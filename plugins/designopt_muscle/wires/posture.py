@@ -53,10 +53,10 @@ class WireRows:
         m, n = len(a.joints), len(q)
         x = np.tile(a.tree.reference[m:], (n, 1)) if start is None else np.array(start)
         x, good = self._minimised(q, pull, x)
-        moments, by_pull, mixed, own, across, tensions = self._results(q, x, pull)
+        moments, by_pull, mixed, pose_jacobian, across, tensions = self._results(q, x, pull)
         slopes = by_pull
         if x.shape[1]:
-            follows = -np.linalg.solve(own, across)
+            follows = -np.linalg.solve(pose_jacobian, across)
             slopes = by_pull - np.matmul(mixed, follows)
         return Posture(x, good, moments, slopes, tensions)
 
@@ -67,8 +67,8 @@ class WireRows:
 
     def contacts(self, q: Vector, dq: Vector, ddq: Vector, pose: Vector, pull: Vector) -> dict[str, Vector]:
         """(n, 3) N by bone: the force in its joint, from the bone before it, in the axes of the ground."""
-        found = np.asarray(self._contact(q, dq, ddq, pose, pull)[0]).reshape(len(q), -1, 3)
-        return {frame.name: found[:, i] for i, frame in enumerate(self.anatomy.tree.frames)}
+        joint_forces = np.asarray(self._contact(q, dq, ddq, pose, pull)[0]).reshape(len(q), -1, 3)
+        return {frame.name: joint_forces[:, i] for i, frame in enumerate(self.anatomy.tree.frames)}
 
     # ---------------------------------------------------------------------------------------------------- functions
 

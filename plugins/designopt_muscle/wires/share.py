@@ -71,7 +71,7 @@ def share_wires(
     good = np.isfinite(np.concatenate([q, dq, ddq], axis=1)).all(axis=1)
     q, dq, ddq = (np.where(good[:, None], v, 0.0) for v in (q, dq, ddq))
     muscles = _muscles(anatomy, n, strength)
-    wanted = rows.needed(q, dq, ddq) if needed is None else np.asarray(needed, dtype=np.float64)
+    needed_moments = rows.needed(q, dq, ddq) if needed is None else np.asarray(needed, dtype=np.float64)
     help_ = Reserves(np.full(m, reserve))
     s = np.maximum(0.05, muscles.lower) * muscles.strength
     pose: Vector | None = None
@@ -79,7 +79,7 @@ def share_wires(
     for _round in range(1, _ROUNDS + 1):
         posture = rows.posture(q, s, pose)
         pose = posture.pose
-        sharing = share(_balance(anatomy, time, wanted, posture, s, good), muscles, terms, help_)
+        sharing = share(_balance(anatomy, time, needed_moments, posture, s, good), muscles, terms, help_)
         change = np.asarray(np.abs(np.nan_to_num(sharing.forces - s) / muscles.strength).max(axis=1))
         if change.max() <= _SETTLED:
             break
@@ -130,10 +130,10 @@ def _balance(anatomy: Anatomy, time: Vector, needed: Vector, posture: Posture, s
     )
 
 
-def drawn(anatomy: Anatomy, q: Vector, found: WireSharing) -> dict[str, Vector]:
+def drawn(anatomy: Anatomy, q: Vector, wire_solution: WireSharing) -> dict[str, Vector]:
     """`skeleton` (n, v, 3) and `paths` (n, w, v, 3) m of joints `q` (n, m); NaN without an answer."""
     rows = TreeRows(anatomy.tree, compiled=False)
-    z = np.concatenate([np.where(np.isfinite(q), q, np.nan), found.pose], axis=1)
+    z = np.concatenate([np.where(np.isfinite(q), q, np.nan), wire_solution.pose], axis=1)
     bones = [
         [Point(frame.name), Point(frame.name, tuple(2.0 * np.asarray(frame.body.centre)))]
         for frame in anatomy.tree.frames

@@ -38,7 +38,7 @@ def read_c3d(file: InputFile, *, unit: str | None = None, up: str | None = None)
     rate = float(header["frame_rate"])
     if not (points.shape[2] and np.isfinite(rate) and rate > 0.0):
         message = f"there are {points.shape[2]} frames at {rate:g} Hz"
-        raise RecordingError(message, file=file.name, place="parameters of POINT")
+        raise RecordingError(message, file=file.name, position="parameters of POINT")
     time = (header["first_frame"] + np.arange(points.shape[2])) / rate
     stated = unit or group.text("UNITS")
     up = up or group.text("Y_SCREEN")
@@ -74,8 +74,8 @@ def _opened(file: InputFile) -> Any:
         try:
             return ezc3d.c3d(str(path))
         except Exception as problem:  # the library raises what its C++ raises: OSError, RuntimeError, ValueError ...
-            said = shortened(str(problem) or type(problem).__name__, 160)
-            raise RecordingError(f"ezc3d cannot read it: {said}", file=file.name, place="parameter section") from None
+            reason = shortened(str(problem) or type(problem).__name__, 160)
+            raise RecordingError(f"ezc3d cannot read it: {reason}", file=file.name, position="parameter section") from None
 
 
 def channels_of(

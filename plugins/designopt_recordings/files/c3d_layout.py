@@ -82,7 +82,7 @@ def _records(file: InputFile, start: int, processor: int) -> Iterator[tuple[str,
     """
     content = file.content
     groups: dict[int, str] = {}
-    found: list[tuple[int, str, float, int]] = []
+    parameters: list[tuple[int, str, float, int]] = []
     for name, group, body, after in _walk(file, start, _ORDERS[processor]):
         if group < 0:
             groups[-group] = name
@@ -94,12 +94,12 @@ def _records(file: InputFile, start: int, processor: int) -> Iterator[tuple[str,
                 raise _damaged(file, f"parameter '{name}' has an unknown type")
             described = body + 2 + count + _SIZES[kind] * math.prod(sizes)
             if kind > 0 and math.prod(sizes) > 0 and described < after:
-                found.append((group, name, _first(content, body, kind, processor), math.prod(sizes)))
+                parameters.append((group, name, _first(content, body, kind, processor), math.prod(sizes)))
         if described >= after or described + 1 + content[described] > after:
             raise _damaged(file, f"'{name}' is longer than its record")
         if content[described] > _MOST_CHARACTERS:
             raise _damaged(file, f"'{name}' has a description of {content[described]} characters")
-    for group, name, first, values in found:
+    for group, name, first, values in parameters:
         if group not in groups:
             raise _damaged(file, f"parameter '{name}' belongs to no group")
         yield f"{groups[group]}:{name}", first, values
@@ -151,9 +151,9 @@ def _check_header(file: InputFile, header: _Header) -> None:
 def _check_counts(file: InputFile, header: _Header, numbers: Mapping[str, float]) -> None:
     """The library uses the parameters, but the header defined the layout of the data: both must agree."""
     channels = header.analogs // header.samples if header.samples else 0
-    for name, said in (("POINT:USED", header.points), ("ANALOG:USED", channels)):
-        if numbers.get(name, said) != said:
-            raise _refused(file, f"parameter {name}", f"it is {numbers[name]:g}, the header says {said}")
+    for name, stated_count in (("POINT:USED", header.points), ("ANALOG:USED", channels)):
+        if numbers.get(name, stated_count) != stated_count:
+            raise _refused(file, f"parameter {name}", f"it is {numbers[name]:g}, the header says {stated_count}")
     scale = numbers.get("POINT:SCALE", header.scale)
     if not (math.isfinite(scale) and scale != 0.0 and (scale < 0.0) == (header.scale < 0.0)):
         raise _refused(file, "parameter POINT:SCALE", f"it is {scale:g}, the header says {header.scale:g}")
@@ -178,13 +178,13 @@ def _check_data(file: InputFile, header: _Header, numbers: Mapping[str, float]) 
     frame = (4 if header.scale < 0.0 else 2) * (4 * header.points + header.analogs)
     if not frame:
         raise _refused(file, "header", "there are neither points nor channels in the file")
-    there = (len(file.content) - start) // frame
+    frame_count = (len(file.content) - start) // frame
     counted = header.last - header.first + 1
-    said = int(numbers.get("POINT:FRAMES", counted))
-    if header.last < _MOST and said < _MOST and said != counted:
-        raise _refused(file, "parameter POINT:FRAMES", f"it is {said}, the header says {counted}")
-    if there < max(counted, said):
-        raise _refused(file, "data section", f"{there} of {max(counted, said)} frames are in the file; it is truncated")
+    stated_frames = int(numbers.get("POINT:FRAMES", counted))
+    if header.last < _MOST and stated_frames < _MOST and stated_frames != counted:
+        raise _refused(file, "parameter POINT:FRAMES", f"it is {stated_frames}, the header says {counted}")
+    if frame_count < max(counted, stated_frames):
+        raise _refused(file, "data section", f"{frame_count} of {max(counted, stated_frames)} frames are in the file; it is truncated")
 
 
 def _check_scales(file: InputFile, header: _Header, counts: Mapping[str, int]) -> None:
@@ -200,5 +200,5 @@ def _damaged(file: InputFile, what: str) -> RecordingError:
     return _refused(file, "parameter section", f"{what}; the section is damaged")
 
 
-def _refused(file: InputFile, place: str, message: str) -> RecordingError:
-    return RecordingError(message, file=file.name, place=place)
+def _refused(file: InputFile, position: str, message: str) -> RecordingError:
+    return RecordingError(message, file=file.name, position=position)

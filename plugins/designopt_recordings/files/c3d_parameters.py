@@ -21,13 +21,13 @@ class Group:
 
     def texts(self, key: str) -> list[str]:
         """Texts of a parameter and of its continuations (LABELS, LABELS2, LABELS3, ...), without blanks around."""
-        found: list[str] = []
+        labels: list[str] = []
         for name in [key, *(f"{key}{i}" for i in range(2, 100))]:
             if name not in self._values:
                 break
             value = self._values[name]
-            found += [printable(text) for text in value] if isinstance(value, list) else []
-        return found
+            labels += [printable(text) for text in value] if isinstance(value, list) else []
+        return labels
 
     def text(self, key: str) -> str:
         """The first text of a parameter."""
@@ -62,9 +62,9 @@ def events(parameters: Mapping[str, Any]) -> tuple[MarkedEvent, ...]:
         return ()
     seconds = 60.0 * times[0] + times[1]
     labels, sides = group.texts("LABELS"), group.texts("CONTEXTS")
-    found = [
+    marked_events = [
         MarkedEvent(labels[i] if i < len(labels) else "", float(time), sides[i] if i < len(sides) else "")
         for i, time in enumerate(seconds[: int(group.number("USED", len(seconds)))])
         if np.isfinite(time)
     ]
-    return tuple(sorted(found, key=lambda event: event.time))
+    return tuple(sorted(marked_events, key=lambda event: event.time))

@@ -51,7 +51,7 @@ def plates_of(
     """
     group = Group(parameters, "FORCE_PLATFORM")
     plates: list[ForcePlate] = []
-    found: dict[str, list[str]] = {}
+    plates_with_note: dict[str, list[str]] = {}
     for i in range(min(int(group.number("USED", 0.0)), len(group.array("TYPE").ravel()))):
         name, odd = f"plate {i + 1}", list[str]()
         try:
@@ -61,8 +61,8 @@ def plates_of(
         except _Unusable as reason:
             odd = [f"it is skipped:  {reason}"]
         for note in odd:
-            found.setdefault(note, []).append(name)
-    notes += [f"{', '.join(names)}: {note}" for note, names in found.items()]
+            plates_with_note.setdefault(note, []).append(name)
+    notes += [f"{', '.join(names)}: {note}" for note, names in plates_with_note.items()]
     return tuple(plates)
 
 
@@ -142,8 +142,8 @@ def _type_1(raw: _Raw) -> tuple[Array, Array]:
     """Fx Fy Fz, centre of pressure x y on the surface, free moment; where unloaded, the centre may be anything."""
     force, point, free = raw.channels[:, :3], raw.channels[:, 3:5] * raw.scale, raw.channels[:, 5] * raw.moments[5]
     fx, fy, fz = force.T
-    known = np.isfinite(point).all(axis=1) & (fz != 0.0)
-    px, py = np.where(known[:, None], point, 0.0).T
+    is_loaded = np.isfinite(point).all(axis=1) & (fz != 0.0)
+    px, py = np.where(is_loaded[:, None], point, 0.0).T
     return force, np.column_stack([py * fz, -px * fz, free + px * fy - py * fx])
 
 

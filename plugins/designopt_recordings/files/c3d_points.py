@@ -51,9 +51,9 @@ def results_of(group: Group, points: Array, notes: list[str]) -> Points | None:
     unread = {name: column for column, name in reversed(list(enumerate(labels)))}  # the first column of a name
     names: list[str] = []
     kinds, units, factors, columns = [], [], [], []
-    for key, (kind, parameter, si, known) in _RESULTS.items():
+    for key, (kind, parameter, si, is_known) in _RESULTS.items():
         stated = group.text(parameter)
-        factor = known.get(stated.replace("·", "").replace(" ", "").lower())
+        factor = is_known.get(stated.replace("·", "").replace(" ", "").lower())
         for name in group.texts(key):
             if name in unread:
                 names.append(name)

@@ -58,14 +58,14 @@ def read_csv(file: InputFile) -> TimeTable:
 
 def _unit(cell: str) -> tuple[str, float]:
     """A label without its unit, and the conversion to SI units; an unknown unit stays part of the label."""
-    found = _WITH_UNIT.fullmatch(cell)
-    if found is None:
+    match = _WITH_UNIT.fullmatch(cell)
+    if match is None:
         return cell, 1.0
     try:
-        size = units.measure(found["unit"])
+        size = units.measure(match["unit"])
     except units.UnitError:
         return cell, 1.0
-    return (cell, 1.0) if size is None else (found["name"], size[0])
+    return (cell, 1.0) if size is None else (match["name"], size[0])
 
 
 def _splitter(separator: str) -> Callable[[str, int], list[str]]:
@@ -91,9 +91,9 @@ def _without_comments(lines: Lines) -> Lines:
 
 def _in_degrees(lines: Lines, end: int) -> tuple[bool, str]:
     for at in range(1, end):
-        said = re.match(r"#\s*inDegrees\s*=\s*(\S*)\s*$", lines[at], re.IGNORECASE)
-        if said:
-            if said[1].lower() not in _ANSWERS:
-                raise lines.error(at, f"inDegrees is '{shortened(said[1])}'; it must be yes or no")
-            return _ANSWERS[said[1].lower()], ""
+        match = re.match(r"#\s*inDegrees\s*=\s*(\S*)\s*$", lines[at], re.IGNORECASE)
+        if match:
+            if match[1].lower() not in _ANSWERS:
+                raise lines.error(at, f"inDegrees is '{shortened(match[1])}'; it must be yes or no")
+            return _ANSWERS[match[1].lower()], ""
     return False, "no comment says inDegrees: rotations are assumed to be in radians"

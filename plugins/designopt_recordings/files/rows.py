@@ -35,14 +35,14 @@ def read_rows(
             end = "; the file ends in the middle of this row" if line == len(lines) and len(row) < len(names) else ""
             raise lines.error(line, f"{len(row)} values, but {len(names)} columns have a label{end}")
         values = numbers(lines, line, row, names)
-        now = values[time]
-        if math.isnan(now):
+        row_time = values[time]
+        if math.isnan(row_time):
             raise lines.error(line, f"the time '{shortened(row[time])}' is not a number")
-        if now <= before:
+        if row_time <= before:
             raise lines.error(
-                line, f"the time {now:g} s is not later than {before:g} s in line {at[-1]}; remove the repeated rows"
+                line, f"the time {row_time:g} s is not later than {before:g} s in line {at[-1]}; remove the repeated rows"
             )
-        before = now
+        before = row_time
         rows.append(values)
         at.append(line)
     if not rows:
@@ -53,8 +53,8 @@ def read_rows(
 def incomplete(names: Sequence[str], values: Array) -> list[str]:
     """One note for columns with cells that hold no number."""
     missing = np.isnan(values).sum(axis=0)
-    found = [f"'{name}' ({count})" for name, count in zip(names, missing, strict=True) if count]
-    if not found:
+    incomplete_columns = [f"'{name}' ({count})" for name, count in zip(names, missing, strict=True) if count]
+    if not incomplete_columns:
         return []
-    more = f" and {len(found) - 6} more" if len(found) > 6 else ""
-    return [f"cells without a number in {', '.join(found[:6])}{more} of {len(values)} rows"]
+    more = f" and {len(incomplete_columns) - 6} more" if len(incomplete_columns) > 6 else ""
+    return [f"cells without a number in {', '.join(incomplete_columns[:6])}{more} of {len(values)} rows"]

@@ -67,8 +67,8 @@ def _header(lines: Lines) -> tuple[dict[str, tuple[int, str]], int]:
         if pair := _pair(line):
             key, value = pair
             if key in header and header[key][1].lower() != value.lower():
-                before, said = header[key]
-                raise lines.error(at, f"{key} is '{shortened(value)}' here and '{shortened(said)}' in line {before}")
+                before, first_value = header[key]
+                raise lines.error(at, f"{key} is '{shortened(value)}' here and '{shortened(first_value)}' in line {before}")
             header[key] = (at, value)
     raise RecordingError("there is no line 'endheader'; is this an STO or MOT file?", file=lines.file)
 
@@ -86,10 +86,10 @@ def _counts(header: dict[str, tuple[int, str]], rows: int, columns: int) -> list
     notes = []
     for key, what, count in (("nrows", "rows", rows), ("ncolumns", "columns", columns)):
         if key in header and header[key][1] != str(count):
-            said = shortened(header[key][1])
-            fewer = key == "nrows" and said.isdecimal() and int(said[:18]) > count
+            stated_count = shortened(header[key][1])
+            fewer = key == "nrows" and stated_count.isdecimal() and int(stated_count[:18]) > count
             truncated = "; the file may be truncated" if fewer else ""
-            notes.append(f"the header says {said} {what}, the file has {count}{truncated}")
+            notes.append(f"the header says {stated_count} {what}, the file has {count}{truncated}")
     return notes
 
 

@@ -49,7 +49,7 @@ class Lines:
                 text = content.decode("latin-1")
         if "\0" in text:
             line = text[: text.index("\0")].count("\n") + 1
-            raise RecordingError("this is not a text file: it has a zero byte", file=file.name, place=f"line {line}")
+            raise RecordingError("this is not a text file: it has a zero byte", file=file.name, position=f"line {line}")
         lines = re.split(r"\r\n|\n|\r", text)
         while lines and not lines[-1].strip():
             lines.pop()
@@ -65,7 +65,7 @@ class Lines:
 
     def error(self, number: int, message: str) -> RecordingError:
         """The error to raise about line `number`."""
-        return RecordingError(message, file=self.file, place=f"line {number}")
+        return RecordingError(message, file=self.file, position=f"line {number}")
 
 
 def cells(line: str) -> list[str]:

@@ -52,13 +52,13 @@ def read_trc(file: InputFile, *, unit: str | None = None, up: str = "y") -> Reco
 def _header(lines: Lines) -> dict[str, str]:
     """Keys of line 2 with the values of line 3; their cells are matched without the empty ones between them."""
     keys = [key.lower() for key in cells(lines[2]) if key]
-    given = dict(zip(keys, [value for value in cells(lines[3]) if value], strict=False))
+    values_by_key = dict(zip(keys, [value for value in cells(lines[3]) if value], strict=False))
     for key, name in (("datarate", "DataRate"), ("units", "Units")):
         if key not in keys:
             raise lines.error(2, f"the header has no '{name}'")
-        if key not in given:
+        if key not in values_by_key:
             raise lines.error(3, f"the header has no value for '{name}'")
-    return given
+    return values_by_key
 
 
 def _markers(lines: Lines) -> tuple[str, ...]:
@@ -77,28 +77,28 @@ def _markers(lines: Lines) -> tuple[str, ...]:
 def _counts(header: dict[str, str], frames: int, markers: int) -> list[str]:
     notes = []
     for key, what, count in (("numframes", "frames", frames), ("nummarkers", "markers", markers)):
-        said = header.get(key)
-        if said is not None and said != str(count):
-            fewer = key == "numframes" and said.isdecimal() and int(said[:18]) > count
+        stated_count = header.get(key)
+        if stated_count is not None and stated_count != str(count):
+            fewer = key == "numframes" and stated_count.isdecimal() and int(stated_count[:18]) > count
             truncated = "; the file may be truncated" if fewer else ""
-            notes.append(f"the header says {shortened(said)} {what}, the file has {count}{truncated}")
+            notes.append(f"the header says {shortened(stated_count)} {what}, the file has {count}{truncated}")
     return notes
 
 
 def _rate(lines: Lines, header: dict[str, str], time: Array, at: list[int]) -> tuple[float, list[str]]:
     """The rate (Hz) that all times keep, the header's where it fits; the times may be rounded."""
     try:
-        said = float(header["datarate"])
+        stated_rate = float(header["datarate"])
     except ValueError:
-        said = np.nan
-    if not 0.0 < said < 1e6:
+        stated_rate = np.nan
+    if not 0.0 < stated_rate < 1e6:
         raise lines.error(3, f"DataRate is '{shortened(header['datarate'])}'; it must be a rate in Hz")
     if len(time) == 1:
-        return said, []
+        return stated_rate, []
     notes = []
     frames = np.arange(len(time))
-    rate = said
-    if np.max(np.abs((time - time[0]) * said - frames)) > 0.25:
+    rate = stated_rate
+    if np.max(np.abs((time - time[0]) * stated_rate - frames)) > 0.25:
         rate = (len(time) - 1) / (time[-1] - time[0])
         off = np.abs((time - time[0]) * rate - frames)
         if np.max(off) > 0.25:
@@ -109,7 +109,7 @@ def _rate(lines: Lines, header: dict[str, str], time: Array, at: list[int]) -> t
                 f"the time advances by {steps[jump]:.4g} s here and by {np.median(steps):.4g} s elsewhere; frames are"
                 " missing",
             )
-        notes.append(f"the header says {said:g} Hz, the times are those of {rate:.6g} Hz: the times are used")
+        notes.append(f"the header says {stated_rate:g} Hz, the times are those of {rate:.6g} Hz: the times are used")
     return float(rate), notes
 
 

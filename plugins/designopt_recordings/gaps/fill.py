@@ -73,7 +73,7 @@ def fill(
     positions never change. Raises `RecordingError` where a cluster has no shape. Nunes 2017, section 3.2.3.
     """
     names = list(recording.marker_names)
-    added = [n for of in clusters.values() for n in of if n not in names and static and n in static.marker_names]
+    added = [n for members in clusters.values() for n in members if n not in names and static and n in static.marker_names]
     names += list(dict.fromkeys(added))
     positions = np.full((len(recording.time), len(names), 3), np.nan)
     positions[:, : len(recording.marker_names)] = recording.markers
@@ -81,12 +81,12 @@ def fill(
     missing = np.isnan(positions[:, :, 0])
     status = np.where(missing, int(FrameStatus.MISSING_MARKER), int(FrameStatus.OK))
     misfit = {}
-    for body, of in clusters.items():
-        columns = [_column(body, name, names) for name in of]
+    for body, members in clusters.items():
+        columns = [_column(body, name, names) for name in members]
         if len(set(columns)) < 3:
             raise RecordingError(f"cluster '{body}' has {len(set(columns))} markers; a rigid body needs three")
-        known = _shape(body, of, recording, static)
-        misfit[body] = _fill_cluster(recording.time, positions, status, columns, known, longest, method)
+        cluster_shape = _shape(body, members, recording, static)
+        misfit[body] = _fill_cluster(recording.time, positions, status, columns, cluster_shape, longest, method)
     for j in np.flatnonzero((status == FrameStatus.MISSING_MARKER).any(axis=0)):
         positions[:, j], where = interpolated(recording.time, positions[:, j], longest)
         status[where, j] = FrameStatus.INTERPOLATED
@@ -100,31 +100,31 @@ def _column(body: str, name: str, names: Sequence[str]) -> int:
     return list(names).index(name)
 
 
-def _shape(body: str, of: Sequence[str], recording: Recording, static: Recording | None) -> Array:
+def _shape(body: str, members: Sequence[str], recording: Recording, static: Recording | None) -> Array:
     source = static or recording
     with about("", f"cluster '{body}'"):
-        frames = source.selected(of)
+        frames = source.selected(members)
     frames = frames[np.isfinite(frames).all(axis=(1, 2))]
     try:
-        known = shape(frames)
+        cluster_shape = shape(frames)
     except RecordingError:
         where = "the static recording" if static else "the recording; give a static one"
-        raise RecordingError(f"cluster '{body}': no frame has all of {', '.join(of)} in {where}") from None
-    if not spread(known):
+        raise RecordingError(f"cluster '{body}': no frame has all of {', '.join(members)} in {where}") from None
+    if not spread(cluster_shape):
         raise RecordingError(f"cluster '{body}': its markers lie on a line and do not determine a pose")
-    return known
+    return cluster_shape
 
 
 def _fill_cluster(
-    time: Array, positions: Array, status: Integers, columns: list[int], known: Array, longest: float, method: Method
+    time: Array, positions: Array, status: Integers, columns: list[int], cluster_shape: Array, longest: float, method: Method
 ) -> float:
     """Fill `positions` and `status` of one cluster in place; returns the RMS misfit of the measured markers, m."""
     measured = np.isfinite(positions[:, columns, 0])
-    squares, count = _rebuild(positions, status, columns, known, measured, method)
+    squares, count = _rebuild(positions, status, columns, cluster_shape, measured, method)
     lacking = np.flatnonzero((status[:, columns] == FrameStatus.MISSING_MARKER).any(axis=1))
     if lacking.size:
-        _interpolate_to_three(time, positions, status, columns, known, lacking, longest)
-        _rebuild(positions, status, columns, known, np.isfinite(positions[:, columns, 0]), method, only=lacking)
+        _interpolate_to_three(time, positions, status, columns, cluster_shape, lacking, longest)
+        _rebuild(positions, status, columns, cluster_shape, np.isfinite(positions[:, columns, 0]), method, only=lacking)
     return float(np.sqrt(squares / count)) if count else float("nan")
 
 
@@ -132,7 +132,7 @@ def _rebuild(
     positions: Array,
     status: Integers,
     columns: list[int],
-    known: Array,
+    cluster_shape: Array,
     present: Array,
     method: Method,
     only: Integers | None = None,
@@ -144,21 +144,21 @@ def _rebuild(
     patterns, member = np.unique(present[chosen], axis=0, return_inverse=True)
     for i, pattern in enumerate(patterns):
         frames = chosen[np.asarray(member).ravel() == i]
-        if not spread(known[pattern]):
+        if not spread(cluster_shape[pattern]):
             continue
-        there = positions[frames[:, None], which[pattern]]
-        rotation, translation, rms = pose(known[pattern], there)
+        visible = positions[frames[:, None], which[pattern]]
+        rotation, translation, rms = pose(cluster_shape[pattern], visible)
         squares, count = squares + float(np.sum(rms**2)), count + len(frames)
         if not pattern.all():
             gone = which[~pattern]
-            made = np.einsum("fij,kj->fki", rotation, known[~pattern]) + translation[:, None]
-            positions[frames[:, None], gone] = made
+            rebuilt = np.einsum("fij,kj->fki", rotation, cluster_shape[~pattern]) + translation[:, None]
+            positions[frames[:, None], gone] = rebuilt
             status[frames[:, None], gone] = FrameStatus.REBUILT
     return squares, count
 
 
 def _interpolate_to_three(
-    time: Array, positions: Array, status: Integers, columns: list[int], known: Array, lacking: Integers, longest: float
+    time: Array, positions: Array, status: Integers, columns: list[int], cluster_shape: Array, lacking: Integers, longest: float
 ) -> None:
     """Interpolate, in frames that lack them, as many markers as a pose needs, those with the shortest gaps first."""
     splines = {}
@@ -169,7 +169,7 @@ def _interpolate_to_three(
     for frame in lacking:
         present = [k for k, j in enumerate(columns) if np.isfinite(positions[frame, j, 0])]
         able = sorted((k for k in splines if k not in present and splines[k][1][frame]), key=lambda k: lengths[k])
-        while able and not spread(known[present]):
+        while able and not spread(cluster_shape[present]):
             k = able.pop(0)
             positions[frame, columns[k]] = splines[k][0][frame]
             status[frame, columns[k]] = FrameStatus.INTERPOLATED

@@ -35,8 +35,8 @@ def fit_triad(reference: Array, positions: Array) -> tuple[Array, Array, Array]:
     The pose takes the first marker as origin, the line to the second as its first axis.
     """
     three = max(combinations(range(len(reference)), 3), key=lambda i: _area(reference[list(i)]))
-    own, theirs = _frame(reference[None, list(three)]), _frame(positions[:, list(three)])
-    rotation = theirs @ np.transpose(own, (0, 2, 1))
+    own_frame, theirs = _frame(reference[None, list(three)]), _frame(positions[:, list(three)])
+    rotation = theirs @ np.transpose(own_frame, (0, 2, 1))
     translation = positions[:, three[0]] - np.einsum("fij,j->fi", rotation, reference[three[0]])
     residual = positions - np.einsum("fij,kj->fki", rotation, reference) - translation[:, None]
     return rotation, translation, np.sqrt(np.mean(np.sum(residual**2, axis=2), axis=1))

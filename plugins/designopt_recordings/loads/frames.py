@@ -60,14 +60,14 @@ def load_at(
     mask = loaded_samples(plate, threshold, shortest)
     if cutoff is not None:
         wrench = lowpass(wrench, plate.rate, cutoff, order)
-    place = (frames - plate.start) * plate.rate
-    before = np.clip(np.floor(place + 1e-6).astype(int), 0, len(wrench) - 1)
-    after = np.clip(np.ceil(place - 1e-6).astype(int), 0, len(wrench) - 1)
-    share = np.clip(place - before, 0.0, 1.0)[:, None] * (after > before)[:, None]
+    plate_sample = (frames - plate.start) * plate.rate
+    before = np.clip(np.floor(plate_sample + 1e-6).astype(int), 0, len(wrench) - 1)
+    after = np.clip(np.ceil(plate_sample - 1e-6).astype(int), 0, len(wrench) - 1)
+    share = np.clip(plate_sample - before, 0.0, 1.0)[:, None] * (after > before)[:, None]
     at = (1.0 - share) * wrench[before] + share * wrench[after]
-    beyond = (place < -0.5) | (place > len(wrench) - 0.5)
+    beyond = (plate_sample < -0.5) | (plate_sample > len(wrench) - 0.5)
     bad = beyond | ~finite[before] | ~finite[after]
-    nearest = np.clip(np.round(place).astype(int), 0, len(wrench) - 1)
+    nearest = np.clip(np.round(plate_sample).astype(int), 0, len(wrench) - 1)
     loaded = mask[nearest] & ~bad
     sampled = replace(plate, force=at[:, :3], moment=at[:, 3:], rate=plate.rate, start=0.0)
     loaded &= np.asarray(sampled.force @ plate.normal > 0.0)  # a filter may swing below zero at a contact's end

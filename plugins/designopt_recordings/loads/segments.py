@@ -66,18 +66,18 @@ def bearing_segment(
         raise RecordingError("no segments are given that could load the plate")
     names = tuple(segments)
     distances = np.stack(
-        [_distances(recording.selected(of), plate, load.point, clearance) for of in segments.values()], axis=1
+        [_distances(recording.selected(member_names), plate, load.point, clearance) for member_names in segments.values()], axis=1
     )
     count = len(recording.time)
     which, distance = np.full(count, -1), np.full(count, np.nan)
     status = load.status.copy()
     for first, end in runs(load.loaded):
         rows = slice(first, end)
-        known = np.isfinite(distances[rows]).any(axis=1)
-        if not known.any():
+        is_visible = np.isfinite(distances[rows]).any(axis=1)
+        if not is_visible.any():
             status[rows] = FrameStatus.AMBIGUOUS_PLATE
             continue
-        nearest = np.nanargmin(distances[rows][known], axis=1)
+        nearest = np.nanargmin(distances[rows][is_visible], axis=1)
         chosen = int(np.bincount(nearest).argmax())
         distance[rows] = distances[rows, chosen]
         near = float(np.nanmean(distance[rows])) <= reach

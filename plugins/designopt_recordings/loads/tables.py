@@ -31,16 +31,16 @@ class Columns:
 
 def ground_reactions(table: TimeTable) -> tuple[Columns, ...]:
     """Columns of ground reactions found by their usual names: ``ground_force_r_vx ..._px ... ground_torque_r_x``."""
-    found = []
+    reactions = []
     for name in table.names:
         match = re.fullmatch(r"(.*force.*)vx", name)
         if match and all(f"{match[1]}{part}" in table.names for part in ("vy", "vz", "px", "py", "pz")):
             stem = match[1]
             torque = stem.replace("force", "torque")
-            whole = all(f"{torque}{axis}" in table.names for axis in "xyz")
+            has_torque = all(f"{torque}{axis}" in table.names for axis in "xyz")
             title = re.sub(r"_*ground_force_*|_+$", "", stem) or "ground"
-            found.append(Columns(title, f"{stem}v", f"{stem}p", torque if whole else ""))
-    return tuple(found)
+            reactions.append(Columns(title, f"{stem}v", f"{stem}p", torque if has_torque else ""))
+    return tuple(reactions)
 
 
 def plates_from_table(
@@ -55,15 +55,15 @@ def plates_from_table(
     if not columns:
         raise RecordingError("the table has no columns of ground reactions (ground_force_..._vx, ..._px)")
     rate = even_rate(table.time)
-    return tuple(_plate(table, of, rate, level) for of in columns)
+    return tuple(_plate(table, columns_of_plate, rate, level) for columns_of_plate in columns)
 
 
-def _plate(table: TimeTable, of: Columns, rate: float, level: float) -> ForcePlate:
-    force, point = _three(table, of.force), _three(table, of.point)
-    torque = _three(table, of.torque) if of.torque else np.zeros_like(force)
+def _plate(table: TimeTable, plate_columns: Columns, rate: float, level: float) -> ForcePlate:
+    force, point = _three(table, plate_columns.force), _three(table, plate_columns.point)
+    torque = _three(table, plate_columns.torque) if plate_columns.torque else np.zeros_like(force)
     acting = (force != 0.0).any(axis=1)
     moment = torque + np.cross(np.where(acting[:, None], point, 0.0), force)
-    return ForcePlate(of.name, rate, force, moment, level=level, start=float(table.time[0]))
+    return ForcePlate(plate_columns.name, rate, force, moment, level=level, start=float(table.time[0]))
 
 
 def _three(table: TimeTable, prefix: str) -> Array:

@@ -50,11 +50,11 @@ def event_times(recording: Recording, label: str, side: str = "") -> tuple[float
 
     Raises `RecordingError` without such an event.
     """
-    found = [e for e in recording.events if e.label.lower() == label.lower() and side.lower() in ("", e.side.lower())]
-    if not found:
-        known = sorted({f"{e.side} {e.label}".strip() for e in recording.events})
-        raise RecordingError(f"no event is '{f'{side} {label}'.strip()}'; known: {', '.join(known) or 'none'}")
-    return tuple(event.time for event in found)
+    matching = [e for e in recording.events if e.label.lower() == label.lower() and side.lower() in ("", e.side.lower())]
+    if not matching:
+        event_labels = sorted({f"{e.side} {e.label}".strip() for e in recording.events})
+        raise RecordingError(f"no event is '{f'{side} {label}'.strip()}'; known: {', '.join(event_labels) or 'none'}")
+    return tuple(event.time for event in matching)
 
 
 def normalised(time: ArrayLike, values: ArrayLike, cycles: Sequence[Cycle], samples: int = 101) -> tuple[Array, Mask]:
@@ -67,7 +67,7 @@ def normalised(time: ArrayLike, values: ArrayLike, cycles: Sequence[Cycle], samp
 
     t, array = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
     columns = array.reshape(len(array), -1)
-    made = np.full((len(cycles), samples, columns.shape[1]), np.nan)
+    resampled = np.full((len(cycles), samples, columns.shape[1]), np.nan)
     half = 0.5 * float(np.median(np.diff(t))) if len(t) > 1 else 0.0
     for first, end in runs(np.isfinite(columns).all(axis=1)):
         if end - first < 4:
@@ -75,9 +75,9 @@ def normalised(time: ArrayLike, values: ArrayLike, cycles: Sequence[Cycle], samp
         spline = CubicSpline(t[first:end], columns[first:end])
         for i, cycle in enumerate(cycles):
             if t[first] - half <= cycle.start and cycle.end <= t[end - 1] + half:
-                made[i] = spline(np.linspace(cycle.start, cycle.end, samples))
-    complete = np.asarray(np.isfinite(made).all(axis=(1, 2)))
-    return made.reshape(len(cycles), samples, *array.shape[1:]), complete
+                resampled[i] = spline(np.linspace(cycle.start, cycle.end, samples))
+    complete = np.asarray(np.isfinite(resampled).all(axis=(1, 2)))
+    return resampled.reshape(len(cycles), samples, *array.shape[1:]), complete
 
 
 def band(cycles: ArrayLike) -> Band:

@@ -23,12 +23,12 @@ def derivatives(time: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
     increasing("time", t)
     columns = array.reshape(len(array), -1)
     first, second = np.full(columns.shape, np.nan), np.full(columns.shape, np.nan)
-    for rows, of in finite_runs(columns):
+    for rows, run_columns in finite_runs(columns):
         length = rows.stop - rows.start
         if length < 2:
             continue
         degree = 5 if length > 5 else 3 if length > 3 else 1
-        spline = make_interp_spline(t[rows], columns[rows][:, of], k=degree)
-        first[rows, of] = spline.derivative(1)(t[rows])
-        second[rows, of] = spline.derivative(2)(t[rows]) if degree > 1 else 0.0
+        spline = make_interp_spline(t[rows], columns[rows][:, run_columns], k=degree)
+        first[rows, run_columns] = spline.derivative(1)(t[rows])
+        second[rows, run_columns] = spline.derivative(2)(t[rows]) if degree > 1 else 0.0
     return first.reshape(array.shape), second.reshape(array.shape)

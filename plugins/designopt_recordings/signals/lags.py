@@ -23,9 +23,9 @@ class Lag:
 
 
 def find_lag(
-    time: ArrayLike, reference: ArrayLike, other_time: ArrayLike, other: ArrayLike, longest: float = 1.0
+    time: ArrayLike, reference: ArrayLike, other_time: ArrayLike, delayed_values: ArrayLike, longest: float = 1.0
 ) -> Lag:
-    """The lag, within `longest` s, at which `other` fits `reference` best.
+    """The lag, within `longest` s, at which `delayed_values` fits `reference` best.
 
     Both may have different rates and gaps; they are interpolated to the finer of the two rates. The correlation at each
     lag is Pearson's over the overlapping samples (Padfield 2012, IEEE Trans. Image Process. 21, 2706); a parabola
@@ -36,7 +36,7 @@ def find_lag(
     if len(t) < 3 or len(u) < 3:
         raise RecordingError("a lag needs signals of at least three samples")
     step = min(float(np.median(np.diff(t))), float(np.median(np.diff(u))))
-    a, b = _even(t, np.asarray(reference, dtype=float), step), _even(u, np.asarray(other, dtype=float), step)
+    a, b = _even(t, np.asarray(reference, dtype=float), step), _even(u, np.asarray(delayed_values, dtype=float), step)
     lags, correlations = _correlations(a, b)
     seconds = lags * step + (u[0] - t[0])  # of sample 0 of one against sample 0 of the other
     allowed = (np.abs(seconds) <= longest + 0.5 * step) & np.isfinite(correlations)
@@ -59,13 +59,13 @@ def delayed(values: ArrayLike, rate: float, delay: float) -> Array:
     """
     array = np.asarray(values, dtype=float)
     columns = array.reshape(len(array), -1)
-    place = np.arange(len(array)) - delay * rate
-    before = np.clip(np.floor(place + 1e-9).astype(int), 0, len(array) - 1)
-    after = np.clip(np.ceil(place - 1e-9).astype(int), 0, len(array) - 1)
-    share = np.where(after > before, place - before, 0.0)[:, None]
-    made = np.where(share == 0.0, columns[before], (1.0 - share) * columns[before] + share * columns[after])
-    made[(place < -1e-9) | (place > len(array) - 1 + 1e-9)] = np.nan
-    return np.asarray(made.reshape(array.shape))
+    sample_position = np.arange(len(array)) - delay * rate
+    before = np.clip(np.floor(sample_position + 1e-9).astype(int), 0, len(array) - 1)
+    after = np.clip(np.ceil(sample_position - 1e-9).astype(int), 0, len(array) - 1)
+    share = np.where(after > before, sample_position - before, 0.0)[:, None]
+    shifted = np.where(share == 0.0, columns[before], (1.0 - share) * columns[before] + share * columns[after])
+    shifted[(sample_position < -1e-9) | (sample_position > len(array) - 1 + 1e-9)] = np.nan
+    return np.asarray(shifted.reshape(array.shape))
 
 
 def _even(time: Array, values: Array, step: float) -> Array:

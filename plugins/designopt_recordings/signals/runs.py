@@ -42,11 +42,11 @@ def run_by_run(values: ArrayLike, function: Callable[[Array], Array], least: int
     """
     array = np.asarray(values, dtype=float)
     columns = array.reshape(len(array), -1)
-    made = np.full(columns.shape, np.nan)
-    for rows, of in finite_runs(columns):
+    transformed = np.full(columns.shape, np.nan)
+    for rows, run_columns in finite_runs(columns):
         if rows.stop - rows.start >= least:
-            made[rows, of] = function(columns[rows][:, of])
-    return made.reshape(array.shape)
+            transformed[rows, run_columns] = function(columns[rows][:, run_columns])
+    return transformed.reshape(array.shape)
 
 
 def near_ends(finite: ArrayLike, width: int = EDGE) -> Mask:

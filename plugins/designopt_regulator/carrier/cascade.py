@@ -27,12 +27,12 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
     """
     T = pid.sample_time
     rate = (C[:, None, :] @ A)[:, 0]  # of the heading: C x' = C A x, as the command does not act on the heading at once
-    R, B0, B1, whole = sampled(A, B, delay, T)
+    R, B0, B1, whole_samples = sampled(A, B, delay, T)
     n, s = B0.shape
-    found = no_margins(n)
+    loop_margins = no_margins(n)
     radius, noise_gain, damping = np.empty(n), np.full(n, np.inf), np.empty(n)
-    for d in np.unique(whole):
-        rows = np.flatnonzero(whole == d)
+    for d in np.unique(whole_samples):
+        rows = np.flatnonzero(whole_samples == d)
         M, noise, command, direct = _closed(R[rows], B0[rows], B1[rows], C[rows], rate[rows], int(d), pid, gain, rows)
         modes = np.linalg.eigvals(M)
         radius[rows], damping[rows] = np.abs(modes).max(axis=1), damping_ratio(modes)
@@ -45,8 +45,8 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
     def response(each: NDArray[np.intp], w: Vector) -> tuple[Vector, Vector]:
         i = stable[each]
         z = np.exp(1j * w * T)
-        held = (B0[i] * z[:, None] + B1[i]) * (z ** -(whole[i] + 1.0))[:, None]
-        x = np.linalg.solve((z - 1.0)[:, None, None] * np.eye(s) - R[i], held[:, :, None])[..., 0]
+        held_input = (B0[i] * z[:, None] + B1[i]) * (z ** -(whole_samples[i] + 1.0))[:, None]
+        x = np.linalg.solve((z - 1.0)[:, None, None] * np.eye(s) - R[i], held_input[:, :, None])[..., 0]
         slow, fast = T / pid.ti[i] / (z - 1.0), pid.td[i] * (z - 1.0) / ((pid.tf[i] + T) * z - pid.tf[i])
         L = pid.kp[i] * (1.0 + slow + fast) * (C[i] * x).sum(axis=1) + gain[i] * (rate[i] * x).sum(axis=1)
         return L.real, L.imag
@@ -56,14 +56,14 @@ def cascade_measures(A: Vector, B: Vector, C: Vector, delay: Vector, pid: PID, g
         w = grid(T, float(late), _LOWEST)
         re, im = (part.reshape(len(rows), len(w)) for part in response(np.repeat(rows, len(w)), np.tile(w, len(rows))))
         unknown = np.full(len(rows), np.nan)
-        seen = margins(
+        margin_values = margins(
             lambda each, w, rows=rows: response(rows[each], w),  # type: ignore[misc]
             w, re, im, at_rest=unknown, real_at_end=True,
         )  # fmt: skip
-        for name, values in vars(found).items():
-            values[stable[rows]] = getattr(seen, name)
+        for name, values in vars(loop_margins).items():
+            values[stable[rows]] = getattr(margin_values, name)
     degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / T
-    return LoopMeasures(radius, degree, **vars(found), noise_gain=noise_gain, damping=damping)
+    return LoopMeasures(radius, degree, **vars(loop_margins), noise_gain=noise_gain, damping=damping)
 
 
 def _closed(

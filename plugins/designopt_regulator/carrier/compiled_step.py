@@ -84,23 +84,23 @@ def c_source(pattern: Loops, states: int) -> str:
     numbers = ca.SX.sym("numbers", len(list(leaves(pattern))))
     loops = like(pattern, iter(ca.vertsplit(numbers)))
     x, command, load = (ca.SX.sym(name, size) for name, size in (("x", states), ("command", 2), ("load", 2)))
-    memory, seen, wanted, h = (
+    memory, measured, references, h = (
         ca.SX.sym(name, size) for name, size in (("memory", 6), ("seen", 3), ("wanted", 3), ("h", 1))
     )
 
     state = tuple(ca.vertsplit(x))
-    held = tuple(ca.vertsplit(command)), tuple(ca.vertsplit(load))
-    after = runge_kutta(lambda x: loops.motion.rates(ca, x, *held), state, h)
-    kept = ca.vertsplit(memory)
+    held_inputs = tuple(ca.vertsplit(command)), tuple(ca.vertsplit(load))
+    after = runge_kutta(lambda x: loops.motion.rates(ca, x, *held_inputs), state, h)
+    state_terms = ca.vertsplit(memory)
     commands, remembered = sample(
         ca,
         loops,
-        (Memory(kept[0], kept[1], kept[2]), Memory(kept[3], kept[4], kept[5])),
-        Measured(*ca.vertsplit(seen)),
-        References(*ca.vertsplit(wanted)),
+        (Memory(state_terms[0], state_terms[1], state_terms[2]), Memory(state_terms[3], state_terms[4], state_terms[5])),
+        Measured(*ca.vertsplit(measured)),
+        References(*ca.vertsplit(references)),
     )
     functions = {
-        "carrier_sample": ([numbers, memory, seen, wanted], [commands, tuple(leaves(remembered))]),
+        "carrier_sample": ([numbers, memory, measured, references], [commands, tuple(leaves(remembered))]),
         "carrier_step": ([numbers, x, command, load, h], [after]),
         "carrier_power": ([numbers, x], [(loops.motion.drive_power(ca, state),)]),
     }

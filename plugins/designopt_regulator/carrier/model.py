@@ -213,8 +213,8 @@ class TrackedCarrier:
             else:
                 answers.append(None)
                 rows.append((scene, settings))
-        found = iter(self._answers(rows, arrays) if rows else [])
-        return [next(found) if answer is None else answer for answer in answers]
+        computed = iter(self._answers(rows, arrays) if rows else [])
+        return [next(computed) if answer is None else answer for answer in answers]
 
     # ------------------------------------------------------------------------------------------------- one row
 
@@ -241,12 +241,12 @@ class TrackedCarrier:
     def settings_of(self, design: Mapping[str, float]) -> _Settings:
         """The settings of both regulators for a design. Raises `InvalidDesign` for settings of an untuned one."""
         endings = ("", "_v") if self.loop == "both" else ("",)
-        known = {name + ending for name in _NAMES for ending in endings}
+        setting_names = {name + ending for name in _NAMES for ending in endings}
         if "course" in self.tuned:
-            known |= {"rate_gain", "max_rate"}
+            setting_names |= {"rate_gain", "max_rate"}
         if "speed" in self.tuned:
-            known |= {"grade_share"}
-        if foreign := [name for name in design if name not in known]:
+            setting_names |= {"grade_share"}
+        if foreign := [name for name in design if name not in setting_names]:
             raise InvalidDesign(f"{foreign[0]}: belongs to no regulator that is tuned with loop: {self.loop}")
         course, speed = (self._regulator(loop, design) for loop in _LOOPS)
         return {"course": {**course, **rate_loop(design)}, "speed": {**speed, **feed_forward(design)}}
@@ -280,19 +280,19 @@ class TrackedCarrier:
                 if loop == "course"
                 else self.speed_regulator or FIXED_SPEED_REGULATOR
             )
-            given = {name: getattr(fixed, name) for name in _NAMES}
-            return {**_OFF, **{name: value for name, value in given.items() if value is not None}}
+            fixed_values = {name: getattr(fixed, name) for name in _NAMES}
+            return {**_OFF, **{name: value for name, value in fixed_values.items() if value is not None}}
         kind: Kind = self.course_kind or "PID" if loop == "course" else self.speed_kind or "PI"
         ending = "_v" if self.loop == "both" and loop == "speed" else ""
-        given = {name: design[name + ending] for name in _NAMES if name + ending in design}
-        if absent := absent_parameters(kind, given):
+        fixed_values = {name: design[name + ending] for name in _NAMES if name + ending in design}
+        if absent := absent_parameters(kind, fixed_values):
             raise InvalidDesign(
                 f"{absent[0]}{ending}: a {kind} regulator does not have it (it has {', '.join(PARAMETERS[kind])})"
             )
         for name in ("kp", "ti", "td"):
-            if name in PARAMETERS[kind] and name not in given:
+            if name in PARAMETERS[kind] and name not in fixed_values:
                 raise InvalidDesign(f"{name}{ending}: is missing; a {kind} regulator needs it")
-        for name, value in given.items():
+        for name, value in fixed_values.items():
             least = 0.0 if name in ("td", "b") else _SMALLEST
             if not least <= value <= (1.5 if name == "b" else np.finfo(float).max):
                 allowed = {"td": "at least 0", "b": "between 0 and 1.5"}.get(name, "above 0")
@@ -300,7 +300,7 @@ class TrackedCarrier:
             if unusual(value):
                 raise InvalidDesign(f"{name}{ending}: {value:g} {UNUSUAL}")
         fixed_by_kind = {"I_PD": {"b": 0.0}, "PI_D": {"b": 1.0}}.get(kind, {})
-        return {**_OFF, **given, **fixed_by_kind}
+        return {**_OFF, **fixed_values, **fixed_by_kind}
 
     # ------------------------------------------------------------------------------------------------ all rows
 
@@ -360,21 +360,21 @@ class TrackedCarrier:
         target: Vector, delay: Vector,
     ) -> dict[str, Vector]:  # fmt: skip
         """All outputs by name (n,); `rise` is inf for a response that does not reach its level."""
-        found: dict[str, Vector] = {}
+        figures_of_runs: dict[str, Vector] = {}
         first = self.tuned[0]
         for loop in self.tuned:
             quality = runs.quality[loop]
             at = speed if loop == "course" else target
             linear = self._measures(loop, p, regulators[loop], inner, at, delay)
             if loop == first:
-                found |= {name: getattr(quality, name) for name in _QUALITY}
-                found |= {"rise": quality.rise, "not_risen": np.isinf(quality.rise).astype(float)}
-                found |= {name: getattr(linear, name) for name in _MEASURES}
+                figures_of_runs |= {name: getattr(quality, name) for name in _QUALITY}
+                figures_of_runs |= {"rise": quality.rise, "not_risen": np.isinf(quality.rise).astype(float)}
+                figures_of_runs |= {name: getattr(linear, name) for name in _MEASURES}
             else:
-                found |= {f"{loop}_{name}": getattr(quality, name) for name in _SPEED_QUALITY}
-                found |= {f"{loop}_{name}": getattr(linear, name) for name in _SPEED_MEASURES}
-        found |= {"energy": runs.energy, "sharp_turn": runs.sharp}
-        return found
+                figures_of_runs |= {f"{loop}_{name}": getattr(quality, name) for name in _SPEED_QUALITY}
+                figures_of_runs |= {f"{loop}_{name}": getattr(linear, name) for name in _SPEED_MEASURES}
+        figures_of_runs |= {"energy": runs.energy, "sharp_turn": runs.sharp}
+        return figures_of_runs
 
     def _measures(
         self, loop: Loop, p: VehicleNumbers, regulator: PID, inner: RateLoop, speed: Vector, delay: Vector
@@ -384,24 +384,24 @@ class TrackedCarrier:
         if self.gain_schedule is not None:
             regulator = replace(regulator, kp=regulator.kp * self.gain_schedule.factor(speed))
         linear = course_loop(p, speed)
-        found = measures(*linear, delay, regulator)
+        loop_measures = measures(*linear, delay, regulator)
         if inner.gain.any():  # the others keep their figures, which do not depend on who is computed with them
             with_rate = np.flatnonzero(inner.gain)
             some = replace(regulator, kp=regulator.kp * inner.forward).rows(with_rate)
             A, B, C = (part[with_rate] for part in linear)
             cascade = cascade_measures(A, B, C, delay[with_rate], some, inner.gain[with_rate])
-            for name, values in vars(found).items():
+            for name, values in vars(loop_measures).items():
                 values[with_rate] = getattr(cascade, name)
-        return found
+        return loop_measures
 
-    def _arrays(self, runs: SimulatedRuns, row: int, wanted: Set[str]) -> dict[str, Vector]:
+    def _arrays(self, runs: SimulatedRuns, row: int, array_names: Set[str]) -> dict[str, Vector]:
         if runs.trace is None:
             return {}
         trace = runs.trace
         return {
             name: trace.time.copy() if name == "time" else getattr(trace, name)[:, row].copy()
             for name in ARRAYS
-            if name in wanted
+            if name in array_names
         }
 
 

@@ -72,7 +72,7 @@ def quality(
         return np.asarray(e * per_step)
 
     start, turn, rest = errors(before, 0, step + 1), errors(after, step, load + 1), errors(after, load, None)
-    rise = _crossed(turn, _RISE[1], h) - np.where(np.isinf(begun := _crossed(turn, _RISE[0], h)), 0.0, begun)
+    rise = _crossed(turn, _RISE[1], h) - np.where(np.isinf(rise_start := _crossed(turn, _RISE[0], h)), 0.0, rise_start)
     overshoot = np.maximum(-turn.min(axis=1), 0.0)  # up to t2: what comes then has not moved the output yet
     ise = sum(trapezoids(e * e, h) for e in (start, turn, rest))
     start, turn, rest = np.abs(start), np.abs(turn), np.abs(rest)
@@ -118,5 +118,5 @@ def _crossed(error: Vector, level: float, h: float) -> Vector:
 def _last(where: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The last index (n,) in each row that is True; -1 if there is none."""
     reverse = where[:, ::-1]
-    found = reverse.argmax(axis=1)
-    return np.where(where.any(axis=1), where.shape[1] - 1 - found, -1)
+    from_end = reverse.argmax(axis=1)
+    return np.where(where.any(axis=1), where.shape[1] - 1 - from_end, -1)

@@ -96,8 +96,8 @@ def _side_slope(numbers: Mapping[str, float], scenario: Mapping[str, Any]) -> di
     Wong 2008, chapter 6).
     """
     if "side_slope" not in scenario:
-        if given := [name for name in ("mass_height", "mass_ahead") if name in scenario]:
-            raise InvalidDesign(f"{given[0]}: has no effect without a side_slope; leave it out")
+        if stated := [name for name in ("mass_height", "mass_ahead") if name in scenario]:
+            raise InvalidDesign(f"{stated[0]}: has no effect without a side_slope; leave it out")
         return {"shift": 0.0, "side_moment": 0.0}
     s = scenario["side_slope"]
     height, weight, turning = scenario.get("mass_height", 1.0), numbers["mass"] * GRAVITY, numbers["turning"]
@@ -119,13 +119,13 @@ def check_steps(p: VehicleNumbers, speeds: Vector, sample_time: float, substeps:
     With steps too long for the classical Runge-Kutta method motions grow, or oscillate between the limits.
     """
     step = sample_time / substeps
-    for name, there, longest in (
+    for name, applies, longest in (
         ("lag", np.True_, _STABLE * float(p.lag.min())),
         ("speed", np.True_, _longest_turning_step(p, speeds)),
         ("yaw_stiction", p.stiction > 0.0, _longest_stiction_step(p, speeds)),
         ("shear_modulus", p.shear_modulus > 0.0, _longest_slip_step(p, speeds)),
     ):
-        if there.any() and step > longest:
+        if applies.any() and step > longest:
             raise InvalidDesign(
                 f"{name}: integration steps of {step:g} s are too long for it; "
                 f"take 'substeps: {int(np.ceil(sample_time / longest))}'"
@@ -175,12 +175,12 @@ def noise(scenario: Mapping[str, Any], samples: int) -> Vector | None:
     return np.asarray(rng.standard_normal((2, samples)) * np.array(deviations)[:, None])
 
 
-def noises(given: Sequence[Vector | None]) -> Vector | None:
+def noises(noise_of_rows: Sequence[Vector | None]) -> Vector | None:
     """The noise of all rows (n, 2, samples), 0 in rows without noise; None if all are without."""
-    some = next((values for values in given if values is not None), None)
+    some = next((values for values in noise_of_rows if values is not None), None)
     if some is None:
         return None
-    return np.stack([np.zeros_like(some) if values is None else values for values in given])
+    return np.stack([np.zeros_like(some) if values is None else values for values in noise_of_rows])
 
 
 def noise_command(noisy: SimulatedRuns, quiet: SimulatedRuns, loop: Loop) -> Vector:
@@ -197,16 +197,16 @@ def rate_loop(design: Mapping[str, float]) -> dict[str, float]:
     Raises `InvalidDesign` for missing or non-positive values.
     """
     names = ("rate_gain", "max_rate")
-    given = {name: design[name] for name in names if name in design}
-    if len(given) == 1:
-        missing = next(name for name in names if name not in given)
-        raise InvalidDesign(f"{missing}: is missing; the inner loop of the yaw rate needs it with {next(iter(given))}")
-    for name, value in given.items():
+    stated = {name: design[name] for name in names if name in design}
+    if len(stated) == 1:
+        missing = next(name for name in names if name not in stated)
+        raise InvalidDesign(f"{missing}: is missing; the inner loop of the yaw rate needs it with {next(iter(stated))}")
+    for name, value in stated.items():
         if not 0.0 < value < np.inf:
             raise InvalidDesign(f"{name}: {value:g} must be above 0")
         if unusual(value):
             raise InvalidDesign(f"{name}: {value:g} {UNUSUAL}")
-    return given or dict.fromkeys(names, 0.0)
+    return stated or dict.fromkeys(names, 0.0)
 
 
 def feed_forward(design: Mapping[str, float]) -> dict[str, float]:

@@ -150,10 +150,10 @@ def simulate(
         for alike in (np.flatnonzero(plant.shear_modulus == 0.0), np.flatnonzero(plant.shear_modulus > 0.0)):
             if not len(alike):
                 continue
-            these = partial(_rows, rows=alike, n=n)
+            some_rows = partial(_rows, rows=alike, n=n)
             setup = _setup(
-                these(plant), these(speed_regulator), these(course_regulator), these(manoeuvre), these(delay_steps),
-                these(rate_loop), substeps, schedule,
+                some_rows(plant), some_rows(speed_regulator), some_rows(course_regulator), some_rows(manoeuvre), some_rows(delay_steps),
+                some_rows(rate_loop), substeps, schedule,
             )  # fmt: skip
             code = compiled(setup.loops, len(setup.start)) if machine_code else None
             together = _ROWS if code is not None else _ROWS_OF_ARRAYS
@@ -165,13 +165,13 @@ def simulate(
     return _joined(parts, np.argsort(np.concatenate(order)))
 
 
-def _rows(given: Any, rows: NDArray[np.intp], n: int) -> Any:
+def _rows(table: Any, rows: NDArray[np.intp], n: int) -> Any:
     """Some of the n rows of arrays in a dataclass, or of an array."""
-    if isinstance(given, np.ndarray):
-        return given[rows] if len(given) == n else given
-    if not is_dataclass(given) or isinstance(given, type):
-        return given
-    return replace(given, **{f.name: _rows(getattr(given, f.name), rows, n) for f in fields(given)})
+    if isinstance(table, np.ndarray):
+        return table[rows] if len(table) == n else table
+    if not is_dataclass(table) or isinstance(table, type):
+        return table
+    return replace(table, **{f.name: _rows(getattr(table, f.name), rows, n) for f in fields(table)})
 
 
 class _Setup(NamedTuple):
@@ -290,12 +290,12 @@ def _by_numpy(rows: _Setup) -> _Record:
     forces[0] = x[3:5]
     ended = np.zeros(n, np.int64)
     for k in range(samples):
-        wanted = rows.after if k >= step_at else rows.before
+        reference = rows.after if k >= step_at else rows.before
         force, moment, feed = rows.load if k >= load_at else (rest, rest, rest)
-        seen = Measured(*x[:3])
+        measured = Measured(*x[:3])
         if rows.noise is not None:
-            seen = seen._replace(speed=x[0] + rows.noise[:, 0, k], course=x[2] + rows.noise[:, 1, k])
-        outputs, memory = sample(np, loops, memory, seen, References(*wanted, feed))
+            measured = measured._replace(speed=x[0] + rows.noise[:, 0, k], course=x[2] + rows.noise[:, 1, k])
+        outputs, memory = sample(np, loops, memory, measured, References(*reference, feed))
         commands[:, k] = outputs[:4]
         forces[k + 1] = outputs[4:]
         for node in range(k * substeps, (k + 1) * substeps):
@@ -320,17 +320,17 @@ def _assessed(rows: _Setup, record: _Record, watched: Collection[Loop], trace: b
     y = {"speed": record.speed, "course": record.course}
     speed, speed_raw, course, course_raw = record.commands
     commands = {"speed": (speed, speed_raw), "course": (course, course_raw)}
-    found: dict[Loop, Quality] = {}
+    quality_of: dict[Loop, Quality] = {}
     for i, loop in enumerate(("speed", "course")):
         if loop in watched:
-            found[loop] = quality(  # type: ignore[index]
+            quality_of[loop] = quality(  # type: ignore[index]
                 y[loop], rows.before[i], rows.after[i], *commands[loop], rows.trim[i], times, angle=loop == "course"
             )
     at = slice(None, None, times.substeps)
     sampled = Measured(record.speed[:, at], record.yaw_rate[:, at], record.course[:, at])
     sharp = arm[:, None] * np.abs(sampled.yaw_rate[:, :-1]) > np.abs(sampled.speed[:, :-1])
     return SimulatedRuns(
-        quality=found,
+        quality=quality_of,
         energy=trapezoids(np.maximum(record.power, 0.0), times.sample_time / times.substeps),
         sharp=sharp.mean(axis=1),
         final=record.final,

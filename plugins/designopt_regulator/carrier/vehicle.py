@@ -124,9 +124,9 @@ def plant(*, mass: ArrayLike, rotating_mass_factor: ArrayLike, **numbers: ArrayL
     """
     mass = np.asarray(mass, float)
     inertial = mass * np.asarray(rotating_mass_factor, float)
-    given = {"weight": mass * GRAVITY, "inertial_mass": inertial, **_LEVEL_1, **numbers}
-    rows = np.broadcast_arrays(*(np.atleast_1d(np.asarray(value, float)) for value in given.values()))
-    return VehicleNumbers(**{name: np.array(row) for name, row in zip(given, rows, strict=True)})
+    numbers_of_rows = {"weight": mass * GRAVITY, "inertial_mass": inertial, **_LEVEL_1, **numbers}
+    rows = np.broadcast_arrays(*(np.atleast_1d(np.asarray(value, float)) for value in numbers_of_rows.values()))
+    return VehicleNumbers(**{name: np.array(row) for name, row in zip(numbers_of_rows, rows, strict=True)})
 
 
 def turning_resistance(radius: ArrayLike, turning: ArrayLike, track_distance: ArrayLike) -> Vector:

@@ -73,8 +73,8 @@ def pid(
     sample_time: float = 0.05,
 ) -> PID:
     """Settings broadcast to one length; a NaN `tt` is replaced by `tracking_time`."""
-    given = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (kp, ti, td, tf, b, tt)))
-    kp_, ti_, td_, tf_, b_, tt_ = (np.array(v) for v in given)
+    rows = np.broadcast_arrays(*(np.atleast_1d(np.asarray(v, float)) for v in (kp, ti, td, tf, b, tt)))
+    kp_, ti_, td_, tf_, b_, tt_ = (np.array(v) for v in rows)
     return PID(kp_, ti_, td_, tf_, b_, np.where(np.isnan(tt_), tracking_time(ti_, td_), tt_), sample_time)
 
 
@@ -95,8 +95,8 @@ def unusual(value: float) -> bool:
 def unusual_ends(parameters: Iterable[DesignVariable]) -> Iterator[InvalidSetting]:
     """The parameters of a study whose ranges reach values at which no loop can be computed."""
     for p in parameters:
-        for given in (float(v) for v in (*p.values, p.low, p.high) if not isinstance(v, str)):
-            if unusual(value := p.factor * given + p.offset):
+        for end in (float(v) for v in (*p.values, p.low, p.high) if not isinstance(v, str)):
+            if unusual(value := p.factor * end + p.offset):
                 yield InvalidSetting(p.name, f"{value:g} {UNUSUAL}")
 
 
@@ -165,13 +165,13 @@ class Law(NamedTuple):
         # b (r - r0) - (y - r0), by the error so that it is the wrapped one of angles
         raw = self.kp * scale * (e - self.off * (r - self.origin)) + memory.integral + D
         raw = raw if feed is None else raw + feed
-        kept = []
+        section_states = []
         for section, before in zip(self.sections, memory.sections, strict=True):
             raw, after = section.filter(before, raw)
-            kept.append(after)
+            section_states.append(after)
         output = m.fmax(m.fmin(raw, 1.0), -1.0) if limits is None else limits.apply(m, raw, last)
         integral = memory.integral + (self.ki * scale * e + self.kt * (output - raw))
-        return output, raw, Memory(D, integral, y, tuple(kept))
+        return output, raw, Memory(D, integral, y, tuple(section_states))
 
 
 class Memory(NamedTuple):
@@ -233,7 +233,7 @@ class RunningPID:
 
     def reset(self, rows: NDArray[np.bool_]) -> None:
         """Put the states of these rows to rest."""
-        self._memory = like(self._memory, (np.where(rows, 0.0, kept) for kept in leaves(self._memory)))
+        self._memory = like(self._memory, (np.where(rows, 0.0, state) for state in leaves(self._memory)))
         self.output = np.where(rows, 0.0, self.output)
 
 

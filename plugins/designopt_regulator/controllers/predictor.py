@@ -67,11 +67,11 @@ class Predictor(NamedTuple):
         """State after a sample with the command `u`."""
         x = memory.states
 
-        def seen(output: AffineOutput) -> Any:
+        def output_value(output: AffineOutput) -> Any:
             return _sum(output.P, x) + output.q * u
 
         states = tuple(at + (_sum(row, x) + gain * u) for at, row, gain in zip(x, self.R, self.G, strict=True))
-        return ModelMemory(states, (seen(self.prompt),), (seen(self.late), *memory.late[:-1]))
+        return ModelMemory(states, (output_value(self.prompt),), (output_value(self.late), *memory.late[:-1]))
 
 
 def two_outputs(plant: Plant, sample_time: float) -> HeldPlant:

@@ -50,10 +50,10 @@ def lead(frequency: float, ratio: float) -> Transfer:
     return Transfer((root / frequency, 1.0), (1.0 / (root * frequency), 1.0), frequency)
 
 
-def transfers(given: Mapping[str, float]) -> tuple[Transfer, ...]:
+def transfers(design_values: Mapping[str, float]) -> tuple[Transfer, ...]:
     """The sections of a design, of which it has all parameters or none."""
-    made: dict[str, Callable[..., Transfer]] = {"lead": lead, "notch": notch}
-    return tuple(made[kind](*(given[name] for name in names)) for kind, names in SECTIONS.items() if names[0] in given)
+    constructors: dict[str, Callable[..., Transfer]] = {"lead": lead, "notch": notch}
+    return tuple(constructors[kind](*(design_values[name] for name in names)) for kind, names in SECTIONS.items() if names[0] in design_values)
 
 
 class DifferenceEquation(NamedTuple):
@@ -77,16 +77,16 @@ class DifferenceEquation(NamedTuple):
 
     def at_rest(self) -> tuple[Any, ...]:
         """State at rest for the input 1, for which the output is 1."""
-        kept: list[Any] = []
+        states: list[Any] = []
         for b, a in zip(reversed(self.b[1:]), reversed(self.a), strict=True):
-            kept.append(b - a + (kept[-1] if kept else 0.0))
-        return tuple(reversed(kept))
+            states.append(b - a + (states[-1] if states else 0.0))
+        return tuple(reversed(states))
 
-    def filter(self, kept: tuple[Any, ...], x: Any) -> tuple[Any, tuple[Any, ...]]:
+    def filter(self, states: tuple[Any, ...], x: Any) -> tuple[Any, tuple[Any, ...]]:
         """Output for the input `x`, and the state for the next sample."""
-        y = self.b[0] * x + kept[0]
+        y = self.b[0] * x + states[0]
         after = [b * x - a * y for b, a in zip(self.b[1:], self.a, strict=True)]
-        return y, (*(v + later for v, later in zip(after, kept[1:], strict=False)), after[-1])
+        return y, (*(v + later for v, later in zip(after, states[1:], strict=False)), after[-1])
 
     def response(self, z: NDArray[np.complexfloating[Any, Any]]) -> NDArray[np.complex128]:
         """H(z); numbers only."""

@@ -49,19 +49,19 @@ class Structure(NamedTuple):
             None if self.inner is None else zero,
         )
 
-    def sample(self, m: Any, kept: StructureMemory, r: Any, y: Any, inner_y: Any = None) -> tuple[Any, StructureMemory]:
+    def sample(self, m: Any, memory: StructureMemory, r: Any, y: Any, inner_y: Any = None) -> tuple[Any, StructureMemory]:
         """Command and next state for the reference `r` and the output `y`.
 
         `inner_y` is the output for the inner law of a cascade.
         """
-        seen = y if self.predictor is None or kept.model is None else y + self.predictor.ahead(kept.model)
-        u, _, law = self.law.sample(m, kept.law, r, seen, limits=self.limits, last=kept.last)
+        measured = y if self.predictor is None or memory.model is None else y + self.predictor.ahead(memory.model)
+        u, _, law = self.law.sample(m, memory.law, r, measured, limits=self.limits, last=memory.last)
         after = StructureMemory(law, u)
-        if self.inner is not None and kept.inner is not None:
-            u, _, inner = self.inner.sample(m, kept.inner, u, inner_y, limits=self.inner_limits, last=kept.inner_last)
+        if self.inner is not None and memory.inner is not None:
+            u, _, inner = self.inner.sample(m, memory.inner, u, inner_y, limits=self.inner_limits, last=memory.inner_last)
             after = after._replace(inner=inner, inner_last=u)
-        if self.predictor is not None and kept.model is not None:
-            after = after._replace(model=self.predictor.after(kept.model, u))
+        if self.predictor is not None and memory.model is not None:
+            after = after._replace(model=self.predictor.after(memory.model, u))
         return u, after
 
 
@@ -83,4 +83,4 @@ class Working:
 
     def reset(self, rows: Mask) -> None:
         """Put these rows to rest."""
-        self._kept = like(self._kept, (np.where(rows, 0.0, kept) for kept in leaves(self._kept)))
+        self._kept = like(self._kept, (np.where(rows, 0.0, state) for state in leaves(self._kept)))

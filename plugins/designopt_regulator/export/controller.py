@@ -100,21 +100,21 @@ def programs(result: Result, row: int) -> dict[str, ControllerProgram]:
 def _of_plant(model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, ...]) -> dict[str, ControllerProgram]:
     if model.sample_time is None:
         raise ExportError("controller: a continuous regulator has no difference equation; give the model a sample_time")
-    made, T = model.regulators_of(design), model.sample_time
+    regulators, T = model.regulators_of(design), model.sample_time
     inputs = {"r": "set-point, as a deviation from rest", "y": "measured output, its deviation from rest"}
-    if made.inner is None:
-        title = "Regulator of a linear plant" + (", with a Smith predictor" if made.predictor else "")
+    if regulators.inner is None:
+        title = "Regulator of a linear plant" + (", with a Smith predictor" if regulators.predictor else "")
         return {
-            "loop": program(title, made.law, made.limits, T, predictor=made.predictor, inputs=inputs, remarks=origin)
+            "loop": program(title, regulators.law, regulators.limits, T, predictor=regulators.predictor, inputs=inputs, remarks=origin)
         }
     order = "In each sample the outer regulator comes first: its command is the set-point of the inner one."
     within = {"r": "command of the outer regulator", "y": "measured inner output, its deviation from rest"}
     return {
         "outer": program(
-            "Outer regulator of a cascade", made.law, made.limits, T, inputs=inputs, remarks=(*origin, order)
+            "Outer regulator of a cascade", regulators.law, regulators.limits, T, inputs=inputs, remarks=(*origin, order)
         ),
         "inner": program(
-            "Inner regulator of a cascade", made.inner, made.inner_limits, T, inputs=within, remarks=(*origin, order)
+            "Inner regulator of a cascade", regulators.inner, regulators.inner_limits, T, inputs=within, remarks=(*origin, order)
         ),
     }
 

@@ -22,29 +22,29 @@ class CodeTerm:
     def __init__(self, operation: str, parts: Sequence[CodeTerm] = (), value: float = 0.0) -> None:
         self.operation, self.parts, self.value = operation, tuple(parts), value
 
-    def __add__(self, other: Any) -> CodeTerm:
-        return CodeTerm("+", (self, term(other)))
+    def __add__(self, second: Any) -> CodeTerm:
+        return CodeTerm("+", (self, term(second)))
 
-    def __radd__(self, other: Any) -> CodeTerm:
-        return CodeTerm("+", (term(other), self))
+    def __radd__(self, second: Any) -> CodeTerm:
+        return CodeTerm("+", (term(second), self))
 
-    def __sub__(self, other: Any) -> CodeTerm:
-        return CodeTerm("-", (self, term(other)))
+    def __sub__(self, second: Any) -> CodeTerm:
+        return CodeTerm("-", (self, term(second)))
 
-    def __rsub__(self, other: Any) -> CodeTerm:
-        return CodeTerm("-", (term(other), self))
+    def __rsub__(self, second: Any) -> CodeTerm:
+        return CodeTerm("-", (term(second), self))
 
-    def __mul__(self, other: Any) -> CodeTerm:
-        return self if _one(other) else CodeTerm("*", (self, term(other)))
+    def __mul__(self, second: Any) -> CodeTerm:
+        return self if _one(second) else CodeTerm("*", (self, term(second)))
 
-    def __rmul__(self, other: Any) -> CodeTerm:
-        return self if _one(other) else CodeTerm("*", (term(other), self))
+    def __rmul__(self, second: Any) -> CodeTerm:
+        return self if _one(second) else CodeTerm("*", (term(second), self))
 
-    def __truediv__(self, other: Any) -> CodeTerm:
-        return CodeTerm("/", (self, term(other)))
+    def __truediv__(self, second: Any) -> CodeTerm:
+        return CodeTerm("/", (self, term(second)))
 
-    def __rtruediv__(self, other: Any) -> CodeTerm:
-        return CodeTerm("/", (term(other), self))
+    def __rtruediv__(self, second: Any) -> CodeTerm:
+        return CodeTerm("/", (term(second), self))
 
 
 def term(value: Any) -> CodeTerm:
@@ -108,25 +108,25 @@ def statements(results: Mapping[str, CodeTerm], language: Language) -> tuple[lis
 
     for result in results.values():
         visit(result)
-    known: dict[int, str] = {}
+    names_of: dict[int, str] = {}
     lines: list[tuple[str, str]] = []
-    wanted = {id(node): key for key, node in reversed(list(results.items()))}
+    result_names = {id(node): key for key, node in reversed(list(results.items()))}
     for node in order:
-        if node.parts and (uses[id(node)] > 1 or id(node) in wanted):
-            text = _text(node, known, language)
-            known[id(node)] = wanted.get(id(node), f"v{len(lines) + 1}")
-            lines.append((known[id(node)], text))
-    return lines, {key: _text(node, known, language) for key, node in results.items()}
+        if node.parts and (uses[id(node)] > 1 or id(node) in result_names):
+            text = _text(node, names_of, language)
+            names_of[id(node)] = result_names.get(id(node), f"v{len(lines) + 1}")
+            lines.append((names_of[id(node)], text))
+    return lines, {key: _text(node, names_of, language) for key, node in results.items()}
 
 
-def _text(node: CodeTerm, known: Mapping[int, str], language: Language) -> str:
-    if id(node) in known:
-        return known[id(node)]
+def _text(node: CodeTerm, names_of: Mapping[int, str], language: Language) -> str:
+    if id(node) in names_of:
+        return names_of[id(node)]
     if node.operation == "number":
         return language.number(node.value)
     if not node.parts:
         return node.operation
-    parts = [_text(part, known, language) for part in node.parts]
+    parts = [_text(part, names_of, language) for part in node.parts]
     if node.operation in language.functions:
         return language.functions[node.operation].format(*parts)
     return f"({parts[0]} {node.operation} {parts[1]})"

@@ -155,15 +155,15 @@ LANGUAGES: Mapping[str, tuple[str, Callable[[ControllerProgram], str]]] = {
 
 
 def _sample(
-    program: ControllerProgram, language: Language, kept: Callable[[str], str]
+    program: ControllerProgram, language: Language, state_name: Callable[[str], str]
 ) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """The equations in a language, where `kept` names a state; next states are computed before any is kept."""
+    """The equations in a language, where `state_name` names a state; next states are computed before any is kept."""
     renamed = {key if key in ("raw", "u") else f"next_{key}": node for key, node in program.equations.items()}
     lines, results = statements(renamed, language)
     pattern = re.compile(rf"\b({'|'.join(program.states)})\b")
 
     def spelled(text: str) -> str:
-        return pattern.sub(lambda m: kept(m[1]), text)
+        return pattern.sub(lambda m: state_name(m[1]), text)
 
     after = {state: spelled(results[f"next_{state}"]) for state in program.states}
     return [(key, spelled(text)) for key, text in lines], {**after, "u": results["u"]}

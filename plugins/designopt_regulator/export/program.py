@@ -70,9 +70,9 @@ def program(
     sections, kept_sections = [], []
     states = {"derivative": "0", "integral": "u", "measured": "y"}
     for k, section in enumerate(law.sections, start=1):
-        named, kept, rest = _section(section, k, constants)
+        named, section_state, rest = _section(section, k, constants)
         sections.append(named)
-        kept_sections.append(kept)
+        kept_sections.append(section_state)
         states |= rest
     kp, ki, kd, kt, forget, off = (name(key) for key in values)
     symbols = Law(kp, ki, kd, kt, forget, off, name("origin"), tuple(sections))
@@ -87,12 +87,12 @@ def program(
         constants |= {key: (value, _MEANINGS[key]) for key, value in speeds.items()}
         scale = name("REFERENCE_SPEED") / TermFunctions.fmax(name("v"), name("LEAST_SPEED"))
     memory = Memory(name("derivative"), name("integral"), name("measured"), tuple(kept_sections))
-    seen, model = name("y"), None
+    measurement, model = name("y"), None
     if predictor is not None:
         predictor, model, rest_model = _model(predictor, constants)
-        seen, states = seen + predictor.ahead(model), states | rest_model
+        measurement, states = measurement + predictor.ahead(model), states | rest_model
     u, raw, after = symbols.sample(
-        TermFunctions, memory, name("r"), seen, scale=scale, angle=angle, limits=allowed, last=name("command")
+        TermFunctions, memory, name("r"), measurement, scale=scale, angle=angle, limits=allowed, last=name("command")
     )
     following = list(leaves(after))
     if predictor is not None and model is not None:
@@ -115,9 +115,9 @@ def _section(
 
     def names(letter: str, numbers: tuple[Any, ...], first: int) -> tuple[CodeTerm, ...]:
         for k, value in enumerate(numbers, start=first):
-            of = "input" if letter == "B" else "output"
+            signal = "input" if letter == "B" else "output"
             constants[f"S{number}_{letter}{k}"] = (
-                float(np.ravel(value)[0]), f"section {number}, of its {of}{f' {k} samples ago' if k else ''}"
+                float(np.ravel(value)[0]), f"section {number}, of its {signal}{f' {k} samples ago' if k else ''}"
             )  # fmt: skip
         return tuple(name(f"S{number}_{letter}{k}") for k in range(first, first + len(numbers)))
 
@@ -139,9 +139,9 @@ def _model(
         constants[key] = (float(value), meaning)
         return name(key)
 
-    def seen(letter: str, of: AffineOutput, words: str) -> AffineOutput:
-        row = tuple(named(f"M_{letter}{k}", v, f"model: {words}, of state {k}") for k, v in enumerate(of.P, start=1))
-        return AffineOutput(row, named(f"M_{letter}", of.q, f"model: {words}, of the command"))
+    def output_value(letter: str, outputs: AffineOutput, words: str) -> AffineOutput:
+        row = tuple(named(f"M_{letter}{k}", v, f"model: {words}, of state {k}") for k, v in enumerate(outputs.P, start=1))
+        return AffineOutput(row, named(f"M_{letter}", outputs.q, f"model: {words}, of the command"))
 
     R = tuple(
         tuple(named(f"M_R{i}_{j}", v, f"model: change of state {i} by state {j}") for j, v in enumerate(row, start=1))
@@ -149,8 +149,8 @@ def _model(
     )
     G = tuple(named(f"M_G{k}", v, f"model: change of state {k} by the command") for k, v in enumerate(predictor.G, 1))
     prompt, delayed = (
-        seen("P", predictor.prompt, "output without delay"),
-        seen("L", predictor.late, "output with delay"),
+        output_value("P", predictor.prompt, "output without delay"),
+        output_value("L", predictor.late, "output with delay"),
     )
     symbols = Predictor(R, G, prompt, delayed, predictor.samples)
     rest = {}
@@ -159,10 +159,10 @@ def _model(
         rest[f"m{k}"] = f"u * M_REST{k}"
     named("M_GAIN", output, "model: output at rest at command 1")
     late = [f"late{k}" for k in range(1, predictor.samples + 1)]
-    kept = ModelMemory(
+    model_memory = ModelMemory(
         tuple(name(f"m{k}") for k in range(1, len(states) + 1)), (name("prompt"),), tuple(name(key) for key in late)
     )
-    return symbols, kept, rest | {"prompt": "u * M_GAIN"} | dict.fromkeys(reversed(late), "u * M_GAIN")
+    return symbols, model_memory, rest | {"prompt": "u * M_GAIN"} | dict.fromkeys(reversed(late), "u * M_GAIN")
 
 
 def _late_last(memory: ModelMemory) -> list[CodeTerm]:

@@ -32,19 +32,19 @@ def minima(
     x1, x2, x3 = bracket
     f1, f2, f3 = (function(rows, x) for x in bracket)
     before = x3  # where the parabola through the points had its minimum
-    found, active = np.full(len(rows), np.nan), np.arange(len(rows))
+    minimum_points, active = np.full(len(rows), np.nan), np.arange(len(rows))
     for left in reversed(range(iterations + 1)):
         with np.errstate(all="ignore"):
             valid = ~((f2 > f1) | (f2 > f3)) & np.isfinite(x1 + x2 + x3 + f1 + f2 + f3)
             nearer = np.abs(x3 - x2) < np.abs(x2 - x1)  # the second and the third enclose the larger interval
             x1, x3 = np.where(nearer, x3, x1), np.where(nearer, x1, x3)
             f1, f3 = np.where(nearer, f3, f1), np.where(nearer, f1, f3)
-            done = (np.abs(x3 - x2) <= 2.0 * tolerance) | (f1 - 2.0 * f2 + f3 <= 0.0)
-            ended = valid if not left else valid & done
-            found[active[ended]] = f2[ended]
-            go = valid & ~done
+            is_narrow = (np.abs(x3 - x2) <= 2.0 * tolerance) | (f1 - 2.0 * f2 + f3 <= 0.0)
+            ended = valid if not left else valid & is_narrow
+            minimum_points[active[ended]] = f2[ended]
+            go = valid & ~is_narrow
             if not left or not go.any():
-                return found
+                return minimum_points
             if not go.all():
                 x1, x2, x3, f1, f2, f3, before = (each[go] for each in (x1, x2, x3, f1, f2, f3, before))
                 active, rows = active[go], rows[go]
@@ -62,7 +62,7 @@ def minima(
         x1, f1 = np.where(last, x1, end), np.where(last, f1, f_end)
         x3, f3 = np.where(last, end, x3), np.where(last, f_end, f3)
         x2, f2 = np.where(worse, x2, x), np.where(worse, f2, f)
-    return found
+    return minimum_points
 
 
 def roots(
@@ -77,18 +77,18 @@ def roots(
     x1, x2 = bracket
     f1, f2 = (function(rows, x) for x in bracket)
     x3, f3 = x2, f2
-    found, active = np.full(len(rows), np.nan), np.arange(len(rows))
+    root_points, active = np.full(len(rows), np.nan), np.arange(len(rows))
     for left in reversed(range(iterations + 1)):
         nearer = np.abs(f1) < np.abs(f2)
         best, zero = np.where(nearer, x1, x2), np.where(nearer, f1, f2) == 0.0
         width = np.abs(x2 - x1)
         valid = zero | ((np.sign(f1) != np.sign(f2)) & ~(np.isnan(f1) & np.isnan(f2)) & np.isfinite(width))
-        done = zero | (width < tolerance)
-        ended = valid if not left else valid & done
-        found[active[ended]] = best[ended]
-        go = valid & ~done
+        is_narrow = zero | (width < tolerance)
+        ended = valid if not left else valid & is_narrow
+        root_points[active[ended]] = best[ended]
+        go = valid & ~is_narrow
         if not left or not go.any():
-            return found
+            return root_points
         if not go.all():
             x1, x2, x3, f1, f2, f3, width = (each[go] for each in (x1, x2, x3, f1, f2, f3, width))
             active, rows = active[go], rows[go]
@@ -99,7 +99,7 @@ def roots(
         x3, f3 = np.where(same, x1, x2), np.where(same, f1, f2)
         x2, f2 = np.where(same, x2, x1), np.where(same, f2, f1)
         x1, f1 = x, f
-    return found
+    return root_points
 
 
 def _share(x1: Array, x2: Array, x3: Array, f1: Array, f2: Array, f3: Array, least: Array) -> Array:

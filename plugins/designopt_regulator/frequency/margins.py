@@ -84,8 +84,8 @@ def lowest(function: Callable[[NDArray[np.intp], Array], Array], w: Array, value
     each, at = np.nonzero(low)
     if len(each):
         log = np.log(w[each, at]), np.log(w[each, at + 1]), np.log(w[each, at + 2])
-        found = minima(lambda row, x: function(row, np.exp(x)), each, log, tolerance=1e-9, iterations=40)
-        np.minimum.at(least, each, np.where(np.isfinite(found), found, np.inf))
+        minimum_values = minima(lambda row, x: function(row, np.exp(x)), each, log, tolerance=1e-9, iterations=40)
+        np.minimum.at(least, each, np.where(np.isfinite(minimum_values), minimum_values, np.inf))
     return np.asarray(least)
 
 
@@ -98,9 +98,9 @@ def _roots(
 ) -> Array:
     """Where `function` of L changes its sign between points `at` and `at` + 1 of the grid, in rows `each`."""
     ends = np.log(w[each, at]), np.log(w[each, at + 1])
-    found = roots(lambda row, x: function(*response(row, np.exp(x))), each, ends, tolerance=1e-13, iterations=60)
+    root_values = roots(lambda row, x: function(*response(row, np.exp(x))), each, ends, tolerance=1e-13, iterations=60)
     # A bracket that is closed by rounding alone has its root at the end that it was closed by.
-    return np.exp(np.where(np.isfinite(found), found, ends[1]))
+    return np.exp(np.where(np.isfinite(root_values), root_values, ends[1]))
 
 
 def _gain_margins(

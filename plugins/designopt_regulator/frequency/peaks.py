@@ -16,7 +16,7 @@ Sizes = Callable[[NDArray[np.intp], Array], tuple[Array, Array, Array]]
 
 def peaks(sizes: Sizes, w: Array, count: int) -> tuple[Array, Array]:
     """The largest |K S| and |G S| of `count` loops over the grid `w` (m,) of all, refined between its points."""
-    found = []
+    peak_values = []
     each, at = np.repeat(np.arange(count), len(w)), np.tile(w, count)
     with np.errstate(divide="ignore", over="ignore"):
         for which in (1, 2):
@@ -26,8 +26,8 @@ def peaks(sizes: Sizes, w: Array, count: int) -> tuple[Array, Array]:
                 return np.asarray(parts[0] / parts[which])
 
             grids = np.broadcast_to(w, (count, len(w)))
-            found.append(np.asarray(1.0 / np.sqrt(lowest(inverse, grids, inverse(each, at).reshape(grids.shape)))))
-    return found[0], found[1]
+            peak_values.append(np.asarray(1.0 / np.sqrt(lowest(inverse, grids, inverse(each, at).reshape(grids.shape)))))
+    return peak_values[0], peak_values[1]
 
 
 def peaks_at_rest(

@@ -117,7 +117,7 @@ def _loops(A: Array, B: Array, C: Array, delay: ArrayLike, pid: PID) -> _Loops:
     )
     # Designs meet in the same few scenarios: each plant is discretised once.
     first, plant = _distinct(A.reshape(n, -1), B, C, delay[:, None])
-    R, B0, B1, whole = sampled(A[first], B[first], delay[first], T)
+    R, B0, B1, whole_samples = sampled(A[first], B[first], delay[first], T)
     late = (B1 != 0.0).any(axis=1)
     head, tail, bottom = _polynomials(R, B0, B1, C[first])
     return _Loops(
@@ -125,7 +125,7 @@ def _loops(A: Array, B: Array, C: Array, delay: ArrayLike, pid: PID) -> _Loops:
         B0=B0[plant],
         B1=B1[plant],
         C=C[first][plant],
-        whole=whole[plant],
+        whole=whole_samples[plant],
         late=late[plant],
         head=head[plant],
         tail=tail[plant],
@@ -212,7 +212,7 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
     radius = largest(modes)
     degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / T
     noise_gain = np.full(n, np.inf)
-    found = no_margins(n)
+    loop_margins = no_margins(n)
     stable = np.flatnonzero(radius < 1.0)
     if len(stable):
         good = loops.rows(stable)
@@ -221,22 +221,22 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
         noise_gain[stable] = np.sqrt(variance)
         w = grid(T, float(good.delay[0]))
         re, im = _grid_loop(good, w)
-        _read(good, w, re, im, stable, found)
+        _read(good, w, re, im, stable, loop_margins)
         slowest, poles = rates(modes[stable]).min(axis=1) / T, _poles(good)
         for row in np.flatnonzero(coarse(w, re, im, slowest, poles)):  # rare, and each in its own way
-            one, own = good.rows(np.array([row])), finer(w, float(slowest[row]), poles[row])
-            _read(one, own, *_grid_loop(one, own), stable[row : row + 1], found)
+            one, poles_of_loop = good.rows(np.array([row])), finer(w, float(slowest[row]), poles[row])
+            _read(one, poles_of_loop, *_grid_loop(one, poles_of_loop), stable[row : row + 1], loop_margins)
         # At rest a loop that integrates has the complementary sensitivity 1, which the grid only comes near to.
         rests = stable[(good.integral != 0.0) | (np.abs(poles) < _INTEGRATES).any(axis=1)]
-        found.mt[rests] = np.maximum(found.mt[rests], 1.0)
-    return radius, degree, *(getattr(found, f.name) for f in fields(Margins)), noise_gain, damping_ratio(modes)
+        loop_margins.mt[rests] = np.maximum(loop_margins.mt[rests], 1.0)
+    return radius, degree, *(getattr(loop_margins, f.name) for f in fields(Margins)), noise_gain, damping_ratio(modes)
 
 
-def _read(loops: _Loops, w: Array, re: Array, im: Array, rows: NDArray[np.intp], found: Margins) -> None:
-    """Put the margins of stable `loops` with the values `re`, `im` at `w` into these rows of `found`."""
-    seen = margins(lambda each, w: _open_loop(loops, each, w), w, re, im, at_rest=_at_rest(loops), real_at_end=True)
+def _read(loops: _Loops, w: Array, re: Array, im: Array, rows: NDArray[np.intp], loop_margins: Margins) -> None:
+    """Put the margins of stable `loops` with the values `re`, `im` at `w` into these rows of `loop_margins`."""
+    margin_values = margins(lambda each, w: _open_loop(loops, each, w), w, re, im, at_rest=_at_rest(loops), real_at_end=True)
     for field in fields(Margins):
-        getattr(found, field.name)[rows] = getattr(seen, field.name)
+        getattr(loop_margins, field.name)[rows] = getattr(margin_values, field.name)
 
 
 def damping_ratio(modes: NDArray[np.inexact]) -> Array:
@@ -271,8 +271,8 @@ def sensitivity_peaks(A: Array, B: Array, C: Array, delay_samples: ArrayLike, pi
             continue
         some, w = loops.rows(rows), grid(T, float(loops.delay[rows[0]]))
         if resonant[rows[0]]:
-            own = poles[rows[0]]
-            w = finer(w, float(w[0]), own[np.abs(own.real) < 0.3 * np.abs(own.imag)])
+            loop_poles = poles[rows[0]]
+            w = finer(w, float(w[0]), loop_poles[np.abs(loop_poles.real) < 0.3 * np.abs(loop_poles.imag)])
 
         def sizes(each: NDArray[np.intp], w: Array, some: _Loops = some) -> tuple[Array, Array, Array]:
             re, im = _open_loop(some, each, w)
@@ -283,8 +283,8 @@ def sensitivity_peaks(A: Array, B: Array, C: Array, delay_samples: ArrayLike, pi
             K, G = (np.asarray(v[0] * v[0] + v[1] * v[1]) for v in (regulator, plant))
             return (1.0 + re) ** 2 + im * im, K, G
 
-        found = peaks(sizes, w, len(rows))
-        ks[rows], gs[rows] = np.maximum(ks[rows], found[0]), np.maximum(gs[rows], found[1])
+        largest = peaks(sizes, w, len(rows))
+        ks[rows], gs[rows] = np.maximum(ks[rows], largest[0]), np.maximum(gs[rows], largest[1])
     return ks, gs
 
 

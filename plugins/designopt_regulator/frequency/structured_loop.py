@@ -59,24 +59,24 @@ class StructuredLoop:
     @cached_property
     def closed(self) -> Closed:
         free = self.structure._replace(limits=Limits(), inner_limits=Limits())
-        kept = free.at_rest(0.0)
-        alive = np.array(list(leaves(_alive(free, kept))), dtype=bool)
+        rest_memory = free.at_rest(0.0)
+        alive = np.array(list(leaves(_alive(free, rest_memory))), dtype=bool)
         s, chains = len(self.plant.R), [out.samples for out in self.plant.outputs]
-        own = int(alive.sum())
-        size = s + sum(chains) + own
+        regulator_states = int(alive.sum())
+        size = s + sum(chains) + regulator_states
         unit = np.eye(size, size + 1)  # the last column is the noise
-        x, late, states = unit[:s], unit[s : size - own], iter(unit[size - own :])
-        start = like(kept, (next(states) if lives else np.zeros(size + 1) for lives in alive))
+        x, late, states = unit[:s], unit[s : size - regulator_states], iter(unit[size - regulator_states :])
+        start = like(rest_memory, (next(states) if lives else np.zeros(size + 1) for lives in alive))
         noise = np.eye(1, size + 1, size)[0]
         ends = np.cumsum(chains)
-        seen = [late[end - 1] + (noise if k == 0 else 0.0) for k, end in enumerate(ends)]
-        u, after = free.sample(np, start, np.zeros(size + 1), *seen)
+        inputs = [late[end - 1] + (noise if k == 0 else 0.0) for k, end in enumerate(ends)]
+        u, after = free.sample(np, start, np.zeros(size + 1), *inputs)
         rows = [x + self.plant.R @ x + np.outer(self.plant.G, u)]
         for end, out in zip(ends, self.plant.outputs, strict=True):
             rows += [(out.P @ x + out.q * u)[None], late[end - out.samples : end - 1]]
         rows.append(np.stack([np.broadcast_to(v, size + 1) for v in leaves(after)])[alive])
-        whole = np.concatenate(rows)
-        return Closed(whole[:, :-1], whole[:, -1], u[:-1], float(u[-1]), own)
+        equations = np.concatenate(rows)
+        return Closed(equations[:, :-1], equations[:, -1], u[:-1], float(u[-1]), regulator_states)
 
     def parts(self, frequency: Array) -> tuple[Complex, Complex]:
         """K from the measured output to the command, and G of the plant."""
@@ -109,13 +109,13 @@ class StructuredLoop:
         modes = np.linalg.eigvals(closed.M)[None]
         radius = largest(modes)
         degree = -np.log(np.maximum(radius, np.finfo(float).tiny)) / self.sample_time
-        noise_gain, found = np.full(1, np.inf), no_margins(1)
+        noise_gain, loop_margins = np.full(1, np.inf), no_margins(1)
         if radius[0] < 1.0:
             variance = variance_of(closed.M[None].copy(), closed.noise[None], closed.command[None], radius)
             noise_gain = np.sqrt(variance + closed.direct**2)
-            found = self._margins(self._loop)
+            loop_margins = self._margins(self._loop)
         return LoopMeasures(
-            radius, degree, **{f.name: getattr(found, f.name) for f in fields(Margins)}, noise_gain=noise_gain,
+            radius, degree, **{f.name: getattr(loop_margins, f.name) for f in fields(Margins)}, noise_gain=noise_gain,
             damping=damping_ratio(modes),
         )  # fmt: skip
 
@@ -140,13 +140,13 @@ class StructuredLoop:
         z = np.linalg.eigvals(self.closed.M).astype(np.complex128)
         regulator = np.linalg.eigvals(self.closed.M[len(z) - self.closed.own :, len(z) - self.closed.own :])
         rate = float(rates(z[None]).min()) / T
-        known = np.concatenate([z, regulator, _notches(self.structure)])
-        poles = np.concatenate([self.plant.poles(), np.log(known[np.abs(known) > 0.0]) / T])
+        loop_poles = np.concatenate([z, regulator, _notches(self.structure)])
+        poles = np.concatenate([self.plant.poles(), np.log(loop_poles[np.abs(loop_poles) > 0.0]) / T])
         latest = max(out.samples for out in self.plant.outputs)
         poles = poles[(poles.imag > 0.0) & (poles.imag < np.pi / T * (1.0 - 1e-9))]
-        whole = finer(grid(T, float(latest)), rate, poles)
-        on_pole = [np.abs(whole - pole.imag) <= 1e-10 * pole.imag for pole in poles]
-        return whole[~np.any(on_pole, axis=0)] if on_pole else whole
+        frequencies = finer(grid(T, float(latest)), rate, poles)
+        on_pole = [np.abs(frequencies - pole.imag) <= 1e-10 * pole.imag for pole in poles]
+        return frequencies[~np.any(on_pole, axis=0)] if on_pole else frequencies
 
     def _margins(self, loop: Callable[[Complex], Complex]) -> Margins:
         def response(_: NDArray[np.intp], w: Array) -> tuple[Array, Array]:
@@ -157,8 +157,8 @@ class StructuredLoop:
         laws = [law for law in (self.structure.law, self.structure.inner) if law is not None]
         integrates = any(law.ki != 0.0 for law in laws) or bool((np.abs(self.plant.poles()) < _INTEGRATES).any())
         at_rest = np.nan if integrates else float(loop(np.ones(1, complex)).real[0])
-        found = margins(response, self.grid, re[None], im[None], at_rest=np.array([at_rest]), real_at_end=True)
-        return replace(found, mt=np.maximum(found.mt, 1.0)) if integrates else found
+        margin_values = margins(response, self.grid, re[None], im[None], at_rest=np.array([at_rest]), real_at_end=True)
+        return replace(margin_values, mt=np.maximum(margin_values.mt, 1.0)) if integrates else margin_values
 
     def _z(self, frequency: Array) -> Complex:
         return np.asarray(np.exp(1j * np.asarray(frequency, dtype=np.float64) * self.sample_time))
@@ -194,18 +194,18 @@ def _regulator(law: Law, z: Complex) -> tuple[Complex, Complex]:
     return (law.kp + slow + fast) * after, (law.kp * (1.0 - law.off) + slow) * after
 
 
-def _alive(structure: Structure, kept: StructureMemory) -> StructureMemory:
+def _alive(structure: Structure, law_memory: StructureMemory) -> StructureMemory:
     """The states that a law uses: unused ones would keep their value, or decay independently."""
 
-    def of(law: Law, memory: Memory) -> Memory:
+    def used_states(law: Law, memory: Memory) -> Memory:
         acts = bool(law.kd != 0.0)
         return Memory(acts, bool(law.ki != 0.0), acts, like(memory.sections, iter([True] * len([*leaves(memory)]))))
 
-    model = None if kept.model is None else like(kept.model, iter([True] * len([*leaves(kept.model)])))
+    model = None if law_memory.model is None else like(law_memory.model, iter([True] * len([*leaves(law_memory.model)])))
     inner = None
-    if structure.inner is not None and kept.inner is not None:
-        inner = of(structure.inner, kept.inner)
-    return StructureMemory(of(structure.law, kept.law), False, model, inner, None if inner is None else False)
+    if structure.inner is not None and law_memory.inner is not None:
+        inner = used_states(structure.inner, law_memory.inner)
+    return StructureMemory(used_states(structure.law, law_memory.law), False, model, inner, None if inner is None else False)
 
 
 def _notches(structure: Structure) -> Complex:

@@ -117,16 +117,16 @@ def fit_response(data: ResponseData, model: Model) -> ResponseFit:
         for start in starts:
             for delay in (0.0, 0.3, 1.0, 3.0):
                 first = np.array([size, *(log - 0.5 * k for k, log in enumerate(start)), delay])
-                found = least_squares(misfit, first, bounds=(lower, upper), x_scale="jac", args=(sign,))
-                if found.success and (best is None or found.cost < best[0].cost):
-                    best = found, sign
+                fit = least_squares(misfit, first, bounds=(lower, upper), x_scale="jac", args=(sign,))
+                if fit.success and (best is None or fit.cost < best[0].cost):
+                    best = fit, sign
     if best is None:
         raise BadData(f"no search for the numbers of {model} converges; take another model")
-    found, sign = best
-    free = 2 * len(w) - len(found.x)
-    covariance = np.linalg.pinv(found.jac.T @ found.jac) * 2.0 * found.cost / free
+    fit, sign = best
+    free = 2 * len(w) - len(fit.x)
+    covariance = np.linalg.pinv(fit.jac.T @ fit.jac) * 2.0 * fit.cost / free
     half = float(student.ppf(0.975, free)) * np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    numbers = [sign * float(np.exp(found.x[0])), *(float(np.exp(x)) for x in found.x[1:-1]), float(found.x[-1] / w[-1])]
+    numbers = [sign * float(np.exp(fit.x[0])), *(float(np.exp(x)) for x in fit.x[1:-1]), float(fit.x[-1] / w[-1])]
     wide = [abs(v) * float(h) for v, h in zip(numbers[:-1], half[:-1], strict=True)] + [float(half[-1] / w[-1])]
     if model == "sopdt" and numbers[1] < numbers[2]:
         for values in (numbers, wide):

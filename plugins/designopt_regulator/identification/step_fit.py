@@ -148,8 +148,8 @@ def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit
 
     def linear(slow: Vector) -> tuple[Vector, float]:
         basis = np.stack([shape(slow, some), np.ones(len(some))], axis=1)
-        found, *_ = np.linalg.lstsq(basis, output[some])
-        return np.asarray(found, dtype=np.float64), float(((basis @ found - output[some]) ** 2).sum())
+        coefficients, *_ = np.linalg.lstsq(basis, output[some])
+        return np.asarray(coefficients, dtype=np.float64), float(((basis @ coefficients - output[some]) ** 2).sum())
 
     # Gain and offset follow from the times: the best of a grid of times is where the search begins.
     lags = np.geomspace(0.005, 3.0, 14) * span
@@ -188,9 +188,9 @@ def fit_step(data: StepData, model: Model, between: Between = "held") -> StepFit
         size = np.linalg.norm(fit.jac, axis=0)
         columns = fit.jac / np.where(size > 0.0, size, 1.0)
         variance = np.diag(np.linalg.pinv(columns.T @ columns)) * float((fit.fun**2).sum()) / free
-        known = (size > 0.0) & (variance >= 0.0)
-        width = float(student.ppf(0.975, free)) * np.sqrt(np.where(known, variance, 0.0))
-        half = np.where(known, width / np.where(size > 0.0, size, 1.0), np.inf)
+        is_determined = (size > 0.0) & (variance >= 0.0)
+        width = float(student.ppf(0.975, free)) * np.sqrt(np.where(is_determined, variance, 0.0))
+        half = np.where(is_determined, width / np.where(size > 0.0, size, 1.0), np.inf)
     values, wide = [float(v) for v in fit.x[:-1]], [float(v) for v in half[:-1]]
     if model == "sopdt" and values[1] < values[2]:
         for order in (values, wide):
@@ -217,8 +217,8 @@ def _step(model: Model, x: Vector, lags: Vector) -> Vector:
     # 1 - e^(-x/T1) less what the second lag holds back,
     # e^(-x/T1) (1 - e^(-gap x)) / (gap T1): no cancellation.
     slow = np.exp(-x / first)
-    held = x / first if gap * float(x.max(initial=0.0)) < 1e-12 else -np.expm1(-gap * x) / (gap * first)
-    return np.asarray(1.0 - slow * (1.0 + held))
+    held_response = x / first if gap * float(x.max(initial=0.0)) < 1e-12 else -np.expm1(-gap * x) / (gap * first)
+    return np.asarray(1.0 - slow * (1.0 + held_response))
 
 
 def _ramp(model: Model, x: Vector, lags: Vector) -> Vector:

@@ -31,13 +31,13 @@ def read_columns(
         raise BadData(f"{where}: columns must be separated by commas, not by ';', and numbers written with a point")
     units: dict[str, str] = {}
     for i, text in enumerate(head, start=1):
-        found = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
-        name = found[1].lower() if found else ""
-        if found is None or name not in names:
+        match = re.fullmatch(r"\s*(\w+)\s*(?:\[([^\]]*)\])?\s*", text)
+        name = match[1].lower() if match else ""
+        if match is None or name not in names:
             raise BadData(f"{where}: column {i} '{text.strip()}' is not one of {', '.join(names)}")
         if name in units:
             raise BadData(f"{where}: column {i} '{name}' is given twice")
-        units[name] = (found[2] or "").strip()
+        units[name] = (match[2] or "").strip()
     if missing := [name for name in names if name not in units]:
         raise BadData(f"{where}: column '{missing[0]}' is missing")
     samples = []
@@ -61,10 +61,10 @@ def number(where: str, name: str, text: str) -> float:
     return value
 
 
-def factor(where: str, name: str, unit: str, wanted: str) -> float:
-    """The factor from `unit` to `wanted`; raises `BadData` with the column for a unit of another kind."""
+def factor(where: str, name: str, unit: str, target: str) -> float:
+    """The factor from `unit` to `target`; raises `BadData` with the column for a unit of another kind."""
     try:
-        return convert(1.0, unit or wanted, wanted)
+        return convert(1.0, unit or target, target)
     except UnitError as error:
         raise BadData(f"{where}: column '{name}': {error}") from None
 

@@ -66,49 +66,49 @@ def structure_of(design: Mapping[str, Any]) -> StructureName:
 
 
 def mistakes(
-    given: Collection[str], always: Collection[str], kind: Kind | None, limited: bool, cascade: bool
+    stated: Collection[str], always: Collection[str], kind: Kind | None, limited: bool, cascade: bool
 ) -> Iterator[tuple[str, str]]:
     """Parameters that do not fit the kind or each other, with reasons; those `always` given are in every design.
 
     `limited`: limits clip the command; `cascade`: there is an inner plant.
     """
-    if "kp" not in given:
+    if "kp" not in stated:
         yield "kp", "is missing; every regulator needs it"
-    for one, other in TWINS:
-        if one in always and other in always:
-            yield other, f"give it or {one}, not both"
-    if "tt" in given and not limited:
+    for one, second in TWINS:
+        if one in always and second in always:
+            yield second, f"give it or {one}, not both"
+    if "tt" in stated and not limited:
         yield "tt", "has no effect without 'limit' or 'rate_limit': the command is never clipped"
     for names in SECTIONS.values():
         for name in names:
-            if name not in given and any(other in given for other in names):
+            if name not in stated and any(second in stated for second in names):
                 yield name, f"is missing; the section needs {', '.join(names)}"
     for name in INNER:
-        if name in given and not cascade:
+        if name in stated and not cascade:
             yield name, "belongs to the inner regulator of a cascade: give the model an inner_plant"
-        elif name in given and "kp_inner" not in given:
+        elif name in stated and "kp_inner" not in stated:
             yield name, "belongs to an inner regulator, which needs kp_inner"
     if kind is None:
         return
-    known = PARAMETERS[kind]
-    known = (*known, *(other for one, other in TWINS if one in known))
-    for name in given:
-        if name not in (*known, *CHOICES, *OF_SECTIONS, *INNER):
-            yield name, f"a {kind} regulator does not have it (it has {', '.join(known)})"
-    for one, other in TWINS:
-        if one in known and one not in given and other not in given:
-            yield one, f"is missing; a {kind} regulator needs it or {other}"
+    allowed = PARAMETERS[kind]
+    allowed = (*allowed, *(second for one, second in TWINS if one in allowed))
+    for name in stated:
+        if name not in (*allowed, *CHOICES, *OF_SECTIONS, *INNER):
+            yield name, f"a {kind} regulator does not have it (it has {', '.join(allowed)})"
+    for one, second in TWINS:
+        if one in allowed and one not in stated and second not in stated:
+            yield one, f"is missing; a {kind} regulator needs it or {second}"
 
 
 def unconditional(always: Collection[str], values: Mapping[str, Collection[str]]) -> Iterator[tuple[str, str]]:
     """Of the parameters that are `always` given, those that designs may not have for some `values` of the choices."""
-    of = {name: ("sections", kind) for kind, names in SECTIONS.items() for name in names}
-    of |= dict.fromkeys(INNER, ("structure", "cascade"))
+    allowed_of = {name: ("sections", kind) for kind, names in SECTIONS.items() for name in names}
+    allowed_of |= dict.fromkeys(INNER, ("structure", "cascade"))
     for name in always:
-        choice, kind = of.get(name, ("", ""))
-        said = values.get(choice, ())
-        if said and not all(kind in value.split("_") for value in said):
-            having = [value for value in said if kind in value.split("_")]
+        choice, kind = allowed_of.get(name, ("", ""))
+        choices_stated = values.get(choice, ())
+        if choices_stated and not all(kind in value.split("_") for value in choices_stated):
+            having = [value for value in choices_stated if kind in value.split("_")]
             fix = f"give it 'when: {{{choice}: [{', '.join(having)}]}}'" if having else "leave it out"
             yield name, f"is in every design, whatever the {choice}: {fix}"
 
@@ -120,11 +120,11 @@ def contradictions(design: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "kp_inner", "is missing; a cascade needs it"
     if name != "cascade" and (inner := [key for key in INNER if key in design]):
         yield inner[0], f"belongs to a cascade, but the structure is {name}"
-    if (said := design.get("sections")) is not None:
+    if (section_text := design.get("sections")) is not None:
         for kind, names in SECTIONS.items():
-            if (kind in said.split("_")) != (names[0] in design):
-                why = "is missing" if kind in said.split("_") else "has no effect"
-                yield names[0], f"{why}; the sections are {said}"
+            if (kind in section_text.split("_")) != (names[0] in design):
+                why = "is missing" if kind in section_text.split("_") else "has no effect"
+                yield names[0], f"{why}; the sections are {section_text}"
 
 
 def settings_of(design: Mapping[str, Any], direct: bool, kind: Kind | None = None) -> Settings:
@@ -184,8 +184,8 @@ def assemble(
     )
 
     def law(settings: Sequence[Settings], behind: tuple[DifferenceEquation, ...]) -> Law:
-        made = pid(**{name: [s[name] for s in settings] for name in settings[0]}, sample_time=sample_time)
-        return Law.of(replace(made, sections=behind), np.zeros(len(settings)))
+        settings_of_rows = pid(**{name: [s[name] for s in settings] for name in settings[0]}, sample_time=sample_time)
+        return Law.of(replace(settings_of_rows, sections=behind), np.zeros(len(settings)))
 
     inner = [parts.inner for parts in rows if parts.inner is not None]
     if inner:

@@ -153,11 +153,11 @@ class Loop:
         M, *_ = self.equations()
         rates = np.abs(np.linalg.eigvals(M))
         rates = [*rates[rates > 0.0], 1.0 / self.ti, *([1.0 / self.delay] if self.delay else [])]
-        known = [r for r in rates if r > 0.0] or [1.0]
-        low, high = 1e-3 * min(known), 10.0 * max(known)
+        positive_rates = [r for r in rates if r > 0.0] or [1.0]
+        low, high = 1e-3 * min(positive_rates), 10.0 * max(positive_rates)
         while abs(self.response(np.array([high]))[0] - self.at_once) > 0.01 and high < 1e12 * low:
             high *= 2.0
-        while abs(self.response(np.array([low]))[0]) < 10.0 and low > 1e-6 * min(known):
+        while abs(self.response(np.array([low]))[0]) < 10.0 and low > 1e-6 * min(positive_rates):
             low *= 0.5
         w = np.geomspace(low, high, int(np.ceil(_POINTS_PER_DECADE * np.log10(high / low))) + 1)
         if self.delay > 0.0:
@@ -252,22 +252,22 @@ class Loop:
             G, K = self.plant.response(w), self._regulator(1j * w)
             return np.abs(1.0 + K * G) ** 2, np.abs(K) ** 2, np.abs(G) ** 2
 
-        found = [float(peak[0]) for peak in peaks(sizes, self.grid(), 1)]
+        largest = [float(peak[0]) for peak in peaks(sizes, self.grid(), 1)]
         at_once = np.inf if self.td > 0.0 and self.tf == 0.0 else abs(self._direct / (1.0 + self.at_once))
         through = abs(float(self.plant.D) / (1.0 + self.at_once))
-        return max(found[0], float(rest[0][0]), at_once), max(found[1], float(rest[1][0]), through)
+        return max(largest[0], float(rest[0][0]), at_once), max(largest[1], float(rest[1][0]), through)
 
     def margins(self) -> Margins | None:
         """Peaks and margins, arrays (1,); None for an unstable loop."""
-        (found,) = loop_margins([self])
-        if isinstance(found, NotSettled):
-            raise found
-        return found
+        (margins_of_loop,) = loop_margins([self])
+        if isinstance(margins_of_loop, NotSettled):
+            raise margins_of_loop
+        return margins_of_loop
 
     def ms(self) -> float:
         """Peak of the sensitivity, inf for an unstable loop."""
-        found = self.margins()
-        return np.inf if found is None else float(found.ms[0])
+        margins_of_loop = self.margins()
+        return np.inf if margins_of_loop is None else float(margins_of_loop.ms[0])
 
 
 def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
@@ -304,24 +304,24 @@ def loop_margins(loops: Sequence[Loop]) -> list[Margins | NotSettled | None]:
 
     re, im = (part.reshape(w.shape) for part in value(np.repeat(np.arange(len(stable)), count), w.ravel()))
     at_rest = np.array([loops[i].at_rest() for i in stable])
-    found = margins(value, w, re, im, at_rest=at_rest, real_at_end=False)
+    margin_values = margins(value, w, re, im, at_rest=at_rest, real_at_end=False)
     for k, i in enumerate(stable):
-        one = Margins(*(getattr(found, f.name)[k : k + 1] for f in fields(Margins)))
+        one = Margins(*(getattr(margin_values, f.name)[k : k + 1] for f in fields(Margins)))
         answers[i] = one if loops[i].plant.D == 0.0 else _with_end(one, loops[i].at_once)
     return answers
 
 
-def _with_end(found: Margins, L: float) -> Margins:
+def _with_end(margin_values: Margins, L: float) -> Margins:
     """Margins of a loop that has the real value `L` at infinite frequency, where no grid ends."""
     ms, mt = 1.0 / abs(1.0 + L), abs(L / (1.0 + L))
-    found = replace(found, ms=np.maximum(found.ms, ms), mt=np.maximum(found.mt, mt))
+    margin_values = replace(margin_values, ms=np.maximum(margin_values.ms, ms), mt=np.maximum(margin_values.mt, mt))
     if -1.0 < L < 0.0:
-        found = replace(found, gm=np.minimum(found.gm, -1.0 / L))
+        margin_values = replace(margin_values, gm=np.minimum(margin_values.gm, -1.0 / L))
     if L < -1.0:
-        found = replace(found, gm_down=np.maximum(found.gm_down, -1.0 / L))
+        margin_values = replace(margin_values, gm_down=np.maximum(margin_values.gm_down, -1.0 / L))
     if abs(L) >= 1.0:  # the smallest delay turns it about -1 at a frequency that is high enough
-        found = replace(found, delay_margin=np.zeros(1), crossover=np.full(1, np.inf))
-    return found
+        margin_values = replace(margin_values, delay_margin=np.zeros(1), crossover=np.full(1, np.inf))
+    return margin_values
 
 
 def _behind(sections: Sequence[Transfer]) -> float:

@@ -112,16 +112,16 @@ class LinearLoop:
         if (share := self.plant.explained) is not None and share < _POOR_FIT:
             warnings.warn(f"plant: the model explains only {share:.0%} of the measured output", stacklevel=2)
         if self.plant.type == "discrete" and self.plant.sample_time != self.sample_time:
-            given = "none" if self.sample_time is None else f"{self.sample_time:g} s"
+            period = "none" if self.sample_time is None else f"{self.sample_time:g} s"
             raise InvalidSetting(
-                "sample_time", f"is {given}; samples of the plant are {self.plant.sample_time:g} s apart"
+                "sample_time", f"is {period}; samples of the plant are {self.plant.sample_time:g} s apart"
             )
         if self.sample_time is None:
             for name in ("limit", "limits", "rate_limit", "rate_limits", "setpoint_limits", "horizon", "load_at"):
                 if getattr(self, name) is not None:
                     raise InvalidSetting(name, "belongs to a sampled loop: give its sample_time, or leave it out")
-            whole = self.plant_in({})
-            if whole.D != 0.0 and whole.delay > 0.0:
+            plant_as_set = self.plant_in({})
+            if plant_as_set.D != 0.0 and plant_as_set.delay > 0.0:
                 raise InvalidSetting(
                     "plant", "has direct feedthrough after a delay: a regulator for it needs a sample_time"
                 )
@@ -158,12 +158,12 @@ class LinearLoop:
             raise InvalidSetting(
                 "setpoint_limits", "belong to a cascade: give the model an inner_plant, or leave them out"
             )
-        for one, other in (("limit", "limits"), ("rate_limit", "rate_limits"), ("", "setpoint_limits")):
-            both = getattr(self, other)
-            if both is not None and one and getattr(self, one) is not None:
-                raise InvalidSetting(other, f"give it or {one}, not both")
-            if both is not None and (len(both) != 2 or not np.isfinite(both).all()):
-                raise InvalidSetting(other, f"{list(both)} must be two numbers")
+        for one, setting_of_rows in (("limit", "limits"), ("rate_limit", "rate_limits"), ("", "setpoint_limits")):
+            bounds = getattr(self, setting_of_rows)
+            if bounds is not None and one and getattr(self, one) is not None:
+                raise InvalidSetting(setting_of_rows, f"give it or {one}, not both")
+            if bounds is not None and (len(bounds) != 2 or not np.isfinite(bounds).all()):
+                raise InvalidSetting(setting_of_rows, f"{list(bounds)} must be two numbers")
         for name in ("limits", "setpoint_limits"):
             pair = getattr(self, name)
             if pair is not None and not (pair[0] <= 0.0 <= pair[1] and pair[0] < pair[1]):
@@ -194,14 +194,14 @@ class LinearLoop:
         """Objections of the kind of regulator and the plant to the parameters of a study."""
         always = [p.name for p in parameters.values() if not p.when]
         choices = {name: [str(v) for v in parameters[name].values] for name in CHOICES if name in parameters}
-        found = dict([*self._mistakes(parameters, always), *unconditional(always, choices)])
-        yield from (InvalidSetting(name, mistake) for name, mistake in found.items())
+        mistake_of = dict([*self._mistakes(parameters, always), *unconditional(always, choices)])
+        yield from (InvalidSetting(name, mistake) for name, mistake in mistake_of.items())
         yield from unusual_ends([p for p in parameters.values() if p.name not in CHOICES])
         if (structure := parameters.get("structure")) is not None:
             for name in structure.values:
                 if (mistake := self._impossible(str(name))) is not None:
                     yield InvalidSetting("structure", mistake)
-        derivative = [p for p in parameters.values() if p.name in ("td", "kd") and p.name not in found]
+        derivative = [p for p in parameters.values() if p.name in ("td", "kd") and p.name not in mistake_of]
         acts = any(max([p.high, *map(float, p.values)]) > 0.0 for p in derivative)
         if acts and "tf" not in parameters and self._needs_filter(self.plant_in({})):
             yield InvalidSetting("tf", _NO_FILTER)
@@ -254,12 +254,12 @@ class LinearLoop:
         """Outputs of design i in scenario i, or the reason for their absence."""
         answers: list[Answer | Exception | None] = []
         rows: list[tuple[Plants, Parts]] = []
-        known: dict[str, Plants] = {}  # once: a plant of data is fitted for it
+        plants_of: dict[str, Plants] = {}  # once: a plant of data is fitted for it
         for design, scenario in zip(designs, scenarios, strict=True):
             at = repr(sorted(cast(Mapping[str, float], scenario).items()))
-            if at not in known:
-                known[at] = self.plants_in(cast(Mapping[str, float], scenario))
-            plants = known[at]
+            if at not in plants_of:
+                plants_of[at] = self.plants_in(cast(Mapping[str, float], scenario))
+            plants = plants_of[at]
             try:
                 if self._too_late(plants.plant):
                     raise InvalidDesign(f"delay_factor: {_TOO_LATE}")
@@ -270,8 +270,8 @@ class LinearLoop:
             answers.append(None)
             rows.append((plants, parts))
         compute = _continuous if self.sample_time is None else self._sampled
-        found = iter(compute(rows, arrays) if rows else [])
-        return [next(found) if answer is None else answer for answer in answers]
+        computed = iter(compute(rows, arrays) if rows else [])
+        return [next(computed) if answer is None else answer for answer in answers]
 
     def plants_in(self, scenario: Mapping[str, float]) -> Plants:
         """The plants under the conditions of a scenario: other gain, other pace, other delay."""
@@ -317,8 +317,8 @@ class LinearLoop:
         model = predictor(nominal, T) if parts.name == "smith" else None
         return assemble([parts], T, self.command_limits, self.inner_setpoint_limits, model)
 
-    def _mistakes(self, given: Collection[str], always: Collection[str]) -> Iterator[tuple[str, str]]:
-        return mistakes(given, always, self.kind, self._limited, self.inner_plant is not None)
+    def _mistakes(self, stated: Collection[str], always: Collection[str]) -> Iterator[tuple[str, str]]:
+        return mistakes(stated, always, self.kind, self._limited, self.inner_plant is not None)
 
     def _needs_filter(self, plant: Plant) -> bool:
         """Whether an unfiltered derivative makes the command unbounded."""
@@ -328,7 +328,7 @@ class LinearLoop:
         answers: list[Answer | Exception] = [Diverged("")] * len(rows)
         kinds = [(parts.like, plants.plant.D != 0.0) for plants, parts in rows]
         for kind in dict.fromkeys(kinds):
-            each = [i for i, other in enumerate(kinds) if other == kind]
+            each = [i for i, other_kind in enumerate(kinds) if other_kind == kind]
             for i, answer in zip(each, self._alike([rows[i] for i in each], arrays), strict=True):
                 answers[i] = answer
         return answers
@@ -348,12 +348,12 @@ class LinearLoop:
         else:
             nominal = self.plant_in({})
             model = predictor(nominal, T) if name == "smith" else None
-            held = {
+            plants_held = {
                 id(plants): sampled_plants(plants, nominal, T, name) for plants in {id(p): p for p, _ in rows}.values()
             }
-            linear = [_of_structure(analysed(held[id(plants)], parts, model, T), name) for plants, parts in rows]
-            made = assemble([p for _, p in rows], T, self.command_limits, self.inner_setpoint_limits, model)
-            regulator = Working(made, len(rows))
+            linear = [_of_structure(analysed(plants_held[id(plants)], parts, model, T), name) for plants, parts in rows]
+            structure = assemble([p for _, p in rows], T, self.command_limits, self.inner_setpoint_limits, model)
+            regulator = Working(structure, len(rows))
             if name == "cascade":
                 within = _stacked([plants.inner for plants, _ in rows if plants.inner is not None])
         runs = simulate(plant, regulator, steps, inner=within, trace=bool(arrays))
@@ -365,8 +365,8 @@ class LinearLoop:
             outputs = {key: float(values[i]) for key, values in runs.figures.items()} | linear[i]
             if np.isinf(outputs["rise"]):
                 del outputs["rise"]
-            kept = {key: np.array(values[i]) for key, values in runs.trace.items() if key in arrays}
-            answers.append((cast(LinearOutputs, outputs), kept))
+            traces = {key: np.array(values[i]) for key, values in runs.trace.items() if key in arrays}
+            answers.append((cast(LinearOutputs, outputs), traces))
         return answers
 
 
@@ -392,8 +392,8 @@ def _of_structure(loop: StructuredLoop, name: StructureName) -> dict[str, float]
     figures = _figures(linear, 0, loop.sensitivity_peaks() if stable else (np.inf, np.inf))
     if name == "cascade":
         outer = loop.outer_margins() if stable else no_margins(1)
-        for part, seen in (("inner", loop.inner().measures()), ("outer", outer)):
-            figures |= {f"{part}_{key}": float(getattr(seen, key)[0]) for key in _MARGINS if key != "mt"}
+        for part, loop_measures in (("inner", loop.inner().measures()), ("outer", outer)):
+            figures |= {f"{part}_{key}": float(getattr(loop_measures, key)[0]) for key in _MARGINS if key != "mt"}
     return figures
 
 
@@ -432,8 +432,8 @@ def _continuous(rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[
             loops.append(continuous_loop(plants.plant, parts))
         except InvalidDesign as error:
             loops.append(error)
-    seen = iter(loop_margins([loop for loop in loops if isinstance(loop, Loop)]))
-    return [_solved(loop, next(seen), arrays) if isinstance(loop, Loop) else loop for loop in loops]
+    margins_of = iter(loop_margins([loop for loop in loops if isinstance(loop, Loop)]))
+    return [_solved(loop, next(margins_of), arrays) if isinstance(loop, Loop) else loop for loop in loops]
 
 
 def continuous_loop(plant: Plant, parts: Parts) -> Loop:
@@ -446,12 +446,12 @@ def continuous_loop(plant: Plant, parts: Parts) -> Loop:
         raise InvalidDesign(f"kp: {error}") from None
 
 
-def _solved(loop: Loop, seen: Margins | NotSettled | None, arrays: Set[str]) -> Answer | Exception:
-    if seen is None:
+def _solved(loop: Loop, margins_or_none: Margins | NotSettled | None, arrays: Set[str]) -> Answer | Exception:
+    if margins_or_none is None:
         return Diverged("the loop is unstable", reason="unstable")
     try:
-        if isinstance(seen, NotSettled):
-            raise seen
+        if isinstance(margins_or_none, NotSettled):
+            raise margins_or_none
         setpoint, load = step_responses(loop)
     except NotSettled as error:
         return Diverged(str(error), reason="not_settled")
@@ -470,7 +470,7 @@ def _solved(loop: Loop, seen: Margins | NotSettled | None, arrays: Set[str]) -> 
         **dict(zip(("ks_peak", "gs_peak"), loop.sensitivity_peaks(), strict=True)),
         **_times(setpoint),
         "residual_error": abs(setpoint.final_error),
-        **{name: float(getattr(seen, name)[0]) for name in _MARGINS},
+        **{name: float(getattr(margins_or_none, name)[0]) for name in _MARGINS},
     }
     answer: Answer = (cast(LinearOutputs, outputs), _curves(setpoint, load, arrays) if arrays else {})
     return answer
@@ -485,7 +485,7 @@ def _times(setpoint: StepResponse) -> dict[str, float]:
     }
 
 
-def _curves(setpoint: StepResponse, load: StepResponse, wanted: Set[str]) -> dict[str, np.ndarray]:
+def _curves(setpoint: StepResponse, load: StepResponse, array_names: Set[str]) -> dict[str, np.ndarray]:
     """Both steps after one another, each until it has all but settled."""
     load_at, lasts = setpoint.settled(0.005), load.settled(0.005)
     time = np.linspace(0.0, load_at + lasts, _SAMPLES)
@@ -494,5 +494,5 @@ def _curves(setpoint: StepResponse, load: StepResponse, wanted: Set[str]) -> dic
     command = setpoint.at(time, setpoint.command)
     output[later] -= load.at(time[later] - load_at, load.error)
     command[later] += load.at(time[later] - load_at, load.command)
-    made = {"time": time, "output": output, "command": command}
-    return {name: made[name] for name in ARRAYS if name in wanted}
+    all_arrays = {"time": time, "output": output, "command": command}
+    return {name: all_arrays[name] for name in ARRAYS if name in array_names}

@@ -95,16 +95,16 @@ class LinearPlant:
 
     def plant(self) -> Plant:
         """The plant; raises `InvalidSetting` for missing or unknown numbers."""
-        known = NUMBERS[self.type]
+        numbers_allowed = NUMBERS[self.type]
         every = dict.fromkeys(name for names in NUMBERS.values() for name in names)
-        given = {name: getattr(self, name) for name in every if getattr(self, name) is not None}
-        for name in given:
-            if name not in known:
-                raise _wrong(name, f"a plant of type {self.type} does not have it (it has {', '.join(known)})")
-        for name in known:
-            if name not in given and name not in _DEFAULTS:
+        numbers_stated = {name: getattr(self, name) for name in every if getattr(self, name) is not None}
+        for name in numbers_stated:
+            if name not in numbers_allowed:
+                raise _wrong(name, f"a plant of type {self.type} does not have it (it has {', '.join(numbers_allowed)})")
+        for name in numbers_allowed:
+            if name not in numbers_stated and name not in _DEFAULTS:
                 raise _wrong(name, f"is missing; a plant of type {self.type} needs it")
-        numbers = {**{name: value for name, value in _DEFAULTS.items() if name in known}, **given}
+        numbers = {**{name: value for name, value in _DEFAULTS.items() if name in numbers_allowed}, **numbers_stated}
         if self.type == "data":
             return self.fit().plant()
         if self.type == "frequency_response":

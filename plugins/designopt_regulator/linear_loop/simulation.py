@@ -51,14 +51,14 @@ class _Motion:
         self._passes = bool((plant.D != 0.0).any())
         self._nothing = np.zeros_like(plant.D)
 
-    def step(self, held: Vector, at: int) -> tuple[Vector, Vector, Vector]:
+    def step(self, inputs: Vector, at: int) -> tuple[Vector, Vector, Vector]:
         """The output at the end of substep `at` without what passes at once; that before a new input, and at the end.
 
-        Inputs are `held` (n, samples + 1), column k + 1 is that of sample k.
+        Inputs are `inputs` (n, samples + 1), column k + 1 is that of sample k.
         """
         since = at - self._late
-        new = held[self._rows, np.maximum(since // self._count + 1, 0)]
-        old = held[self._rows, np.maximum((since - 1) // self._count + 1, 0)]
+        new = inputs[self._rows, np.maximum(since // self._count + 1, 0)]
+        old = inputs[self._rows, np.maximum((since - 1) // self._count + 1, 0)]
         self._x = self._x + (self._R @ self._x[:, :, None])[..., 0] + self._B0 * new[:, None] + self._B1 * old[:, None]
         output = (self._C @ self._x[:, :, None])[:, 0, 0]
         if not self._passes:
@@ -147,27 +147,27 @@ def simulate(
     samples, load_from = round(steps.horizon / T), round(steps.load_at / T)
     motion, within = _Motion(plant, T / count, count), None if inner is None else _Motion(inner, T / count, count)
     at_once = bool((plant.D != 0.0).any())
-    held = np.zeros((n, samples + 1))  # commands with the load, column k + 1 for sample k
+    inputs = np.zeros((n, samples + 1))  # commands with the load, column k + 1 for sample k
     y, u, failed, figures = np.zeros(n), np.zeros(n), np.zeros(n, dtype=bool), _Figures(n, T / count)
     inner_y = None if inner is None else np.zeros(n)
     e, c = np.ones(n), np.zeros(n)  # c is the output without what passes at once
-    kept: dict[str, list[Vector]] = {"output": [], "command": []}
+    signals: dict[str, list[Vector]] = {"output": [], "command": []}
     if inner is not None:
-        kept |= {"inner_output": [], "inner_setpoint": []}
+        signals |= {"inner_output": [], "inner_setpoint": []}
 
     def keep() -> None:
-        for name, values in zip(kept, (y, u, inner_y, regulator.setpoint), strict=False):
+        for name, values in zip(signals, (y, u, inner_y, regulator.setpoint), strict=False):
             assert values is not None
-            kept[name].append(values.copy())
+            signals[name].append(values.copy())
 
     for k in range(samples):
         before, u = u, regulator.sample(np.ones(n), y, inner_y)
         part = "setpoint" if k < load_from else "load"
         figures.command(part, u - before, u)
         keep()
-        held[:, k + 1] = u + (k >= load_from)
+        inputs[:, k + 1] = u + (k >= load_from)
         for at in range(k * count, (k + 1) * count):
-            began, (c, old, new) = c, motion.step(held, at)
+            began, (c, old, new) = c, motion.step(inputs, at)
             y, last = c + new if at_once else c, e
             e = 1.0 - y
             if at_once:
@@ -179,17 +179,17 @@ def simulate(
             else:
                 figures.piece(part, last, e, y, at, 1.0)
             if within is not None:
-                c_inner, _, passed = within.step(held, at)
+                c_inner, _, passed = within.step(inputs, at)
                 inner_y = c_inner + passed
         wild = ~(np.abs(y) <= _BOUND)
         if wild.any():
             failed |= wild
-            for values in (y, c, held, *(() if inner_y is None else (inner_y,))):
+            for values in (y, c, inputs, *(() if inner_y is None else (inner_y,))):
                 values[wild] = 0.0
             for one in (motion, regulator, *(() if within is None else (within,))):
                 one.reset(wild)
     keep()
-    trace_of = {name: np.stack(values, axis=1) for name, values in kept.items()}
-    found = figures.all(trace_of["command"][:, :load_from], T)
+    trace_of = {name: np.stack(values, axis=1) for name, values in signals.items()}
+    sampled_figures = figures.all(trace_of["command"][:, :load_from], T)
     trace_of["time"] = np.tile(np.arange(samples + 1) * T, (n, 1))
-    return SampledRuns(found, failed, trace_of if trace else {})
+    return SampledRuns(sampled_figures, failed, trace_of if trace else {})

@@ -117,8 +117,8 @@ class StepResponse:
     def _absolute(self, series: Array) -> float:
         """Integral of the absolute value over time, split where the sign changes."""
         cheb = np.polynomial.chebyshev
-        whole = np.asarray(0.5 * self.steps[:, None] * cheb.chebint(series.T, lbnd=-1).T, dtype=np.float64)
-        before = np.concatenate([[0.0], np.cumsum(_ends(whole)[:, 1])])
+        primitive = np.asarray(0.5 * self.steps[:, None] * cheb.chebint(series.T, lbnd=-1).T, dtype=np.float64)
+        before = np.concatenate([[0.0], np.cumsum(_ends(primitive)[:, 1])])
         x = -np.cos(np.linspace(0.0, np.pi, 4 * NODES))
         values = series @ cheb.chebvander(x, series.shape[1] - 1).T
         values[np.abs(values) < 1e-15 * np.abs(values).max()] = 0.0
@@ -131,7 +131,7 @@ class StepResponse:
             rate = (slope[row] * basis[:, :-1]).sum(axis=1)
             step = (series[row] * basis).sum(axis=1) / np.where(rate == 0.0, np.inf, rate)
             root = np.clip(root - step, x[at], x[at + 1])
-        roots = before[row] + (whole[row] * cheb.chebvander(root, whole.shape[1] - 1)).sum(axis=1)
+        roots = before[row] + (primitive[row] * cheb.chebvander(root, primitive.shape[1] - 1)).sum(axis=1)
         jumps = np.flatnonzero((values[:-1, -1] > 0.0) != (values[1:, 0] > 0.0)) + 1
         order = np.argsort(np.concatenate([row + 0.5 * (root + 1.0), jumps]), kind="stable")
         breaks = np.concatenate([roots, before[jumps]])[order]
@@ -209,15 +209,15 @@ def _nodes_with_delay(loop: Loop, final: list[tuple[Array, float]]) -> tuple[Arr
     target = np.stack([z for z, _ in final], axis=1)
     z, scale = np.zeros_like(target), np.abs(target)
     commands: list[Array] = []
-    found: list[Array] = []
+    node_list: list[Array] = []
     for k in range(_MOST_INTERVALS):
         nodes = of_begin @ z + (before if k < late else constant + of_past @ commands[k - late])
         z = nodes[-1]
-        found.append(nodes)
+        node_list.append(nodes)
         commands.append(K @ nodes + direct)
         scale = np.maximum(scale, np.abs(nodes).max(axis=0))
         if k > 2 * late and k % 8 == 0 and _at_rest(z, target, scale, commands[-late - 1 :], final):
-            return np.full(k + 1, step), np.stack(found)
+            return np.full(k + 1, step), np.stack(node_list)
     raise NotSettled(f"the response is not at rest after {_MOST_INTERVALS} intervals of {step:.3g} s")
 
 
@@ -246,10 +246,10 @@ def _interval(M: Array, N: Array, step: float) -> tuple[Array, Array]:
     right = np.zeros((m, n, NODES + n))
     right[np.arange(m), :, np.arange(1, NODES)] = N
     right[:, :, NODES:] = -(2.0 / step) * D[1:, :1, None] * np.eye(n)
-    found = np.linalg.solve(system, right.reshape(m * n, -1)).reshape(m, n, -1)
+    solution = np.linalg.solve(system, right.reshape(m * n, -1)).reshape(m, n, -1)
     begin = np.concatenate([np.zeros((n, NODES)), np.eye(n)], axis=1)[None]
-    whole = np.concatenate([begin, found])
-    return whole[:, :, :NODES], whole[:, :, NODES:]
+    values_at_nodes = np.concatenate([begin, solution])
+    return values_at_nodes[:, :, :NODES], values_at_nodes[:, :, NODES:]
 
 
 def _ends(series: Array) -> Array:

@@ -64,7 +64,7 @@ def held(plant: Plant, sample_time: float, more: Sequence[tuple[Array, float, fl
         ahead = expm(generator * (min(samples - ago, 1.0) * sample_time))
         return LateOutput(C @ ahead[:s, :s], float(C @ ahead[:s, s]) + D, samples)
 
-    whole = expm(generator * sample_time)
+    transition = expm(generator * sample_time)
     first = (plant.C, float(plant.D), float(plant.delay))
-    outputs = tuple(late(*given) for given in (first, *more))
-    return HeldPlant(whole[:s, :s] - np.eye(s), whole[:s, s], outputs, sample_time)
+    outputs = tuple(late(*output_terms) for output_terms in (first, *more))
+    return HeldPlant(transition[:s, :s] - np.eye(s), transition[:s, s], outputs, sample_time)

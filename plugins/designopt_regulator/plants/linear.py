@@ -166,9 +166,9 @@ def discrete(numerator: Sequence[float], denominator: Sequence[float], sample_ti
     R, B, C, _ = tf2ss(top, rest)
     n = len(R)
     # exp([[A, B], [0, 0]] T) = [[R, G], [0, 1]] for an input that is held.
-    held = np.zeros((n + 1, n + 1))
-    held[:n, :n], held[:n, n:], held[n, n] = R, B, 1.0
-    generator = np.real(logm(held)) / sample_time
+    transition = np.zeros((n + 1, n + 1))
+    transition[:n, :n], transition[:n, n:], transition[n, n] = R, B, 1.0
+    generator = np.real(logm(transition)) / sample_time
     return Plant(generator[:n, :n], generator[:n, n], C[0], np.asarray(delay + late * sample_time, dtype=np.float64))
 
 
@@ -183,8 +183,8 @@ def sampled(
     from scipy.linalg import expm
 
     delay, sample_time = np.broadcast_to(delay, len(A)), np.broadcast_to(sample_time, len(A))
-    whole = np.floor(delay + 1e-9).astype(np.int_)
-    late = np.maximum(delay - whole, 0.0)
+    whole_samples = np.floor(delay + 1e-9).astype(np.int_)
+    late = np.maximum(delay - whole_samples, 0.0)
     late = np.where(late < 1e-9, 0.0, late)
 
     s = A.shape[-1]
@@ -199,7 +199,7 @@ def sampled(
     R = np.where((late == 0.0)[:, None, None], rest, rest @ first)[:, :s, :s] - np.eye(s)
     B0 = rest[:, :s, s]
     B1 = (rest[:, :s, :s] @ first[:, :s, s, None])[..., 0]
-    return R, B0, B1, whole
+    return R, B0, B1, whole_samples
 
 
 def _together(*values: ArrayLike) -> tuple[Array, ...]:

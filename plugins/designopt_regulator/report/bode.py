@@ -38,20 +38,20 @@ def loop_bode(result: Result) -> Section | None:
     if not designs:
         return None
     names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
-    seen = loops_by_scenario(result, model, designs)
+    loops_of_designs = loops_by_scenario(result, model, designs)
     figures: list[Figure] = []
     for loop in names_of(model):
-        table = {at: loops[loop] for at, loops in seen.items()}
+        table = {at: loops[loop] for at, loops in loops_of_designs.items()}
         of_loop = "" if loop == "loop" else f" of the {loop} loop"
-        shown = worst_first(table, len(result.problem.scenarios))
-        plots = [{names[label]: table[label, s] for label in designs} for s in shown]
+        scenario_numbers = worst_first(table, len(result.problem.scenarios))
+        plots = [{names[label]: table[label, s] for label in designs} for s in scenario_numbers]
         if not any(one.response is not None for loops in plots for one in loops.values()):
             continue
         for heading, draw, shape, note in _FIGURES:
-            drawn = [draw(loops) for loops in plots]
-            if any(len(trace["x"]) for traces in drawn for trace in traces):
-                choices, name = scenario_choice(result, shown), f"{heading}{of_loop}"
-                figures.append(selected(name, choices, drawn.__getitem__, shape(drawn), note=note, height=560))
+            traces_of_plots = [draw(loops) for loops in plots]
+            if any(len(trace["x"]) for traces in traces_of_plots for trace in traces):
+                choices, name = scenario_choice(result, scenario_numbers), f"{heading}{of_loop}"
+                figures.append(selected(name, choices, traces_of_plots.__getitem__, shape(traces_of_plots), note=note, height=560))
     return Section(
         title,
         introduction="Of the linear loop, recomputed from the design; unstable loops are not drawn. The plots open "
@@ -78,11 +78,11 @@ def _pairs(
     traces: Traces = []
     for k, (name, one) in enumerate(loops.items()):
         x = w if one.response is not None else np.empty(0)
-        both = curves(one, w) if one.response is not None else (np.empty(0), np.empty(0))
+        curve_pair = curves(one, w) if one.response is not None else (np.empty(0), np.empty(0))
         label = name if one.response is not None else f"{name} ({one.words})"
-        for place, y in enumerate(both):
-            hover = f"{name}<br>%{{x:.3~g}} rad/s: <b>%{{y:.4~g}}</b> {words.split(',')[place]}"
-            more: Trace = {"yaxis": "y2", "showlegend": False} if place else {}
+        for axis_number, y in enumerate(curve_pair):
+            hover = f"{name}<br>%{{x:.3~g}} rad/s: <b>%{{y:.4~g}}</b> {words.split(',')[axis_number]}"
+            more: Trace = {"yaxis": "y2", "showlegend": False} if axis_number else {}
             traces.append(trace(x, y, label, colour=category(k), width=1.8, hover=hover, legendgroup=str(k), **more))
     return traces
 
@@ -126,19 +126,19 @@ def _noise(loops: Mapping[str, SeenLoop]) -> Traces:
 
 def _half(plots: Sequence[Traces], *, lower: bool) -> dict[str, Any]:
     """A log axis of half a figure's height for all `plots`."""
-    drawn = [trace["y"] for traces in plots for trace in traces if ("yaxis" in trace) == lower and len(trace["y"])]
-    sizes = np.concatenate(drawn)
+    magnitudes = [trace["y"] for traces in plots for trace in traces if ("yaxis" in trace) == lower and len(trace["y"])]
+    sizes = np.concatenate(magnitudes)
     sizes = sizes[(sizes > 0.0) & np.isfinite(sizes)]
     low, high = float(sizes.min()), float(sizes.max())
     first, last = np.floor(np.log10(low)), np.ceil(np.log10(high))
-    shown: list[float] = []
+    visible_ticks: list[float] = []
     for mantissas in _MANTISSAS:
         step = 1 if len(mantissas) > 1 else int((last - first) // _MOST_TICKS) + 1
         ticks = [float(m * 10.0**k) for k in np.arange(first, last + 1.0, step) for m in mantissas]
-        shown = [tick for tick in ticks if 0.6 * low <= tick <= 1.7 * high]
-        if len(shown) <= _MOST_TICKS:
+        visible_ticks = [tick for tick in ticks if 0.6 * low <= tick <= 1.7 * high]
+        if len(visible_ticks) <= _MOST_TICKS:
             break
-    return {"type": "log", "exponentformat": "power", "tickvals": shown}
+    return {"type": "log", "exponentformat": "power", "tickvals": visible_ticks}
 
 
 def _two_axes(upper: str, lower: str, of_upper: dict[str, Any], of_lower: dict[str, Any]) -> dict[str, Any]:

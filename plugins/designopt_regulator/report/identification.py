@@ -99,10 +99,10 @@ def _figure(data: StepData, fit: StepFit) -> Figure:
     first, second = (plain(unit) for unit in data.units)
     time = data.time
 
-    def trace(name: str, y: Any, place: str, **more: Any) -> dict[str, Any]:
+    def trace(name: str, y: Any, axis_name: str, **more: Any) -> dict[str, Any]:
         unit = first if name == "input" else second
         hover = f"{name}<br>%{{x:.4~g}} s: <b>%{{y:.4~g}} {unit}</b><extra></extra>"
-        return {"type": "scatter", "name": name, "x": time, "y": y, "yaxis": place, "hovertemplate": hover, **more}
+        return {"type": "scatter", "name": name, "x": time, "y": y, "yaxis": axis_name, "hovertemplate": hover, **more}
 
     points = {"mode": "markers", "marker": {"size": 4, "color": "@dim"}}
     traces = [

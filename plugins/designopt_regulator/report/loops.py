@@ -93,10 +93,10 @@ def loops_by_scenario(
 ) -> dict[tuple[str, int], dict[str, SeenLoop]]:
     """`loops_of` each of the `designs`, rows by label, by the label and the number of the scenario."""
     design = result.problem.space.design
-    given = {label: design(result.outcomes.X[row].tolist()) for label, row in designs.items()}
+    design_values = {label: design(result.outcomes.X[row].tolist()) for label, row in designs.items()}
     return {
         (label, s): loops_of(model, values, scenario.values)
-        for label, values in given.items()
+        for label, values in design_values.items()
         for s, scenario in enumerate(result.problem.scenarios)
     }
 
@@ -113,7 +113,7 @@ def _of_carrier(model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapp
         raise scene
     p = vehicle.plant(**{name: [value] for name, value in scene.plant.items()})
     delay = scene.delay_steps / model.substeps
-    seen: dict[str, SeenLoop] = {}
+    loop_of: dict[str, SeenLoop] = {}
     for loop in model.tuned:
         regulator, inner = model.pid_of([settings[loop]]), 0.0
         if loop == "speed":
@@ -125,8 +125,8 @@ def _of_carrier(model: TrackedCarrier, design: Mapping[str, Any], scenario: Mapp
                 regulator = replace(regulator, kp=regulator.kp * factor)
             if inner := settings[loop]["rate_gain"]:
                 regulator = replace(regulator, kp=regulator.kp * inner * settings[loop]["max_rate"])
-        seen[loop] = _sampled(*plant, delay, regulator, inner)
-    return seen
+        loop_of[loop] = _sampled(*plant, delay, regulator, inner)
+    return loop_of
 
 
 def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[str, Any]) -> dict[str, SeenLoop]:
@@ -136,52 +136,52 @@ def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[st
         return {"loop": _continuous(continuous_loop(plant, parts))}
     if parts.is_pid and plant.D == 0.0:
         regulator = pid(**parts.outer, sample_time=T)
-        seen = _sampled(plant.A[None], plant.B[None], plant.C[None], float(plant.delay) / T, regulator)
-        return {"loop": seen, **dict.fromkeys(names_of(model)[1:], _ABSENT)}
+        sampled_loop = _sampled(plant.A[None], plant.B[None], plant.C[None], float(plant.delay) / T, regulator)
+        return {"loop": sampled_loop, **dict.fromkeys(names_of(model)[1:], _ABSENT)}
     loop = loop_of(plants, parts, model.plant_in({}), T)
     measures = loop.measures()
-    found = {"loop": _structured(loop, measures, measures, loop.response, loop.parts)}
+    closed_loops = {"loop": _structured(loop, measures, measures, loop.response, loop.parts)}
     if parts.name != "cascade":
-        return {**found, **dict.fromkeys(names_of(model)[1:], _ABSENT)}
+        return {**closed_loops, **dict.fromkeys(names_of(model)[1:], _ABSENT)}
     inner = loop.inner()
     alone = inner.measures()
     within = _structured(inner, alone, alone, inner.response, inner.parts)
     outer = loop.outer_margins() if measures.stable[0] else None
     around = _structured(loop, measures, outer, loop.outer_response, loop.outer_parts)
-    return {**found, "inner": within, "outer": replace(around, noise_gain=np.nan)}  # that is of the plant's command
+    return {**closed_loops, "inner": within, "outer": replace(around, noise_gain=np.nan)}  # that is of the plant's command
 
 
 def _continuous(loop: Loop) -> SeenLoop:
-    seen = loop.margins()
-    if seen is None:
+    margins_of_loop = loop.margins()
+    if margins_of_loop is None:
         return SeenLoop("unstable")
     grid = loop.grid()
-    return SeenLoop("", seen, loop.response, (float(grid[0]), float(grid[-1])), parts=loop.parts)
+    return SeenLoop("", margins_of_loop, loop.response, (float(grid[0]), float(grid[-1])), parts=loop.parts)
 
 
 def _structured(
-    loop: StructuredLoop, measures: LoopMeasures, found: Margins | LoopMeasures | None, L: Response, parts: Parts | None
+    loop: StructuredLoop, measures: LoopMeasures, loop_margins: Margins | LoopMeasures | None, L: Response, parts: Parts | None
 ) -> SeenLoop:
-    """A loop of more parts than a PID; `found` are its margins, `measures` those of the closed loop."""
+    """A loop of more parts than a PID; `loop_margins` are its margins, `measures` those of the closed loop."""
     radius = float(measures.spectral_radius[0])
-    if not measures.stable[0] or found is None:
+    if not measures.stable[0] or loop_margins is None:
         return SeenLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
     highest = np.pi / loop.sample_time
-    margins, noise = _margins(found), float(measures.noise_gain[0])
+    margins, noise = _margins(loop_margins), float(measures.noise_gain[0])
     return SeenLoop("", margins, L, (min(0.01, 1e-4 * highest), highest), radius, noise, parts, loop.sample_time)
 
 
-def _margins(found: Margins | LoopMeasures) -> Margins:
-    return Margins(*(getattr(found, f.name) for f in fields(Margins)))
+def _margins(loop_margins: Margins | LoopMeasures) -> Margins:
+    return Margins(*(getattr(loop_margins, f.name) for f in fields(Margins)))
 
 
 def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inner: float = 0.0) -> SeenLoop:
     """`inner` is the gain (s) of a loop of the output's rate within, 0 for none: the loop is broken at the command."""
     T = regulator.sample_time
     if inner:
-        found = cascade_measures(A, B, C, np.array([delay]), regulator, np.array([inner]))
+        loop_values = cascade_measures(A, B, C, np.array([delay]), regulator, np.array([inner]))
     else:
-        found = measures(A, B, C, delay, regulator)
+        loop_values = measures(A, B, C, delay, regulator)
     rate, gain = (C[:, None, :] @ A)[:, 0], pid(kp=inner, sample_time=T)
 
     def response(w: Vector) -> NDArray[np.complex128]:
@@ -192,17 +192,17 @@ def _sampled(A: Vector, B: Vector, C: Vector, delay: float, regulator: PID, inne
         G = frequency_response(A, B, C, delay, pid(kp=1.0, sample_time=T), w)[0]
         return np.asarray(frequency_response(A, B, C, delay, regulator, w)[0] / G), G
 
-    radius = float(found.spectral_radius[0])
-    if not found.stable[0]:
+    radius = float(loop_values.spectral_radius[0])
+    if not loop_values.stable[0]:
         return SeenLoop(f"unstable: spectral radius {number(radius, 6)}", spectral_radius=radius)
     highest = np.pi / T
     return SeenLoop(
         "",
-        _margins(found),
+        _margins(loop_values),
         response,
         (min(0.01, 1e-4 * highest), highest),
         radius,
-        float(found.noise_gain[0]),
+        float(loop_values.noise_gain[0]),
         parts,
         T,
     )
@@ -224,18 +224,18 @@ def loop_sensitivity(
     designs = chosen_once(result)
     if not designs:
         return None
-    seen = loops_by_scenario(result, model, designs)
+    loops_of_designs = loops_by_scenario(result, model, designs)
     figures: list[Figure] = []
     for loop in names_of(model):
         limit = circle or _limit(result, "ms" if loop == names_of(model)[0] else f"{loop}_ms")
-        table = {at: loops[loop] for at, loops in seen.items()}
+        table = {at: loops[loop] for at, loops in loops_of_designs.items()}
         figures += _drawn(result, loop, designs, table, limit, "" if circle else ", limit")
     return Section(
         title,
         introduction=_introduction(model),
-        findings=(*_unheld(result), *_findings(result, seen)),
+        findings=(*_unheld(result), *_findings(result, loops_of_designs)),
         figures=tuple(figures),
-        tables=(_table(result, seen),),
+        tables=(_table(result, loops_of_designs),),
         notes=reservations(result, model),
     )
 
@@ -278,31 +278,31 @@ def _unheld(result: Result) -> tuple[str, ...]:
     )
 
 
-def _findings(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> tuple[str, ...]:
+def _findings(result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> tuple[str, ...]:
     """A sentence for each loop that has no margins."""
     names = [s.name for s in result.problem.scenarios]
     return tuple(
         f"{label} in {names[s]}{f', {loop} loop' if len(loops) > 1 and loop != 'loop' else ''}: {one.words}. "
         "It has no margins and is not drawn."
-        for (label, s), loops in seen.items()
+        for (label, s), loops in loops_of_designs.items()
         for loop, one in loops.items()
         if one.margins is None and one is not _ABSENT
     )
 
 
 def _drawn(
-    result: Result, loop: str, designs: Mapping[str, int], seen: Seen, limit: float | None, kind: str
+    result: Result, loop: str, designs: Mapping[str, int], loops_of_designs: Seen, limit: float | None, kind: str
 ) -> list[Figure]:
     """Both figures of one loop; none if it is unstable in all scenarios. `kind` is the limit's label in the legend."""
-    shown = worst_first(seen, len(result.problem.scenarios))
-    if not any(seen[label, s].margins is not None for label in designs for s in shown):
+    scenario_numbers = worst_first(loops_of_designs, len(result.problem.scenarios))
+    if not any(loops_of_designs[label, s].margins is not None for label in designs for s in scenario_numbers):
         return []
     names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
     of_loop = "" if loop == "loop" else f" of the {loop} loop"
-    plots = [_curves({names[label]: seen[label, s] for label in designs}, limit, kind) for s in shown]
-    peaks = [float(v[0]) for one in seen.values() if one.margins for v in (one.margins.ms, one.margins.mt)]
+    plots = [_curves({names[label]: loops_of_designs[label, s] for label in designs}, limit, kind) for s in scenario_numbers]
+    peaks = [float(v[0]) for one in loops_of_designs.values() if one.margins for v in (one.margins.ms, one.margins.mt)]
     return [
-        selected(f"{title}{of_loop}", scenario_choice(result, shown), [both[k] for both in plots].__getitem__, shape,
+        selected(f"{title}{of_loop}", scenario_choice(result, scenario_numbers), [figure_pair[k] for figure_pair in plots].__getitem__, shape,
                  height=height)
         for k, (title, shape, height) in enumerate((
             ("Sensitivities", _sensitivity_layout(max([*peaks, limit or 1.0])), 460),
@@ -311,13 +311,13 @@ def _drawn(
     ]  # fmt: skip
 
 
-def worst_first(seen: Seen, count: int) -> list[int]:
+def worst_first(loops_of_designs: Seen, count: int) -> list[int]:
     """The scenarios that are drawn: of those with a stable loop the worst first, then the others in their order.
 
     The worst is that with the largest Ms; an unstable loop is worse than any.
     """
     peaks: dict[int, list[float]] = {s: [] for s in range(count)}
-    for (_, s), one in seen.items():
+    for (_, s), one in loops_of_designs.items():
         peaks[s].append(np.inf if one.margins is None else float(one.margins.ms[0]))
     worst = max(peaks, key=lambda s: (min(peaks[s]) < np.inf, max(peaks[s])))
     return [worst, *(s for s in range(count) if s != worst)][:DRAWN]
@@ -399,24 +399,24 @@ _COLUMNS = ("Ms", "Mt", "gain margin up", "gain margin down", "phase margin [deg
             "crossover [rad/s]", "spectral radius", "noise gain")  # fmt: skip
 
 
-def _table(result: Result, seen: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> Table:
+def _table(result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping[str, SeenLoop]]) -> Table:
     names = [s.name for s in result.problem.scenarios]
     rows: list[tuple[Any, ...]] = [
         (label, names[s], loop, one.words or "stable", *_numbers(one))
-        for (label, s), loops in seen.items()
+        for (label, s), loops in loops_of_designs.items()
         for loop, one in loops.items()
         if one is not _ABSENT
     ]
     head = ("design", "scenario", "loop", "stability", *_COLUMNS)
     # A continuous loop has no spectral radius: what nobody has is left out.
-    kept = [k for k in range(len(head)) if not all(isinstance(row[k], float) and np.isnan(row[k]) for row in rows)]
-    table = tuple(tuple(row[k] for k in kept) for row in rows)
-    return Table("Margins", tuple(head[k] for k in kept), table, shown=60)
+    filled_columns = [k for k in range(len(head)) if not all(isinstance(row[k], float) and np.isnan(row[k]) for row in rows)]
+    table = tuple(tuple(row[k] for k in filled_columns) for row in rows)
+    return Table("Margins", tuple(head[k] for k in filled_columns), table, shown=60)
 
 
 def _numbers(one: SeenLoop) -> tuple[float, ...]:
     m = one.margins
     if m is None:
         return (*[np.nan] * 7, one.spectral_radius, np.nan)
-    found = (m.ms, m.mt, m.gm, m.gm_down, np.degrees(m.pm), m.delay_margin, m.crossover)
-    return (*(float(v[0]) for v in found), one.spectral_radius, one.noise_gain)
+    margin_values = (m.ms, m.mt, m.gm, m.gm_down, np.degrees(m.pm), m.delay_margin, m.crossover)
+    return (*(float(v[0]) for v in margin_values), one.spectral_radius, one.noise_gain)

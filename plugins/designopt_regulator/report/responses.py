@@ -52,8 +52,8 @@ _SPEED = ShownSignal("speed", "speed", "speed_command", "speed_reference", "m/s"
 
 def regulated(result: Result) -> Regulated | None:
     """The model of a study of regulators; None for any other."""
-    made = result.problem.model.build()
-    return made if isinstance(made, (TrackedCarrier, LinearLoop)) else None
+    model = result.problem.model.build()
+    return model if isinstance(model, (TrackedCarrier, LinearLoop)) else None
 
 
 def foreign(title: str, result: Result) -> Section:
@@ -70,10 +70,10 @@ def design_words(result: Result, row: int) -> str:
     return values_in_words(result, row, most=NAMED, digits=3)
 
 
-def scenario_choice(result: Result, shown: Sequence[int] | None = None) -> dict[str, list[str]]:
-    """The scenarios `shown`, in this order (none: the first ones), for a selector."""
+def scenario_choice(result: Result, scenario_numbers: Sequence[int] | None = None) -> dict[str, list[str]]:
+    """The scenarios `scenario_numbers`, in this order (none: the first ones), for a selector."""
     names = scenario_names(result)
-    return {"Scenario": names[:DRAWN] if shown is None else [names[s] for s in shown]}
+    return {"Scenario": names[:DRAWN] if scenario_numbers is None else [names[s] for s in scenario_numbers]}
 
 
 def reservations(result: Result, model: Regulated) -> tuple[str, ...]:
@@ -110,20 +110,20 @@ def step_responses(result: Result) -> Section | None:
     fit = fitted(model) if isinstance(model, LinearLoop) else None
     if not designs:
         return None if fit is None else _of_plant(title, fit)
-    signals, shown = _signals(model), range(min(len(result.problem.scenarios), DRAWN))
-    wanted = sorted({"time", *(n for s in signals for n in (s.value, s.command, s.reference) if n is not None)})
-    kept = {
+    signals, scenario_numbers = _signals(model), range(min(len(result.problem.scenarios), DRAWN))
+    array_names = sorted({"time", *(n for s in signals for n in (s.value, s.command, s.reference) if n is not None)})
+    arrays_of = {
         (row, s): arrays
         for row in designs.values()
-        for s in shown
-        if set(wanted) <= (arrays := result.arrays(row, s)).keys()
+        for s in scenario_numbers
+        if set(array_names) <= (arrays := result.arrays(row, s)).keys()
     }
     table = _quality(result, designs)
-    if not kept:
+    if not arrays_of:
         return Section(
             title,
             introduction="The store contains no arrays for this part. Run the study with execution: {arrays: "
-            f"[{', '.join(wanted)}]}}, which keeps those of the chosen designs.",
+            f"[{', '.join(array_names)}]}}, which keeps those of the chosen designs.",
             findings=fit.findings if fit else (),
             figures=(fit.figure,) if fit else (),
             tables=(*((fit.table,) if fit else ()), table),
@@ -131,13 +131,13 @@ def step_responses(result: Result) -> Section | None:
         )
     figures = [fit.figure] if fit else []
     for signal in signals:
-        figures.append(_by_scenario(result, model, signal, designs, kept))
-        if len(shown) > 1:
-            figures.append(_by_design(result, model, signal, designs, kept))
+        figures.append(_by_scenario(result, model, signal, designs, arrays_of))
+        if len(scenario_numbers) > 1:
+            figures.append(_by_design(result, model, signal, designs, arrays_of))
     return Section(
         title,
         introduction=_introduction(model),
-        findings=(*(fit.findings if fit else ()), *_findings(result, designs, kept, shown)),
+        findings=(*(fit.findings if fit else ()), *_findings(result, designs, arrays_of, scenario_numbers)),
         figures=tuple(figures),
         tables=(*((fit.table,) if fit else ()), table),
         notes=reservations(result, model),
@@ -154,8 +154,8 @@ Kept = Mapping[tuple[int, int], Mapping[str, Vector]]
 
 def _signals(model: Regulated) -> tuple[ShownSignal, ...]:
     if isinstance(model, LinearLoop):
-        given, measured = model.plant.data().units if model.plant.type == "data" else ("", "")
-        return (ShownSignal("output", "output", "command", None, unit=measured, command_unit=given),)
+        command_unit, measured = model.plant.data().units if model.plant.type == "data" else ("", "")
+        return (ShownSignal("output", "output", "command", None, unit=measured, command_unit=command_unit),)
     return {"course": (_COURSE,), "speed": (_SPEED,), "both": (_COURSE, _SPEED)}[model.loop]
 
 
@@ -168,40 +168,40 @@ def _introduction(model: Regulated) -> str:
     return f"{text}The command of the regulator is below, in the colour of its design.{more}"
 
 
-def _findings(result: Result, designs: Mapping[str, int], kept: Kept, shown: Sequence[int]) -> tuple[str, ...]:
-    found, names = [], [s.name for s in result.problem.scenarios]
+def _findings(result: Result, designs: Mapping[str, int], arrays_of: Kept, scenario_numbers: Sequence[int]) -> tuple[str, ...]:
+    sentences, names = [], [s.name for s in result.problem.scenarios]
     for label, row in designs.items():
-        if absent := [names[s] for s in shown if (row, s) not in kept]:
-            why = {str(result.status[row, s]) for s in shown if (row, s) not in kept} - {"ok"}
+        if absent := [names[s] for s in scenario_numbers if (row, s) not in arrays_of]:
+            why = {str(result.status[row, s]) for s in scenario_numbers if (row, s) not in arrays_of} - {"ok"}
             reason = f"it ended as {listed(sorted(why))}" if why else "its arrays are not kept"
-            found.append(f"{label} is not drawn in {listed(absent)}: {reason}.")
+            sentences.append(f"{label} is not drawn in {listed(absent)}: {reason}.")
         if "sharp_turn" in result.outcomes.figures:
             share = result.outcomes.figures["sharp_turn"][row]
             if sharp := [names[s] for s in range(len(names)) if share[s] > 0.0]:
-                found.append(
+                sentences.append(
                     f"{label} turns about a point between the tracks in {listed(sharp)} (up to "
                     f"{np.nanmax(share):.1%} of the time): there the law of the turning resistance is an extrapolation."
                 )
-    return tuple(found)
+    return tuple(sentences)
 
 
 def _by_scenario(
-    result: Result, model: Regulated, signal: ShownSignal, designs: Mapping[str, int], kept: Kept
+    result: Result, model: Regulated, signal: ShownSignal, designs: Mapping[str, int], arrays_of: Kept
 ) -> Figure:
     """All designs in one scenario, which the reader selects."""
     names = {plain(f"{label}: {design_words(result, row)}"): row for label, row in designs.items()}
     plots = [
-        _traces(model, signal, [(name, kept.get((row, s))) for name, row in names.items()])
+        _traces(model, signal, [(name, arrays_of.get((row, s))) for name, row in names.items()])
         for s in range(min(len(result.problem.scenarios), DRAWN))
     ]
     return _figure(f"Chosen designs: {signal.name}", model, signal, plots, scenario_choice(result))
 
 
-def _by_design(result: Result, model: Regulated, signal: ShownSignal, designs: Mapping[str, int], kept: Kept) -> Figure:
+def _by_design(result: Result, model: Regulated, signal: ShownSignal, designs: Mapping[str, int], arrays_of: Kept) -> Figure:
     """One design, which the reader selects, in all scenarios."""
     scenarios = [plain(name) for name in scenario_names(result)[:DRAWN]]
     plots = [
-        _traces(model, signal, [(name, kept.get((row, s))) for s, name in enumerate(scenarios)])
+        _traces(model, signal, [(name, arrays_of.get((row, s))) for s, name in enumerate(scenarios)])
         for row in designs.values()
     ]
     return _figure(f"One design in all scenarios: {signal.name}", model, signal, plots, {"Design": list(designs)})
@@ -230,7 +230,7 @@ def _figure(
         "yaxis2": axis(with_unit("command", plain(signal.command_unit)), domain=[0.0, 0.34]),
     }
     ends = [_beginning(traces) for traces in plots]
-    last = max((whole for until, whole in ends if whole > until), default=None)
+    last = max((total for until, total in ends if total > until), default=None)
     return selected(
         title,
         choices,
@@ -279,14 +279,14 @@ def _traces(
     return traces
 
 
-def _references(signal: ShownSignal, kept: Sequence[Mapping[str, Vector]]) -> tuple[Vector, Vector]:
+def _references(signal: ShownSignal, arrays_of_designs: Sequence[Mapping[str, Vector]]) -> tuple[Vector, Vector]:
     """Time and value of the references of runs, each once, with gaps (NaN) between different ones."""
-    if not kept:
+    if not arrays_of_designs:
         return np.empty(0), np.empty(0)
     if signal.reference is None:
-        time = max((arrays["time"] for arrays in kept), key=lambda time: float(time[-1]))
+        time = max((arrays["time"] for arrays in arrays_of_designs), key=lambda time: float(time[-1]))
         return time, np.ones_like(time)
-    different = {arrays[signal.reference].tobytes(): arrays for arrays in kept}.values()
+    different = {arrays[signal.reference].tobytes(): arrays for arrays in arrays_of_designs}.values()
     time, value = (
         np.concatenate([np.append(arrays[name], np.nan) for arrays in different])[:-1]
         for name in ("time", signal.reference)

@@ -18,11 +18,11 @@ def with_derived(model: BodyModel, landmarks: Mapping[str, Array]) -> dict[str, 
 
     Means of missing landmarks are omitted.
     """
-    known = dict(landmarks)
+    positions = dict(landmarks)
     for name, parts in model.derived.items():
-        if name not in known and all(part in known for part in parts):
-            known[name] = np.mean([known[part] for part in parts], axis=0)
-    return known
+        if name not in positions and all(part in positions for part in parts):
+            positions[name] = np.mean([positions[part] for part in parts], axis=0)
+    return positions
 
 
 def axes_of(frame: SegmentFrame, landmarks: Mapping[str, Array], *, mirrored: bool) -> Array:
@@ -32,27 +32,27 @@ def axes_of(frame: SegmentFrame, landmarks: Mapping[str, Array], *, mirrored: bo
     its axes are reflected back with w turned round: so w points to the right on both sides.
     """
     factor = _MIRROR if mirrored else np.ones(3)
-    made: dict[str, Array] = {}
+    ready: dict[str, Array] = {}
     waiting = ["u", "v", "w"]
     while waiting:
-        name = next(n for n in waiting if _known(getattr(frame, n), made))
-        made[name] = _axis(getattr(frame, name), landmarks, factor, made)
+        name = next(n for n in waiting if _known(getattr(frame, n), ready))
+        ready[name] = _axis(getattr(frame, name), landmarks, factor, ready)
         waiting.remove(name)
-    axes = np.stack([made["u"], made["v"], made["w"]], axis=-1)
+    axes = np.stack([ready["u"], ready["v"], ready["w"]], axis=-1)
     if mirrored:
         axes = _MIRROR[:, None] * axes * np.array([1.0, 1.0, -1.0])
     return axes
 
 
-def _known(axis: Axis, made: Mapping[str, Array]) -> bool:
-    return not isinstance(axis, Cross) or all(f in made for f in axis.cross if isinstance(f, str))
+def _known(axis: Axis, ready_axes: Mapping[str, Array]) -> bool:
+    return not isinstance(axis, Cross) or all(f in ready_axes for f in axis.cross if isinstance(f, str))
 
 
-def _axis(axis: Axis, landmarks: Mapping[str, Array], factor: Array, made: Mapping[str, Array]) -> Array:
-    def vector(given: Factor) -> Array:
-        if isinstance(given, str):
-            return made[given]
-        return (landmarks[given[1]] - landmarks[given[0]]) * factor
+def _axis(axis: Axis, landmarks: Mapping[str, Array], factor: Array, axes: Mapping[str, Array]) -> Array:
+    def vector(factor_entry: Factor) -> Array:
+        if isinstance(factor_entry, str):
+            return axes[factor_entry]
+        return (landmarks[factor_entry[1]] - landmarks[factor_entry[0]]) * factor
 
     direction = np.cross(vector(axis.cross[0]), vector(axis.cross[1])) if isinstance(axis, Cross) else vector(axis)
     length = np.linalg.norm(direction, axis=-1, keepdims=True)

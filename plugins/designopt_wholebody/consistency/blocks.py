@@ -32,8 +32,8 @@ class Blocks:
         self.subject, self.count = subject, len(bodies)
         constraints = subject.constraints
         self.contacts = [subject.bodies[name] for name in contact_bodies]
-        place = {body.name: b for b, body in enumerate(bodies)}
-        self._contact_places = [place[name] for name in contact_bodies]
+        index_of = {body.name: b for b, body in enumerate(bodies)}
+        self._contact_places = [index_of[name] for name in contact_bodies]
         self.m = constraints.m + 3 * len(self.contacts)
         body_of = np.concatenate([np.full(body.size, b) for b, body in enumerate(bodies)])
         local = np.concatenate([np.arange(body.size) for body in bodies])
@@ -44,7 +44,7 @@ class Blocks:
         rank = np.zeros(constraints.m, dtype=np.int64)
         counts = [0] * self.count
         for row in np.flatnonzero(rigid):
-            b = place[constraints.names[row].owner]
+            b = index_of[constraints.names[row].owner]
             rank[row] = b * _RIGID + counts[b]
             counts[b] += 1
         self.rigid_rows = np.flatnonzero(rigid)

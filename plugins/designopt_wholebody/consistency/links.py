@@ -66,20 +66,20 @@ class JointGroup:
 
 def links_of(subject: Subject) -> tuple[JointGroup, ...]:
     """Groups of the joints of a subject, parents before children; raises `NoTree` where joints close loops."""
-    place = {name: b for b, name in enumerate(subject.bodies)} | {GROUND: len(subject.bodies)}
+    index_of = {name: b for b, name in enumerate(subject.bodies)} | {GROUND: len(subject.bodies)}
     joints = subject.model.joints
-    found = tree(subject)
-    if sum(joint.at is not None for joint in joints.values()) > sum(link.joint is not None for link in found):
+    tree_links = tree(subject)
+    if sum(joint.at is not None for joint in joints.values()) > sum(link.joint is not None for link in tree_links):
         raise NoTree(f"model '{subject.model.model}': its joints close loops")
     depth = {GROUND: 0}
     groups: dict[tuple[int, str], list[Link]] = {}
-    for link in found:
+    for link in tree_links:
         depth[link.body] = depth[link.parent] + 1
         key = depth[link.body], "free" if link.joint is None else str(joints[link.joint].type)
         groups.setdefault(key, []).append(link)
-    made = []
+    joint_groups = []
     for (_, kind), links in sorted(groups.items()):
-        child, parent = (np.array([place[getattr(link, end)] for link in links]) for end in ("body", "parent"))
+        child, parent = (np.array([index_of[getattr(link, end)] for link in links]) for end in ("body", "parent"))
         at_child, at_parent, axis_child, axis_parent = np.zeros((4, len(links), 3))
         cosine = np.zeros(len(links))
         for k, link in enumerate(links):
@@ -89,8 +89,8 @@ def links_of(subject: Subject) -> tuple[JointGroup, ...]:
                 a, b = _axes(subject, joints[link.joint], link)
                 cosine[k] = a @ b
                 axis_parent[k], axis_child[k] = a @ _static(subject, link.parent), b @ _static(subject, link.body)
-        made.append(JointGroup(kind, child, parent, at_child, at_parent, axis_child, axis_parent, cosine))
-    return tuple(made)
+        joint_groups.append(JointGroup(kind, child, parent, at_child, at_parent, axis_child, axis_parent, cosine))
+    return tuple(joint_groups)
 
 
 def _local(subject: Subject, segment: str, landmark: str) -> Array:
@@ -108,9 +108,9 @@ def _static(subject: Subject, segment: str) -> Array:
 def _axes(subject: Subject, joint: Joint, link: Link) -> tuple[Array, Array]:
     """Axes of a joint in the static posture: that of the parent, and that of the child."""
     if joint.type == "revolute":
-        both = axis_in(joint, subject.bodies, subject.landmarks, subject.q0)
-        return both, both
+        common = axis_in(joint, subject.bodies, subject.landmarks, subject.q0)
+        return common, common
     assert joint.axes is not None
     ends = zip((joint.proximal, joint.distal), joint.axes, strict=True)
-    of = {name: _static(subject, name)[:, "uvw".index(axis)] for name, axis in ends}
-    return of[link.parent], of[link.body]
+    axes_of_segment = {name: _static(subject, name)[:, "uvw".index(axis)] for name, axis in ends}
+    return axes_of_segment[link.parent], axes_of_segment[link.body]

@@ -20,14 +20,14 @@ class LoopClosures:
     """
 
     def __init__(self, subject: Subject, contact_bodies: tuple[str, ...]) -> None:
-        place = {name: b for b, name in enumerate(subject.bodies)}
+        index_of = {name: b for b, name in enumerate(subject.bodies)}
         on_surface = [
             (joint, name)
             for joint in subject.model.joints.values()
             if joint.type == "ellipsoid"
             for name in joint.points
         ]
-        ends = [(place[joint.proximal], place[joint.distal]) for joint, _ in on_surface]
+        ends = [(index_of[joint.proximal], index_of[joint.distal]) for joint, _ in on_surface]
         self._surface, self._slider = np.array(ends, dtype=np.int64).reshape(-1, 2).T
         self._centre, self._point = np.zeros((2, len(on_surface), 3))
         self._form = np.zeros((len(on_surface), 3, 3, 1))
@@ -35,9 +35,9 @@ class LoopClosures:
             slider = subject.bodies[joint.distal]
             self._centre[k] = np.array(joint.centre) - subject.bodies[joint.proximal].first
             self._point[k], self._form[k, :, :, 0] = slider.local[name] - slider.first, ellipsoid_form(joint)
-        self._held = np.array([place[name] for name in contact_bodies], dtype=np.int64)
+        self._held = np.array([index_of[name] for name in contact_bodies], dtype=np.int64)
         self._first_points = np.stack([np.zeros(3), *(subject.bodies[name].first for name in contact_bodies)])[1:]
-        self.first = np.concatenate([self._surface, np.full(3 * len(self._held), len(place))])
+        self.first = np.concatenate([self._surface, np.full(3 * len(self._held), len(index_of))])
         self.second = np.concatenate([self._slider, np.repeat(self._held, 3)])
 
     def rows(self, poses: Poses, contacts: Contacts | None) -> tuple[Array, Array]:
@@ -45,8 +45,8 @@ class LoopClosures:
         row, e = self._on_surfaces(poses)
         if contacts is None:
             return row, e
-        held, wrong = self._at_contacts(poses, contacts)
-        return np.concatenate([row, held]), np.concatenate([e, wrong])
+        contact_rows, wrong = self._at_contacts(poses, contacts)
+        return np.concatenate([row, contact_rows]), np.concatenate([e, wrong])
 
     def _on_surfaces(self, poses: Poses) -> tuple[Array, Array]:
         r = poses.at(self._slider, self._point)

@@ -121,8 +121,8 @@ class MultiplierSearch:
     def _transposed(self, rows: tuple[Array, Array], multipliers: Array) -> Array:
         rigid, joint = self.blocks.split(multipliers)
         slots = self.blocks.spread(joint)[..., None]
-        both = rows[0].swapaxes(-1, -2) @ rigid[..., None] + rows[1].swapaxes(-1, -2) @ slots
-        return self.blocks.vector_of(both[..., 0])
+        products = rows[0].swapaxes(-1, -2) @ rigid[..., None] + rows[1].swapaxes(-1, -2) @ slots
+        return self.blocks.vector_of(products[..., 0])
 
     def _search_line(self, active: Integers, step: Array, length: Array, near: Mask) -> None:
         """Halve steps that are not `near` the end until ½ |q - q*|²_W + ν |φ|₁ falls; ν exceeds all multipliers."""

@@ -67,8 +67,8 @@ class Poses:
         middle = (shapes.point[:, :, 0] * shapes.local).sum(axis=1) / points[:, 0]
         p = (shapes.point * measured).sum(axis=1) / points - turned(R, middle)
         still = np.broadcast_to(np.eye(3)[None, :, :, None], (1, *R.shape[1:]))
-        rotation, place = np.concatenate([R, still]), np.concatenate([p, -origin[None]])
-        return cls(shapes, origin, rotation, place, _triples(shapes, rotation, place)), mirrored
+        rotation, translation = np.concatenate([R, still]), np.concatenate([p, -origin[None]])
+        return cls(shapes, origin, rotation, translation, _triples(shapes, rotation, translation)), mirrored
 
     def taken(self, frames: Integers) -> Poses:
         """Those of some of the frames."""
@@ -129,8 +129,8 @@ def _size(a: Array) -> Array:
     return np.asarray(np.sqrt((a * a).sum(axis=1, keepdims=True)))
 
 
-def _triples(shapes: Shapes, rotation: Array, place: Array) -> Array:
-    z = shapes.point * place[:-1, None]
+def _triples(shapes: Shapes, rotation: Array, origin_of_body: Array) -> Array:
+    z = shapes.point * origin_of_body[:-1, None]
     for k in range(3):
         z += rotation[:-1, None, :, k] * shapes.local[:, :, k, None, None]
     return np.asarray(z)

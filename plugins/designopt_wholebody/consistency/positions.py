@@ -114,20 +114,20 @@ def consistent_positions(
     )
     finite = np.isfinite(raw).all(axis=1)
     if contacts is not None:
-        held = np.isfinite(contacts.local) & np.isfinite(contacts.target)
-        finite &= (held.all(axis=2) | ~contacts.active).all(axis=1)
+        has_contact = np.isfinite(contacts.local) & np.isfinite(contacts.target)
+        finite &= (has_contact.all(axis=2) | ~contacts.active).all(axis=1)
     ready = np.flatnonzero(finite)
     blocks = Blocks(subject, names) if recursion is None else None
     for start in range(0, len(ready), _CHUNK[used]):
         chunk = ready[start : start + _CHUNK[used]]
-        here = None if contacts is None else contacts.taken(chunk).zeroed()
+        chunk_contacts = None if contacts is None else contacts.taken(chunk).zeroed()
         search: RecursiveSearch | MultiplierSearch
         if recursion is not None:
-            search = RecursiveSearch(recursion, raw[chunk], W, here, tolerance)
+            search = RecursiveSearch(recursion, raw[chunk], W, chunk_contacts, tolerance)
         else:
             assert blocks is not None
             assert used != "recursion"
-            search = MultiplierSearch(blocks, raw[chunk], W, here, used, penalty, tolerance)
+            search = MultiplierSearch(blocks, raw[chunk], W, chunk_contacts, used, penalty, tolerance)
         search.run(max_iterations)
         moved = np.linalg.norm(search.q - raw[chunk], axis=1)
         status = np.where(search.done, ConsistencyStatus.OK, ConsistencyStatus.NOT_CONVERGED)

@@ -44,8 +44,8 @@ class RecursiveProjection:
         twists = self._nearest(self._triples(measured) - bent, motions, rows, self._surfaces(qdot, bent))
         return self._coordinates(self._rates(twists) + bent)
 
-    def _nearest(self, wanted: Array, motions: list[tuple[Array, Array]], rows: Array, e: Array) -> Array:
-        H, fit = self.poses.fit(self.poses.triples + wanted, self.ones)
+    def _nearest(self, target_motion: Array, motions: list[tuple[Array, Array]], rows: Array, e: Array) -> Array:
+        H, fit = self.poses.fit(self.poses.triples + target_motion, self.ones)
         return self.recursion.nearest(H, fit, motions, rows, e)
 
     def _rates(self, twists: Array) -> Array:

@@ -67,36 +67,36 @@ class Projection:
         """(f, n) for consistent q and q̇ (f, n) and measured q̈ (f, n); NaN where any of them is."""
         return self._projected(q, qddot, qdot)
 
-    def _projected(self, q: Array, given: Array, qdot: Array | None) -> Array:
-        made = np.full(q.shape, np.nan)
-        known = np.isfinite(q).all(axis=1) & np.isfinite(given).all(axis=1)
+    def _projected(self, q: Array, raw_rates: Array, qdot: Array | None) -> Array:
+        projected = np.full(q.shape, np.nan)
+        is_complete = np.isfinite(q).all(axis=1) & np.isfinite(raw_rates).all(axis=1)
         if qdot is not None:
-            known &= np.isfinite(qdot).all(axis=1)
+            is_complete &= np.isfinite(qdot).all(axis=1)
         constraints = self.subject.constraints
         rigid = np.zeros(len(q), dtype=bool)
         if self._recursion is not None:
-            rigid[known] = np.linalg.norm(constraints.values(q[known]), axis=1) < _RIGID
-            for chunk in _chunks(known & rigid, _LARGE_CHUNK):
+            rigid[is_complete] = np.linalg.norm(constraints.values(q[is_complete]), axis=1) < _RIGID
+            for chunk in _chunks(is_complete & rigid, _LARGE_CHUNK):
                 recursive = RecursiveProjection(self._recursion, q[chunk])
                 if qdot is None:
-                    made[chunk] = recursive.velocities(given[chunk])
+                    projected[chunk] = recursive.velocities(raw_rates[chunk])
                 else:
-                    made[chunk] = recursive.accelerations(qdot[chunk], given[chunk])
-        for chunk in _chunks(known & ~rigid, _CHUNK):
+                    projected[chunk] = recursive.accelerations(qdot[chunk], raw_rates[chunk])
+        for chunk in _chunks(is_complete & ~rigid, _CHUNK):
             entries = constraints.entries(q[chunk])
             factored = self._blocks.factored(self._blocks.rows_of(entries, None), self._inverse, 0.0, _EASE)
             target = np.zeros((len(chunk), constraints.m))
             if qdot is not None:
                 target = -constraints.bias(q[chunk], qdot[chunk])
-            made[chunk] = self._nearest(factored, entries, given[chunk], target)
-        return made
+            projected[chunk] = self._nearest(factored, entries, raw_rates[chunk], target)
+        return projected
 
-    def _nearest(self, factored: Factored, entries: Array, given: Array, target: Array) -> Array:
-        now = given
+    def _nearest(self, factored: Factored, entries: Array, raw_rates: Array, target: Array) -> Array:
+        iterate = raw_rates
         for _ in range(_REPEATS):
-            missing = target - self.subject.constraints.product(entries, now)
-            now = now + factored.solve(np.zeros_like(given), missing)[0]
-        return np.asarray(now)
+            missing = target - self.subject.constraints.product(entries, iterate)
+            iterate = iterate + factored.solve(np.zeros_like(raw_rates), missing)[0]
+        return np.asarray(iterate)
 
 
 def _chunks(frames: Mask, size: int) -> Iterator[Integers]:
@@ -134,24 +134,24 @@ def derivative(values: Array, rate: float) -> tuple[Array, Mask]:
     frames = len(values)
     have = np.zeros(frames, dtype=bool)
     have[:] = np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
-    made = np.full(values.shape, np.nan)
+    derivatives = np.full(values.shape, np.nan)
 
     def shifted(by: int) -> Mask:
         """Whether the frame `by` frames later is present."""
-        there = np.zeros(frames, dtype=bool)
+        is_present = np.zeros(frames, dtype=bool)
         if by >= 0:
-            there[: max(0, frames - by)] = have[by:]
+            is_present[: max(0, frames - by)] = have[by:]
         else:
-            there[-by:] = have[:by]
-        return there
+            is_present[-by:] = have[:by]
+        return is_present
 
     central = have & shifted(1) & shifted(-1)
     forward = have & ~central & shifted(1) & shifted(2)
     backward = have & ~central & ~forward & shifted(-1) & shifted(-2)
     k = np.flatnonzero(central)
-    made[k] = 0.5 * rate * (values[k + 1] - values[k - 1])
+    derivatives[k] = 0.5 * rate * (values[k + 1] - values[k - 1])
     k = np.flatnonzero(forward)
-    made[k] = rate * (-1.5 * values[k] + 2.0 * values[k + 1] - 0.5 * values[k + 2])
+    derivatives[k] = rate * (-1.5 * values[k] + 2.0 * values[k + 1] - 0.5 * values[k + 2])
     k = np.flatnonzero(backward)
-    made[k] = rate * (1.5 * values[k] - 2.0 * values[k - 1] + 0.5 * values[k - 2])
-    return made, forward | backward
+    derivatives[k] = rate * (1.5 * values[k] - 2.0 * values[k - 1] + 0.5 * values[k - 2])
+    return derivatives, forward | backward

@@ -79,13 +79,13 @@ class Recursion:
         """From the ends to the root: each segment passes H and g to its parent. Changes them."""
         shares = []
         for (links, carries), (N, r) in zip(reversed(self.groups), reversed(motions), strict=True):
-            here, force = H[links.child], g[links.child] if carries else g[links.child, :, :1]
-            force[:, :, 0] -= product(here, r[:, :, None])[:, :, 0]
-            U, Nt, columns = product(here, N), transposed(N), force.shape[2]
+            hessian, force = H[links.child], g[links.child] if carries else g[links.child, :, :1]
+            force[:, :, 0] -= product(hessian, r[:, :, None])[:, :, 0]
+            U, Nt, columns = product(hessian, N), transposed(N), force.shape[2]
             y = solved(product(Nt, U), np.concatenate([product(Nt, force), transposed(U)], axis=2))
             passed = product(U, y)
             for k, parent in enumerate(links.parent):
-                H[parent] += here[k] - passed[k, :, columns:]
+                H[parent] += hessian[k] - passed[k, :, columns:]
                 g[parent, :, :columns] += force[k] - passed[k, :, :columns]
             shares.append(_Share(links, carries, N, r, y[:, :, :columns], y[:, :, columns:]))
         return shares[::-1]
@@ -110,9 +110,9 @@ class Recursion:
         eased = S.copy()
         diagonal = np.einsum("fkk->fk", eased)
         diagonal += np.where(diagonal > 0.0, _PROXIMAL * diagonal.max(axis=1, keepdims=True), 1.0)
-        found = np.linalg.solve(eased, right)
-        found += np.linalg.solve(eased, right - S @ found)  # without the proximal term's error
-        return np.asarray(found.transpose(1, 2, 0))
+        solution = np.linalg.solve(eased, right)
+        solution += np.linalg.solve(eased, right - S @ solution)  # without the proximal term's error
+        return np.asarray(solution.transpose(1, 2, 0))
 
 
 @dataclass(frozen=True, eq=False)

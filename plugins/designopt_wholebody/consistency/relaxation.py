@@ -12,12 +12,12 @@ NEAR = 1e-2
 _SHORTEST, _LONGEST = 0.1, 4.0
 
 
-def relaxation(step: Array, last: Array, lengths: Array, known: Mask) -> Array:
-    """(f,) lengths of steps (f, n) after steps `last` (f, n) of `lengths` (f,); 1 where `known` (f,) is false.
+def relaxation(step: Array, last: Array, lengths: Array, is_finite: Mask) -> Array:
+    """(f,) lengths of steps (f, n) after steps `last` (f, n) of `lengths` (f,); 1 where `is_finite` (f,) is false.
 
     The length of the last step that would have minimised this one.
     """
     turn = step - last
     square = (turn**2).sum(axis=1)
-    found = -lengths * (last * turn).sum(axis=1) / np.where(square > 0.0, square, 1.0)
-    return np.asarray(np.where(known & (square > 0.0), np.clip(found, _SHORTEST, _LONGEST), 1.0))
+    step_lengths = -lengths * (last * turn).sum(axis=1) / np.where(square > 0.0, square, 1.0)
+    return np.asarray(np.where(is_finite & (square > 0.0), np.clip(step_lengths, _SHORTEST, _LONGEST), 1.0))

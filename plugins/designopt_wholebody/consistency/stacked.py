@@ -14,11 +14,11 @@ from designopt.arrays import Array
 
 def cross(a: Array, b: Array) -> Array:
     """a × b of vectors (..., 3, frames)."""
-    made = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    result = np.empty(np.broadcast_shapes(a.shape, b.shape))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        np.multiply(a[..., j, :], b[..., k, :], out=made[..., i, :])
-        made[..., i, :] -= a[..., k, :] * b[..., j, :]
-    return made
+        np.multiply(a[..., j, :], b[..., k, :], out=result[..., i, :])
+        result[..., i, :] -= a[..., k, :] * b[..., j, :]
+    return result
 
 
 def dot(a: Array, b: Array) -> Array:
@@ -34,11 +34,11 @@ def turned(R: Array, x: Array) -> Array:
 
 def product(a: Array, b: Array) -> Array:
     """(g, i, k, frames) a b of (g, i, j, frames) and (g, j, k, frames)."""
-    made = a[:, :, 0, None] * b[:, None, 0]
-    part = np.empty_like(made)
+    result = a[:, :, 0, None] * b[:, None, 0]
+    part = np.empty_like(result)
     for j in range(1, a.shape[2]):
-        made += np.multiply(a[:, :, j, None], b[:, None, j], out=part)
-    return made
+        result += np.multiply(a[:, :, j, None], b[:, None, j], out=part)
+    return result
 
 
 def transposed(a: Array) -> Array:

@@ -41,13 +41,13 @@ class Constraints:
         self._direct, self._through = np.flatnonzero(~of_p), np.flatnonzero(of_p)
         chain = [] if lifted is None else self._chain(lifted)
         places = {(int(rows.rows[e]), int(rows.columns[e])) for e in self._direct}
-        ordered = sorted(places | {place for place, _, _ in chain})
-        where = {place: e for e, place in enumerate(ordered)}
+        ordered = sorted(places | {position for position, _, _ in chain})
+        where = {position: e for e, position in enumerate(ordered)}
         self.row_of = np.array([r for r, _ in ordered], dtype=np.int64)
         self.column_of = np.array([c for _, c in ordered], dtype=np.int64)
         self._direct_to = np.array([where[int(rows.rows[e]), int(rows.columns[e])] for e in self._direct], dtype=int)
         chain.sort(key=lambda link: where[link[0]])
-        target = np.array([where[place] for place, _, _ in chain], dtype=np.int64)
+        target = np.array([where[position] for position, _, _ in chain], dtype=np.int64)
         self._outer = np.array([e for _, e, _ in chain], dtype=np.int64)
         self._inner = np.array([e for _, _, e in chain], dtype=np.int64)
         self._sums = np.flatnonzero(np.r_[True, np.diff(target) > 0]) if len(target) else target

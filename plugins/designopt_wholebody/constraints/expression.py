@@ -18,17 +18,17 @@ class VectorExpression:
     triples: Mapping[int, float] = field(default_factory=dict)
     constant: Array = field(default_factory=lambda: np.zeros(3))
 
-    def __sub__(self, other: VectorExpression) -> VectorExpression:
-        made = dict(self.triples)
-        for place, value in other.triples.items():
-            made[place] = made.get(place, 0.0) - value
-        return VectorExpression(made, self.constant - other.constant)
+    def __sub__(self, second: VectorExpression) -> VectorExpression:
+        triples = dict(self.triples)
+        for offset, value in second.triples.items():
+            triples[offset] = triples.get(offset, 0.0) - value
+        return VectorExpression(triples, self.constant - second.constant)
 
     def value(self, q: Array) -> Array:
         """(..., 3) for coordinates q (..., n)."""
         total = np.broadcast_to(self.constant, (*q.shape[:-1], 3)).copy()
-        for place, value in self.triples.items():
-            total += value * q[..., place : place + 3]
+        for offset, value in self.triples.items():
+            total += value * q[..., offset : offset + 3]
         return total
 
 

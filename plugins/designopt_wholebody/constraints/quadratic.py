@@ -83,8 +83,8 @@ class QuadraticRows:
         """Three rows: an expression that must vanish."""
         for k in range(3):
             row = self._new(float(zero.constant[k]))
-            for place, value in zero.triples.items():
-                self._add_linear(row, place + k, value)
+            for offset, value in zero.triples.items():
+                self._add_linear(row, offset + k, value)
 
     def dot(
         self, a: VectorExpression, b: VectorExpression, value: float = 0.0, *, weights: Array | None = None
@@ -93,10 +93,10 @@ class QuadraticRows:
         H = np.eye(3) if weights is None else weights
         row = self._new(float(a.constant @ H @ b.constant) - value)
         for k in range(3):
-            for place, factor in a.triples.items():
-                self._add_linear(row, place + k, factor * float(H[k] @ b.constant))
-            for place, factor in b.triples.items():
-                self._add_linear(row, place + k, factor * float(a.constant @ H[:, k]))
+            for offset, factor in a.triples.items():
+                self._add_linear(row, offset + k, factor * float(H[k] @ b.constant))
+            for offset, factor in b.triples.items():
+                self._add_linear(row, offset + k, factor * float(a.constant @ H[:, k]))
         for i, j in zip(*np.nonzero(H), strict=True):
             for p, fp in a.triples.items():
                 for r, fr in b.triples.items():
@@ -119,19 +119,19 @@ class QuadraticRows:
     def done(self, n: int) -> Quadratic:
         """All rows stated so far, of n coordinates."""
         places = sorted({*self._linear, *self._terms})
-        where = {place: e for e, place in enumerate(places)}
+        where = {offset: e for e, offset in enumerate(places)}
         owned = sorted(self._terms)
-        sizes = [len(self._terms[place]) for place in owned]
-        terms = [term for place in owned for term in self._terms[place].items()]
+        sizes = [len(self._terms[offset]) for offset in owned]
+        terms = [term for offset in owned for term in self._terms[offset].items()]
         return Quadratic(
             m=len(self._constant),
             n=n,
             constant=np.array(self._constant),
             rows=np.array([r for r, _ in places], dtype=np.int64),
             columns=np.array([c for _, c in places], dtype=np.int64),
-            linear=np.array([self._linear.get(place, 0.0) for place in places]),
+            linear=np.array([self._linear.get(offset, 0.0) for offset in places]),
             factors=np.array([f for _, f in terms]),
             sources=np.array([s for s, _ in terms], dtype=np.int64),
-            owners=np.array([where[place] for place in owned], dtype=np.int64),
+            owners=np.array([where[offset] for offset in owned], dtype=np.int64),
             starts=np.cumsum([0, *sizes])[:-1].astype(np.int64) if sizes else np.zeros(0, dtype=np.int64),
         )

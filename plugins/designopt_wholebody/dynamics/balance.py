@@ -63,12 +63,12 @@ def angle_axes(subject: Subject, q: Array, angles: Angles) -> Array:
     else:
         proximal = subject.bodies[angles.relative_to].axes(q)
     one, three = proximal[:, :, first], distal[:, :, last]
-    two = np.cross(three, one)
-    length = np.linalg.norm(two, axis=1, keepdims=True)
-    two = two / np.where(length > 0.0, length, np.nan)
+    second_axis = np.cross(three, one)
+    length = np.linalg.norm(second_axis, axis=1, keepdims=True)
+    second_axis = second_axis / np.where(length > 0.0, length, np.nan)
     if angles.sequence != "ZXY":
-        two = -two
-    return np.stack([one, two, three], axis=1)
+        second_axis = -second_axis
+    return np.stack([one, second_axis, three], axis=1)
 
 
 def _joint(subject: Subject, loads: JointLoads, angles: Angles) -> str | None:

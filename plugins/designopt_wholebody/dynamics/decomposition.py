@@ -35,8 +35,8 @@ def force_parts(subject: Subject, q: Array, loads: JointLoads, joint: str) -> Fo
     """
     stated = subject.model.joints.get(joint)
     if stated is None or stated.compression is None:
-        known = [name for name, j in subject.model.joints.items() if j.compression is not None]
-        raise ValueError(f"joint '{joint}' has no axis of compression; {', '.join(known) or 'none'} have one")
+        available = [name for name, j in subject.model.joints.items() if j.compression is not None]
+        raise ValueError(f"joint '{joint}' has no axis of compression; {', '.join(available) or 'none'} have one")
     force, torque = loads.at(joint)
     on_distal = loads.bodies[loads.joints.index(joint)] == stated.distal
     proximal = subject.bodies[stated.proximal]

@@ -196,16 +196,16 @@ class _Inverse:
 
     def _beyond(self) -> tuple[Array, Array]:
         """(triples,) 1 for points, and (links, triples) 1 beyond a link's joint."""
-        place = {link.body: k for k, link in enumerate(self.links)}
+        index_of = {link.body: k for k, link in enumerate(self.links)}
         within = np.eye(len(self.links))
         for k in range(len(self.links) - 1, -1, -1):
             parent = self.links[k].parent
             if parent != GROUND:
-                within[place[parent]] += within[k]
+                within[index_of[parent]] += within[k]
         points, owners = [], []
         for body in self.subject.bodies.values():
             points.extend([1.0] * len(body.points) + [0.0] * len(body.vectors))
-            owners.extend([place[body.name]] * body.triples)
+            owners.extend([index_of[body.name]] * body.triples)
         return np.array(points), within[:, owners]
 
     def _centre(self, q: Array, link: Link) -> Array:

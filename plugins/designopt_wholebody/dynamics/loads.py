@@ -26,10 +26,10 @@ class Loads:
     moment: Array
 
     def __post_init__(self) -> None:
-        wanted = (len(self.force), len(self.bodies), 3)
-        if self.force.shape != wanted or self.moment.shape != wanted:
+        expected_shape = (len(self.force), len(self.bodies), 3)
+        if self.force.shape != expected_shape or self.moment.shape != expected_shape:
             raise ValueError(
-                f"force {self.force.shape} and moment {self.moment.shape} of {len(self.bodies)} loads are {wanted}"
+                f"force {self.force.shape} and moment {self.moment.shape} of {len(self.bodies)} loads are {expected_shape}"
             )
 
     @staticmethod
@@ -87,12 +87,12 @@ class JointLoads:
         k = self.joints.index(joint)
         return self.force[:, k], self.torque[:, k]
 
-    def difference(self, other: JointLoads) -> float:
+    def difference(self, second: JointLoads) -> float:
         """Largest difference in any force (N) or torque (N m) of frames that both have."""
         pairs = (
-            (self.force, other.force),
-            (self.torque, other.torque),
-            (self.residual_force, other.residual_force),
-            (self.residual_torque, other.residual_torque),
+            (self.force, second.force),
+            (self.torque, second.torque),
+            (self.residual_force, second.residual_force),
+            (self.residual_torque, second.residual_torque),
         )
         return max(float(np.nanmax(np.abs(a - b), initial=0.0)) for a, b in pairs)

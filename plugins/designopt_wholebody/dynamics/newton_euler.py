@@ -50,8 +50,8 @@ def newton_euler(subject: Subject, motion: Motion, loads: Loads | None = None, g
     free = [link for link in links if link.joint is None]
     unknown = ~(motion.known & loads.known)
 
-    def gathered(part: int, of: list[str]) -> Array:
-        values = np.stack([wrenches[name][part] for name in of], axis=1) if of else np.zeros((frames, 0, 3))
+    def gathered(part: int, names: list[str]) -> Array:
+        values = np.stack([wrenches[name][part] for name in names], axis=1) if names else np.zeros((frames, 0, 3))
         values[unknown] = np.nan
         return values
 

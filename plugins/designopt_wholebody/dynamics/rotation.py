@@ -10,10 +10,10 @@ from designopt_wholebody.body.body import BodySegment
 
 def skew(v: Array) -> Array:
     """(..., 3, 3) matrices with skew(v) x = v × x."""
-    made = np.zeros((*v.shape, 3))
-    made[..., 0, 1], made[..., 0, 2], made[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
-    made[..., 1, 0], made[..., 2, 0], made[..., 2, 1] = v[..., 2], -v[..., 1], v[..., 0]
-    return made
+    matrix = np.zeros((*v.shape, 3))
+    matrix[..., 0, 1], matrix[..., 0, 2], matrix[..., 1, 2] = -v[..., 2], v[..., 1], -v[..., 0]
+    matrix[..., 1, 0], matrix[..., 2, 0], matrix[..., 2, 1] = v[..., 2], -v[..., 1], v[..., 0]
+    return matrix
 
 
 def angular_matrix(body: BodySegment, q: Array) -> Array:

@@ -60,14 +60,14 @@ class Forces:
 
     def _difference(self, spring: SpringActuator) -> Array:
         """(3, n + 1): the vector from the first to the second point is this times (q, 1)."""
-        made = np.zeros((3, self.subject.n + 1))
+        rows = np.zeros((3, self.subject.n + 1))
         for sign, (segment, landmark) in ((-1.0, spring.first), (1.0, spring.second)):
             if segment == GROUND:
-                made[:, -1] += sign * self.subject.landmarks[landmark]
+                rows[:, -1] += sign * self.subject.landmarks[landmark]
                 continue
             body = self.subject.bodies[segment]
-            made[:, body.columns] += sign * np.kron(body.landmark(landmark), np.eye(3))
-        return made
+            rows[:, body.columns] += sign * np.kron(body.landmark(landmark), np.eye(3))
+        return rows
 
     def value(self, t: float, q: Array, qdot: Array) -> Array:
         """(n,) generalised forces."""

@@ -29,10 +29,10 @@ def index_three(
     subject, h, alpha = forces.subject, step, penalty
     constraints, M = subject.constraints, subject.mass_matrix()
     start = Accelerations(forces, "LA", penalty)
-    made = Recorder(steps, q, qdot, start(0.0, q, qdot), h)
+    recorder = Recorder(steps, q, qdot, start(0.0, q, qdot), h)
     multipliers = start.multipliers.copy()
     for k in range(steps):
-        q0, v0, a0 = made.q[k], made.qdot[k], made.qddot[k]
+        q0, v0, a0 = recorder.q[k], recorder.qdot[k], recorder.qddot[k]
         t = (k + 1) * h
         speed = -(2.0 / h * q0 + v0)
         acceleration = -(4.0 / h**2 * q0 + 4.0 / h * v0 + a0)
@@ -56,6 +56,6 @@ def index_three(
         qdot = np.linalg.solve(T, M @ qdot)
         bias = constraints.bias(q[None], qdot[None])[0]
         qddot = np.linalg.solve(T, M @ qddot - alpha * J.T @ bias)
-        if not made.add(q, qdot, qddot, count, size):
+        if not recorder.add(q, qdot, qddot, count, size):
             break
-    return replace(made.trajectory(), systems=start.systems + int(made.iterations.sum()) + 2 * made.at)
+    return replace(recorder.trajectory(), systems=start.systems + int(recorder.iterations.sum()) + 2 * recorder.at)

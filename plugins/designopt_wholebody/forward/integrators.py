@@ -81,9 +81,9 @@ def trapezoidal(
 ) -> IntegratedMotion:
     """Trapezoidal rule with fixed-point iteration, from q + h q̇ + ½ h² q̈ (the full step; the thesis prints h/2)."""
     h = step
-    made = Recorder(steps, q, qdot, f(0.0, q, qdot), h)
+    recorder = Recorder(steps, q, qdot, f(0.0, q, qdot), h)
     for k in range(steps):
-        q, v, a = made.q[k], made.qdot[k], made.qddot[k]
+        q, v, a = recorder.q[k], recorder.qdot[k], recorder.qddot[k]
         t = (k + 1) * h
         q1, v1 = q + h * v + 0.5 * h**2 * a, v + h * a
         count, change = 0, np.inf
@@ -93,9 +93,9 @@ def trapezoidal(
             q2 = q + 0.5 * h * (v + v2)
             change = float(np.linalg.norm(q2 - q1))
             q1, v1, count = q2, v2, count + 1
-        if not made.add(q1, v1, f(t, q1, v1), count, change):
+        if not recorder.add(q1, v1, f(t, q1, v1), count, change):
             break
-    return made.trajectory()
+    return recorder.trajectory()
 
 
 def adams(
@@ -121,25 +121,25 @@ def adams(
 
     y = np.concatenate([q, qdot])
     rates = [rate(0.0, y)]
-    made = Recorder(steps, q, qdot, rates[0][n:], h)
+    recorder = Recorder(steps, q, qdot, rates[0][n:], h)
     explicit, implicit = BASHFORTH[order - 1], MOULTON[order]
     for k in range(steps):
         t = (k + 1) * h
         if len(rates) < order - 1:
             y, count, change = _runge_kutta(rate, k * h, y, rates[0], h), 1, 0.0
         else:
-            now = y + h * sum(c * r for c, r in zip(explicit, rates, strict=False))
+            predicted = y + h * sum(c * r for c, r in zip(explicit, rates, strict=False))
             count, change = 0, np.inf
             while change > tolerance and count < MOST:
-                there = [rate(t, now), *rates]
-                corrected = y + h * sum(c * r for c, r in zip(implicit, there, strict=False))
-                change = float(np.linalg.norm((corrected - now)[:n]))
-                now, count = corrected, count + 1
-            y = now
+                predicted_rates = [rate(t, predicted), *rates]
+                corrected = y + h * sum(c * r for c, r in zip(implicit, predicted_rates, strict=False))
+                change = float(np.linalg.norm((corrected - predicted)[:n]))
+                predicted, count = corrected, count + 1
+            y = predicted
         rates = [rate(t, y), *rates][: order - 1]
-        if not made.add(y[:n], y[n:], rates[0][n:], count, change):
+        if not recorder.add(y[:n], y[n:], rates[0][n:], count, change):
             break
-    return made.trajectory()
+    return recorder.trajectory()
 
 
 def _runge_kutta(rate: Callable[[float, Array], Array], t: float, y: Array, first: Array, h: float) -> Array:
@@ -156,7 +156,7 @@ def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int) -> Inte
 
     n = len(q)
     times = np.arange(steps + 1) * step
-    done = solve_ivp(
+    integration = solve_ivp(
         lambda t, y: np.concatenate([y[n:], f(t, y[:n], y[n:])]),
         (0.0, float(times[-1])),
         np.concatenate([q, qdot]),
@@ -165,11 +165,11 @@ def bdf(f: Acceleration, q: Array, qdot: Array, step: float, steps: int) -> Inte
         rtol=1e-8,
         atol=1e-10,
     )
-    made = Recorder(steps, q, qdot, f(0.0, q, qdot), step)
-    for t, y in zip(done.t[1:], done.y.T[1:], strict=True):
-        if not made.add(y[:n], y[n:], f(float(t), y[:n], y[n:]), 0, 0.0):
+    recorder = Recorder(steps, q, qdot, f(0.0, q, qdot), step)
+    for t, y in zip(integration.t[1:], integration.y.T[1:], strict=True):
+        if not recorder.add(y[:n], y[n:], f(float(t), y[:n], y[n:]), 0, 0.0):
             break
-    return made.trajectory()
+    return recorder.trajectory()
 
 
 if not TYPE_CHECKING:

@@ -23,14 +23,14 @@ def replay(subject: Subject, motion: Motion) -> Array:
     """
     from scipy.interpolate import CubicSpline
 
-    made = np.full_like(motion.q, np.nan)
-    known = np.flatnonzero(motion.known)
-    if len(known) < 4:
-        return made
-    gaps = np.flatnonzero(np.diff(known) > 1)
-    run = known[: gaps[0] + 1] if len(gaps) else known
+    replayed = np.full_like(motion.q, np.nan)
+    complete = np.flatnonzero(motion.known)
+    if len(complete) < 4:
+        return replayed
+    gaps = np.flatnonzero(np.diff(complete) > 1)
+    run = complete[: gaps[0] + 1] if len(gaps) else complete
     if len(run) < 4:
-        return made
+        return replayed
     time = motion.time[run] - motion.time[run[0]]
     weight = generalised(subject, motion.q[run[:1]], Loads.none(1), GRAVITY)[0]
     needed = CubicSpline(time, motion.qddot[run] @ subject.mass_matrix() - weight)
@@ -45,5 +45,5 @@ def replay(subject: Subject, motion: Motion) -> Array:
         integrator="adams",
     )
     reached = trajectory.q[::each]
-    made[run[: len(reached)]] = reached
-    return made
+    replayed[run[: len(reached)]] = reached
+    return replayed

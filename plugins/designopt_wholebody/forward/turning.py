@@ -80,11 +80,11 @@ def _turning(subject: Subject, joint: Joint, spring: TurningSpring) -> Turning:
     across = np.cross(axis, np.eye(3)[np.argmin(np.abs(axis))])
     d = across / np.linalg.norm(across)
     e = _direction(subject, joint.distal, d)
-    made = []
-    for held in (d, np.cross(axis, d)):
-        product = e.T @ _direction(subject, joint.proximal, held)
-        made.append(product + product.T)
-    return Turning(spring, made[0], made[1])
+    matrices = []
+    for fixed_direction in (d, np.cross(axis, d)):
+        product = e.T @ _direction(subject, joint.proximal, fixed_direction)
+        matrices.append(product + product.T)
+    return Turning(spring, matrices[0], matrices[1])
 
 
 def _static_axis(subject: Subject, joint: Joint) -> Array:
@@ -97,10 +97,10 @@ def _static_axis(subject: Subject, joint: Joint) -> Array:
 
 def _direction(subject: Subject, segment: str, static: Array) -> Array:
     """(3, n + 1): the direction that is `static` in the static posture is this times (q, 1)."""
-    made = np.zeros((3, subject.n + 1))
+    rows = np.zeros((3, subject.n + 1))
     if segment == GROUND:
-        made[:, -1] = static
-        return made
+        rows[:, -1] = static
+        return rows
     body = subject.bodies[segment]
-    made[:, body.columns] = np.kron(body.direction(body.axes(subject.q0).T @ static), np.eye(3))
-    return made
+    rows[:, body.columns] = np.kron(body.direction(body.axes(subject.q0).T @ static), np.eye(3))
+    return rows

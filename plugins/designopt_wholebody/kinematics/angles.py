@@ -69,7 +69,7 @@ def _middle(R: Array, sequence: str) -> Array:
 
 def _unwrapped(values: Array) -> Array:
     """Without jumps of a turn, across missing frames too."""
-    made = values.copy()
+    unwrapped = values.copy()
     have = np.isfinite(values)
-    made[have] = np.unwrap(values[have])
-    return made
+    unwrapped[have] = np.unwrap(values[have])
+    return unwrapped

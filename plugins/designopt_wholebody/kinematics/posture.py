@@ -42,17 +42,17 @@ def posture(
     for link in tree(subject):
         at = subject.landmarks[link.at]
         before, (pivot, moved) = rotations[link.parent], pivots[link.parent]
-        now = np.einsum("fij,j->fi", before, at - pivot) + moved
+        position = np.einsum("fij,j->fi", before, at - pivot) + moved
         if link.joint is None:
-            turn, now = still if root_turn is None else root_turn, now + shift
+            turn, position = still if root_turn is None else root_turn, position + shift
         else:
             turn = turns.get(link.joint, still)
         R = before @ turn
-        rotations[link.body], pivots[link.body] = R, (at, now)
+        rotations[link.body], pivots[link.body] = R, (at, position)
         body = subject.bodies[link.body]
         triples = body.triples_of(subject.q0)
         points = len(body.points)
         turned = np.einsum("fij,tj->fti", R, np.concatenate([triples[:points] - at, triples[points:]]))
-        turned[:, :points] += now[:, None]
+        turned[:, :points] += position[:, None]
         q[:, body.columns] = turned.reshape(frames, -1)
     return q

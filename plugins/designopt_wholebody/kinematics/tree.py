@@ -38,16 +38,16 @@ def tree(subject: Subject) -> tuple[Link, ...]:
         links.append(Link(model.root.segment, GROUND, None, model.root.point))
         reached.add(model.root.segment)
     joints = {name: joint for name, joint in model.joints.items() if joint.at is not None}
-    found = True
-    while found:
-        found = False
+    has_new = True
+    while has_new:
+        has_new = False
         for name, joint in joints.items():
             for parent, child in ((joint.proximal, joint.distal), (joint.distal, joint.proximal)):
                 if parent in reached and child not in reached and child != GROUND:
                     assert joint.at is not None
                     links.append(Link(child, parent, name, joint.at))
                     reached.add(child)
-                    found = True
+                    has_new = True
     if apart := [name for name in subject.bodies if name not in reached]:
         raise NoTree(
             f"model '{model.model}': no chain of joints leads to {', '.join(apart)};"

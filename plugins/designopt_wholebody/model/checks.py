@@ -66,19 +66,19 @@ def _mistakes(model: BodyModel) -> Iterator[Finding]:
 
 
 def _unknown(
-    path: Path, names: Iterable[str], known: dict[str, None], what: str, key: str | None = None
+    path: Path, names: Iterable[str], allowed: dict[str, None], what: str, key: str | None = None
 ) -> Iterator[Finding]:
     for name in names:
-        if name not in known:
-            yield Finding(path, f"there is no {what} '{name}'{nearest_or_all(name, known)}", key=key)
+        if name not in allowed:
+            yield Finding(path, f"there is no {what} '{name}'{nearest_or_all(name, allowed)}", key=key)
 
 
 def _segment(segment: Segment, landmarks: dict[str, None]) -> Iterator[Finding]:
     points, vectors = _SIZES[segment.layout]
-    for key, given, needed in (("points", segment.points, points), ("vectors", segment.vectors, vectors)):
-        if len(given) != needed:
-            yield Finding((key,), f"layout {segment.layout} has {needed} {key}, not {len(given)}")
-        if len(set(given)) != len(given):
+    for key, entries, needed in (("points", segment.points, points), ("vectors", segment.vectors, vectors)):
+        if len(entries) != needed:
+            yield Finding((key,), f"layout {segment.layout} has {needed} {key}, not {len(entries)}")
+        if len(set(entries)) != len(entries):
             yield Finding((key,), "each may be named only once")
     yield from _unknown(("points",), segment.points, landmarks, "landmark")
     yield from _unknown(("landmarks",), segment.landmarks, landmarks, "landmark")
@@ -110,10 +110,10 @@ def _frame(segment: Segment, landmarks: dict[str, None]) -> Iterator[Finding]:
                 )
             else:
                 needs[name].add(factor)
-    known: set[str] = set()
-    while ready := {name for name in needs if name not in known and needs[name] <= known}:
-        known |= ready
-    for name in sorted({*_AXES} - known):
+    defined: set[str] = set()
+    while ready := {name for name in needs if name not in defined and needs[name] <= defined}:
+        defined |= ready
+    for name in sorted({*_AXES} - defined):
         yield Finding((name,), f"axis {name} depends on itself; make one axis from landmarks alone")
 
 
@@ -147,10 +147,10 @@ def _joint(joint: Joint, model: BodyModel, segments: dict[str, None], landmarks:
     needed, possible = NEEDS[joint.type]
     default = Joint("spherical", "", "")
     for key in _OPTIONAL:
-        given = getattr(joint, key) != getattr(default, key)
-        if key in needed and not given:
+        is_stated = getattr(joint, key) != getattr(default, key)
+        if key in needed and not is_stated:
             yield Finding((), f"a joint of type {joint.type} needs '{key}'")
-        elif given and key not in needed and key not in possible:
+        elif is_stated and key not in needed and key not in possible:
             yield Finding((key,), f"a joint of type {joint.type} has no '{key}'")
     if joint.at is not None:
         yield from _unknown(("at",), (joint.at,), landmarks, "landmark")

@@ -17,10 +17,10 @@ def bundled() -> tuple[str, ...]:
 
 def content_of(name: str) -> bytes:
     """The file of a bundled model; raises `KeyError` with a sentence for an unknown name."""
-    known = bundled()
-    if name not in known:
-        near = closest(name, known)
-        hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
+    model_names = bundled()
+    if name not in model_names:
+        near = closest(name, model_names)
+        hint = f"did you mean '{near}'?" if near else f"known: {', '.join(model_names)}"
         raise KeyError(f"there is no model '{name}'; {hint}")
     return files("designopt_wholebody.model").joinpath("files", f"{name}.yaml").read_bytes()
 

@@ -47,33 +47,33 @@ def both_sides(model: BodyModel) -> BodyModel:
         derived[name] = parts
         if name.endswith(RIGHT):
             derived[left_of(name)] = renamed(parts)
-    both = model.sides == "both"
-    mirrored = frozenset(left_of(name) for name in model.segments if both and name.endswith(RIGHT))
-    made = replace(
+    has_both = model.sides == "both"
+    mirrored = frozenset(left_of(name) for name in model.segments if has_both and name.endswith(RIGHT))
+    doubled_model = replace(
         model,
         landmarks=landmarks,
         derived=derived,
-        segments=_doubled(model.segments, both),
-        joints=_doubled(model.joints, both, _joint),
-        springs=_doubled(model.springs, both),
-        contacts=_doubled(model.contacts, both),
-        angles=_doubled(model.angles, both, _angles),
+        segments=_doubled(model.segments, has_both),
+        joints=_doubled(model.joints, has_both, _joint),
+        springs=_doubled(model.springs, has_both),
+        contacts=_doubled(model.contacts, has_both),
+        angles=_doubled(model.angles, has_both, _angles),
     )
-    object.__setattr__(made, "mirrored", mirrored)
-    return made
+    object.__setattr__(doubled_model, "mirrored", mirrored)
+    return doubled_model
 
 
 def _same(left: T) -> T:
     return left
 
 
-def _doubled(entries: Mapping[str, T], both: bool, turned: Callable[[T], T] = _same) -> dict[str, T]:
-    made: dict[str, T] = {}
+def _doubled(entries: Mapping[str, T], has_both: bool, turned: Callable[[T], T] = _same) -> dict[str, T]:
+    doubled_entries: dict[str, T] = {}
     for name, entry in entries.items():
-        made[name] = entry
-        if both and name.endswith(RIGHT):
-            made[left_of(name)] = turned(renamed(entry))
-    return made
+        doubled_entries[name] = entry
+        if has_both and name.endswith(RIGHT):
+            doubled_entries[left_of(name)] = turned(renamed(entry))
+    return doubled_entries
 
 
 def _joint(left: Joint) -> Joint:

@@ -58,15 +58,15 @@ def _with_base(root: Node, library: Library, left: int) -> Node:
     except KeyError as error:
         raise _wrong(root, ("based_on",), str(error.args[0])) from None
     base = _with_base(parse_bytes(content, f"{base_name}.yaml"), library, left - 1)
-    own = {key: entry for key, entry in root.entries.items() if key not in ("based_on", "only", "without")}
-    return _chosen(base, root).overlaid(Node(root.span, entries=own))
+    changes = {key: entry for key, entry in root.entries.items() if key not in ("based_on", "only", "without")}
+    return _chosen(base, root).overlaid(Node(root.span, entries=changes))
 
 
 def _chosen(base: Node, root: Node) -> Node:
     """`base` without the segments that `root` leaves out, and without what speaks of them."""
     assert root.entries is not None
     segments = _names(base, "segments")
-    kept = set(segments)
+    kept_segments = set(segments)
     for key in ("only", "without"):
         if key not in root.entries:
             continue
@@ -78,8 +78,8 @@ def _chosen(base: Node, root: Node) -> Node:
                 message = f"the base has no segment '{item.scalar}'{nearest_or_all(str(item.scalar), segments)}"
                 raise _wrong(root, (key, i), message)
         named = {str(item.scalar) for item in items}
-        kept = kept & named if key == "only" else kept - named
-    gone = {*segments} - kept
+        kept_segments = kept_segments & named if key == "only" else kept_segments - named
+    gone = {*segments} - kept_segments
     gone |= {name.removesuffix("_R") + "_L" for name in gone if name.endswith("_R")}
 
     def speaks_of_gone(section: str, key: str, node: Node) -> bool:

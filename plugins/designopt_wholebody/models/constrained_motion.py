@@ -91,10 +91,10 @@ class ConstrainedMotion:
                 bodies = self._subject.bodies
                 if segment != GROUND and segment not in bodies:
                     raise InvalidSetting("springs", f"there is no segment '{segment}'; known: {', '.join(bodies)}")
-                known = self._subject.landmarks if segment == GROUND else bodies[segment].local
-                if landmark not in known:
+                landmark_names = self._subject.landmarks if segment == GROUND else bodies[segment].local
+                if landmark not in landmark_names:
                     raise InvalidSetting(
-                        "springs", f"'{segment}' has no landmark '{landmark}'; it has {', '.join(known)}"
+                        "springs", f"'{segment}' has no landmark '{landmark}'; it has {', '.join(landmark_names)}"
                     )
 
     def prepare(self) -> None:
@@ -117,8 +117,8 @@ class ConstrainedMotion:
 
     def _forces(self, scenario: Mapping[str, Any]) -> Forces:
         gravity = np.array([0.0, -filled(Conditions, scenario)["gravity"], 0.0])
-        own = (SpringActuator(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in self.springs)
-        springs = (*model_springs(self._subject), *own)
+        own_springs = (SpringActuator(s.first, s.second, s.stiffness, s.damping, s.rest, s.push) for s in self.springs)
+        springs = (*model_springs(self._subject), *own_springs)
         return Forces(self._subject, springs, gravity, turning=turning_springs(self._subject))
 
     def evaluate(
@@ -162,21 +162,21 @@ class ConstrainedMotion:
         )
         if method["integrator"] != "bdf":
             outputs["unconverged_steps"] = float((trajectory.increment > self.tolerance).sum())
-        made = {
+        all_arrays = {
             "time": trajectory.time,
             "violation": measured.position,
             "energy_change": change,
             "error": error,
             "coordinates": trajectory.q,
         }
-        return outputs, {name: made[name] for name in arrays}
+        return outputs, {name: all_arrays[name] for name in arrays}
 
     def _reference(self, forces: Forces, times: Array) -> Array:
         """(k, n) coordinates by the stabilised formulation and DOP853."""
         from scipy.integrate import solve_ivp
 
         f, n = Accelerations(forces, "LE"), self._subject.n
-        done = solve_ivp(
+        integration = solve_ivp(
             lambda t, y: np.concatenate([y[n:], f(t, y[:n], y[n:])]),
             (0.0, float(times[-1])),
             np.concatenate([self._subject.q0, np.zeros(n)]),
@@ -185,6 +185,6 @@ class ConstrainedMotion:
             rtol=1e-12,
             atol=1e-13,
         )
-        if len(done.t) < len(times):
+        if len(integration.t) < len(times):
             raise Diverged("the reference simulation does not reach the end", reason="reference")
-        return np.asarray(done.y.T[:, :n])
+        return np.asarray(integration.y.T[:, :n])

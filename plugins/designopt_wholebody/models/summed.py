@@ -59,26 +59,26 @@ class Summed:
 
     def outputs(self, rebuilt: float | None) -> TrialOutputs:
         """All outputs that are known; `rebuilt` m is the error of a hidden marker, if there is one."""
-        found, truth, inner = self.found, self.truth, self.inner
-        force = np.linalg.norm(found.loads.residual_force[inner], axis=1)
-        torque = np.linalg.norm(found.loads.residual_torque[inner], axis=1)
-        search = found.consistency
+        analysis, truth, inner = self.found, self.truth, self.inner
+        force = np.linalg.norm(analysis.loads.residual_force[inner], axis=1)
+        torque = np.linalg.norm(analysis.loads.residual_torque[inner], axis=1)
+        search = analysis.consistency
         figures = {
-            "used": float(found.known.mean()),
-            "marker_distance": rms(found.landmark_distance[inner]),
-            "violation": rms(found.violation[inner]),
+            "used": float(analysis.known.mean()),
+            "marker_distance": rms(analysis.landmark_distance[inner]),
+            "violation": rms(analysis.violation[inner]),
             "iterations": 0.0 if search is None else float(search.iterations[search.usable].mean()),
             "residual_force": rms(force),
             "residual_force_peak": peak(force),
             "residual_torque": rms(torque),
             "residual_torque_peak": peak(torque),
-            "torque_noise": torque_noise(found, self.rate, self.noise_above),
+            "torque_noise": torque_noise(analysis, self.rate, self.noise_above),
             **({} if rebuilt is None else {"rebuilt_error": rebuilt}),
-            "cycles": float(bands(found.motion.time, found.motion.q, self.cycles).count),
+            "cycles": float(bands(analysis.motion.time, analysis.motion.q, self.cycles).count),
             **self._agreement(),
-            **({} if truth is None else _errors(found.loads, truth, inner)),
-            **joint_figures(found, inner),
-            **ranges(found, inner),
+            **({} if truth is None else _errors(analysis.loads, truth, inner)),
+            **joint_figures(analysis, inner),
+            **ranges(analysis, inner),
         }
         return TrialOutputs(**figures)  # type: ignore[typeddict-item, no-any-return]
 
@@ -86,11 +86,11 @@ class Summed:
         away = self.differences
         if len(away) < 4:
             return {}
-        found = agreement(away, np.zeros_like(away))
+        normal_ellipsoid = agreement(away, np.zeros_like(away))
         thesis = agreement(away, np.zeros_like(away), kind="thesis")
         return {
-            "agreement_bias": float(np.linalg.norm(found.bias)),
-            "agreement_coverage": found.coverage,
+            "agreement_bias": float(np.linalg.norm(normal_ellipsoid.bias)),
+            "agreement_coverage": normal_ellipsoid.coverage,
             "agreement_thesis": thesis.coverage,
         }
 
@@ -98,16 +98,16 @@ class Summed:
     def balance(self) -> MomentBalance:
         return moment_balance(self.found.subject, self.found.motion, self.found.loads)
 
-    def arrays(self, wanted: Set[str]) -> dict[str, NDArray[Any]]:
+    def arrays(self, names: Set[str]) -> dict[str, NDArray[Any]]:
         """The arrays of these names; no other is computed."""
-        found = self.found
-        subject, q, search, loads = found.subject, found.motion.q, found.consistency, found.loads
-        time, angles = found.motion.time, found.angles.values
-        forces, torques = joint_sizes(found)
+        analysis = self.found
+        subject, q, search, loads = analysis.subject, analysis.motion.q, analysis.consistency, analysis.loads
+        time, angles = analysis.motion.time, analysis.angles.values
+        forces, torques = joint_sizes(analysis)
         makers: dict[str, Callable[[], NDArray[Any]]] = {
             "time": lambda: time,
             "angles": lambda: angles,
-            "angle_names": lambda: np.array(found.angles.names),
+            "angle_names": lambda: np.array(analysis.angles.names),
             "moments": lambda: self.balance.moments,
             "moment_names": lambda: np.array(self.balance.rows),
             "joint_names": lambda: np.array(loads.joints),
@@ -115,40 +115,40 @@ class Summed:
             "torques": lambda: loads.torque,
             "residual_forces": lambda: loads.residual_force,
             "residual_torques": lambda: loads.residual_torque,
-            "distances": lambda: found.landmark_distance,
-            "violations": lambda: found.violation,
+            "distances": lambda: analysis.landmark_distance,
+            "violations": lambda: analysis.violation,
             "violations_by_type": lambda: self._by_type(q),
-            "raw_violations_by_type": lambda: self._by_type(found.raw),
+            "raw_violations_by_type": lambda: self._by_type(analysis.raw),
             "frame_iterations": lambda: np.zeros(len(q)) if search is None else search.iterations.astype(float),
             "frame_increments": lambda: np.zeros(len(q)) if search is None else search.increment,
             "frame_seconds": lambda: np.zeros(len(q)) if search is None else search.seconds,
-            "status": lambda: found.status.astype(float),
+            "status": lambda: analysis.status.astype(float),
             "torque_sizes": lambda: torques,
             "force_sizes": lambda: forces,
             "sticks": lambda: sticks(subject, q),
-            "raw_sticks": lambda: sticks(subject, found.raw),
-            "simulated_sticks": lambda: sticks(subject, replay(subject, found.motion)),
+            "raw_sticks": lambda: sticks(subject, analysis.raw),
+            "simulated_sticks": lambda: sticks(subject, replay(subject, analysis.motion)),
             "surfaces": lambda: surfaces(subject, q),
-            "ground_forces": lambda: ground_forces(found.plates.loads),
+            "ground_forces": lambda: ground_forces(analysis.plates.loads),
             "differences": lambda: self.differences,
             "cycle": lambda: PERCENT,
-            "angle_mean": lambda: bands(time, usual_angles(found), self.cycles).mean,
-            "angle_deviation": lambda: bands(time, usual_angles(found), self.cycles).deviation,
+            "angle_mean": lambda: bands(time, usual_angles(analysis), self.cycles).mean,
+            "angle_deviation": lambda: bands(time, usual_angles(analysis), self.cycles).deviation,
             "torque_mean": lambda: bands(time, torques, self.cycles).mean,
             "torque_deviation": lambda: bands(time, torques, self.cycles).deviation,
         }
-        return {name: makers[name]() for name in wanted}
+        return {name: makers[name]() for name in names}
 
     def _by_type(self, q: Array) -> Array:
         """(n, types) RMS of the rows of each of `KINDS`; 0 for types that the model does not have."""
         constraints = self.found.subject.constraints
         squares = constraints.metres(constraints.values(q)) ** 2
-        made = np.zeros((len(q), len(KINDS)))
+        by_type = np.zeros((len(q), len(KINDS)))
         for k, kind in enumerate(KINDS):
             rows = [i for i, name in enumerate(constraints.names) if name.kind == kind]
             if rows:
-                made[:, k] = np.sqrt(squares[:, rows].mean(axis=1))
-        return made
+                by_type[:, k] = np.sqrt(squares[:, rows].mean(axis=1))
+        return by_type
 
 
 def _errors(found: JointLoads, truth: JointLoads, inner: NDArray[np.bool_]) -> dict[str, float]:

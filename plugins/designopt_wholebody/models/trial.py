@@ -102,37 +102,37 @@ class WholebodyTrial:
 
         Raises `InvalidDesign` for an unusable recording or setting, and `Diverged` if no frame has joint loads.
         """
-        given = filled(Preparing, design)
-        body = varied(chosen(given["body"]), cast(Mapping[str, float], given))
+        preparing = filled(Preparing, design)
+        body = varied(chosen(preparing["body"]), cast(Mapping[str, float], preparing))
         try:
-            subject, recording, truth = self._trial(body, given["grip"], filled(TrialOf, scenario))
+            subject, recording, truth = self._trial(body, preparing["grip"], filled(TrialOf, scenario))
             settings = Settings(
-                preparation=given["preparation"],
-                cutoff=given["cutoff"],
-                weighting=given["weighting"],
-                contact_weight=given["contact_weight"],
-                hold_contacts=given["hold_contacts"] == "yes",
+                preparation=preparing["preparation"],
+                cutoff=preparing["cutoff"],
+                weighting=preparing["weighting"],
+                contact_weight=preparing["contact_weight"],
+                hold_contacts=preparing["hold_contacts"] == "yes",
                 tolerance=self.tolerance,
-                max_gap=given["max_gap"],
+                max_gap=preparing["max_gap"],
                 inverse=self.inverse,
             )
             markers = self._markers if "recording" in scenario else OWN_NAMES
-            seen = recording if given["hidden"] == "none" else without(recording, given["hidden"])
-            found = analyse(subject, seen, settings, markers)
-            rebuilt = rebuilt_error(found, recording, seen)
+            visible = recording if preparing["hidden"] == "none" else without(recording, preparing["hidden"])
+            analysis = analyse(subject, visible, settings, markers)
+            rebuilt = rebuilt_error(analysis, recording, visible)
             summed = Summed(
-                found, recording.rate, truth, min(self.noise_above, 0.45 * recording.rate), self.cycle_angle
+                analysis, recording.rate, truth, min(self.noise_above, 0.45 * recording.rate), self.cycle_angle
             )
             _ = summed.cycles
         except NotRebuilt as error:
             raise Diverged(str(error), reason="not_rebuilt") from None
         except (RecordingError, SubjectError, ValueError) as error:
             raise InvalidDesign(str(error)) from None
-        if not found.known.any():
-            counts = ", ".join(str(status) for status in np.unique(found.status))
+        if not analysis.known.any():
+            counts = ", ".join(str(status) for status in np.unique(analysis.status))
             raise Diverged(f"no frame has joint loads (statuses {counts})", reason="no_frames")
         if not summed.inner.any():
-            text = f"of {len(found.known)} frames, none with joint loads is at least {ENDS} frames from both ends"
+            text = f"of {len(analysis.known)} frames, none with joint loads is at least {ENDS} frames from both ends"
             raise Diverged(text, reason="no_frames")
         return summed.outputs(rebuilt), summed.arrays(arrays)
 
@@ -153,11 +153,11 @@ class WholebodyTrial:
             return static_subject(body, _read(static), self._markers, float(mass)), recording, None
         seed = scenario["seed"]
         if scenario["exercise"] == "walk":
-            made = walk(cycles=self.cycles, rate=self.rate, skin=self.skin, noise=self.noise, seed=seed)
+            trial = walk(cycles=self.cycles, rate=self.rate, skin=self.skin, noise=self.noise, seed=seed)
         else:
-            made = pushup(grip, cycles=self.cycles, rate=self.rate, skin=self.skin, noise=self.noise, seed=seed)
-        mass = float(scenario.get("mass", made.subject.mass))
-        return make_subject(body, made.subject.landmarks, mass), made.recording, made.loads
+            trial = pushup(grip, cycles=self.cycles, rate=self.rate, skin=self.skin, noise=self.noise, seed=seed)
+        mass = float(scenario.get("mass", trial.subject.mass))
+        return make_subject(body, trial.subject.landmarks, mass), trial.recording, trial.loads
 
 
 @lru_cache(maxsize=16)
@@ -225,6 +225,6 @@ def varied(body: BodyModel, factors: Mapping[str, float]) -> BodyModel:
         if factor != 1.0 and joint.radii is not None:
             x, y, z = joint.radii
             joints[name] = replace(joint, radii=(factor * x, factor * y, factor * z))
-    made = replace(body, segments=segments, joints=joints)
-    object.__setattr__(made, "mirrored", body.mirrored)
-    return made
+    varied_body = replace(body, segments=segments, joints=joints)
+    object.__setattr__(varied_body, "mirrored", body.mirrored)
+    return varied_body

@@ -189,25 +189,25 @@ def agreement_plot(arrays: Arrays) -> Plot:
     away = 1e3 * np.asarray(arrays["differences"], dtype=np.float64)
     if len(away) < 4:
         return {"data": [], "layout": layout()}
-    found = agreement(away, np.zeros_like(away))
-    shape = found.axes @ np.diag(found.radii**2) @ found.axes.T
-    start = np.minimum(np.minimum(found.limits[0], found.bias - np.sqrt(np.diag(shape))), 0.0)
-    shown = away[np.linspace(0, len(away) - 1, min(_SHOWN, len(away))).round().astype(int)]
+    normal_ellipsoid = agreement(away, np.zeros_like(away))
+    shape = normal_ellipsoid.axes @ np.diag(normal_ellipsoid.radii**2) @ normal_ellipsoid.axes.T
+    start = np.minimum(np.minimum(normal_ellipsoid.limits[0], normal_ellipsoid.bias - np.sqrt(np.diag(shape))), 0.0)
+    shown_points = away[np.linspace(0, len(away) - 1, min(_SHOWN, len(away))).round().astype(int)]
     data: list[dict[str, Any]] = []
     for k, (i, j) in enumerate(((0, 1), (1, 2), (2, 0))):
         circle = np.linspace(0.0, 2.0 * np.pi, 61)
         root = np.linalg.cholesky(shape[np.ix_([i, j], [i, j])] + 1e-12 * np.eye(2))
-        outline = found.bias[[i, j]] + np.stack([np.cos(circle), np.sin(circle)], axis=1) @ root.T
-        points = _placed(shown[:, [i, j]], start, i, j)
+        outline = normal_ellipsoid.bias[[i, j]] + np.stack([np.cos(circle), np.sin(circle)], axis=1) @ root.T
+        points = _placed(shown_points[:, [i, j]], start, i, j)
         data.append(
             {"type": "scatter", "mode": "markers", "x": points[:, 0], "y": points[:, 1], "hoverinfo": "skip",
              "name": f"{_AXES[i]}{_AXES[j]}", "marker": {"size": 3, "opacity": 0.35, "color": category(k)}}
         )  # fmt: skip
         data.append(_path(_placed(outline, start, i, j), "95 % ellipsoid", k == 0, "@ink", "solid"))
-        data.append(_path(_placed(found.bias[None, [i, j]], start, i, j), "bias", k == 0, "@mark", "solid"))
+        data.append(_path(_placed(normal_ellipsoid.bias[None, [i, j]], start, i, j), "bias", k == 0, "@mark", "solid"))
         zero = np.array([[start[i], 0.0], [0.0, 0.0], [0.0, start[j]]])
         data.append(_path(_placed(zero, start, i, j), "zero", k == 0, "@muted", "dot"))
-    ends = np.maximum(found.limits[1], np.abs(away).max(axis=0)) - start
+    ends = np.maximum(normal_ellipsoid.limits[1], np.abs(away).max(axis=0)) - start
     for k, letter in enumerate(_AXES):
         tip = ends[k] * _DIRECTIONS[k]
         data.append(
@@ -239,8 +239,8 @@ def agreement_table(motions: Mapping[tuple[str, str], Arrays]) -> Table:
     for (design, scenario), arrays in motions.items():
         away = 1e3 * np.asarray(arrays["differences"], dtype=np.float64)
         if len(away) >= 4:
-            found, thesis = (agreement(away, np.zeros_like(away), kind=k) for k in ("chi_squared", "thesis"))
-            rows.append((design, scenario, *_cells(found), found.coverage, thesis.coverage))
+            by_chi_squared, thesis = (agreement(away, np.zeros_like(away), kind=k) for k in ("chi_squared", "thesis"))
+            rows.append((design, scenario, *_cells(by_chi_squared), by_chi_squared.coverage, thesis.coverage))
     columns = ("design", "scenario", "landmarks", "bias X [mm]", "Y [mm]", "Z [mm]", "limits ± X [mm]", "± Y [mm]",
                "± Z [mm]", "in the 95 % ellipsoid", "in that of 1.96 σ per axis")  # fmt: skip
     note = (
@@ -250,6 +250,6 @@ def agreement_table(motions: Mapping[tuple[str, str], Arrays]) -> Table:
     return Table("Agreement of landmarks with the measured ones", columns, tuple(rows), note=note)
 
 
-def _cells(found: Agreement) -> tuple[float, ...]:
-    half = 0.5 * (found.limits[1] - found.limits[0])
-    return (found.count, *found.bias.tolist(), *half.tolist())
+def _cells(measure: Agreement) -> tuple[float, ...]:
+    half = 0.5 * (measure.limits[1] - measure.limits[0])
+    return (measure.count, *measure.bias.tolist(), *half.tolist())

@@ -66,16 +66,16 @@ def load_ranking(result: Result) -> Section | None:
 def _loads(result: Result, rows: NDArray[np.intp]) -> dict[tuple[str, str], Values]:
     """Peak loads (designs,) by joint and load, means over the scenarios; NaN where a design has no such joint. Loads
     that no design has are left out."""
-    found: dict[tuple[str, str], Values] = {}
+    peak_loads: dict[tuple[str, str], Values] = {}
     for joint in JOINTS:
         loads = {part: result.outcomes.figures[f"{joint}_{part}"][rows].mean(axis=1) for part in LOADS}
         present = loads["force"] > 0.0
-        found |= {
-            (joint, part): np.where(present, of, np.nan)
-            for part, of in loads.items()
-            if np.nanmax(of, initial=0.0) > 0.0
+        peak_loads |= {
+            (joint, part): np.where(present, values, np.nan)
+            for part, values in loads.items()
+            if np.nanmax(values, initial=0.0) > 0.0
         }
-    return found
+    return peak_loads
 
 
 def _ratio(values: Values) -> float:
@@ -100,7 +100,7 @@ def _finding(joint: str, loads: dict[str, Values], names: list[str]) -> str:
 
 def _bars(loads: dict[tuple[str, str], Values], names: list[str], part: str) -> Figure:
     """Peak of one load for every joint, a bar for each design."""
-    joints = [joint for joint, of in loads if of == part]
+    joints = [joint for joint, values in loads if values == part]
     data = [
         {"type": "bar", "x": joints, "y": [float(loads[joint, part][i]) for joint in joints], "name": plain(name),
          "marker": {"color": category(i)}}

@@ -72,23 +72,23 @@ def _course(subject: Subject, grip: Grip, phase: Array) -> Array:
     """(n, N) consistent coordinates: a guess by joint turns, moved onto the contacts and the constraints."""
     angle = np.deg2rad(_TOP + (_BOTTOM - _TOP) * 0.5 * (1.0 - np.cos(phase)))
     guess = _guess(subject, grip, angle)
-    held = (*_HELD, *_TOES)
-    local = np.stack([subject.bodies[b].local[name] for b, name in held])
+    fixed_points = (*_HELD, *_TOES)
+    local = np.stack([subject.bodies[b].local[name] for b, name in fixed_points])
     first = guess[:1]
-    target = np.stack([subject.bodies[b].position(first[0], subject.bodies[b].landmark(name)) for b, name in held])
+    target = np.stack([subject.bodies[b].position(first[0], subject.bodies[b].landmark(name)) for b, name in fixed_points])
     for pair, height in ((slice(0, 2), 0.03), (slice(2, 4), 0.03), (slice(4, 6), 0.0), (slice(6, 8), 0.0)):
         target[pair, 1] += height - target[pair, 1].mean()  # both points alike: their distance is the body's
     frames = len(guess)
     contacts = Contacts(
-        tuple(b for b, _ in held),
+        tuple(b for b, _ in fixed_points),
         np.repeat(local[None], frames, axis=0),
         np.repeat(target[None], frames, axis=0),
-        np.ones((frames, len(held)), dtype=bool),
+        np.ones((frames, len(fixed_points)), dtype=bool),
     )
-    found = consistent_positions(subject, guess, contacts=contacts)
-    if not found.usable.all():
-        raise RuntimeError(f"the push-up with {grip} grip has {int((~found.usable).sum())} frames without a posture")
-    return found.q
+    consistent = consistent_positions(subject, guess, contacts=contacts)
+    if not consistent.usable.all():
+        raise RuntimeError(f"the push-up with {grip} grip has {int((~consistent.usable).sum())} frames without a posture")
+    return consistent.q
 
 
 def _guess(subject: Subject, grip: Grip, elbow: Array) -> Array:

@@ -98,8 +98,8 @@ def _foot(subject: Subject, side: str, phase: Array) -> tuple[Array, Array]:
     left, met = about(toe, np.array(_PUSH)), about(heel, np.array(_STRIKE)) + STRIDE * _AHEAD
     height = _LIFT * (4.0 * swing * (1.0 - swing)) ** 3
     swinging = left + swing[:, None] * (met - left) + height[:, None] * _UP
-    place = np.where((p < _OFF)[:, None], rolling, swinging)
-    return pitch, place + (STRIDE * cycle)[:, None] * _AHEAD
+    position = np.where((p < _OFF)[:, None], rolling, swinging)
+    return pitch, position + (STRIDE * cycle)[:, None] * _AHEAD
 
 
 def _offset(side_phase: float) -> float:
@@ -109,11 +109,11 @@ def _offset(side_phase: float) -> float:
 
 def _feet(subject: Subject, phase: Array) -> dict[str, tuple[Array, Array]]:
     """Pitch and ankle of both feet at `phase` of the right foot's cycles."""
-    made = {}
+    foot_motions = {}
     for side, later in _SIDES:
-        pitch, place = _foot(subject, side, phase + later)
-        made[side] = pitch, place + _offset(later) * _AHEAD
-    return made
+        pitch, position = _foot(subject, side, phase + later)
+        foot_motions[side] = pitch, position + _offset(later) * _AHEAD
+    return foot_motions
 
 
 def _carried(subject: Subject, phase: Array) -> tuple[Array, Array, Array]:
@@ -151,10 +151,10 @@ def _cycle(subject: Subject, sway: Array, rate: float) -> Motion:
 
 def _forward(subject: Subject) -> Array:
     """(n,) 1 for the x of points: the change of the coordinates for a forward shift of the body by a metre."""
-    made = np.zeros(subject.n)
+    direction = np.zeros(subject.n)
     for body in subject.bodies.values():
-        made[body.start : body.start + 3 * len(body.points) : 3] = 1.0
-    return made
+        direction[body.start : body.start + 3 * len(body.points) : 3] = 1.0
+    return direction
 
 
 def _consistent(subject: Subject, phase: Array, sway: Array) -> Array:
@@ -172,12 +172,12 @@ def _consistent(subject: Subject, phase: Array, sway: Array) -> Array:
         ],
         axis=1,
     )
-    held = np.ones(target.shape[:2], dtype=bool)
-    contacts = Contacts(tuple(b for b, _ in names), np.broadcast_to(local, target.shape), target, held)
-    found = consistent_positions(subject, guess, contacts=contacts)
-    if not found.usable.all():
-        raise RuntimeError(f"the walk has {int((~found.usable).sum())} frames without a posture")
-    return found.q
+    fixed_points = np.ones(target.shape[:2], dtype=bool)
+    contacts = Contacts(tuple(b for b, _ in names), np.broadcast_to(local, target.shape), target, fixed_points)
+    consistent = consistent_positions(subject, guess, contacts=contacts)
+    if not consistent.usable.all():
+        raise RuntimeError(f"the walk has {int((~consistent.usable).sum())} frames without a posture")
+    return consistent.q
 
 
 def _guess(subject: Subject, phase: Array, sway: Array, feet: dict[str, tuple[Array, Array]]) -> Array:
@@ -220,12 +220,12 @@ def _leg(subject: Subject, side: str, hip: Array, ankle: Array) -> tuple[Array, 
     along = (upper**2 - lower**2 + distance**2) / (2.0 * distance)
     knee = hip + along * line + np.sqrt(np.maximum(upper**2 - along**2, 0.0)) * out
     right = np.cross(out, -line)
-    made = []
+    leg_angles = []
     for segment, top, bottom in (("thigh", hip, knee), ("shank", knee, ankle)):
         up = (top - bottom) / np.linalg.norm(top - bottom, axis=1, keepdims=True)
         axes = np.stack([np.cross(up, right), up, right], axis=-1)
-        made.append(axes @ _axes(subject, f"{segment}_{side}").T)
-    return made[0], made[1]
+        leg_angles.append(axes @ _axes(subject, f"{segment}_{side}").T)
+    return leg_angles[0], leg_angles[1]
 
 
 def _axes(subject: Subject, name: str) -> Array:
@@ -238,8 +238,8 @@ def _pressure(subject: Subject, moving: Motion) -> tuple[Array, Array, Array]:
     assert subject.model.root is not None
     root = subject.bodies[subject.model.root.segment]
     force = needed.residual_force
-    place = root.position(moving.q, root.landmark(subject.model.root.point))
-    moment = needed.residual_torque + np.cross(place, force)
+    origin = root.position(moving.q, root.landmark(subject.model.root.point))
+    moment = needed.residual_torque + np.cross(origin, force)
     lift = force[:, 1]
     point = np.stack([moment[:, 2] / lift, np.zeros(len(lift)), -moment[:, 0] / lift], axis=1)
     free = moment - np.cross(point, force)
@@ -258,8 +258,8 @@ def _resampled(sway: Array, frames: int) -> Array:
     """The sway at another number of frames of the cycle."""
     spectrum = np.fft.rfft(sway, axis=0)[: _HARMONICS + 1] * (frames / len(sway))
     padded = np.zeros((frames // 2 + 1, 2), dtype=complex)
-    kept = min(len(spectrum), len(padded))
-    padded[:kept] = spectrum[:kept]
+    copied = min(len(spectrum), len(padded))
+    padded[:copied] = spectrum[:copied]
     return np.asarray(np.fft.irfft(padded, frames, axis=0))
 
 
@@ -276,8 +276,8 @@ def _steps(subject: Subject, moving: Motion, frames: int, rate: float) -> tuple[
     """Loads of both feet, which balance the motion, and a plate for every step."""
     point, force, free = _pressure(subject, moving)
     phase = np.arange(len(point)) / frames
-    wanted, shares, centres = _carried(subject, phase)
-    centres = centres + (point - wanted)[:, None]
+    carried_point, shares, centres = _carried(subject, phase)
+    centres = centres + (point - carried_point)[:, None]
     forces = shares[:, :, None] * force[:, None]
     moments = np.cross(centres, forces) + shares[:, :, None] * free[:, None]
     plates = []

@@ -118,18 +118,18 @@ def analyse(
     Raises `ValueError` for landmarks that cannot be placed in any frame and cut-offs that the rate cannot have.
     """
     settings = settings or Settings()
-    found = find_landmarks(subject, recording, markers, settings.max_gap)
+    landmarks = find_landmarks(subject, recording, markers, settings.max_gap)
     steps = settings.preparation.split("_")
-    positions = dict(found.positions)
+    positions = dict(landmarks.positions)
     if steps[0] == "filtered":
         positions = {name: lowpass(p, recording.rate, settings.cutoff) for name, p in positions.items()}
     raw = raw_coordinates(subject, positions)
     load_cutoff = settings.cutoff if settings.load_cutoff is None else settings.load_cutoff
     unfiltered = settings.preparation in ("raw", "consistent") and settings.load_cutoff is None
     plates = plate_loads(
-        subject, recording, replace(found, positions=positions), cutoff=None if unfiltered else load_cutoff
+        subject, recording, replace(landmarks, positions=positions), cutoff=None if unfiltered else load_cutoff
     )
-    status = worst(found.status, plates.status)
+    status = worst(landmarks.status, plates.status)
     q, consistency = raw, None
     if "consistent" in steps:
         contacts = _held(subject, raw, plates) if settings.hold_contacts else None
@@ -142,7 +142,7 @@ def analyse(
             contacts=contacts,
             tolerance=settings.tolerance,
         )
-        status = worst(status, np.where(found.status >= 100, 0, consistency.status))
+        status = worst(status, np.where(landmarks.status >= 100, 0, consistency.status))
         q = consistency.q
     if steps[-1] == "filtered" and len(steps) > 1:
         q = lowpass(q, recording.rate, settings.cutoff)
@@ -150,10 +150,10 @@ def analyse(
     consistent_rates = settings.project and "consistent" in steps
     moving = motion(subject, recording.time, q, recording.rate, project=consistent_rates)
     loads = inverse_dynamics(subject, moving, plates.loads, method=settings.inverse)
-    doubtful = (found.status > 0) | ~np.isfinite(q[:, 0])
+    doubtful = (landmarks.status > 0) | ~np.isfinite(q[:, 0])
     frames = reach(recording.rate, settings.cutoff if "filtered" in steps else None)
     status = worst(status, neighbour_status(doubtful, frames))
-    return Analysis(subject, settings, found, raw, consistency, moving, plates, loads, status)
+    return Analysis(subject, settings, landmarks, raw, consistency, moving, plates, loads, status)
 
 
 def coordinate_weights(subject: Subject, weighting: Weighting, contact_weight: float = 1.0) -> Array:

@@ -38,11 +38,11 @@ def plate_loads(
     whatever its centre of pressure. Frames in which a plate carries two segments, changes its segment, or carries none
     within reach have the status AMBIGUOUS_PLATE: its load then belongs to the most frequent segment, or to none.
     """
-    outlines = {name: list(of) for name, of in subject.model.contacts.items()}
+    outlines = {name: list(columns_of_plate) for name, columns_of_plate in subject.model.contacts.items()}
     frames = len(recording.time)
     if not recording.plates or not outlines:
         return PlateLoads(Loads.none(frames), np.zeros(frames, dtype=np.int64), ())
-    names = list(dict.fromkeys(name for of in outlines.values() for name in of))
+    names = list(dict.fromkeys(name for columns_of_plate in outlines.values() for name in columns_of_plate))
     markers = np.stack([landmarks.positions[name] for name in names], axis=1)
     markers[~np.isfinite(markers).all(axis=(1, 2))] = np.nan  # what is left of an outline decides nothing
     placed = replace(recording, marker_names=tuple(names), markers=markers, results=None)

@@ -36,21 +36,21 @@ def trial_cycles(time: Array, angles: JointAngles, by: str | None = None) -> tup
     from scipy.signal import find_peaks
 
     if by is None:
-        known = [name for name in CUT_BY if name in angles.names and np.isfinite(angles.angle(name)).any()]
-        if not known:
+        angle_names = [name for name in CUT_BY if name in angles.names and np.isfinite(angles.angle(name)).any()]
+        if not angle_names:
             return ()
-        by = max(known, key=lambda name: float(np.nanmax(angles.angle(name)) - np.nanmin(angles.angle(name))))
+        by = max(angle_names, key=lambda name: float(np.nanmax(angles.angle(name)) - np.nanmin(angles.angle(name))))
     elif by not in angles.names:
         raise ValueError(f"there is no angle '{by}' to cut cycles by; known: {', '.join(angles.names)}")
     signal = angles.angle(by)
-    there = np.flatnonzero(np.isfinite(signal))
-    if len(there) < 5:
+    frame_numbers = np.flatnonzero(np.isfinite(signal))
+    if len(frame_numbers) < 5:
         return ()
-    values = signal[there]
+    values = signal[frame_numbers]
     size = float(np.ptp(values))
-    found = list(find_peaks(-values, prominence=_DEPTH * size)[0])
-    found += [k for k in (0, len(values) - 1) if values[k] - values.min() <= _CLOSE * size]
-    cuts = time[there[sorted(set(found))]]
+    minima = list(find_peaks(-values, prominence=_DEPTH * size)[0])
+    minima += [k for k in (0, len(values) - 1) if values[k] - values.min() <= _CLOSE * size]
+    cuts = time[frame_numbers[sorted(set(minima))]]
     if len(cuts) < 2:
         return ()
     usual = float(np.median(np.diff(cuts)))
@@ -66,7 +66,7 @@ def bands(time: Array, values: Array, cycles: tuple[Cycle, ...]) -> Bands:
     cut, complete = normalised(time, values[:, measured], cycles, len(PERCENT))
     if not measured.any() or not complete.any():
         return Bands(nothing, nothing, 0)
-    found = band(cut)
+    mean_band = band(cut)
     mean, deviation = nothing.copy(), nothing.copy()
-    mean[:, measured], deviation[:, measured] = found.mean, found.deviation
-    return Bands(mean, deviation, found.count)
+    mean[:, measured], deviation[:, measured] = mean_band.mean, mean_band.deviation
+    return Bands(mean, deviation, mean_band.count)

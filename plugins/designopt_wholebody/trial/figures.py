@@ -37,8 +37,8 @@ ANGLES = {
 
 def rms(values: Array) -> float:
     """Root mean square of all finite numbers; 0 without any."""
-    there = values[np.isfinite(values)]
-    return float(np.sqrt(np.mean(there**2))) if there.size else 0.0
+    finite = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(finite**2))) if finite.size else 0.0
 
 
 def peak(values: Array) -> float:
@@ -51,11 +51,11 @@ def joint_figures(analysis: Analysis, inner: Mask) -> dict[str, float]:
     torque and torque off the joint's axis in N m/kg. A joint that the model does not have has none."""
     subject, loads = analysis.subject, analysis.loads
     weight = 9.81 * subject.mass
-    made: dict[str, float] = {}
+    figures_of_joints: dict[str, float] = {}
     for name, joint in JOINTS.items():
         if not any(f"{joint}_{side}" in loads.joints for side in "RL"):
             continue
-        found = dict.fromkeys(("force", "compression", "traction", "shear", "torque", "off_axis"), 0.0)
+        joint_values = dict.fromkeys(("force", "compression", "traction", "shear", "torque", "off_axis"), 0.0)
         for side in "RL":
             if f"{joint}_{side}" not in loads.joints:
                 continue
@@ -70,9 +70,9 @@ def joint_figures(analysis: Analysis, inner: Mask) -> dict[str, float]:
                 "off_axis": parts.off_axis[inner] / subject.mass,
             }
             for part, values in sizes.items():
-                found[part] = max(found[part], peak(values))
-        made.update({f"{name}_{part}": value for part, value in found.items()})
-    return made
+                joint_values[part] = max(joint_values[part], peak(values))
+        figures_of_joints.update({f"{name}_{part}": value for part, value in joint_values.items()})
+    return figures_of_joints
 
 
 def joint_sizes(analysis: Analysis) -> tuple[Array, Array]:
@@ -86,21 +86,21 @@ def joint_sizes(analysis: Analysis) -> tuple[Array, Array]:
     for j, joint in enumerate(JOINTS.values()):
         for side in "RL":
             if f"{joint}_{side}" in loads.joints:
-                for made, part in zip(sizes, loads.at(f"{joint}_{side}"), strict=True):
-                    made[:, j] = np.fmax(made[:, j], np.linalg.norm(part, axis=1))
+                for size_of, part in zip(sizes, loads.at(f"{joint}_{side}"), strict=True):
+                    size_of[:, j] = np.fmax(size_of[:, j], np.linalg.norm(part, axis=1))
     return sizes[0] / (9.81 * analysis.subject.mass), sizes[1] / analysis.subject.mass
 
 
 def ranges(analysis: Analysis, inner: Mask) -> dict[str, float]:
     """Of each of `ANGLES`, over the frames `inner` (n,): range of the angle, rad, of the side that moves more; none of
     those that are not known."""
-    made = {}
+    range_of = {}
     for name, (joint, turn) in ANGLES.items():
-        found = [analysis.angles.angle(full) for s in "RL" if (full := f"{joint}_{s}.{turn}") in analysis.angles.names]
-        spans = [np.ptp(kept) for angle in found if len(kept := angle[inner & np.isfinite(angle)])]
+        angles = [analysis.angles.angle(full) for s in "RL" if (full := f"{joint}_{s}.{turn}") in analysis.angles.names]
+        spans = [np.ptp(finite_angles) for angle in angles if len(finite_angles := angle[inner & np.isfinite(angle)])]
         if spans:
-            made[f"{name}_range"] = float(max(spans))
-    return made
+            range_of[f"{name}_range"] = float(max(spans))
+    return range_of
 
 
 def usual_angles(analysis: Analysis) -> Array:

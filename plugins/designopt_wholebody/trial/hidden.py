@@ -28,13 +28,13 @@ def _middle(recording: Recording) -> slice:
     return slice(frames // 4, frames - frames // 4)
 
 
-def rebuilt_error(found: Analysis, recording: Recording, seen: Recording) -> float | None:
+def rebuilt_error(analysis: Analysis, recording: Recording, visible: Recording) -> float | None:
     """RMS distance m of landmarks that were hidden from where they were measured, None without; raises `NotRebuilt`."""
     squares = []
     for j, name in enumerate(recording.marker_names):
-        hidden = np.isfinite(recording.markers[:, j, 0]) & ~np.isfinite(seen.markers[:, j, 0])
-        if hidden.any() and name in found.landmarks.positions:
-            away = found.landmarks.positions[name][hidden] - recording.markers[hidden, j]
+        hidden = np.isfinite(recording.markers[:, j, 0]) & ~np.isfinite(visible.markers[:, j, 0])
+        if hidden.any() and name in analysis.landmarks.positions:
+            away = analysis.landmarks.positions[name][hidden] - recording.markers[hidden, j]
             squares.append((away**2).sum(axis=1))
     if squares and not np.isfinite(np.concatenate(squares)).any():
         raise NotRebuilt(

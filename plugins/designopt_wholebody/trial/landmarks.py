@@ -36,17 +36,17 @@ def static_subject(model: BodyModel, static: Recording, markers: MarkerSet, mass
 
     Raises `SubjectError` for landmarks that the recording does not give, and where no frame has all of them.
     """
-    found = markers.placed(static, tuple(model.landmarks))
-    seen = {name: p for name, p in found.items() if np.isfinite(p).all(axis=1).any()}
-    if missing := [name for name in found if name not in seen]:
+    placed = markers.placed(static, tuple(model.landmarks))
+    visible = {name: p for name, p in placed.items() if np.isfinite(p).all(axis=1).any()}
+    if missing := [name for name in placed if name not in visible]:
         raise SubjectError(f"landmark '{missing[0]}' is missing in all frames of the static recording")
-    if not seen:
+    if not visible:
         return make_subject(model, {}, mass)
-    stacked = np.stack(list(seen.values()), axis=1)
+    stacked = np.stack(list(visible.values()), axis=1)
     still = stillest(stacked, max(1, round(0.2 * static.rate)))
     if still is None:
         raise SubjectError("no frame of the static recording has all landmarks; fill its gaps, or take another one")
-    return make_subject(model, dict(zip(seen, stacked[still].mean(axis=0), strict=True)), mass)
+    return make_subject(model, dict(zip(visible, stacked[still].mean(axis=0), strict=True)), mass)
 
 
 def stillest(positions: Array, width: int) -> slice | None:
@@ -76,11 +76,11 @@ def find_landmarks(subject: Subject, recording: Recording, markers: MarkerSet, m
     landmarks do not change. Raises `ValueError` for a landmark that cannot be placed.
     """
     model = subject.model
-    found = markers.placed(recording, tuple(model.landmarks))
-    measured = tuple(name for name, p in found.items() if np.isfinite(p).all(axis=1).any())
+    placed = markers.placed(recording, tuple(model.landmarks))
+    measured = tuple(name for name, p in placed.items() if np.isfinite(p).all(axis=1).any())
     frames = len(recording.time)
     status = np.zeros(frames, dtype=np.int64)
-    positions = {name: np.array(found[name]) for name in measured}
+    positions = {name: np.array(placed[name]) for name in measured}
     for body in subject.bodies.values():
         for name in body.local:
             if name in model.landmarks:
@@ -122,14 +122,14 @@ def _complete(
     body: BodySegment, model: BodyModel, positions: dict[str, Array], status: Integers, measured: tuple[str, ...]
 ) -> None:
     """Place missing landmarks of one segment, in `positions` and `status`, from its other landmarks."""
-    own = [name for name in body.local if name in model.landmarks]
-    gaps = {name: ~np.isfinite(positions[name]).all(axis=1) for name in own}
+    own_landmarks = [name for name in body.local if name in model.landmarks]
+    gaps = {name: ~np.isfinite(positions[name]).all(axis=1) for name in own_landmarks}
     lacking = [name for name, gap in gaps.items() if gap.any()]
     if not lacking:
         return
-    known = with_derived(model, positions)
-    seen = [name for name in body.local if name in known]
-    rebuilt = _rebuilt(body.local, seen, known, len(status), lacking)
+    all_positions = with_derived(model, positions)
+    visible = [name for name in body.local if name in all_positions]
+    rebuilt = _rebuilt(body.local, visible, all_positions, len(status), lacking)
     for name in lacking:
         positions[name][gaps[name]] = rebuilt[name][gaps[name]]
         if name in measured:
@@ -137,26 +137,26 @@ def _complete(
 
 
 def _rebuilt(
-    local: Mapping[str, Array], seen: list[str], positions: Mapping[str, Array], frames: int, lacking: list[str]
+    local: Mapping[str, Array], visible: list[str], positions: Mapping[str, Array], frames: int, lacking: list[str]
 ) -> dict[str, Array]:
     """(frames, 3) of each of `lacking`; NaN with fewer than three landmarks of the segment."""
-    made = {name: np.full((frames, 3), np.nan) for name in lacking}
-    if len(seen) < 3:
-        return made
-    stacked = np.stack([positions[name] for name in seen], axis=1)
+    rebuilt = {name: np.full((frames, 3), np.nan) for name in lacking}
+    if len(visible) < 3:
+        return rebuilt
+    stacked = np.stack([positions[name] for name in visible], axis=1)
     present = np.isfinite(stacked).all(axis=2)
     for pattern in np.unique(present, axis=0):
         if pattern.sum() < 3:
             continue
         chosen = np.flatnonzero((present == pattern).all(axis=1))
-        shape = np.stack([local[name] for name, there in zip(seen, pattern, strict=True) if there])
+        shape = np.stack([local[name] for name, is_visible in zip(visible, pattern, strict=True) if is_visible])
         singular = np.linalg.svd(shape - shape.mean(axis=0), compute_uv=False)
         if singular[1] < 1e-3:
             continue  # on a line: they do not fix the attitude
         rotation, translation, _ = fit(shape, stacked[chosen][:, pattern])
         for name in lacking:
-            made[name][chosen] = rotation @ local[name] + translation
-    return made
+            rebuilt[name][chosen] = rotation @ local[name] + translation
+    return rebuilt
 
 
 def raw_coordinates(subject: Subject, landmarks: Mapping[str, Array]) -> Array:
@@ -165,26 +165,26 @@ def raw_coordinates(subject: Subject, landmarks: Mapping[str, Array]) -> Array:
     NaN in the coordinates of segments whose landmarks are missing.
     """
     model = subject.model
-    known = with_derived(model, landmarks)
-    frames = len(next(iter(known.values())))
+    all_positions = with_derived(model, landmarks)
+    frames = len(next(iter(all_positions.values())))
     q = np.empty((frames, subject.n))
     for name, body in subject.bodies.items():
         frame = model.segments[name].frame
-        triples = [known[point] for point in body.points]
+        triples = [all_positions[point] for point in body.points]
         if frame is not None:
             if model.segments[name].pose == "fit":
-                axes = _fitted(body, [n for n in body.local if n in model.landmarks], known, frames)
+                axes = _fitted(body, [n for n in body.local if n in model.landmarks], all_positions, frames)
             else:
-                axes = axes_of(frame, known, mirrored=body.mirrored)
+                axes = axes_of(frame, all_positions, mirrored=body.mirrored)
             triples.extend(axes[..., "uvw".index(v)] for v in body.vectors)
         q[:, body.columns] = np.concatenate(triples, axis=1)
     return q
 
 
-def _fitted(body: BodySegment, names: list[str], known: Mapping[str, Array], frames: int) -> Array:
+def _fitted(body: BodySegment, names: list[str], all_positions: Mapping[str, Array], frames: int) -> Array:
     """(frames, 3, 3) attitude of a segment by the rigid fit of its landmarks to the static shape; NaN where missing."""
     axes = np.full((frames, 3, 3), np.nan)
-    stacked = np.stack([known[name] for name in names], axis=1)
+    stacked = np.stack([all_positions[name] for name in names], axis=1)
     ready = np.flatnonzero(np.isfinite(stacked).all(axis=(1, 2)))
     if len(ready):
         axes[ready] = fit(np.stack([body.local[name] for name in names]), stacked[ready])[0]

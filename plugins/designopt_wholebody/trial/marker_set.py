@@ -57,18 +57,18 @@ class MarkerSet:
     landmarks: Annotated[Mapping[str, Placed], Q("", "by name")] = field(default_factory=dict)
     description: Annotated[str, Q("", "of the laboratory's markers")] = ""
 
-    def placed(self, recording: Recording, wanted: tuple[str, ...]) -> dict[str, Array]:
-        """(n, 3) positions m of the `wanted` landmarks in the recording; NaN for missing markers.
+    def placed(self, recording: Recording, names: tuple[str, ...]) -> dict[str, Array]:
+        """(n, 3) positions m of the `names` landmarks in the recording; NaN for missing markers.
 
         Raises `ValueError` for a marker of this set that the recording lacks.
         """
-        found: dict[str, Array] = {}
-        for name in wanted:
+        placed: dict[str, Array] = {}
+        for name in names:
             if name in self.landmarks:
-                found[name] = self._position(recording, name, self.landmarks[name])
+                placed[name] = self._position(recording, name, self.landmarks[name])
             elif name in recording.marker_names:
-                found[name] = recording.marker(name)
-        return found
+                placed[name] = recording.marker(name)
+        return placed
 
     def _position(self, recording: Recording, landmark: str, placed: Placed) -> Array:
         def marker(name: str) -> Array:
@@ -110,10 +110,10 @@ def bundled_marker_sets() -> tuple[str, ...]:
 
 def bundled_marker_set(name: str) -> MarkerSet:
     """A bundled marker set; raises `KeyError` with a sentence for an unknown name."""
-    known = bundled_marker_sets()
-    if name not in known:
-        near = closest(name, known)
-        hint = f"did you mean '{near}'?" if near else f"known: {', '.join(known)}"
+    names = bundled_marker_sets()
+    if name not in names:
+        near = closest(name, names)
+        hint = f"did you mean '{near}'?" if near else f"known: {', '.join(names)}"
         raise KeyError(f"there is no marker set '{name}'; {hint}")
     if name == OWN_NAMES.marker_set:
         return OWN_NAMES
@@ -125,11 +125,11 @@ def read_marker_set(content: bytes, name: str) -> MarkerSet:
     """The marker set in a file called `name`; raises `StudyError` with lines and columns of all that is wrong."""
     root = parse_bytes(content, name)
 
-    def no_files(other: str) -> InputFile:
-        raise ValueError(f"a marker set takes no other files; '{other}' cannot be read")
+    def no_files(name: str) -> InputFile:
+        raise ValueError(f"a marker set takes no other files; '{name}' cannot be read")
 
-    found, findings = check(checker(MarkerSet), root.data(), no_files)
+    marker_set, findings = check(checker(MarkerSet), root.data(), no_files)
     if findings:
         raise StudyError(issues(findings, root))
-    assert isinstance(found, MarkerSet)
-    return found
+    assert isinstance(marker_set, MarkerSet)
+    return marker_set

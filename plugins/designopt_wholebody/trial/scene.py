@@ -21,7 +21,7 @@ def sticks(subject: Subject, q: Array) -> Array:
     lines: list[Array] = []
     for link in links:
         body = subject.bodies[link.body]
-        ends = [other.at for other in links if other.parent == link.body] or [_far_end(body, link.at)]
+        ends = [following.at for following in links if following.parent == link.body] or [_far_end(body, link.at)]
         start = body.position(q, body.landmark(link.at))
         lines.extend(np.stack([start, body.position(q, body.landmark(end))], axis=1) for end in ends)
     return np.stack(lines, axis=1)
@@ -36,7 +36,7 @@ def surfaces(subject: Subject, q: Array) -> Array:
     """(n, vertices, 3) m the three principal outlines of every ellipsoid, NaN between them; one NaN without any."""
     turn = np.linspace(0.0, 2.0 * np.pi, _OUTLINE)
     ring = np.stack([np.cos(turn), np.sin(turn), np.zeros(_OUTLINE)], axis=1)
-    made = [np.full((len(q), 1, 3), np.nan)]
+    outlines = [np.full((len(q), 1, 3), np.nan)]
     for joint in subject.model.joints.values():
         if joint.type == "ellipsoid":
             assert joint.centre is not None
@@ -44,8 +44,8 @@ def surfaces(subject: Subject, q: Array) -> Array:
             body = subject.bodies[joint.proximal]
             for k in range(3):
                 local = np.roll(ring, k, axis=1) / np.sqrt(squares) @ axes.T + np.asarray(joint.centre)
-                made += [np.einsum("vt,ftx->fvx", body.point(local), body.triples_of(q)), made[0]]
-    return np.concatenate(made, axis=1)
+                outlines += [np.einsum("vt,ftx->fvx", body.point(local), body.triples_of(q)), outlines[0]]
+    return np.concatenate(outlines, axis=1)
 
 
 def ground_forces(loads: Loads, level: float = 0.0) -> Array:

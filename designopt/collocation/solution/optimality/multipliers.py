@@ -40,54 +40,54 @@ class Multipliers:
     constraint_multipliers: Vector
     bound_multipliers: Vector
 
-    def by_point(self, made: Transcription, i: int) -> Matrix:
+    def by_point(self, transcription: Transcription, i: int) -> Matrix:
         """The multipliers (points, rows of a point) of all rows at the points of phase i."""
-        place, functions = made.layout.phases[i], made.statement.functions[i]
-        mesh = place.mesh
-        found = np.zeros((len(place.point), functions.rows.count))
+        layout, functions = transcription.layout.phases[i], transcription.statement.functions[i]
+        mesh = layout.mesh
+        by_row = np.zeros((len(layout.point), functions.rows.count))
         which = functions.rows
         path, integral = which.path.start, 0
-        for block in made.blocks:
+        for block in transcription.blocks:
             if block.phase != i:
                 continue
-            given = self.constraint_multipliers[block.rows]
+            row_multipliers = self.constraint_multipliers[block.rows]
             if block.kind == "defect":
-                found[:, which.rates] = _through_rates(mesh, given)
+                by_row[:, which.rates] = _through_rates(mesh, row_multipliers)
             elif block.kind == "residual":
-                found[:, which.residuals] = given
+                by_row[:, which.residuals] = row_multipliers
             elif block.kind == "algebraic":
-                found[:, which.algebraic] = given
+                by_row[:, which.algebraic] = row_multipliers
             elif block.kind == "path":
-                found[:, path : path + len(block.names)] = given
+                by_row[:, path : path + len(block.names)] = row_multipliers
                 path += len(block.names)
             elif block.kind == "integral":
-                found[:, which.integrands[integral]] = -mesh.weights[mesh.first :] * given[0, 0]
+                by_row[:, which.integrands[integral]] = -mesh.weights[mesh.first :] * row_multipliers[0, 0]
                 integral += 1
-        return found
+        return by_row
 
 
 def multipliers(
-    made: Transcription, given: ProgramBounds, x: Vector, constraint_multipliers: Vector, bound_multipliers: Vector
+    transcription: Transcription, program_bounds: ProgramBounds, x: Vector, constraint_multipliers: Vector, bound_multipliers: Vector
 ) -> Multipliers:
     """Unscaled multipliers, from the solver's at its scaled variables `x`.
 
     IPOPT treats variables with equal bounds as parameters without multipliers: theirs follow from the gradient of the
     Lagrangian, which is zero.
     """
-    rows = constraint_multipliers / made.row_scale / made.cost_scale
+    rows = constraint_multipliers / transcription.row_scale / transcription.cost_scale
     bounds = bound_multipliers.copy()
-    fixed = np.flatnonzero(given.low == given.high)
+    fixed = np.flatnonzero(program_bounds.low == program_bounds.high)
     if len(fixed):
-        bounds[fixed] = -lagrangian_gradient(made, given, x, constraint_multipliers)[fixed]
-    return Multipliers(rows, bounds / made.scale / made.cost_scale)
+        bounds[fixed] = -lagrangian_gradient(transcription, program_bounds, x, constraint_multipliers)[fixed]
+    return Multipliers(rows, bounds / transcription.scale / transcription.cost_scale)
 
 
-def lagrangian_gradient(made: Transcription, given: ProgramBounds, x: Vector, constraint_multipliers: Vector) -> Vector:
+def lagrangian_gradient(transcription: Transcription, bounds: ProgramBounds, x: Vector, constraint_multipliers: Vector) -> Vector:
     """The scaled gradient (n,) of cost and constraints at scaled variables `x`, without the boxes."""
-    gradient = np.asarray(made.gradient(x, given.parameters)[1], float).ravel()
+    gradient = np.asarray(transcription.gradient(x, bounds.parameters)[1], float).ravel()
     if not len(constraint_multipliers):
         return gradient
-    jacobian = made.jacobian(x, given.parameters)[1]
+    jacobian = transcription.jacobian(x, bounds.parameters)[1]
     return np.asarray(gradient + np.asarray(ca.mtimes(jacobian.T, ca.DM(constraint_multipliers)), float).ravel())
 
 
@@ -96,22 +96,22 @@ def block_of(blocks: Sequence[Block], kind: str, phase: int) -> Block | None:
     return next((b for b in blocks if b.kind == kind and b.phase == phase), None)
 
 
-def costates(made: Transcription, i: int, found: Multipliers, x: Vector, values: PhaseValues) -> Matrix:
+def costates(transcription: Transcription, i: int, multipliers: Multipliers, x: Vector, values: PhaseValues) -> Matrix:
     """Costates (slots, nx) of phase i at variables `x` (not scaled), where its functions have `values`."""
-    statement = made.statement
-    place, functions = made.layout.phases[i], statement.functions[i]
-    mesh, nx = place.mesh, statement.points[i].nx
-    block = block_of(made.blocks, "defect", i)
+    statement = transcription.statement
+    layout, functions = transcription.layout.phases[i], statement.functions[i]
+    mesh, nx = layout.mesh, statement.points[i].nx
+    block = block_of(transcription.blocks, "defect", i)
     assert block is not None
-    defects = found.constraint_multipliers[block.rows]
-    of_points = found.by_point(made, i)
+    defects = multipliers.constraint_multipliers[block.rows]
+    of_points = multipliers.by_point(transcription, i)
 
     def at_point(k: int) -> Vector:
         """T of a point: the derivative of its contribution with respect to its states."""
-        theta = x[place.theta]
+        theta = x[layout.theta]
         fraction = mesh.fractions[mesh.first + k]
-        arguments = (x[place.point[k]], theta, values.constants, values.signals[k], fraction)
-        total = np.zeros(len(place.point[k]) + len(theta))
+        arguments = (x[layout.point[k]], theta, values.constants, values.signals[k], fraction)
+        total = np.zeros(len(layout.point[k]) + len(theta))
         constraint_multipliers = np.asarray(functions.jacobian(*arguments), float).ravel()
         np.add.at(total, functions.jacobian_columns, constraint_multipliers * of_points[k, functions.jacobian_rows])
         of_cost = np.asarray(functions.cost_gradient(*arguments), float).ravel()
@@ -119,21 +119,21 @@ def costates(made: Transcription, i: int, found: Multipliers, x: Vector, values:
         return total[:nx]
 
     first = at_point(0) if mesh.first == 0 else np.zeros(nx)
-    found_at = _trajectories(mesh, defects, first, at_point(len(place.point) - 1), values.duration)
-    return found_at - _looked_back_to(made, i, found)
+    found_at = _trajectories(mesh, defects, first, at_point(len(layout.point) - 1), values.duration)
+    return found_at - _looked_back_to(transcription, i, multipliers)
 
 
-def _looked_back_to(made: Transcription, i: int, found: Multipliers) -> Matrix:
+def _looked_back_to(transcription: Transcription, i: int, multipliers: Multipliers) -> Matrix:
     """The contribution of the rows of delays to the state of a node as the left end of an interval (slots, nx)."""
-    place, point, phase = made.layout.phases[i], made.statement.points[i], made.statement.problem.phases[i]
-    total = np.zeros((place.mesh.slots, point.nx))
-    for block in made.blocks:
+    layout, point, phase = transcription.layout.phases[i], transcription.statement.points[i], transcription.statement.problem.phases[i]
+    total = np.zeros((layout.mesh.slots, point.nx))
+    for block in transcription.blocks:
         if block.kind == "delay" and block.phase == i:
-            of = phase.delays[block.names[0]].of
-            if of in point.names[: point.nx]:
-                parts = stencil(phase, block.names[0], point, place)
-                given = found.constraint_multipliers[block.rows[:, 0]][parts.at] * parts.weights * parts.begins
-                np.add.at(total[:, point.names.index(of)], parts.slots, given)
+            variable = phase.delays[block.names[0]].of
+            if variable in point.names[: point.nx]:
+                parts = stencil(phase, block.names[0], point, layout)
+                delay_multipliers = multipliers.constraint_multipliers[block.rows[:, 0]][parts.at] * parts.weights * parts.begins
+                np.add.at(total[:, point.names.index(variable)], parts.slots, delay_multipliers)
     return total
 
 
@@ -143,41 +143,41 @@ def _trajectories(mesh: Mesh, defects: Matrix, first: Vector, last: Vector, dura
     right, left = np.zeros((count + 1, nx)), np.zeros((count + 1, nx))  # linear parts of nodes: k's from k, k + 1's
     of_right, of_left = np.zeros(count + 1), np.zeros(count + 1)  # their quadrature weights
     for scheme, some in mesh.groups:
-        own = defects[mesh.bases[some, None] + np.arange(scheme.steps)]  # (intervals, steps, nx)
-        right[some] = np.einsum("kix,i->kx", own, scheme.P[:, 0])
-        left[some + 1] = np.einsum("kix,i->kx", own, scheme.P[:, -1])
+        interval_defects = defects[mesh.bases[some, None] + np.arange(scheme.steps)]  # (intervals, steps, nx)
+        right[some] = np.einsum("kix,i->kx", interval_defects, scheme.P[:, 0])
+        left[some + 1] = np.einsum("kix,i->kx", interval_defects, scheme.P[:, -1])
         of_right[some] = mesh.widths[some] * scheme.weights[0]
         of_left[some + 1] = mesh.widths[some] * scheme.weights[-1]
     total = of_left + of_right
     share = np.divide(of_left, total, out=np.ones_like(total), where=total > 0.0)[:, None]
     nodes = share * right - (1.0 - share) * left
     nodes[0], nodes[-1] = right[0] + first, -left[-1] - last
-    found = np.empty((mesh.slots, nx))
-    found[mesh.bases] = nodes
+    costate_values = np.empty((mesh.slots, nx))
+    costate_values[mesh.bases] = nodes
     rates = np.empty((count + 1, nx))
     rates[1:-1] = (left + right)[1:-1] / (duration * total[1:-1, None])
     rates[0] = -first / (duration * total[0]) if total[0] else 0.0
     rates[-1] = -last / (duration * total[-1])
     for scheme, some in mesh.groups:
-        own = defects[mesh.bases[some, None] + np.arange(scheme.steps)]
+        interval_defects = defects[mesh.bases[some, None] + np.arange(scheme.steps)]
         if not scheme.starts:
             for j in range(1, scheme.steps):
-                found[mesh.bases[some] + j] = -np.einsum("kix,i->kx", own, scheme.Q[:, j]) / scheme.weights[j]
+                costate_values[mesh.bases[some] + j] = -np.einsum("kix,i->kx", interval_defects, scheme.Q[:, j]) / scheme.weights[j]
         elif scheme.steps == 2:
             h = duration * mesh.widths[some, None]
-            middle = np.einsum("kix,i->kx", own, scheme.P[:, 1]) / (h * scheme.weights[1])
+            middle = np.einsum("kix,i->kx", interval_defects, scheme.P[:, 1]) / (h * scheme.weights[1])
             at_nodes, of_rates = scheme.states_at(np.array([0.5]))
             begin = at_nodes[0, 0] * nodes[some] + at_nodes[0, 2] * nodes[some + 1]
             parts = (rates[some], middle, rates[some + 1])
-            found[mesh.bases[some] + 1] = begin + h * sum(w * r for w, r in zip(of_rates[0], parts, strict=True))
-    return found
+            costate_values[mesh.bases[some] + 1] = begin + h * sum(w * r for w, r in zip(of_rates[0], parts, strict=True))
+    return costate_values
 
 
 def _through_rates(mesh: Mesh, defects: Matrix) -> Matrix:
     """The multipliers (points, nx) of the rates of all points: -sum Lambda Q h."""
-    found = np.zeros((mesh.slots, defects.shape[1]))
+    rate_multipliers = np.zeros((mesh.slots, defects.shape[1]))
     for scheme, some in mesh.groups:
-        own = defects[mesh.bases[some, None] + np.arange(scheme.steps)]
-        parts = -np.einsum("kix,ir,k->krx", own, scheme.Q, mesh.widths[some])
-        np.add.at(found, mesh.bases[some, None] + np.arange(scheme.steps + 1), parts)
-    return found[mesh.first :]
+        interval_defects = defects[mesh.bases[some, None] + np.arange(scheme.steps)]
+        parts = -np.einsum("kix,ir,k->krx", interval_defects, scheme.Q, mesh.widths[some])
+        np.add.at(rate_multipliers, mesh.bases[some, None] + np.arange(scheme.steps + 1), parts)
+    return rate_multipliers[mesh.first :]

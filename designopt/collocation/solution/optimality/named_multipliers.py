@@ -60,16 +60,16 @@ class NamedMultipliers:
         for (i, j), k in self.made.layout.integrals.items():
             phase = self.problem.phases[i]
             named[f"{phase.name}.{list(phase.integrals)[j]}"] = float(shadow[k])
-        for phase, place in zip(self.problem.phases, self.made.layout.phases, strict=True):
-            for name, k in (("t0", place.t0), ("tf", place.tf)):
+        for phase, phase_layout in zip(self.problem.phases, self.made.layout.phases, strict=True):
+            for name, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf)):
                 if k >= 0 and not (name == "t0" and phase.t0 is None):
                     named[f"{phase.name}.{name}"] = float(shadow[k])
         return named
 
     def of_states(self, i: int) -> dict[str, Vector]:
         """Costates (slots,) of phase i."""
-        found = costates(self.made, i, self.found, self.x, self.values[i])
-        return {v.name: found[:, j] for j, v in enumerate(self.problem.phases[i].system.states)}
+        costate_values = costates(self.made, i, self.found, self.x, self.values[i])
+        return {v.name: costate_values[:, j] for j, v in enumerate(self.problem.phases[i].system.states)}
 
     def of_ends(self, i: int) -> dict[str, tuple[float, float]]:
         """d objective / d limit of the states at both ends of phase i."""
@@ -80,16 +80,16 @@ class NamedMultipliers:
 
     def bound_multipliers(self, i: int) -> dict[str, Vector]:
         """d objective / d bound (slots,) along the phase, per second."""
-        place, point = self.made.layout.phases[i], self.made.statement.points[i]
+        layout, point = self.made.layout.phases[i], self.made.statement.points[i]
         shadow, per_second = -self.found.bound_multipliers, self._per_second(i)
         named = {}
         for j, name in enumerate(point.names):
             if j < point.nx:
-                inner = shadow[place.states[1:-1, j]] / per_second[1:-1]
+                inner = shadow[layout.states[1:-1, j]] / per_second[1:-1]
                 named[name] = np.concatenate([[0.0], inner, [0.0]])
             else:
-                own = shadow[place.point[:, j]] / per_second[place.mesh.first :]
-                named[name] = np.concatenate([own[: place.mesh.first], own])
+                by_point = shadow[layout.point[:, j]] / per_second[layout.mesh.first :]
+                named[name] = np.concatenate([by_point[: layout.mesh.first], by_point])
         return named
 
     def of_path(self, i: int) -> dict[str, Vector]:
@@ -108,6 +108,6 @@ class NamedMultipliers:
         return np.where(weights == 0.0, np.inf, weights * self.values[i].duration)
 
 
-def path_blocks(made: Transcription, i: int) -> list[Block]:
+def path_blocks(transcription: Transcription, i: int) -> list[Block]:
     """The rows of the path constraints of phase i."""
-    return [block for block in made.blocks if block.kind == "path" and block.phase == i]
+    return [block for block in transcription.blocks if block.kind == "path" and block.phase == i]

@@ -27,9 +27,9 @@ _FORMED: WeakKeyDictionary[ProblemFunctions, tuple[list[Any], Any]] = WeakKeyDic
 
 def data_sensitivity(
     problem: TrajectoryProblem,
-    made: Transcription,
-    given: ProgramBounds,
-    found: Multipliers,
+    transcription: Transcription,
+    bounds: ProgramBounds,
+    multipliers: Multipliers,
     x: Vector,
     values: Sequence[PhaseValues],
 ) -> dict[str, float]:
@@ -39,29 +39,29 @@ def data_sensitivity(
     fixed time also shifts the samples of signals over time. NaN if samples at given times, or delayed points, would
     move over the mesh.
     """
-    statement = made.statement
+    statement = transcription.statement
     of_points, of_ends = _functions(statement)
     ends: list[Any] = []
     results: list[tuple[Phase, list[str], Vector]] = []
-    for i, (phase, place, known) in enumerate(zip(problem.phases, made.layout.phases, values, strict=True)):
-        point, count = statement.points[i], len(place.point)
-        nc, ns = len(known.constants), point.signals.numel()
-        fractions = place.mesh.fractions[place.mesh.first :]
-        weights = place.mesh.weights[place.mesh.first :]
-        theta = x[place.theta]
-        constants = np.tile(known.constants[:, None], count)
+    for i, (phase, phase_layout, phase_values) in enumerate(zip(problem.phases, transcription.layout.phases, values, strict=True)):
+        point, count = statement.points[i], len(phase_layout.point)
+        nc, ns = len(phase_values.constants), point.signals.numel()
+        fractions = phase_layout.mesh.fractions[phase_layout.mesh.first :]
+        weights = phase_layout.mesh.weights[phase_layout.mesh.first :]
+        theta = x[phase_layout.theta]
+        constants = np.tile(phase_values.constants[:, None], count)
         gradient = np.asarray(
             of_points[i].map(count)(
-                x[place.point].T, np.tile(theta[:, None], count), constants, known.signals.T, fractions[None, :],
-                found.by_point(made, i).T, weights[None, :],
+                x[phase_layout.point].T, np.tile(theta[:, None], count), constants, phase_values.signals.T, fractions[None, :],
+                multipliers.by_point(transcription, i).T, weights[None, :],
             ), float,
         ).reshape(nc + ns, count)  # fmt: skip
-        for sample, at in zip(statement.samples, made.layout.samples, strict=True):
+        for sample, at in zip(statement.samples, transcription.layout.samples, strict=True):
             if sample.phase == i:
-                gradient = np.hstack([gradient, _of_samples(made, sample, at, found, x, known, given)])
+                gradient = np.hstack([gradient, _of_samples(transcription, sample, at, multipliers, x, phase_values, bounds)])
                 fractions = np.concatenate([fractions, at.fractions])
         total = gradient[:nc].sum(axis=1)
-        fixed = [name for name, index in (("t0", place.t0), ("tf", place.tf)) if index < 0]
+        fixed = [name for name, index in (("t0", phase_layout.t0), ("tf", phase_layout.tf)) if index < 0]
         if phase.delays or any(s.phase == i and not samples_of(phase, s).of_duration for s in statement.samples):
             total[len(point.constant_names) :] = np.nan  # samples, or delayed points, would move over the mesh
         for j, name in enumerate(fixed, len(point.constant_names)):
@@ -69,13 +69,13 @@ def data_sensitivity(
             for k, entry in enumerate(point.signal_names):
                 signal = phase.data[entry]
                 if isinstance(signal, Signal) and not signal.of_duration:
-                    slope = signal.slope(known.t0 + fractions * known.duration)
+                    slope = signal.slope(phase_values.t0 + fractions * phase_values.duration)
                     total[j] += float(gradient[nc + k] @ (slope * share))
         results.append((phase, [*point.constant_names, *fixed], total))
-        data = known.constants[: len(point.constant_names)]
-        ends += [*place.at_ends(x), known.t0, known.tf, known.integrals, data]
-    of_limits = [found.constraint_multipliers[block.rows].ravel() for block in made.blocks if block.kind == "ends"]
-    ends += [x[list(made.layout.parameters.values())], np.concatenate([*of_limits, np.empty(0)])]
+        data = phase_values.constants[: len(point.constant_names)]
+        ends += [*phase_layout.at_ends(x), phase_values.t0, phase_values.tf, phase_values.integrals, data]
+    of_limits = [multipliers.constraint_multipliers[block.rows].ravel() for block in transcription.blocks if block.kind == "ends"]
+    ends += [x[list(transcription.layout.parameters.values())], np.concatenate([*of_limits, np.empty(0)])]
     by_ends = [np.asarray(entry, float).ravel() for entry in of_ends(*ends)]
     sensitivities = {}
     for i, (phase, names, total) in enumerate(results):
@@ -87,21 +87,21 @@ def data_sensitivity(
 
 
 def _of_samples(
-    made: Transcription, sample: SamplePoint, at: SamplePlace, found: Multipliers, x: Vector, known: PhaseValues,
-    given: ProgramBounds,
+    transcription: Transcription, sample: SamplePoint, at: SamplePlace, multipliers: Multipliers, x: Vector, values: PhaseValues,
+    bounds: ProgramBounds,
 ) -> Vector:  # fmt: skip
     """The gradient (constants and signals, n) of the contribution of samples to the Lagrangian."""
-    theta = x[made.layout.phases[sample.phase].theta]
-    arguments = numeric_arguments(sample, at, x, theta, known.constants, given.parameters)
-    direct = made.statement.direct.get((sample.phase, sample.number))
+    theta = x[transcription.layout.phases[sample.phase].theta]
+    arguments = numeric_arguments(sample, at, x, theta, values.constants, bounds.parameters)
+    direct = transcription.statement.direct.get((sample.phase, sample.number))
     kind, name = ("integral", sample.name) if sample.kind == "sum" else ("sample", sample.name)
     if sample.kind == "sum" and direct is not None:
         mu = np.full((1, at.count), direct)
     else:
         (block,) = [
-            b for b in made.blocks if (b.kind, b.phase) == (kind, sample.phase) and b.names[0] in (name, f"{name}[0]")
+            b for b in transcription.blocks if (b.kind, b.phase) == (kind, sample.phase) and b.names[0] in (name, f"{name}[0]")
         ]
-        rows = found.constraint_multipliers[block.rows]
+        rows = multipliers.constraint_multipliers[block.rows]
         mu = np.broadcast_to(-rows if sample.kind == "sum" else rows, (at.count, sample.size)).T
     return np.asarray(sample.by_numbers.map(at.count)(*arguments, mu), float).reshape(-1, at.count)
 

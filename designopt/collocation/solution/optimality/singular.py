@@ -31,7 +31,7 @@ LONGER, SHARE = 2, 0.02
 
 
 def singular_arcs(
-    made: Transcription, given: ProgramBounds, x: Vector, found: Multipliers, values: Sequence[PhaseValues], cost: float
+    transcription: Transcription, bounds: ProgramBounds, x: Vector, multipliers: Multipliers, values: Sequence[PhaseValues], cost: float
 ) -> list[Arc]:
     """The singular arcs at variables `x` (n,), not scaled, of a solution with the objective size `cost`.
 
@@ -39,18 +39,18 @@ def singular_arcs(
     the bounds leave free.
     """
     arcs = []
-    for i, (place, point, known) in enumerate(zip(made.layout.phases, made.statement.points, values, strict=True)):
+    for i, (layout, point, phase_values) in enumerate(zip(transcription.layout.phases, transcription.statement.points, values, strict=True)):
         if not point.nu:
             continue
-        mesh, free = place.mesh, slice(point.nx, len(point.names))
+        mesh, free = layout.mesh, slice(point.nx, len(point.names))
         weights = mesh.weights[mesh.first :]
-        curvature, slopes = _derivatives(made, i, x, found, known)
-        scale = made.scale[place.point[:, free]]
+        curvature, slopes = _derivatives(transcription, i, x, multipliers, phase_values)
+        scale = transcription.scale[layout.point[:, free]]
         curvature = curvature[:, free, free] * scale[:, :, None] * scale[:, None, :]
         counted = weights > 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # of a failed solve; values that are not finite are skipped
             curvature[counted] /= weights[counted, None, None] * max(abs(cost), 1e-300)
-        fixed = _fixed_directions(made, given, i, x, known, slopes[:, :, free] * scale[:, None, :])
+        fixed = _fixed_directions(transcription, bounds, i, x, phase_values, slopes[:, :, free] * scale[:, None, :])
         if _bends_everywhere(curvature[counted], fixed[counted]):
             continue
         open_to = np.eye(fixed.shape[2]) - np.linalg.pinv(fixed, rcond=1e-9) @ fixed
@@ -59,15 +59,15 @@ def singular_arcs(
             continue
         sizes, directions = np.linalg.eigh(0.5 * (bent + bent.transpose(0, 2, 1)))
         flat = counted & (sizes[:, 0] < FLAT)
-        times = known.t0 + mesh.fractions[mesh.first :] * known.duration
+        times = phase_values.t0 + mesh.fractions[mesh.first :] * phase_values.duration
         names = point.names[point.nx + point.ns : point.nx + point.ns + point.nu]
         for a, b in _stretches(flat):
             steps = max(scheme.steps for scheme in mesh.schemes)
-            if b - a <= LONGER * steps + 1 or times[b - 1] - times[a] < SHARE * known.duration:
+            if b - a <= LONGER * steps + 1 or times[b - 1] - times[a] < SHARE * phase_values.duration:
                 continue
             shares = np.abs(directions[a:b, point.ns : point.ns + point.nu, 0]).max(axis=0)
-            own = tuple(n for n, share in zip(names, shares, strict=True) if share > 0.1) or tuple(names)
-            arcs.append(Arc(made.statement.problem.phases[i].name, own, float(times[a]), float(times[b - 1])))
+            arc_controls = tuple(n for n, share in zip(names, shares, strict=True) if share > 0.1) or tuple(names)
+            arcs.append(Arc(transcription.statement.problem.phases[i].name, arc_controls, float(times[a]), float(times[b - 1])))
     return arcs
 
 
@@ -93,30 +93,30 @@ def _bends_everywhere(curvature: Cube, fixed: Cube) -> bool:
     return True
 
 
-def _derivatives(made: Transcription, i: int, x: Vector, found: Multipliers, known: PhaseValues) -> tuple[Cube, Cube]:
+def _derivatives(transcription: Transcription, i: int, x: Vector, multipliers: Multipliers, values: PhaseValues) -> tuple[Cube, Cube]:
     """For each point the Hessian of the Lagrangian (points, nw, nw) and the derivatives (points, rows, nw) of its
     equations and path constraints."""
-    place, functions, point = made.layout.phases[i], made.statement.functions[i], made.statement.points[i]
-    mesh, count, nw = place.mesh, len(place.point), len(point.names)
+    layout, functions, point = transcription.layout.phases[i], transcription.statement.functions[i], transcription.statement.points[i]
+    mesh, count, nw = layout.mesh, len(layout.point), len(point.names)
     arguments = (
-        x[place.point],
-        x[place.theta],
-        known.constants,
-        known.signals,
+        x[layout.point],
+        x[layout.theta],
+        values.constants,
+        values.signals,
         mesh.fractions[mesh.first :, None],
     )
     hessian = np.zeros((count, nw, nw))
-    own = (functions.hessian_rows < nw) & (functions.hessian_columns < nw)
-    if own.any():
-        mu, weights = found.by_point(made, i), mesh.weights[mesh.first :, None]
+    among_variables = (functions.hessian_rows < nw) & (functions.hessian_columns < nw)
+    if among_variables.any():
+        mu, weights = multipliers.by_point(transcription, i), mesh.weights[mesh.first :, None]
         [numbers] = _of_points(functions.hessian, count)(*arguments, mu, weights)
-        rows, columns = functions.hessian_rows[own], functions.hessian_columns[own]
-        hessian[:, rows, columns] = hessian[:, columns, rows] = numbers[:, own]
+        rows, columns = functions.hessian_rows[among_variables], functions.hessian_columns[among_variables]
+        hessian[:, rows, columns] = hessian[:, columns, rows] = numbers[:, among_variables]
     slopes = np.zeros((count, functions.rows.count, nw))
-    own = functions.jacobian_columns < nw
-    if own.any() and functions.rows.path.stop > functions.rows.residuals.start:
+    among_variables = functions.jacobian_columns < nw
+    if among_variables.any() and functions.rows.path.stop > functions.rows.residuals.start:
         [numbers] = _of_points(functions.jacobian, count)(*arguments)
-        slopes[:, functions.jacobian_rows[own], functions.jacobian_columns[own]] = numbers[:, own]
+        slopes[:, functions.jacobian_rows[among_variables], functions.jacobian_columns[among_variables]] = numbers[:, among_variables]
     return hessian, slopes
 
 
@@ -127,24 +127,24 @@ def _of_points(function: Any, count: int) -> PerPoint:
 
 
 def _fixed_directions(
-    made: Transcription, given: ProgramBounds, i: int, x: Vector, known: PhaseValues, slopes: Cube
+    transcription: Transcription, program_bounds: ProgramBounds, i: int, x: Vector, values: PhaseValues, slopes: Cube
 ) -> Cube:
     """Directions (points, k, n) in which the variables of a point other than states are fixed: none are zero."""
-    place, point, which = made.layout.phases[i], made.statement.points[i], made.statement.functions[i].rows
-    columns = place.point[:, point.nx :]
-    near = NEAR * made.scale[columns]
-    on_bound = (x[columns] <= given.low[columns] + near) | (x[columns] >= given.high[columns] - near)
-    phase = made.statement.problem.phases[i]
+    layout, point, which = transcription.layout.phases[i], transcription.statement.points[i], transcription.statement.functions[i].rows
+    columns = layout.point[:, point.nx :]
+    near = NEAR * transcription.scale[columns]
+    on_bound = (x[columns] <= program_bounds.low[columns] + near) | (x[columns] >= program_bounds.high[columns] - near)
+    phase = transcription.statement.problem.phases[i]
     # a constant on each piece is not a function of time; others depend on another time, or affect the cost of another
     # time
     apart = {*phase.held, *phase.delays, *(delay.of for delay in phase.delays.values())}
     on_bound[:, [name in apart for name in point.names[point.nx :]]] = True
     at_limit = np.zeros((len(columns), len(which.path)), bool)
-    path = [block for block in made.blocks if block.kind == "path" and block.phase == i]
+    path = [block for block in transcription.blocks if block.kind == "path" and block.phase == i]
     if path:
         rows = np.hstack([block.rows for block in path])
-        low, high = given.row_low[rows], given.row_high[rows]
-        at_limit = (known.path <= low + NEAR) | (known.path >= high - NEAR)
+        low, high = program_bounds.row_low[rows], program_bounds.row_high[rows]
+        at_limit = (values.path <= low + NEAR) | (values.path >= high - NEAR)
     equations = slopes[:, [*which.residuals, *which.algebraic]]
     active = slopes[:, list(which.path)] * at_limit[:, :, None]
     bounds = np.eye(columns.shape[1])[None] * on_bound[:, None, :]

@@ -40,20 +40,20 @@ class EquationsAlong:
 
     def states(self, some: Indices, tau: Vector) -> Cube:
         """States (k, n, nx) at the places `tau` (n,) of the intervals `some` (k,), which have one scheme."""
-        mesh, found = self.found.mesh, self.found
+        mesh, solved = self.found.mesh, self.found
         scheme = mesh.schemes[some[0]]
         of_values, of_rates = scheme.states_at(tau)
         slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
         h = self.duration * mesh.widths[some, None]
         trajectories = [
-            found.values[v.name][slots] @ of_values.T + h * (found.rates[v.name][slots] @ of_rates.T)
+            solved.values[v.name][slots] @ of_values.T + h * (solved.rates[v.name][slots] @ of_rates.T)
             for v in self.phase.system.states
         ]
         return np.stack(trajectories, axis=2)
 
     def others(self, some: Indices, tau: Vector, names: Sequence[str]) -> Cube:
         """Controls, algebraic variables or unknown rates (k, n, names) at these places, within their bounds."""
-        mesh, found = self.found.mesh, self.found
+        mesh, solved = self.found.mesh, self.found
         scheme = mesh.schemes[some[0]]
         slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
         weights = scheme.controls_at(tau).T
@@ -61,7 +61,7 @@ class EquationsAlong:
         trajectories = [
             self.delayed(n, fractions)
             if n in self.phase.delays
-            else np.clip(found.values[n][slots] @ weights, *found.bounds[n])
+            else np.clip(solved.values[n][slots] @ weights, *solved.bounds[n])
             for n in names
         ]
         return np.stack(trajectories, axis=2) if names else np.empty((len(some), len(tau), 0))
@@ -69,17 +69,17 @@ class EquationsAlong:
     def delayed(self, name: str, fractions: Vector) -> Vector:
         """A delayed variable at any `fractions` of the phase: the value of the original one at the earlier time."""
         delay, mesh = self.phase.delays[name], self.found.mesh
-        asked = earlier(self.phase, delay, fractions.ravel())
-        past = asked <= 0.0
-        values = np.empty(len(asked))
-        values[past] = history(self.phase, name, asked[past])
-        intervals, places = located(mesh, asked)
+        query = earlier(self.phase, delay, fractions.ravel())
+        past = query <= 0.0
+        values = np.empty(len(query))
+        values[past] = history(self.phase, name, query[past])
+        intervals, places = located(mesh, query)
         for scheme, some in mesh.groups:
-            own = np.flatnonzero(~past & np.isin(intervals, some))
+            in_scheme = np.flatnonzero(~past & np.isin(intervals, some))
             is_state = self.found.kinds[delay.of] == "state"
-            weights = scheme.states_at(places[own])[0] if is_state else scheme.controls_at(places[own])
-            slots = mesh.bases[intervals[own], None] + np.arange(scheme.steps + 1)
-            values[own] = (self.found.values[delay.of][slots] * weights).sum(axis=1)
+            weights = scheme.states_at(places[in_scheme])[0] if is_state else scheme.controls_at(places[in_scheme])
+            slots = mesh.bases[intervals[in_scheme], None] + np.arange(scheme.steps + 1)
+            values[in_scheme] = (self.found.values[delay.of][slots] * weights).sum(axis=1)
         return values.reshape(fractions.shape)
 
     def data(self, fractions: Vector) -> Vector:
@@ -99,9 +99,9 @@ class EquationsAlong:
         u = self.others(some, tau, [v.name for v in system.controls]).reshape(count, -1)
         z = self.others(some, tau, [v.name for v in system.algebraic]).reshape(count, -1)
         t = self.found.t0 + fractions * self.duration
-        given = (states.reshape(count, -1), u, z, np.tile(self.p, (count, 1)), self.data(fractions), t[:, None])
-        found = explicit_rates(system).map(count)(*(array.T for array in given))
-        return np.asarray(found, float).T.reshape(states.shape)
+        arguments = (states.reshape(count, -1), u, z, np.tile(self.p, (count, 1)), self.data(fractions), t[:, None])
+        evaluated = explicit_rates(system).map(count)(*(array.T for array in arguments))
+        return np.asarray(evaluated, float).T.reshape(states.shape)
 
 
 def data_at(phase: Phase, fractions: Vector, t0: float, tf: float) -> Vector:
@@ -135,14 +135,14 @@ def explicit_rates(system: System) -> Any:
     if residual is None or not is_determined(system):
         return system.rhs
     x, u, z, p, q, t = (ca.MX.sym(residual.name_in(i), residual.size1_in(i)) for i in range(6))
-    given = ca.vertcat(x, u, p, q, t)
-    numbers, unknown = ca.MX.sym("given", given.numel()), ca.MX.sym("z", z.numel())
+    symbols = ca.vertcat(x, u, p, q, t)
+    numbers, unknown = ca.MX.sym("given", symbols.numel()), ca.MX.sym("z", z.numel())
     parts = ca.vertsplit(numbers, np.cumsum([0, *(s.numel() for s in (x, u, p, q, t))]).tolist())
     equations = {"x": unknown, "p": numbers, "g": residual(parts[0], parts[1], unknown, *parts[2:])}
     root = ca.rootfinder("root", "newton", equations, {"abstol": 1e-12, "error_on_fail": False})
     slope = ca.jacobian(equations["g"], unknown)
     sizes = ca.mtimes(ca.fabs(slope), 1.0 + ca.fabs(unknown))
     left = ca.Function("left", [unknown, numbers], [ca.mmax(ca.fabs(equations["g"]) - UNSOLVED * sizes)])
-    solved = root(z, given)
-    rates = ca.if_else(left(solved, given) <= 0.0, system.rhs(x, u, solved, p, q, t), np.nan)
+    solved = root(z, symbols)
+    rates = ca.if_else(left(solved, symbols) <= 0.0, system.rhs(x, u, solved, p, q, t), np.nan)
     return ca.Function("explicit_rates", [x, u, z, p, q, t], [rates])

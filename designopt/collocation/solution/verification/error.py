@@ -23,7 +23,7 @@ from designopt.collocation.transcription.mesh.points import CollocationPoint
 PANELS, GAUSS = 4, 5
 
 
-def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str, float]) -> Vector:
+def interval_errors(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Vector:
     """The estimated relative error (intervals,) of the states of a phase.
 
     On each interval the dynamics along the interpolated solution are integrated from its left end with a quadrature one
@@ -32,8 +32,8 @@ def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str,
     (below about 1e-3). Larger ones, and those where a control switches or a bound becomes active inside an interval,
     are optimistic by a factor of ten and more. It is infinite if the equations are not finite between the points.
     """
-    equations = EquationsAlong(phase, found, parameters)
-    mesh = found.mesh
+    equations = EquationsAlong(phase, solution, parameters)
+    mesh = solution.mesh
     errors = np.empty(len(mesh))
     for scheme, some in mesh.groups:
         tau, A = finer_quadrature(3 if scheme.starts else control_degree(scheme) + 2)
@@ -48,16 +48,16 @@ def interval_errors(phase: Phase, found: PhaseSolution, parameters: Mapping[str,
 
 
 def pulse_errors(
-    phase: Phase, point: CollocationPoint, found: PhaseSolution, parameters: Mapping[str, float]
+    phase: Phase, point: CollocationPoint, solution: PhaseSolution, parameters: Mapping[str, float]
 ) -> Vector:
     """The effect of a pulse between the points of an interval on states and integrals (intervals,), relative as above.
 
     Rates and integrands along the interpolated solution are integrated over each interval with `PANELS` panels of Gauss
     points, which resolve a twentieth of the interval; integrals are relative to 1 + their size.
     """
-    equations = EquationsAlong(phase, found, parameters)
-    mesh, states = found.mesh, [v.name for v in phase.system.states]
-    others = point.names[len(states) :]
+    equations = EquationsAlong(phase, solution, parameters)
+    mesh, states = solution.mesh, [v.name for v in phase.system.states]
+    other_names = point.names[len(states) :]
     inner, weights = np.polynomial.legendre.leggauss(GAUSS)
     tau = (np.arange(PANELS)[:, None] + 0.5 * (inner + 1.0)).ravel() / PANELS
     weights = np.tile(0.5 * weights / PANELS, PANELS)
@@ -71,22 +71,22 @@ def pulse_errors(
             difference = np.abs(gained - (ends[:, 1] - ends[:, 0])) / (1.0 + np.abs(x).max(axis=1))
             errors[some] = difference.max(axis=1)
             if phase.integrals:
-                fine = _integrals(point, equations, x, some, tau, others) @ weights
-                own = scheme.points[1:] if not scheme.starts else scheme.points
-                of_scheme = scheme.weights[-len(own) :]
-                coarse = _integrals(point, equations, equations.states(some, own), some, own, others) @ of_scheme
-                sizes = 1.0 + np.abs(list(found.integrals.values()))
+                fine = _integrals(point, equations, x, some, tau, other_names) @ weights
+                places = scheme.points[1:] if not scheme.starts else scheme.points
+                of_scheme = scheme.weights[-len(places) :]
+                coarse = _integrals(point, equations, equations.states(some, places), some, places, other_names) @ of_scheme
+                sizes = 1.0 + np.abs(list(solution.integrals.values()))
                 missed = np.abs(fine - coarse) * mesh.widths[some] / sizes[:, None]
                 errors[some] = np.maximum(errors[some], missed.max(axis=0))
     return np.where(np.isnan(errors), np.inf, errors)
 
 
 def _integrals(
-    point: CollocationPoint, equations: EquationsAlong, x: Cube, some: Indices, tau: Vector, others: Sequence[str]
+    point: CollocationPoint, equations: EquationsAlong, x: Cube, some: Indices, tau: Vector, other_names: Sequence[str]
 ) -> Cube:
     """Integrands (integrals, k, n) times the duration for states `x` (k, n, nx) at the places `tau` (n,)."""
     count = len(some) * len(tau)
-    w = np.hstack([x.reshape(count, -1), equations.others(some, tau, others).reshape(count, -1)])
+    w = np.hstack([x.reshape(count, -1), equations.others(some, tau, other_names).reshape(count, -1)])
     values = point_values(point, equations, w, equations.fractions(some, tau).ravel())[1]
     return np.asarray(values.T.reshape(-1, len(some), len(tau)))
 

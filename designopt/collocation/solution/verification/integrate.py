@@ -28,8 +28,8 @@ def integrate(
 
     `tolerance` is relative and absolute.
     """
-    found = np.full((len(x), len(at)), np.nan)
-    found[:, at <= start] = x[:, None]
+    states_at = np.full((len(x), len(at)), np.nan)
+    states_at[:, at <= start] = x[:, None]
     with np.errstate(all="ignore"):
         solver = scipy.integrate.LSODA(rhs, start, x, float(at[-1]), rtol=tolerance, atol=tolerance)
         for _ in range(most_steps):
@@ -40,8 +40,8 @@ def integrate(
                 break
             passed = (at > solver.t_old) & (at <= solver.t)
             if passed.any():
-                found[:, passed] = solver.dense_output()(at[passed])
-    return found
+                states_at[:, passed] = solver.dense_output()(at[passed])
+    return states_at
 
 
 def stage_places() -> Vector:

@@ -55,17 +55,17 @@ def resimulate_phases(solution: Solution, problem: TrajectoryProblem) -> dict[st
     return {phase.name: resimulate(phase, solution.phases[phase.name], solution.parameters) for phase in problem.phases}
 
 
-def resimulate(phase: Phase, found: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:
+def resimulate(phase: Phase, solution: PhaseSolution, parameters: Mapping[str, float]) -> Resimulation:
     """Simulate a solved phase with its interpolated controls, clipped to their bounds, at a relative error of 1e-9."""
-    equations = EquationsAlong(phase, found, parameters)
-    mesh, names = found.mesh, [v.name for v in phase.system.states]
-    solved = np.stack([found.values[name][mesh.bases] for name in names])
-    size = 1.0 + np.abs(np.stack([found.values[name] for name in names])).max(axis=1)
+    equations = EquationsAlong(phase, solution, parameters)
+    mesh, names = solution.mesh, [v.name for v in phase.system.states]
+    solved = np.stack([solution.values[name][mesh.bases] for name in names])
+    size = 1.0 + np.abs(np.stack([solution.values[name] for name in names])).max(axis=1)
     segments = _Segments(equations, size)
     ends, steps = segments.run(solved[:, :-1], np.arange(len(mesh)))
     simulated = segments.chain(solved[:, 0], steps)
     return Resimulation(
-        times=found.times[mesh.bases],
+        times=solution.times[mesh.bases],
         states=dict(zip(names, simulated, strict=True)),
         error=float((np.abs(simulated - solved) / size[:, None]).max()),
         segment_errors=(np.abs(ends - solved[:, 1:]) / size[:, None]).max(axis=0),
@@ -95,26 +95,26 @@ class _Segments:
 
         mesh, values = self.equations.found.mesh, self.equations.found.values
         longest = max(len(scheme.collocated) for scheme in mesh.schemes)
-        found = np.zeros((len(mesh), longest, len(self.names)))
+        coefficients = np.zeros((len(mesh), longest, len(self.names)))
         for scheme, some in mesh.groups:
             count = len(scheme.collocated)
             inverse = np.linalg.inv(legvander(2.0 * scheme.collocated - 1.0, count - 1))
             slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)[-count:]
             for i, name in enumerate(self.names):
-                found[some, :count, i] = values[name][slots] @ inverse.T
-        return found
+                coefficients[some, :count, i] = values[name][slots] @ inverse.T
+        return coefficients
 
     def others(self, segments: Indices, tau: Matrix) -> Array:
         """Controls and algebraic variables (k, n, nu + nz) at places (k, n) of segments (k,), within their bounds."""
         from numpy.polynomial.legendre import legvander
 
         trajectories = self.trajectories[segments]
-        found = np.matmul(legvander(2.0 * tau - 1.0, trajectories.shape[1] - 1), trajectories)
+        values_at = np.matmul(legvander(2.0 * tau - 1.0, trajectories.shape[1] - 1), trajectories)
         mesh = self.equations.found.mesh
         for name in self.equations.phase.delays:
             fractions = mesh.nodes[segments, None] + mesh.widths[segments, None] * tau
-            found[:, :, self.names.index(name)] = self.equations.delayed(name, fractions)
-        return np.asarray(np.clip(found, self.low, self.high))
+            values_at[:, :, self.names.index(name)] = self.equations.delayed(name, fractions)
+        return np.asarray(np.clip(values_at, self.low, self.high))
 
     def _stages(self, segments: Indices, tau: Vector, delta: Vector) -> tuple[Matrix, ...]:
         """All arguments of `step` but the states, for steps (k,) of widths `delta` from places `tau` of segments."""
@@ -131,9 +131,9 @@ class _Segments:
         """The error (k,) of steps of length h as a share of the tolerance, from both estimates (nx, k)."""
         with np.errstate(all="ignore"):
             a, b = (((np.asarray(e, float) / self.size[:, None]) ** 2).sum(axis=0) for e in (five, three))
-            found = np.abs(h) * a / np.sqrt(len(self.size) * (a + 0.01 * b)) / TOLERANCE
+            error_norm = np.abs(h) * a / np.sqrt(len(self.size) * (a + 0.01 * b)) / TOLERANCE
         # both estimates are zero without motion; values that are not finite have diverged
-        return np.where(np.isfinite(found), found, np.where((a == 0.0) & (b == 0.0), 0.0, math.inf))
+        return np.where(np.isfinite(error_norm), error_norm, np.where((a == 0.0) & (b == 0.0), 0.0, math.inf))
 
     def _lost(self, x: Matrix) -> Mask:
         """Which runs (k,) are far from the range of the solution."""
@@ -151,17 +151,17 @@ class _Segments:
         ends, x = np.full_like(x, math.inf), x.copy()
         at, width = np.full(len(segments), tau), np.ones(len(segments))
         active = np.arange(len(segments))
-        taken = []
+        accepted = []
         for _ in range(MOST_STEPS):
             delta = np.minimum(width[active], 1.0 - at[active])
-            given = self._stages(segments[active], at[active], delta)
-            new, five, three = self.step(x[:, active], *given)
-            norm = self._norm(given[-1][0], five, three)
+            stage_inputs = self._stages(segments[active], at[active], delta)
+            new, five, three = self.step(x[:, active], *stage_inputs)
+            norm = self._norm(stage_inputs[-1][0], five, three)
             good = norm <= 1.0
             with np.errstate(divide="ignore"):
                 width[active] = delta * np.clip(0.9 * norm ** (-1.0 / 8.0), 0.2, np.where(good, 10.0, 1.0))
             reached = active[good]
-            taken.append((segments[reached], at[reached], delta[good]))
+            accepted.append((segments[reached], at[reached], delta[good]))
             x[:, reached] = np.asarray(new, float)[:, good]
             at[reached] += delta[good]
             arrived, lost = at >= 1.0 - 1e-12, self._lost(x)
@@ -170,7 +170,7 @@ class _Segments:
             if not len(active):
                 if not np.isfinite(ends).all():
                     return ends, None
-                which, begin, delta = (np.concatenate(part) for part in zip(*taken, strict=True))
+                which, begin, delta = (np.concatenate(part) for part in zip(*accepted, strict=True))
                 order = np.lexsort((begin, which))
                 return ends, (which[order], begin[order], delta[order])
         for i in active:
@@ -208,11 +208,11 @@ class _Segments:
         while at < len(which):
             size = min(AT_ONCE, len(which) - at)
             part, fill = slice(at, at + size), (0, AT_ONCE - size)  # steps of zero length fill the rest
-            given = self._stages(
+            stage_inputs = self._stages(
                 np.pad(which[part], fill, mode="edge"), np.pad(begins[part], fill), np.pad(delta[part], fill)
             )
-            states, five, three = (np.asarray(e, float) for e in self.many(x, *given))
-            bad = np.append((self._norm(given[-1][0], five, three) > 1.0) | self._lost(states), True)[: size + 1]
+            states, five, three = (np.asarray(e, float) for e in self.many(x, *stage_inputs))
+            bad = np.append((self._norm(stage_inputs[-1][0], five, three) > 1.0) | self._lost(states), True)[: size + 1]
             bad[size] = True
             good = int(np.argmax(bad))
             last = at + np.flatnonzero(which[at : at + good] != np.append(which, -1)[at + 1 : at + good + 1])
@@ -228,9 +228,9 @@ class _Segments:
         equations, mesh = self.equations, self.equations.found.mesh
         which, h = np.array([segment]), equations.duration * mesh.widths[segment]
 
-        def rhs(place: float, state: Vector) -> Vector:
-            values = self.others(which, np.array([[place]]))[0, 0]
-            fraction = np.array([mesh.nodes[segment] + mesh.widths[segment] * place])
+        def rhs(tau: float, state: Vector) -> Vector:
+            values = self.others(which, np.array([[tau]]))[0, 0]
+            fraction = np.array([mesh.nodes[segment] + mesh.widths[segment] * tau])
             t = equations.found.t0 + fraction * equations.duration
             rates = self.rates(state, values[: self.nu], values[self.nu :], self.p, equations.data(fraction)[0], t)
             return np.asarray(h * np.asarray(rates, float).ravel())

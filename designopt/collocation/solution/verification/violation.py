@@ -17,7 +17,7 @@ FINER = 10
 
 
 def violation_between_points(
-    phase: Phase, point: CollocationPoint, found: PhaseSolution, parameters: Mapping[str, float]
+    phase: Phase, point: CollocationPoint, solution: PhaseSolution, parameters: Mapping[str, float]
 ) -> float:
     """Largest violation by the interpolated states of their bounds and of the limits of path constraints, on a grid ten
     times finer than the collocation points, relative to 1 + the largest absolute value.
@@ -25,19 +25,19 @@ def violation_between_points(
     Infinite if a path constraint is NaN. Controls are clipped to their bounds. A solved problem satisfies all limits at
     the points themselves.
     """
-    equations = EquationsAlong(phase, found, parameters)
+    equations = EquationsAlong(phase, solution, parameters)
     states = [v.name for v in phase.system.states]
-    others = point.names[len(states) :]
+    other_names = point.names[len(states) :]
     trajectories, path = [], []
-    for scheme, some in found.mesh.groups:
+    for scheme, some in solution.mesh.groups:
         gaps = zip(scheme.points, scheme.points[1:], strict=False)
         tau = np.concatenate([*(np.linspace(a, b, FINER, endpoint=False) for a, b in gaps), [1.0]])
         x = equations.states(some, tau).reshape(-1, len(states))
         trajectories.append(x)
         if phase.path:
-            w = np.hstack([x, equations.others(some, tau, others).reshape(len(x), -1)])
+            w = np.hstack([x, equations.others(some, tau, other_names).reshape(len(x), -1)])
             path.append(point_values(point, equations, w, equations.fractions(some, tau).ravel())[0])
-    bounds = [found.bounds[name] for name in states]
+    bounds = [solution.bounds[name] for name in states]
     worst = _outside(np.vstack(trajectories), bounds)
     if path:
         sizes = zip(phase.path.values(), point.path_sizes, strict=True)
@@ -57,8 +57,8 @@ def point_values(
 ) -> tuple[Vector, Vector]:
     """Path constraints (n, rows), and integrands (n, integrals) times the duration, for variables `w` (n, nw) at
     `fractions` (n,)."""
-    phase, found, count = equations.phase, equations.found, len(fractions)
-    times = [found.t0, found.tf]
+    phase, solved, count = equations.phase, equations.found, len(fractions)
+    times = [solved.t0, solved.tf]
     free = [t for t, is_free in zip(times, point.free_times, strict=True) if is_free]
     fixed = [t for t, is_free in zip(times, point.free_times, strict=True) if not is_free]
     data = equations.data(fractions)
@@ -66,12 +66,12 @@ def point_values(
     theta = np.array([*(equations.parameters[n] for n in point.parameter_names), *free])
     constants = [*(columns[n] for n in point.constant_names), *(np.full(count, t) for t in fixed)]
     signals = [columns[n] for n in point.signal_names]
-    given = (
+    arguments = (
         w.T,
         np.tile(theta[:, None], count),
         np.array(constants).reshape(-1, count),
         np.array(signals).reshape(-1, count),
         fractions[None, :],
     )
-    _, path, integrands = point.everything.map(count)(*given)
+    _, path, integrands = point.everything.map(count)(*arguments)
     return np.asarray(path, float).T.reshape(count, -1), np.asarray(integrands, float).T.reshape(count, -1)

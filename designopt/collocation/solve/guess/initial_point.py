@@ -35,16 +35,16 @@ def default_trajectory(phase: Phase, trajectory: PhaseGuess | None = None, befor
     for v in phase.system.states:
         box = phase.bounds.get(v.name, (v.low, v.high))
         start, end = (_fixed(side.get(v.name)) for side in (phase.initial, phase.final))
-        known = [value for value in (start, end) if value is not None]
-        line = [middle(box)] * 2 if start is None and end is None else [known[0], known[-1]]
+        fixed_ends = [value for value in (start, end) if value is not None]
+        line = [middle(box)] * 2 if start is None and end is None else [fixed_ends[0], fixed_ends[-1]]
         values[v.name] = np.clip(np.array(phase.guess.get(v.name, line), float), *box)
-    others = (*phase.system.controls, *phase.system.algebraic)
+    other_variables = (*phase.system.controls, *phase.system.algebraic)
     if phase.system.residual_form is not None:
-        others += phase.system.residual_form.unknowns
-    for v in others:
+        other_variables += phase.system.residual_form.unknowns
+    for v in other_variables:
         start, end = (_fixed(side.get(v.name)) for side in (phase.initial, phase.final))
-        known = [value for value in (start, end) if value is not None] or [0.0]
-        level = np.array(phase.guess.get(v.name, (known[0], known[-1])), float)
+        fixed_ends = [value for value in (start, end) if value is not None] or [0.0]
+        level = np.array(phase.guess.get(v.name, (fixed_ends[0], fixed_ends[-1])), float)
         values[v.name] = np.clip(level, *phase.bounds.get(v.name, (v.low, v.high)))
     check_known(f"{phase.name}: guess", phase.guess, values, "variable", "bad_guess")
     t0, tf = (trajectory.t0, trajectory.tf) if trajectory else _default_times(phase, before)
@@ -76,12 +76,12 @@ def initial_point(
         point[index] = np.clip(first.get(name, middle(box)), *box)
     parameters = {name: float(point[index]) for name, index in places.parameters.items()}
     before = 0.0
-    for i, (phase, place) in enumerate(zip(problem.phases, places.phases, strict=True)):
-        given = guess.phases.get(phase.name)
-        default = default_trajectory(phase, given, before)
+    for i, (phase, layout) in enumerate(zip(problem.phases, places.phases, strict=True)):
+        phase_guess = guess.phases.get(phase.name)
+        default = default_trajectory(phase, phase_guess, before)
         before = default.tf
-        fractions = place.mesh.fractions
-        stated = {**default.only(phase.guess).at(fractions), **(_values(phase, given, fractions) if given else {})}
+        fractions = layout.mesh.fractions
+        stated = {**default.only(phase.guess).at(fractions), **(_values(phase, phase_guess, fractions) if phase_guess else {})}
         values = {**default.at(fractions), **stated}
         if statement.points[i].form:
             slopes = unknown_rates(phase, values, fractions, default.tf - default.t0)
@@ -94,13 +94,13 @@ def initial_point(
             if not np.isfinite(trajectory).all():
                 raise ProblemError("bad_guess", f"{phase.name}: {name}", "is not finite everywhere")
             if j < statement.points[i].nx:
-                point[place.states[:, j]] = trajectory
+                point[layout.states[:, j]] = trajectory
             else:
-                point[place.point[:, j]] = trajectory[place.mesh.first :]
+                point[layout.point[:, j]] = trajectory[layout.mesh.first :]
         for name in phase.delays:
-            own = place.point[:, statement.points[i].names.index(name)]
-            point[own] = stencil(phase, name, statement.points[i], place).values(point)
-        for index, time in ((place.t0, default.t0), (place.tf, default.tf)):
+            delayed_columns = layout.point[:, statement.points[i].names.index(name)]
+            point[delayed_columns] = stencil(phase, name, statement.points[i], layout).values(point)
+        for index, time in ((layout.t0, default.t0), (layout.tf, default.tf)):
             if index >= 0:
                 point[index] = time
     low, high = boxes.low, boxes.high
@@ -111,10 +111,10 @@ def _values(phase: Phase, trajectory: PhaseGuess, fractions: Vector) -> Mapping[
     """The values of the phase's variables in a given trajectory."""
     form = phase.system.residual_form
     unknowns = form.unknowns if form else ()
-    known = [v.name for v in (*phase.system.states, *phase.system.controls, *phase.system.algebraic, *unknowns)]
+    names = [v.name for v in (*phase.system.states, *phase.system.controls, *phase.system.algebraic, *unknowns)]
     values = trajectory.at(fractions)
-    if unknown := sorted(set(values) - set(known)):
-        text = f"there is no such variable; known: {', '.join(known)}"
+    if unknown := sorted(set(values) - set(names)):
+        text = f"there is no such variable; known: {', '.join(names)}"
         raise ProblemError("bad_guess", f"{phase.name}: {unknown[0]}", text)
     for name, array in values.items():
         if np.shape(array) != fractions.shape:
@@ -131,9 +131,9 @@ def _check(problem: TrajectoryProblem, guess: Guess) -> None:
         if not (math.isfinite(trajectory.t0) and math.isfinite(trajectory.tf) and trajectory.t0 < trajectory.tf):
             raise ProblemError("bad_guess", name, f"runs from {trajectory.t0} to {trajectory.tf}")
     parameters = [v.name for v in problem.variables]
-    for where, given in (("guess", problem.guess), ("parameters", guess.parameters)):
-        check_known(where, given, parameters, "parameter", "bad_guess")
-        for name, value in given.items():
+    for where, stated in (("guess", problem.guess), ("parameters", guess.parameters)):
+        check_known(where, stated, parameters, "parameter", "bad_guess")
+        for name, value in stated.items():
             if not isinstance(value, Real) or not math.isfinite(value):
                 raise ProblemError("bad_guess", f"{where}.{name}", f"is {value!r}, not a finite number")
 

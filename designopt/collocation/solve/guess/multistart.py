@@ -46,11 +46,11 @@ def solve_from_starts(program: Program, guess: Guess | None, *, roll: bool = Fal
         start = perturbed(problem, guess, np.random.default_rng([options.seed, i]))
         if roll:
             start = rolled(problem, start)
-        found = program.solve(guess=start)
-        timing["solve"] = timing.get("solve", 0.0) + found.timing.get("solve", 0.0)
-        records.append(_record(i, found))
-        if found.status is Status.CANCELLED or _better(found, best):
-            best = found
+        solution = program.solve(guess=start)
+        timing["solve"] = timing.get("solve", 0.0) + solution.timing.get("solve", 0.0)
+        records.append(_record(i, solution))
+        if solution.status is Status.CANCELLED or _better(solution, best):
+            best = solution
     return replace(best, starts=tuple(records), seed=options.seed, timing=timing)
 
 
@@ -70,16 +70,16 @@ def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Ge
     phases: dict[str, Sampled] = {}
     before = 0.0
     for phase in problem.phases:
-        given = guess.phases.get(phase.name)
-        phases[phase.name] = _perturbed_trajectory(phase, given if isinstance(given, Sampled) else None, before, rng)
+        trajectory = guess.phases.get(phase.name)
+        phases[phase.name] = _perturbed_trajectory(phase, trajectory if isinstance(trajectory, Sampled) else None, before, rng)
         before = phases[phase.name].tf
     return Guess(phases, parameters)
 
 
-def _perturbed_trajectory(phase: Phase, given: Sampled | None, before: float, rng: np.random.Generator) -> Sampled:
-    default = default_trajectory(phase, given, before)
+def _perturbed_trajectory(phase: Phase, stated_trajectory: Sampled | None, before: float, rng: np.random.Generator) -> Sampled:
+    default = default_trajectory(phase, stated_trajectory, before)
     fractions = np.linspace(0.0, 1.0, POINTS)
-    values: dict[str, Vector] = dict(given.at(fractions)) if given else {}
+    values: dict[str, Vector] = dict(stated_trajectory.at(fractions)) if stated_trajectory else {}
     trajectories: Mapping[str, Vector] = {**default.at(fractions), **values}
     for v in (*phase.system.states, *phase.system.controls):
         low, high = phase.bounds.get(v.name, (v.low, v.high))
@@ -114,16 +114,16 @@ def rolled(problem: TrajectoryProblem, guess: Guess) -> Guess:
         return guess
 
 
-def _record(i: int, found: Solution) -> StartRecord:
-    return StartRecord(i, found.status, found.objective, found.iterations)
+def _record(i: int, solution: Solution) -> StartRecord:
+    return StartRecord(i, solution.status, solution.objective, solution.iterations)
 
 
-def _better(found: Solution, best: Solution) -> bool:
+def _better(solution: Solution, best: Solution) -> bool:
     """Whether a later start wins: by more than the solver's tolerance, so that one optimum counts once."""
-    if found.success != best.success:
-        return found.success
-    one, other = (s.objective if s.success else s.violation for s in (found, best))
-    return not math.isfinite(other) or one < other - SAME * max(abs(one), abs(other))
+    if solution.success != best.success:
+        return solution.success
+    one, second = (s.objective if s.success else s.violation for s in (solution, best))
+    return not math.isfinite(second) or one < second - SAME * max(abs(one), abs(second))
 
 
 def spread(records: Sequence[StartRecord]) -> str:

@@ -43,18 +43,18 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
         default = default_trajectory(phase, trajectory, before)
         before = default.tf
         fractions = np.linspace(0.0, 1.0, POINTS)
-        given = dict(trajectory.at(fractions)) if trajectory else {}
-        values = {**default.at(fractions), **given}
+        stated_values = dict(trajectory.at(fractions)) if trajectory else {}
+        values = {**default.at(fractions), **stated_values}
         begin = {}
         for v in phase.system.states:
-            known = v.name in phase.initial or v.name in given or v.name in phase.guess or v.name not in last
+            has_start = v.name in phase.initial or v.name in stated_values or v.name in phase.guess or v.name not in last
             limits: Box = phase.initial.get(v.name, phase.bounds.get(v.name, (v.low, v.high)))
-            start = float(values[v.name][0]) if known else last[v.name]
+            start = float(values[v.name][0]) if has_start else last[v.name]
             begin[v.name] = float(np.clip(start, *ends(limits)))
         states = _simulated(phase, begin, Sampled(fractions, values, default.t0, default.tf), parameters)
         last = {name: float(state[-1]) for name, state in states.items()}
         controls = {v.name: values[v.name] for v in phase.system.controls}
-        algebraic = {v.name: given[v.name] for v in phase.system.algebraic if v.name in given}
+        algebraic = {v.name: stated_values[v.name] for v in phase.system.algebraic if v.name in stated_values}
         phases[phase.name] = Sampled(fractions, {**states, **controls, **algebraic}, default.t0, default.tf)
     return Guess(phases, parameters)
 
@@ -75,8 +75,8 @@ def _simulated(
     def rhs(fraction: float, x: Vector) -> Vector:
         q = [float(np.interp(fraction, trajectory.fractions, column)) for column in data.T]
         t = trajectory.t0 + fraction * duration
-        (found,) = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
-        return np.asarray(found[0] * duration)
+        (evaluated,) = rates(x, row(system.controls, fraction), row(system.algebraic, fraction), p, q, t)
+        return np.asarray(evaluated[0] * duration)
 
     begin = np.array(list(first.values()))
     states = integrate(rhs, 0.0, begin, trajectory.fractions, TOLERANCE, FARTHEST * (1.0 + np.abs(begin)), MOST_STEPS)

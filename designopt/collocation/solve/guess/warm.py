@@ -26,9 +26,9 @@ def nearest_neighbour_path(points: ArrayLike) -> NDArray[np.int64]:
 
     From the first point; every column is relative to its range.
     """
-    given = np.asarray(points, float)
-    spans = np.ptp(given, axis=0)
-    scaled = given / np.where(spans > 0.0, spans, 1.0)
+    scaled_input = np.asarray(points, float)
+    spans = np.ptp(scaled_input, axis=0)
+    scaled = scaled_input / np.where(spans > 0.0, spans, 1.0)
     left = np.ones(len(scaled), bool)
     order = []
     at = 0
@@ -49,14 +49,14 @@ def solve_near(program: Program, problem: TrajectoryProblem, previous: Solution,
     tried = []
     best: Solution | None = None
     for warm in ("full", "primal", "none"):
-        found = program.solve(problem, warm=warm, previous=None if warm == "none" else previous)
+        solution = program.solve(problem, warm=warm, previous=None if warm == "none" else previous)
         tried.append(warm)
-        if found.success and (best is None or not best.success or found.objective < best.objective):
-            best = found
-        best = best or found
-        if found.status is Status.CANCELLED:
-            return replace(found, warm_path=tuple(tried))
-        helped = found.success and (warm != "full" or found.iterations <= max(HELPFUL * cold_iterations, 1.0))
+        if solution.success and (best is None or not best.success or solution.objective < best.objective):
+            best = solution
+        best = best or solution
+        if solution.status is Status.CANCELLED:
+            return replace(solution, warm_path=tuple(tried))
+        helped = solution.success and (warm != "full" or solution.iterations <= max(HELPFUL * cold_iterations, 1.0))
         if helped:
             break
     assert best is not None
@@ -72,14 +72,14 @@ def solve_chain(program: Program, problems: Sequence[TrajectoryProblem]) -> Iter
     cold = 0
     for problem in problems:
         if previous is None:
-            found = program.solve(problem)
-            cold = max(cold, found.iterations)
+            solution = program.solve(problem)
+            cold = max(cold, solution.iterations)
         else:
-            found = solve_near(program, problem, previous, cold)
-        yield found
-        if found.status is Status.CANCELLED:
+            solution = solve_near(program, problem, previous, cold)
+        yield solution
+        if solution.status is Status.CANCELLED:
             return
-        previous = found if found.success else previous
+        previous = solution if solution.success else previous
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ def verify(
     A chain may follow a local optimum that a cold start does not find, and vice versa.
     """
     numbers = sorted(solutions)
-    drawn = np.random.default_rng(seed).choice(numbers, size=min(count, len(numbers)), replace=False)
-    found = []
-    for number in sorted(drawn.tolist()):
+    chosen = np.random.default_rng(seed).choice(numbers, size=min(count, len(numbers)), replace=False)
+    differences = []
+    for number in sorted(chosen.tolist()):
         cold, warm = program.solve(problems[number]), solutions[number]
         apart = abs(cold.objective - warm.objective) / max(abs(cold.objective), abs(warm.objective), TINY)
         if apart > EQUAL or not cold.success:
-            found.append(Difference(number, warm.objective, cold.objective))
-    return found
+            differences.append(Difference(number, warm.objective, cold.objective))
+    return differences

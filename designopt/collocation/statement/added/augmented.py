@@ -22,21 +22,21 @@ def augmented(
     """
     form, every = system.residual_form, (*system.states, *states)
 
-    def of(function: Any, *, rates: bool = False) -> Any:
+    def extended(function: Any, *, rates: bool = False) -> Any:
         if function is None:
             return None
         names = function.name_in()
         symbols = {name: ca.SX.sym(name, function.numel_in(i)) for i, name in enumerate(names)}
         symbols |= {"x": ca.SX.sym("x", len(every)), "u": ca.SX.sym("u", len(controls))}
         x, u, more = enter(symbols["x"], symbols["u"])
-        made = function(*{**symbols, "x": x, "u": u}.values())
-        made = ca.vertcat(made, more) if rates else made
-        return ca.Function(function.name(), list(symbols.values()), [made], names, function.name_out())
+        expression = function(*{**symbols, "x": x, "u": u}.values())
+        expression = ca.vertcat(expression, more) if rates else expression
+        return ca.Function(function.name(), list(symbols.values()), [expression], names, function.name_out())
 
     if form is None:
-        stated: dict[str, Any] = {"rhs": of(system.rhs, rates=True), "output": of(system.output)}
+        stated: dict[str, Any] = {"rhs": extended(system.rhs, rates=True), "output": extended(system.output)}
     else:
-        residual, rates, output = of(form.residual), of(form.rates, rates=True), of(form.output)
+        residual, rates, output = extended(form.residual), extended(form.rates, rates=True), extended(form.output)
         stated = {"residual_form": ResidualForm(form.unknowns, residual, rates, output)}
     return System(
         name=system.name,
@@ -46,7 +46,7 @@ def augmented(
         algebraic=system.algebraic,
         data=system.data,
         outputs=system.outputs,
-        algebraic_residual=of(system.algebraic_residual),
+        algebraic_residual=extended(system.algebraic_residual),
         vectors=system.vectors,
         **stated,
     )

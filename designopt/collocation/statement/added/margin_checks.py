@@ -19,7 +19,7 @@ from designopt.lazy import casadi as ca
 def check_margins(problem: TrajectoryProblem, margins: Mapping[str, float], cost: float) -> None:
     """Raises `ProblemError` (bad_statement) for invalid names and numbers of `margins` and of the `cost`, and for
     phases without sensitivities."""
-    there = [
+    limit_names = [
         *dict.fromkeys(
             name for p in problem.phases for name in (*p.path, *p.samples, *(v.name for v in p.system.states))
         ),
@@ -28,7 +28,7 @@ def check_margins(problem: TrajectoryProblem, margins: Mapping[str, float], cost
     for name, times in {**margins, "cost": cost}.items():
         if not isinstance(times, Real) or not 0.0 <= times < math.inf:
             raise ProblemError("bad_statement", f"margins.{name}", f"is {times!r}: give a number from 0 on")
-    check_known("margins", margins, there, "limit", "bad_statement")
+    check_known("margins", margins, limit_names, "limit", "bad_statement")
     for name in margins:
         tables = [problem.constraints, *(table for p in problem.phases for table in (p.path, p.samples))]
         if any(name in table and table[name].low == table[name].high for table in tables):
@@ -37,12 +37,12 @@ def check_margins(problem: TrajectoryProblem, margins: Mapping[str, float], cost
         text = "contacts open and close elsewhere for other numbers, and are not followed: use scenarios instead"
         raise ProblemError("bad_statement", "margins", text)
     for phase in problem.phases:
-        for what, found in (
+        for what, occurrences in (
             ("algebraic variables", phase.system.algebraic),
             ("delays", phase.delays),
             ("a start where the phase before it ends", phase.t0 is None or isinstance(phase.t0, Continued)),
         ):
-            if found:
+            if occurrences:
                 text = f"the phase has {what}, through which deviations are not followed: use scenarios instead"
                 raise ProblemError("bad_statement", f"{phase.name}: margins", text)
     for name in margins:
@@ -53,11 +53,11 @@ def check_margins(problem: TrajectoryProblem, margins: Mapping[str, float], cost
 def _limits(problem: TrajectoryProblem, name: str) -> list[float]:
     """All limits with the `name`: of constraints, and of states along the phase."""
     tables = [problem.constraints, *(table for p in problem.phases for table in (p.path, p.samples))]
-    found = [limit for table in tables if name in table for limit in (table[name].low, table[name].high)]
+    limits = [limit for table in tables if name in table for limit in (table[name].low, table[name].high)]
     for phase in problem.phases:
-        own = [phase.bounds.get(name, (v.low, v.high)) for v in phase.system.states if v.name == name]
-        found += [limit for box in own for limit in ends(box)]
-    return found
+        boxes = [phase.bounds.get(name, (v.low, v.high)) for v in phase.system.states if v.name == name]
+        limits += [limit for box in boxes for limit in ends(box)]
+    return limits
 
 
 def unlinked(problem: TrajectoryProblem) -> dict[str, Constraint]:

@@ -100,21 +100,21 @@ def _source(problem: TrajectoryProblem, name: str, deviation: float) -> Uncertai
     """The number of a `name`. Raises `ProblemError` for an unknown one."""
     if not isinstance(deviation, Real) or not 0.0 <= deviation < math.inf:
         raise ProblemError("bad_statement", f"deviations.{name}", f"is {deviation!r}: give a number from 0 on")
-    known: dict[str, UncertainNumber] = {}
+    number_of: dict[str, UncertainNumber] = {}
     for phase in problem.phases:
         for v in (*phase.system.parameters, *phase.system.data):
-            known[v.name] = UncertainNumber(v.name, deviation, v.name)
+            number_of[v.name] = UncertainNumber(v.name, deviation, v.name)
         for v in phase.system.data:
-            known.setdefault(
+            number_of.setdefault(
                 f"{phase.name}.{v.name}", UncertainNumber(f"{phase.name}.{v.name}", deviation, v.name, "", phase.name)
             )
         for v in phase.system.states:
             label = f"{phase.name}.initial.{v.name}"
-            known[label] = UncertainNumber(label, deviation, "", v.name, phase.name)
-    if name not in known:
-        text = f"is not a number whose deviation moves a motion; known: {', '.join(known)}"
+            number_of[label] = UncertainNumber(label, deviation, "", v.name, phase.name)
+    if name not in number_of:
+        text = f"is not a number whose deviation moves a motion; known: {', '.join(number_of)}"
         raise ProblemError("bad_statement", f"deviations.{name}", text)
-    return known[name]
+    return number_of[name]
 
 
 def _phase(
@@ -125,9 +125,9 @@ def _phase(
         return phase
     names = [v.name for v in phase.system.states]
     added = {source.by(name) for source in sources for name in (*names, *phase.integrals)}
-    taken = {*names, *phase.integrals, *(v.name for v in (*phase.system.controls, *phase.system.parameters))}
-    if both := added & taken:
-        text = f"'{min(both)}' is the name of a sensitivity: rename the variable"
+    used_names = {*names, *phase.integrals, *(v.name for v in (*phase.system.controls, *phase.system.parameters))}
+    if clashes := added & used_names:
+        text = f"'{min(clashes)}' is the name of a sensitivity: rename the variable"
         raise ProblemError("bad_statement", f"{phase.name}: system {phase.system.name}", text)
     initial = dict(phase.initial)
     for source in sources:
@@ -159,29 +159,29 @@ def _system(system: System, sources: Sequence[UncertainNumber]) -> System:
     nx, count = len(system.states), len(sources)
     symbols = [ca.SX.sym(name, system.rhs.numel_in(i)) for i, name in enumerate(ARGUMENTS)]
     rates = system.rhs(*symbols)
-    whole = ca.SX.sym("x", nx * (1 + count))
-    parts = ca.vertsplit(whole, nx)
+    extended_state = ca.SX.sym("x", nx * (1 + count))
+    parts = ca.vertsplit(extended_state, nx)
     slopes = ca.jacobian(rates, symbols[0])
     tables = {v.name: symbols[3][i] for i, v in enumerate(system.parameters)}
     tables |= {v.name: symbols[4][i] for i, v in enumerate(system.data)}
-    made = [rates]
+    rate_parts = [rates]
     for source, part in zip(sources, parts[1:], strict=True):
         moved = slopes @ part
-        made.append(moved if source.state else moved + ca.jacobian(rates, tables[source.entry]))
+        rate_parts.append(moved if source.state else moved + ca.jacobian(rates, tables[source.entry]))
 
-    def of(label: str, result: Any, name: str) -> Any:
+    def casadi_function(label: str, result: Any, name: str) -> Any:
         result = ca.substitute(ca.SX(result), symbols[0], parts[0])
-        return ca.Function(label, [whole, *symbols[1:]], [ca.densify(ca.cse(result))], list(ARGUMENTS), [name])
+        return ca.Function(label, [extended_state, *symbols[1:]], [ca.densify(ca.cse(result))], list(ARGUMENTS), [name])
 
     states = list(system.states)
     for source in sources:
         states += [Variable(source.by(v.name), "", description=f"d {v.name} / d {source.name}") for v in system.states]
-    output = None if system.output is None else of("output", system.output(*symbols), "y")
+    output = None if system.output is None else casadi_function("output", system.output(*symbols), "y")
     return System(
         name=system.name,
         states=tuple(states),
         parameters=system.parameters,
-        rhs=of("rhs", ca.vertcat(*made), "xdot"),
+        rhs=casadi_function("rhs", ca.vertcat(*rate_parts), "xdot"),
         controls=system.controls,
         data=system.data,
         outputs=system.outputs,
@@ -268,14 +268,14 @@ class _AtEnds:
         for phase in self.phases:
             if not source.moves(phase):
                 continue
-            of = e.phase[phase.name]
-            own = [v.name for v in phase.system.states]
-            pairs = [(end[n], end[source.by(n)]) for end in (of.initial, of.final) for n in own if source.by(n) in own]
+            phase_ends = e.phase[phase.name]
+            state_names = [v.name for v in phase.system.states]
+            pairs = [(end[n], end[source.by(n)]) for end in (phase_ends.initial, phase_ends.final) for n in state_names if source.by(n) in state_names]
             pairs += [
-                (of.integral[n], of.integral[source.by(n)]) for n in phase.integrals if source.by(n) in phase.integrals
+                (phase_ends.integral[n], phase_ends.integral[source.by(n)]) for n in phase.integrals if source.by(n) in phase.integrals
             ]
-            if source.entry in of.data:
-                pairs.append((of.data[source.entry], 1.0))
+            if source.entry in phase_ends.data:
+                pairs.append((phase_ends.data[source.entry], 1.0))
             for symbol, moved in pairs:
                 total += ca.jacobian(value, symbol) * moved
         if source.entry in e.parameters:

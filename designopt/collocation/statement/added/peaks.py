@@ -26,20 +26,20 @@ def with_peaks(
     `ProblemError` (bad_statement) for unknown peaks and names already in use.
     """
     sizes = sizes or {}
-    taken = {}
+    peaks = {}
     phases = {phase.name: phase for phase in problem.phases}
     for name in names:
         peak = problem.peaks.get(name)
         if peak is None or peak.phase not in phases:
-            there = ", ".join(problem.peaks) or "none"
-            raise ProblemError("bad_statement", f"peaks.{name}", f"there is no such peak of a phase; known: {there}")
+            peak_names = ", ".join(problem.peaks) or "none"
+            raise ProblemError("bad_statement", f"peaks.{name}", f"there is no such peak of a phase; known: {peak_names}")
         state = f"{'smallest' if peak.of == 'smallest' else 'largest'}_{name}"
-        taken[name] = replace(peak, state=state)
-        phases[peak.phase] = _phase(phases[peak.phase], name, taken[name], sizes.get(name, 1.0))
-    if named := [name for name in taken if name in problem.figures]:
+        peaks[name] = replace(peak, state=state)
+        phases[peak.phase] = _phase(phases[peak.phase], name, peaks[name], sizes.get(name, 1.0))
+    if named := [name for name in peaks if name in problem.figures]:
         raise ProblemError("bad_statement", f"peaks.{named[0]}", "is also the name of a figure: rename it")
-    figures = {name: _Level(peak.phase, peak.state) for name, peak in taken.items()}
-    return replace(problem, phases=list(phases.values()), figures={**problem.figures, **figures}, peaks=taken)
+    figures = {name: _Level(peak.phase, peak.state) for name, peak in peaks.items()}
+    return replace(problem, phases=list(phases.values()), figures={**problem.figures, **figures}, peaks=peaks)
 
 
 @dataclass(frozen=True)

@@ -53,11 +53,11 @@ def with_rates(problem: TrajectoryProblem, rates: Mapping[str, Rate]) -> Traject
     if not isinstance(rates, Mapping):
         text = f"are {type(rates).__name__}: give each control its Rate, as {{'u': Rate(low=-1, high=1)}}"
         raise ProblemError("bad_statement", "rates", text)
-    there = dict.fromkeys(v.name for phase in problem.phases for v in phase.system.controls)
+    controls = dict.fromkeys(v.name for phase in problem.phases for v in phase.system.controls)
     for name, rate in rates.items():
         if not isinstance(rate, Rate):
             raise ProblemError("bad_statement", f"rates.{name}", f"is {rate!r}: give a Rate, as Rate(low=-1, high=1)")
-        check_known("rates", [name], there, "control", "bad_statement")
+        check_known("rates", [name], controls, "control", "bad_statement")
         if late := [phase.name for phase in problem.phases if name in phase.delays]:
             text = f"is a delayed variable of phase {late[0]}: limit the rate of the original variable"
             raise ProblemError("bad_statement", f"rates.{name}", text)
@@ -95,8 +95,8 @@ def _phase(phase: Phase, rates: Mapping[str, Rate]) -> Phase:
             level = float(np.clip(0.0, *phase.bounds.get(v.name, (v.low, v.high))))
             guess.setdefault(v.name, (level, level))
     squares = {f"{n}_rate_squared": Integral(_Square(f"{n}_rate")) for n, rate in rates.items() if rate.penalty > 0.0}
-    if taken := [n for n in squares if n in phase.integrals]:
-        raise ProblemError("bad_statement", f"{phase.name}: integrals.{taken[0]}", "is added by a rate: rename it")
+    if used_names := [n for n in squares if n in phase.integrals]:
+        raise ProblemError("bad_statement", f"{phase.name}: integrals.{used_names[0]}", "is added by a rate: rename it")
     return replace(phase, system=_system(phase, rates), integrals={**phase.integrals, **squares}, guess=guess)
 
 
@@ -112,7 +112,7 @@ def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
     """The system of `phase` with the controls of `rates` among its states."""
     system = phase.system
     moved = [v for v in system.controls if v.name in rates]
-    kept = [v for v in system.controls if v.name not in rates]
+    remaining = [v for v in system.controls if v.name not in rates]
     new = [Variable(f"{v.name}_rate", f"{v.unit or '1'}/s", rates[v.name].low, rates[v.name].high) for v in moved]
     if unnamed := {v.name for v in new} & {v.name for v in (*system.states, *system.controls, *system.parameters)}:
         text = f"'{min(unnamed)}' is the name of the rate of a control: rename the variable"
@@ -121,8 +121,8 @@ def _system(phase: Phase, rates: Mapping[str, Rate]) -> System:
 
     def enter(x: Any, u: Any) -> tuple[Any, Any, Any]:
         """The controls from the present states; the rates are the last of the new ones."""
-        states, rest = iter(range(nx, nx + len(moved))), iter(range(len(kept)))
+        states, rest = iter(range(nx, nx + len(moved))), iter(range(len(remaining)))
         controls = [x[next(states)] if v.name in rates else u[next(rest)] for v in system.controls]
-        return x[:nx], ca.vertcat(*controls), u[len(kept) :]
+        return x[:nx], ca.vertcat(*controls), u[len(remaining) :]
 
-    return augmented(system, moved, (*kept, *new), enter)
+    return augmented(system, moved, (*remaining, *new), enter)

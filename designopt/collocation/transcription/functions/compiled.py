@@ -31,8 +31,8 @@ def with_compiled(statement: ProblemFunctions, options: Options, solves: int) ->
     if options.compile == "never" or (options.compile == "auto" and not pays):
         return statement
     try:
-        made = {id(functions): _compiled(functions) for functions in dict.fromkeys(statement.functions)}
-        return replace(statement, functions=tuple(made[id(functions)] for functions in statement.functions))
+        compiled_of = {id(functions): _compiled(functions) for functions in dict.fromkeys(statement.functions)}
+        return replace(statement, functions=tuple(compiled_of[id(functions)] for functions in statement.functions))
     except CompilerError as error:
         logger.warning("the trajectory problem is solved with interpreted functions: %s", error)
         return statement
@@ -47,5 +47,5 @@ def _compiled(functions: PointFunctions) -> PointFunctions:
     except RuntimeError as error:
         raise CompilerError(f"a function cannot be written in C: {error}") from error
     path = load_library(source, "the trajectory problem")._name
-    made: dict[str, Any] = {name: ca.external(getattr(functions, name).name(), path) for name in _NAMES}
-    return replace(functions, **made)
+    external: dict[str, Any] = {name: ca.external(getattr(functions, name).name(), path) for name in _NAMES}
+    return replace(functions, **external)

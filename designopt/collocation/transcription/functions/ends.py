@@ -79,16 +79,16 @@ def end_symbols(problem: TrajectoryProblem, points: Sequence[CollocationPoint]) 
 def linear_integrals(problem: TrajectoryProblem, symbols: EndSymbols) -> dict[tuple[int, int], float]:
     """The integrals (phase, number) that appear only in the cost and only with a constant factor: they need no
     variable."""
-    found = {}
-    others = ca.vertcat(*symbols.constraints) if symbols.constraints else ca.SX(0, 1)
+    factors = {}
+    constraint_rows = ca.vertcat(*symbols.constraints) if symbols.constraints else ca.SX(0, 1)
     for i, (phase, (_, _, _, _, integrals, _)) in enumerate(zip(problem.phases, symbols.phases, strict=True)):
         for j, integral in enumerate(phase.integrals.values()):
             symbol = integrals[j]
             slope = ca.jacobian(symbols.cost, symbol)
             limited = integral.low > -float("inf") or integral.high < float("inf")
-            if slope.is_constant() and not limited and not ca.depends_on(others, symbol):
-                found[i, j] = float(slope)
-    return found
+            if slope.is_constant() and not limited and not ca.depends_on(constraint_rows, symbol):
+                factors[i, j] = float(slope)
+    return factors
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,18 +113,18 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
     symbols, where, constants = [], [], []
     replaced, by = [], []
     stated = ca.vertcat(symbols_of.cost, *symbols_of.constraints)
-    for i, (place, ends) in enumerate(zip(places.phases, symbols_of.phases, strict=True)):
+    for i, (phase_layout, ends) in enumerate(zip(places.phases, symbols_of.phases, strict=True)):
         x0, xf, t0, tf, integrals, of_data = ends
-        nx = place.states.shape[1]
+        nx = phase_layout.states.shape[1]
         symbols += [x0[:nx], xf[:nx]]
-        where += [*place.states[0], *place.states[-1]]
+        where += [*phase_layout.states[0], *phase_layout.states[-1]]
         for j in range(nx, x0.numel()):
             for symbol, slot in ((x0[j], 0), (xf[j], -1)):
                 if ca.depends_on(stated, symbol):
                     symbols.append(symbol)
-                    where.append(place.point[slot, j])
+                    where.append(phase_layout.point[slot, j])
         constants.append(of_data)
-        for time, index in ((t0, place.t0), (tf, place.tf)):
+        for time, index in ((t0, phase_layout.t0), (tf, phase_layout.tf)):
             if index >= 0:
                 symbols.append(time)
                 where.append(index)
@@ -167,4 +167,4 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
 
 def end_constants(places: Layout, parameters: Any) -> Any:
     """All constants of the functions of the ends: of each phase its numeric data, then its fixed times."""
-    return ca.vertcat(*(stretch(parameters, place.constants, place.signals) for place in places.phases))
+    return ca.vertcat(*(stretch(parameters, phase_layout.constants, phase_layout.signals) for phase_layout in places.phases))

@@ -27,9 +27,9 @@ class ProblemFunctions:
     samples: tuple[SamplePoint, ...] = ()
     direct: Mapping[tuple[int, int], float] = field(default_factory=dict)
 
-    def meshes(self, given: Sequence[Mesh]) -> tuple[Mesh, ...]:
-        """The meshes `given` for the phases, with a point at the left end if the ends of a phase need one."""
-        pairs = zip(given, self.ends.left, strict=True)
+    def meshes(self, phase_meshes: Sequence[Mesh]) -> tuple[Mesh, ...]:
+        """The meshes `phase_meshes` for the phases, with a point at the left end if the ends of a phase need one."""
+        pairs = zip(phase_meshes, self.ends.left, strict=True)
         return tuple(replace(mesh, left_point=left and not mesh.schemes[0].starts) for mesh, left in pairs)
 
 
@@ -43,14 +43,14 @@ def state(problem: TrajectoryProblem, *, residual: bool = True) -> ProblemFuncti
     ends = end_symbols(problem, points)
     direct = linear_integrals(problem, ends)
     every = [(i, j) for i, phase in enumerate(problem.phases) for j in range(len(phase.integrals))]
-    kept = tuple(key for key in every if key not in direct)
+    integral_variables = tuple(key for key in every if key not in direct)
     functions = []
     formed: dict[Any, PointFunctions] = {}  # phases with the same equations share them
     for i, point in enumerate(points):
-        integrals = [j for phase, j in kept if phase == i]
+        integrals = [j for phase, j in integral_variables if phase == i]
         weights = [(j, weight) for (phase, j), weight in direct.items() if phase == i]
         key = equal_key(point, integrals, weights) if len(points) > 1 else i
         if key not in formed:
             formed[key] = point_functions(point, integrals, weights)
         functions.append(formed[key])
-    return ProblemFunctions(problem, points, tuple(functions), ends, kept, sample_points(points), direct)
+    return ProblemFunctions(problem, points, tuple(functions), ends, integral_variables, sample_points(points), direct)

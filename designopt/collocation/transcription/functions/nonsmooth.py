@@ -46,10 +46,10 @@ def _warnings(statement: ProblemFunctions) -> Iterator[str]:
         if not _suspicious(statement, i):
             continue
         for name, expression in parts(point):
-            found = _kinks(expression, point.w)
-            if found:
+            kinks = _kinks(expression, point.w)
+            if kinks:
                 yield (
-                    f"nonsmooth_model: the {name} of {point.phase.name} has {' and '.join(found)}; replace it by a"
+                    f"nonsmooth_model: the {name} of {point.phase.name} has {' and '.join(kinks)}; replace it by a"
                     " smooth form with a stated width, else the solver may stall there"
                 )
 
@@ -98,11 +98,11 @@ def _rough_table(function: Any) -> bool:
 
 
 def _kinks(expression: Any, variables: Any) -> list[str]:
-    found: dict[str, str] = {}
+    text_of: dict[str, str] = {}
     for node in nodes(expression):
         word = WORDS.get(operation(node), "")
         if operation(node) == "call" and _rough_table(node.which_function()):
             word = "a table without continuous second derivatives"
-        if word and word not in found and ca.depends_on(node, variables):
-            found[word] = quoted(node)
-    return [f"{word} ({text})" if text else word for word, text in found.items()]
+        if word and word not in text_of and ca.depends_on(node, variables):
+            text_of[word] = quoted(node)
+    return [f"{word} ({text})" if text else word for word, text in text_of.items()]

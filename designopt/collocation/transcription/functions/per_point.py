@@ -20,11 +20,11 @@ class PerPoint:
         symbols = [ca.MX.sym(f"of_points{k}", function.size1_in(k), count) for k in range(function.n_in())]
         every = SideBySide(symbols, count)
         results = [mapped(function, every)] if function.n_out() == 1 else function.map(count)(*symbols)
-        whole = ca.Function("of_points", symbols, [ca.densify(result) for result in results])
+        point_function = ca.Function("of_points", symbols, [ca.densify(result) for result in results])
         self._arguments = [np.zeros((count, each.shape[0])) for each in symbols]
-        self._results = [np.zeros((count, whole.size1_out(k))) for k in range(whole.n_out())]
+        self._results = [np.zeros((count, point_function.size1_out(k))) for k in range(point_function.n_out())]
         buffer: Any
-        buffer, self._call = whole.buffer()
+        buffer, self._call = point_function.buffer()
         self._buffer = buffer  # memory used by the call
         for k, argument in enumerate(self._arguments):
             if argument.size:
@@ -34,10 +34,10 @@ class PerPoint:
                 buffer.set_res(k, memoryview(result.ravel().data))
         self._lock = threading.Lock()
 
-    def __call__(self, *given: ArrayLike) -> list[Matrix]:
+    def __call__(self, *arguments: ArrayLike) -> list[Matrix]:
         """The results (count, rows) at arguments (count, rows), or (rows,) for all points."""
         with self._lock:
-            for argument, values in zip(self._arguments, given, strict=True):
+            for argument, values in zip(self._arguments, arguments, strict=True):
                 argument[...] = values
             self._call()
             return [result.copy() for result in self._results]

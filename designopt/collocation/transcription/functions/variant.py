@@ -40,19 +40,19 @@ def check_expressions(statement: ProblemFunctions, problem: TrajectoryProblem) -
         _check_names(what, list(getattr(before, what)), list(getattr(problem, what)))
     for stated, phase, point in zip(before.phases, problem.phases, statement.points, strict=True):
         _check_phase(statement, stated, phase, point)
-    now = _functions(problem, before)
-    if not _equal(_functions(before, before), now):
+    after = _functions(problem, before)
+    if not _equal(_functions(before, before), after):
         names = ["cost", *(f"constraints.{n}" for n in before.constraints)]
         names += [*(f"terms.{n}" for n in before.terms), *(f"figures.{n}" for n in before.figures)]
-        cost, *others = now
-        limits = dict(zip(before.constraints, others, strict=False))
-        shown = others[len(limits) :]
-        terms = dict(zip(before.terms, shown, strict=False))
-        figures = dict(zip(before.figures, shown[len(terms) :], strict=True))
+        cost, *further = after
+        limits = dict(zip(before.constraints, further, strict=False))
+        unlimited = further[len(limits) :]
+        terms = dict(zip(before.terms, unlimited, strict=False))
+        figures = dict(zip(before.figures, unlimited[len(terms) :], strict=True))
         constraints = {n: replace(c, value=limits[n]) for n, c in before.constraints.items()}
         variant = replace(before, cost=cost, constraints=constraints, terms=terms, figures=figures)
-        own, other = statement.ends, end_symbols(variant, statement.points)
-        _compare(names, (own.all, list(_of_ends(own))), (other.all, list(_of_ends(other))))
+        ends_before, ends_after = statement.ends, end_symbols(variant, statement.points)
+        _compare(names, (ends_before.all, list(_of_ends(ends_before))), (ends_after.all, list(_of_ends(ends_after))))
 
 
 def _names(problem: TrajectoryProblem) -> list[Any]:
@@ -60,9 +60,9 @@ def _names(problem: TrajectoryProblem) -> list[Any]:
     return [phases, [n for n, c in problem.constraints.items() if not is_added(c)]]
 
 
-def _check_names(where: str, before: Sequence[str], now: Sequence[str]) -> None:
-    if before != now:
-        text = f"{', '.join(now) or 'none'} were {', '.join(before) or 'none'} when the program was built"
+def _check_names(where: str, before: Sequence[str], after: Sequence[str]) -> None:
+    if before != after:
+        text = f"{', '.join(after) or 'none'} were {', '.join(before) or 'none'} when the program was built"
         raise ProblemError("bad_statement", where, f"{text}: build it again")
 
 
@@ -73,8 +73,8 @@ def _functions(problem: TrajectoryProblem, before: TrajectoryProblem) -> Functio
 
 
 def _check_phase(statement: ProblemFunctions, stated: Phase, phase: Phase, point: CollocationPoint) -> None:
-    def functions(of: Phase) -> Functions:
-        tables = (of.path, of.integrals, of.samples)
+    def functions(phase: Phase) -> Functions:
+        tables = (phase.path, phase.integrals, phase.samples)
         return [entry.value for table in tables for entry in table.values()]
 
     same = stated.system is phase.system
@@ -82,20 +82,20 @@ def _check_phase(statement: ProblemFunctions, stated: Phase, phase: Phase, point
         return
     if not same:
         for table in TABLES:
-            before, now = ([v.name for v in getattr(s, table)] for s in (stated.system, phase.system))
-            _check_names(f"{phase.name}: {table} of the system", before, now)
+            before, after = ([v.name for v in getattr(s, table)] for s in (stated.system, phase.system))
+            _check_names(f"{phase.name}: {table} of the system", before, after)
     # times and data may be other numbers, or numbers instead of ranges: the expressions are the same
-    again = replace(phase, t0=stated.t0, tf=stated.tf, data=stated.data)
-    other = CollocationPoint(again, residual=point.form is not None)
+    with_stated_numbers = replace(phase, t0=stated.t0, tf=stated.tf, data=stated.data)
+    variant_point = CollocationPoint(with_stated_numbers, residual=point.form is not None)
     names = [f"{phase.name}: rate of {v.name}" for v in phase.system.states]
     names += [f"{phase.name}: equations of the system"] * 2
     names += [f"{phase.name}: path.{n}" for n in phase.path]
     names += [f"{phase.name}: integrals.{n}" for n in phase.integrals]
-    _compare(names, (point.arguments, list(_of_point(point))), (other.arguments, list(_of_point(other))))
-    for sample in of_phase(0, other):
-        (own,) = [s for s in statement.samples if s.where == sample.where]
-        if own.data_names == sample.data_names:
-            _compare([sample.where], (own.arguments, [own.value]), (sample.arguments, [sample.value]))
+    _compare(names, (point.arguments, list(_of_point(point))), (variant_point.arguments, list(_of_point(variant_point))))
+    for sample in of_phase(0, variant_point):
+        (stated_sample,) = [s for s in statement.samples if s.where == sample.where]
+        if stated_sample.data_names == sample.data_names:
+            _compare([sample.where], (stated_sample.arguments, [stated_sample.value]), (sample.arguments, [sample.value]))
 
 
 def _of_point(point: CollocationPoint) -> Iterator[Any]:
@@ -114,13 +114,13 @@ def _of_ends(ends: EndSymbols) -> Iterator[Any]:
     yield from ends.figures.values()
 
 
-def _equal(before: Functions, now: Functions) -> bool:
-    return all(a is b or a == b for a, b in zip(before, now, strict=True))
+def _equal(before: Functions, after: Functions) -> bool:
+    return all(a is b or a == b for a, b in zip(before, after, strict=True))
 
 
-def _compare(names: Sequence[str], before: tuple[Any, list[Any]], now: tuple[Any, list[Any]]) -> None:
+def _compare(names: Sequence[str], before: tuple[Any, list[Any]], after: tuple[Any, list[Any]]) -> None:
     """Raises `ProblemError` for the first of `names` whose expressions, given with their arguments, differ."""
-    values = [_values(*given) for given in (before, now)]
+    values = [_values(*functions) for functions in (before, after)]
     for name, a, b in zip(names, *values, strict=True):
         if a.shape != b.shape or not np.allclose(a, b, rtol=SAME, atol=0.0, equal_nan=True):
             text = (
@@ -134,7 +134,7 @@ def _values(arguments: Sequence[Any], expressions: Sequence[Any]) -> list[Array]
     """The values (points, rows) of each expression at the random points."""
     function = ca.Function("expressions", list(arguments), [ca.densify(e) for e in expressions])
     rng = np.random.default_rng(0)
-    found = [
+    results = [
         function.call([rng.uniform(low, high, (a.numel(), 1)) for a in arguments]) for low, high in DRAWN
     ]  # the arguments are equal in number and length for both
-    return [np.hstack([np.asarray(row[k], float) for row in found]) for k in range(len(expressions))]
+    return [np.hstack([np.asarray(row[k], float) for row in results]) for k in range(len(expressions))]

@@ -36,15 +36,15 @@ class Stencil:
 
     def values(self, x: Vector) -> Vector:
         """The values (points,) for variables `x` of the program."""
-        found = self.constant.copy()
-        np.add.at(found, self.at, self.weights * x[self.columns])
-        return found
+        point_values = self.constant.copy()
+        np.add.at(point_values, self.at, self.weights * x[self.columns])
+        return point_values
 
 
-def stencil(phase: Phase, name: str, point: CollocationPoint, place: PhaseLayout) -> Stencil:
+def stencil(phase: Phase, name: str, point: CollocationPoint, phase_layout: PhaseLayout) -> Stencil:
     """The stencil of the delayed variable `name`. Raises `ProblemError` for other schemes than radau and for an invalid
     history."""
-    delay, mesh = phase.delays[name], place.mesh
+    delay, mesh = phase.delays[name], phase_layout.mesh
     if mesh.schemes[0].name != "radau":
         text = f"values between the points of {mesh.schemes[0].name} are not linear in the variables: use radau"
         raise ProblemError("bad_statement", f"{phase.name}: delays.{name}", text)
@@ -57,11 +57,11 @@ def stencil(phase: Phase, name: str, point: CollocationPoint, place: PhaseLayout
     j = point.names.index(delay.of)
     parts: list[tuple[Vector, ...]] = []
     for scheme, some in mesh.groups:
-        own = np.isin(intervals, some)
-        weights = scheme.states_at(places[own])[0] if j < point.nx else scheme.controls_at(places[own])
-        slots = mesh.bases[intervals[own], None] + np.arange(scheme.steps + 1)
-        columns = place.states[slots, j] if j < point.nx else place.point[np.maximum(slots - mesh.first, 0), j]
-        at, begins = inside[own, None], np.arange(scheme.steps + 1) == 0
+        of_scheme = np.isin(intervals, some)
+        weights = scheme.states_at(places[of_scheme])[0] if j < point.nx else scheme.controls_at(places[of_scheme])
+        slots = mesh.bases[intervals[of_scheme], None] + np.arange(scheme.steps + 1)
+        columns = phase_layout.states[slots, j] if j < point.nx else phase_layout.point[np.maximum(slots - mesh.first, 0), j]
+        at, begins = inside[of_scheme, None], np.arange(scheme.steps + 1) == 0
         used = np.abs(weights) > SAME**2
         parts.append(tuple(part[used] for part in np.broadcast_arrays(at, columns, weights, slots, begins)))
     at, columns, weights, slots, begins = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -98,8 +98,8 @@ def located(mesh: Mesh, fractions: Vector) -> tuple[Indices, Vector]:
     k = np.clip(np.searchsorted(mesh.nodes, fractions - SAME, side="left") - 1, 0, len(mesh) - 1)
     places = np.clip((fractions - mesh.nodes[k]) / mesh.widths[k], 0.0, 1.0)
     for scheme, some in mesh.groups:
-        own = np.flatnonzero(np.isin(k, some))
-        nearest = scheme.points[np.abs(places[own, None] - scheme.points).argmin(axis=1)]
-        near = np.abs(places[own] - nearest) <= SAME * len(mesh)
-        places[own[near]] = nearest[near]
+        of_scheme = np.flatnonzero(np.isin(k, some))
+        nearest = scheme.points[np.abs(places[of_scheme, None] - scheme.points).argmin(axis=1)]
+        near = np.abs(places[of_scheme] - nearest) <= SAME * len(mesh)
+        places[of_scheme[near]] = nearest[near]
     return k, places

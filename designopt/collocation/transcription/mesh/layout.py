@@ -63,10 +63,10 @@ def layout(
     problem: TrajectoryProblem,
     points: Sequence[CollocationPoint],
     meshes: Sequence[Mesh],
-    kept: Sequence[tuple[int, int]],
+    integral_keys: Sequence[tuple[int, int]],
     samples: Sequence[SamplePoint] = (),
 ) -> Layout:
-    """Number the variables; `kept` are the integrals (phase, number) that are variables of the program."""
+    """Number the variables; `integral_keys` are the integrals (phase, number) that are variables of the program."""
     offset = 0
     numbered = []
     for point, mesh in zip(points, meshes, strict=True):
@@ -89,7 +89,7 @@ def layout(
         if point.free_times[1]:
             tf, offset = offset, offset + 1
         times.append((t0, tf))
-    integrals = {key: offset + i for i, key in enumerate(kept)}
+    integrals = {key: offset + i for i, key in enumerate(integral_keys)}
     phases: list[PhaseLayout] = []
     for (states, at_points), point, mesh, (t0, tf) in zip(numbered, points, meshes, times, strict=True):
         free = [t for t, is_free in zip((t0, tf), point.free_times, strict=True) if is_free]
@@ -98,11 +98,11 @@ def layout(
         signals = begin + point.constants.numel()
         end = signals + point.signals.numel() * len(at_points)
         phases.append(PhaseLayout(mesh, states, at_points, theta, t0, tf, begin, signals, end))
-    found: list[SamplePlace] = []
+    sample_places: list[SamplePlace] = []
     numbers = phases[-1].numbers_end
     for sample in samples:
-        of = phases[sample.phase]
+        phase_layout = phases[sample.phase]
         phase = problem.phases[sample.phase]
-        found.append(sample_place(sample, phase, of.mesh, of.states, of.point, of.theta, numbers))
-        numbers = found[-1].end
-    return Layout(tuple(phases), parameters, integrals, offset + len(integrals), tuple(found), numbers)
+        sample_places.append(sample_place(sample, phase, phase_layout.mesh, phase_layout.states, phase_layout.point, phase_layout.theta, numbers))
+        numbers = sample_places[-1].end
+    return Layout(tuple(phases), parameters, integrals, offset + len(integrals), tuple(sample_places), numbers)

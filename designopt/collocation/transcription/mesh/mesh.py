@@ -76,37 +76,37 @@ class Mesh:
     @cached_property
     def left(self) -> Vector:
         """Weights (m,) of the points of the first interval except its left end, for the polynomial's value there."""
-        found: Vector = lagrange(self.schemes[0].points[1:], np.zeros(1))[0]
-        return found
+        end_weights: Vector = lagrange(self.schemes[0].points[1:], np.zeros(1))[0]
+        return end_weights
 
     @cached_property
     def fractions(self) -> Vector:
         """Fractions (slots,) of the phase at all points."""
-        found = np.empty(self.slots)
+        point_fractions = np.empty(self.slots)
         for scheme, some in self.groups:
             inner = self.nodes[some, None] + self.widths[some, None] * scheme.points[None, :]
-            found[self.bases[some, None] + np.arange(scheme.steps + 1)] = inner
-        found[self.bases] = self.nodes
-        return found
+            point_fractions[self.bases[some, None] + np.arange(scheme.steps + 1)] = inner
+        point_fractions[self.bases] = self.nodes
+        return point_fractions
 
     @cached_property
     def weights(self) -> Vector:
         """Weights (slots,) of the quadrature over the fractions."""
-        found = np.zeros(self.slots)
+        quadrature = np.zeros(self.slots)
         for scheme, some in self.groups:
             np.add.at(
-                found,
+                quadrature,
                 self.bases[some, None] + np.arange(scheme.steps + 1),
                 self.widths[some, None] * scheme.weights[None, :],
             )
-        return found
+        return quadrature
 
     @cached_property
     def groups(self) -> tuple[tuple[Scheme, Indices], ...]:
         """The distinct schemes with their intervals."""
         distinct = {id(scheme): scheme for scheme in self.schemes}
-        own = np.fromiter(map(id, self.schemes), np.int64, len(self))
-        return tuple((scheme, np.flatnonzero(own == key)) for key, scheme in distinct.items())
+        scheme_ids = np.fromiter(map(id, self.schemes), np.int64, len(self))
+        return tuple((scheme, np.flatnonzero(scheme_ids == key)) for key, scheme in distinct.items())
 
     def interval_of(self, fractions: ArrayLike) -> tuple[Indices, Vector]:
         """The intervals (n,) of the fractions and the places (n,) in [0, 1] there."""

@@ -215,7 +215,7 @@ def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: boo
     """The column (SX) that a user's function returns, one number with `scalar`. Raises `ProblemError` with the
     field."""
     try:
-        found = value(symbols)
+        returned = value(symbols)
     except ProblemError:
         raise
     except (KeyError, AttributeError) as error:
@@ -224,9 +224,9 @@ def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: boo
         text = f"gives no expression ({_last_line(error)}): use operations and functions of CasADi, as ca.sin"
         raise ProblemError("model_not_symbolic", where, text) from error
     try:
-        column = ca.densify(ca.SX(found))
+        column = ca.densify(ca.SX(returned))
     except NotImplementedError as error:
-        text = f"gives {type(found).__name__}, not an expression: return one"
+        text = f"gives {type(returned).__name__}, not an expression: return one"
         raise ProblemError("bad_statement", where, text) from error
     if scalar and column.numel() != 1:
         text = f"gives {column.size1()} x {column.size2()} numbers, not one: add them up or name each one"
@@ -242,10 +242,10 @@ def stated(where: str, value: Callable[[Any], Any], symbols: Any, *, scalar: boo
     return column
 
 
-def _check_outputs(phase: Phase, outputs: Mapping[str, Any], others: Mapping[str, Any]) -> None:
+def _check_outputs(phase: Phase, outputs: Mapping[str, Any], variables: Mapping[str, Any]) -> None:
     """Checks that an output with the name of a variable is that variable."""
     for name in outputs:
-        if name in others and not ca.is_equal(outputs[name], others[name], 2):
+        if name in variables and not ca.is_equal(outputs[name], variables[name], 2):
             text = f"'{name}' is the name of an output and of another variable: rename one of them"
             raise ProblemError("bad_statement", f"{phase.name}: system {phase.system.name}", text)
 
@@ -261,9 +261,9 @@ def _called(phase: Phase, label: str, function: Any, arguments: Sequence[Any]) -
 
 def _has_nan(column: Any) -> bool:
     """Whether a constant in an expression is NaN, the result of converting a symbol to a Python number."""
-    made = ca.Function("stated", ca.symvar(column), [column])
-    constants = (k for k in range(made.n_instructions()) if made.instruction_id(k) == ca.OP_CONST)
-    return any(np.isnan(made.instruction_constant(k)) for k in constants)
+    function = ca.Function("stated", ca.symvar(column), [column])
+    constants = (k for k in range(function.n_instructions()) if function.instruction_id(k) == ca.OP_CONST)
+    return any(np.isnan(function.instruction_constant(k)) for k in constants)
 
 
 def _last_line(error: Exception) -> str:

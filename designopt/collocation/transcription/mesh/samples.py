@@ -44,9 +44,9 @@ class SamplePoint:
         self.where = f"{point.phase.name}: {'integrals' if kind == 'sum' else 'samples'}.{name}"
         self.data_names = tuple(entry.at.data)
         numbers = {n: ca.SX.sym(n) for n in self.data_names}
-        if taken := [n for n in numbers if n in point.symbols]:
+        if clashes := [n for n in numbers if n in point.symbols]:
             raise ProblemError(
-                "bad_statement", f"{self.where}.{taken[0]}", "is the name of a variable: rename the data"
+                "bad_statement", f"{self.where}.{clashes[0]}", "is the name of a variable: rename the data"
             )
         self.numbers = column(list(numbers.values()))
         self.nw, self.ns = point.w.numel(), point.signals.numel()
@@ -74,16 +74,16 @@ class SamplePoint:
         """Derivatives with respect to the variables of the point and of the phase: the function -> nonzeros; rows and
         columns."""
         J: Any = ca.jacobian(self.value, self._variables)
-        found = ca.Function("sample_jacobian", self.arguments, [ca.cse(nonzeros(J))])
-        return found, np.array(J.sparsity().row(), np.int64), np.array(J.sparsity().get_col(), np.int64)
+        nonzero_function = ca.Function("sample_jacobian", self.arguments, [ca.cse(nonzeros(J))])
+        return nonzero_function, np.array(J.sparsity().row(), np.int64), np.array(J.sparsity().get_col(), np.int64)
 
     @cached_property
     def hessian(self) -> tuple[Any, Indices, Indices]:
         """The same, with multipliers of the rows, for second derivatives (upper triangle)."""
         mu = ca.SX.sym("mu", self.size)
         H: Any = ca.triu(ca.hessian(ca.dot(mu, self.value), self._variables)[0])
-        found = ca.Function("sample_hessian", [*self.arguments, mu], [ca.cse(nonzeros(H))])
-        return found, np.array(H.sparsity().row(), np.int64), np.array(H.sparsity().get_col(), np.int64)
+        nonzero_function = ca.Function("sample_hessian", [*self.arguments, mu], [ca.cse(nonzeros(H))])
+        return nonzero_function, np.array(H.sparsity().row(), np.int64), np.array(H.sparsity().get_col(), np.int64)
 
     @cached_property
     def by_numbers(self) -> Any:
@@ -122,10 +122,10 @@ class SamplePlace:
         """The entries of the stencil for pairs (k,) of a sample and a variable: indices of the pairs, and of the
         entries."""
         keys = self.sample * width + self.variable
-        asked = sample * width + variable
-        begin, end = np.searchsorted(keys, asked, "left"), np.searchsorted(keys, asked, "right")
+        pair_keys = sample * width + variable
+        begin, end = np.searchsorted(keys, pair_keys, "left"), np.searchsorted(keys, pair_keys, "right")
         repeats = end - begin
-        each = np.repeat(np.arange(len(asked)), repeats)
+        each = np.repeat(np.arange(len(pair_keys)), repeats)
         return each, begin[each] + np.arange(len(each)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
 
 
@@ -137,8 +137,8 @@ def sample_points(points: Sequence[CollocationPoint]) -> tuple[SamplePoint, ...]
 def of_phase(i: int, point: CollocationPoint) -> list[SamplePoint]:
     """The entries of phase i with samples."""
     sums = [(j, name) for j, (name, entry) in enumerate(point.phase.integrals.items()) if entry.at is not None]
-    found = [SamplePoint(i, point, "sum", name, j) for j, name in sums]
-    return found + [SamplePoint(i, point, "constraint", name) for name in point.phase.samples]
+    sample_points = [SamplePoint(i, point, "sum", name, j) for j, name in sums]
+    return sample_points + [SamplePoint(i, point, "constraint", name) for name in point.phase.samples]
 
 
 def sample_place(
@@ -157,15 +157,15 @@ def sample_place(
     entries: list[tuple[Any, Any, Any, Any]] = []
     nx, nw = states.shape[1], point.nw
     for scheme, some in mesh.groups:
-        own = np.flatnonzero(np.isin(intervals, some))
-        of_states, _ = scheme.states_at(places[own])
-        of_controls = scheme.controls_at(places[own])
+        of_scheme = np.flatnonzero(np.isin(intervals, some))
+        of_states, _ = scheme.states_at(places[of_scheme])
+        of_controls = scheme.controls_at(places[of_scheme])
         for r in range(scheme.steps + 1):
-            slots = mesh.bases[intervals[own]] + r
-            entries.append(_entries(own, np.arange(nx), states[slots], of_states[:, r]))
+            slots = mesh.bases[intervals[of_scheme]] + r
+            entries.append(_entries(of_scheme, np.arange(nx), states[slots], of_states[:, r]))
             if r and nw > nx:
-                others = at_points[slots - mesh.first, nx:]
-                entries.append(_entries(own, np.arange(nx, nw), others, of_controls[:, r]))
+                other_columns = at_points[slots - mesh.first, nx:]
+                entries.append(_entries(of_scheme, np.arange(nx, nw), other_columns, of_controls[:, r]))
     everyone = np.arange(len(fractions))
     entries.append(
         _entries(everyone, nw + np.arange(len(theta)), np.tile(theta, (len(fractions), 1)), np.ones(len(fractions)))
@@ -181,8 +181,8 @@ def sample_place(
 
 
 def _entries(sample: Indices, variable: Indices, columns: Indices, weights: Vector) -> tuple[Any, ...]:
-    given = np.broadcast_arrays(sample[:, None], variable[None, :], columns, weights[:, None])
-    return tuple(part.ravel() for part in given)
+    broadcast = np.broadcast_arrays(sample[:, None], variable[None, :], columns, weights[:, None])
+    return tuple(part.ravel() for part in broadcast)
 
 
 def samples_of(phase: Phase, point: SamplePoint) -> Samples:
@@ -216,41 +216,41 @@ def fractions_of(phase: Phase, point: SamplePoint) -> Vector:
     return np.asarray(np.clip(fractions, 0.0, 1.0))
 
 
-def sample_numbers(phase: Phase, point: SamplePoint, place: SamplePlace) -> Vector:
+def sample_numbers(phase: Phase, point: SamplePoint, layout: SamplePlace) -> Vector:
     """The parameters of the program that belong to the samples, for a `phase` that may be a variant.
 
     Raises `ProblemError` if it has other samples than the program.
     """
     at = samples_of(phase, point)
-    if tuple(at.data) != point.data_names or len(np.atleast_1d(at.times)) != place.count:
+    if tuple(at.data) != point.data_names or len(np.atleast_1d(at.times)) != layout.count:
         raise ProblemError(
             "bad_statement", point.where, "has other samples than when the program was built: build it again"
         )
-    if np.abs(fractions_of(phase, point) - place.fractions).max(initial=0.0) > SAME:
+    if np.abs(fractions_of(phase, point) - layout.fractions).max(initial=0.0) > SAME:
         text = "samples are at other fractions of the phase than when the program was built: build it again"
         raise ProblemError("bad_statement", point.where, text)
-    data = [np.broadcast_to(np.asarray(value, float), place.count) for value in at.data.values()]
+    data = [np.broadcast_to(np.asarray(value, float), layout.count) for value in at.data.values()]
     signals = []
     for name in point.signal_names:
         signal = phase.data[name]
         assert isinstance(signal, Signal)
-        times = place.fractions
+        times = layout.fractions
         if not signal.of_duration:
             t0 = ends(phase.t0)[0] if phase.t0 is not None else math.nan
-            times = t0 + place.fractions * (ends(phase.tf)[0] - t0)
+            times = t0 + layout.fractions * (ends(phase.tf)[0] - t0)
         signals.append(signal.at(times))
-    return np.concatenate([np.array(part, float).reshape(-1, place.count).T.ravel() for part in (data, signals)])
+    return np.concatenate([np.array(part, float).reshape(-1, layout.count).T.ravel() for part in (data, signals)])
 
 
 def numeric_arguments(
-    point: SamplePoint, place: SamplePlace, x: Vector, theta: Vector, constants: Vector, parameters: Vector
+    point: SamplePoint, layout: SamplePlace, x: Vector, theta: Vector, constants: Vector, parameters: Vector
 ) -> list[Matrix]:
     """The arguments (size, n) of the functions of a sample at variables `x`, not scaled, side by side."""
-    n = place.count
+    n = layout.count
     W = np.zeros((n, point.nw))
-    own = place.variable < point.nw
-    np.add.at(W, (place.sample[own], place.variable[own]), place.weights[own] * x[place.columns[own]])
-    data = parameters[place.begin : place.signals].reshape(n, -1)
-    signals = parameters[place.signals : place.end].reshape(n, -1)
+    is_point_variable = layout.variable < point.nw
+    np.add.at(W, (layout.sample[is_point_variable], layout.variable[is_point_variable]), layout.weights[is_point_variable] * x[layout.columns[is_point_variable]])
+    data = parameters[layout.begin : layout.signals].reshape(n, -1)
+    signals = parameters[layout.signals : layout.end].reshape(n, -1)
     shared = (np.tile(part[:, None], n) for part in (theta, constants))
-    return [W.T, *shared, signals.T, place.fractions[None], data.T]
+    return [W.T, *shared, signals.T, layout.fractions[None], data.T]

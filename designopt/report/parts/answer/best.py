@@ -25,7 +25,7 @@ def best(result: Result) -> Section | None:
         return Section("Best designs", introduction=without_feasible(result))
     rows = tuple((name, *values) for name, values in design_rows(result, chosen))
     introduction = "The chosen designs: the best of each objective"
-    own, named = set(result.baseline.values()), result.chosen()
+    baseline_rows, named = set(result.baseline.values()), result.chosen()
     if result.study.choose:
         introduction += ", and the selections of the study's rules"
     elif "compromise" in named:
@@ -38,9 +38,9 @@ def best(result: Result) -> Section | None:
     findings = [
         f"{label[:1].upper()}{label[1:]}: {describe(result, row)}."
         for label, row in chosen.items()
-        if not label.startswith("best ") and row not in own
+        if not label.startswith("best ") and row not in baseline_rows
     ]
-    if own:
+    if baseline_rows:
         introduction += "; and the study's baseline"
         findings += [_compared(result, name, row) for name, row in result.baseline.items()]
     findings += [sentence(clause) for clause in warnings(result)]
@@ -67,8 +67,8 @@ def _compared(result: Result, name: str, row: int) -> str:
     if not outcomes.feasible[row]:
         return f"{name} (baseline) violates a limit: {describe(result, row)}."
     better = outcomes.feasible & (F[row] >= F).all(axis=1) & (F[row] > F).any(axis=1)
-    place = "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
-    return f"{name} (baseline) {place}: {describe(result, row)}."
+    standing = "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
+    return f"{name} (baseline) {standing}: {describe(result, row)}."
 
 
 def describe(result: Result, row: int) -> str:
@@ -76,8 +76,8 @@ def describe(result: Result, row: int) -> str:
     problem = result.problem
     values = problem.space.values(result.outcomes.X[row].tolist())
     free = [f"{p.name} {_quantity(values[p.name], p.unit)}" for p in problem.space.free if p.name in values]
-    given = objective_values(result)[row]
-    aims = [f"{o.name} {_quantity(float(v), o.unit)}" for o, v in zip(problem.objectives, given, strict=True)]
+    objective_row = objective_values(result)[row]
+    aims = [f"{o.name} {_quantity(float(v), o.unit)}" for o, v in zip(problem.objectives, objective_row, strict=True)]
     if len(free) > MAX_LISTED:
         return f"its {count(len(free))} parameters give {listed(aims)}"
     return f"{listed(free)} give {listed(aims)}" if len(free) > 1 else f"{listed(free)} gives {listed(aims)}"

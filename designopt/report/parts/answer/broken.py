@@ -49,13 +49,13 @@ def broken_limits(result: Result) -> list[BrokenLimit]:
     all limits."""
     if result.outcomes.feasible.any():
         return []
-    found = [
+    limits = [
         BrokenLimit(f"{c.name} {_SIGNS[limit.side]} {number(limit.limit)} {c.unit}".rstrip(), c.unit, limit)
         for c in stated_constraints(result.problem)
         for limit in activity.limits(result.problem, result.outcomes, c)
         if limit.broken.any()
     ]
-    return sorted(found, key=lambda one: (-one.share, -one.distance))
+    return sorted(limits, key=lambda one: (-one.share, -one.distance))
 
 
 def conflicts(limits: list[BrokenLimit]) -> list[str]:
@@ -72,17 +72,17 @@ def findings(result: Result) -> list[str]:
     """Why no design meets all limits, in sentences: limits that all violate, pairs that none meets together, else the
     most violated limit."""
     limits = broken_limits(result)
-    found = [
+    sentences = [
         f"Every design violates {one.text}: the best has {one.best} (design {one.of.best})."
         for one in limits
         if one.share == 1.0
     ]
-    found += conflicts(limits)
-    if limits and not found:
+    sentences += conflicts(limits)
+    if limits and not sentences:
         first = limits[0]
-        broken, of = int(first.of.broken.sum()), int(first.of.known.sum())
-        found.append(f"{count(broken)} of {plural(of, 'design')} violate {first.text}, more than any other limit.")
-    return found
+        broken, evaluated = int(first.of.broken.sum()), int(first.of.known.sum())
+        sentences.append(f"{count(broken)} of {plural(evaluated, 'design')} violate {first.text}, more than any other limit.")
+    return sentences
 
 
 def table(result: Result) -> Table | None:

@@ -90,12 +90,12 @@ def _picked(result: Result, F: Matrix, front: Rows) -> tuple[dict[str, int | Non
             if choice.method == "robust":
                 findings += _robust(result)
                 continue
-            place = rules.choose(F, names, signs, choice)
+            index = rules.choose(F, names, signs, choice)
         except rules.DecisionError as error:
             findings.append(f"{label}: {error}.")
             continue
-        picked[label] = place
-        if place is None:
+        picked[label] = index
+        if index is None:
             why = (
                 "none of its designs satisfies the limits"
                 if choice.method == "epsilon_constraint"
@@ -103,10 +103,10 @@ def _picked(result: Result, F: Matrix, front: Rows) -> tuple[dict[str, int | Non
             )
             findings.append(f"{label}: the front has none; {why}.")
         else:
-            same.setdefault(place, []).append(label)
-    for place, labels in same.items():
+            same.setdefault(index, []).append(label)
+    for index, labels in same.items():
         verb = "pick" if len(labels) > 1 else "picks"
-        findings.append(f"{listed(labels)} {verb} design {front[place]}: {describe(result, int(front[place]))}.")
+        findings.append(f"{listed(labels)} {verb} design {front[index]}: {describe(result, int(front[index]))}.")
     if len(same) == 1 and len(picked) > 1:
         findings.append("All rules agree.")
     return picked, findings
@@ -133,10 +133,10 @@ def _table(result: Result, front: Rows, picked: dict[str, int | None]) -> Table:
     problem = result.problem
     values = objective_values(result)
     rows = []
-    for label, place in picked.items():
-        if place is None:
+    for label, index in picked.items():
+        if index is None:
             continue
-        row = int(front[place])
+        row = int(front[index])
         rows.append((label, row, *design_values(result, row), *(float(v) for v in values[row])))
     head = ("rule", "design", *(parameter_label(p) for p in problem.space.free), *objective_labels(problem))
     return Table("Selections of the rules", head, tuple(rows))
@@ -146,18 +146,18 @@ def _weights(
     result: Result, F: Matrix, front: Rows, picked: dict[str, int | None]
 ) -> tuple[tuple[Figure, ...], tuple[Table, ...]]:
     """The share of weights of the objectives for which each design is chosen."""
-    kept = thinned(np.arange(len(front)), WEIGHED)
+    thinned_rows = thinned(np.arange(len(front)), WEIGHED)
     methods: dict[str, tuple[Literal["utopia", "topsis"], str]] = {
         "utopia l2": ("utopia", "l2"),
         "topsis vector": ("topsis", "vector"),
         "topsis minmax": ("topsis", "minmax"),
     }
-    shares = {label: rules.weight_sensitivity(F[kept], method, norm) for label, (method, norm) in methods.items()}
-    whole = np.max(list(shares.values()), axis=0)
-    order = np.argsort(-whole, kind="stable")
-    order = order[whole[order] > 0.0]
-    drawn = np.sort(order[:DRAWN])  # in the order of the front
-    rows = front[kept[drawn]]
+    shares = {label: rules.weight_sensitivity(F[thinned_rows], method, norm) for label, (method, norm) in methods.items()}
+    largest_share = np.max(list(shares.values()), axis=0)
+    order = np.argsort(-largest_share, kind="stable")
+    order = order[largest_share[order] > 0.0]
+    bar_rows = np.sort(order[:DRAWN])  # in the order of the front
+    rows = front[thinned_rows[bar_rows]]
     bars = {
         "type": "bar",
         "x": [f"design {row}" for row in rows.tolist()],
@@ -171,7 +171,7 @@ def _weights(
     figure = selected(
         "Sensitivity of the choice to the weights",
         {"Rule": list(shares)},
-        lambda k: [{**bars, "y": list(shares.values())[k][drawn]}],
+        lambda k: [{**bars, "y": list(shares.values())[k][bar_rows]}],
         bare_layout(**axes),
         note="Two thousand weight vectors, uniform on the simplex; bars in the order of the front."
         + (f" The {DRAWN} designs selected most often are shown." if len(order) > DRAWN else ""),
@@ -180,14 +180,14 @@ def _weights(
     )
     values = objective_values(result)
     lines = tuple(
-        (int(front[kept[i]]), *(f"{share[i]:.1%}" for share in shares.values()), *map(float, values[front[kept[i]]]))
+        (int(front[thinned_rows[i]]), *(f"{share[i]:.1%}" for share in shares.values()), *map(float, values[front[thinned_rows[i]]]))
         for i in order.tolist()
     )
     note = (
         f"{plural(len(order), 'design')} of {plural(len(front), 'design')} of the front are selected for some weights."
     )
-    if len(kept) < len(front):
-        note += f" Based on {count(len(kept))} designs, evenly spaced on the front."
+    if len(thinned_rows) < len(front):
+        note += f" Based on {count(len(thinned_rows))} designs, evenly spaced on the front."
     chosen = {int(front[p]) for p in picked.values() if p is not None}
     table = Table(
         "Share of all weights that select a design",

@@ -108,10 +108,10 @@ def attained_bounds(
 def fewer_bounds(result: Result) -> list[str]:
     """One clause about all bounds reached by a smaller share of the front than `WARNED`; none without any."""
     front = np.asarray(result.front(), dtype=np.intp)
-    found = _attained(result, front) if len(front) else []
+    attained = _attained(result, front) if len(front) else []
     reached = [
         f"the {_bound(p, a.side).replace('bound', f'bound of {p.name}')} in {_share(a.share)}{_why(p)}"
-        for p, a in found
+        for p, a in attained
         if MIN_SHARE <= a.share < WARNED
     ]
     return [f"the front reaches {'; '.join(reached)}"] if reached else []
@@ -120,11 +120,11 @@ def fewer_bounds(result: Result) -> list[str]:
 def recommended_bounds(result: Result, *, below: float = np.inf) -> list[str]:
     """Clauses about the bounds at which the recommended design lies, with the study's explanation; only bounds reached
     by a smaller share of the front than `below`."""
-    found = result.recommended()
-    if found is None:
+    recommendation = result.recommended()
+    if recommendation is None:
         return []
     front = {(p.name, a.side): a.share for p, a in _attained(result, np.asarray(result.front(), dtype=np.intp))}
-    row = np.array([found[1]], dtype=np.intp)
+    row = np.array([recommendation[1]], dtype=np.intp)
     return [
         f"{p.name} of the recommended design is at its {_bound(p, attained.side)}{_why(p)}"
         for p, attained in _attained(result, row, AT_BOUND, swept=True)
@@ -186,8 +186,8 @@ _SIDES = {"min": "lower", "max": "upper"}
 
 def _row(result: Result, c: StudyConstraint, front: NDArray[np.intp]) -> tuple[object, ...]:
     low, high = result.problem.limited(c, result.outcomes.figures, len(result.outcomes))
-    known = np.isfinite(low) & np.isfinite(high)
-    broken = np.zeros(len(known), dtype=bool)
+    has_value = np.isfinite(low) & np.isfinite(high)
+    broken = np.zeros(len(has_value), dtype=bool)
     with np.errstate(invalid="ignore"):
         if c.minimum is not None:
             broken |= low < c.minimum
@@ -195,8 +195,8 @@ def _row(result: Result, c: StudyConstraint, front: NDArray[np.intp]) -> tuple[o
             broken |= high > c.maximum
         if c.equals is not None:
             broken |= unequal(low, high, c.equals) > 0.0
-    broken &= known
-    count = int(known.sum())
+    broken &= has_value
+    count = int(has_value.sum())
     share = f"{broken.sum() / count:.1%}" if count else "–"
     return (with_unit(c.name, c.unit), int(broken.sum()), share, float(low[front].min()), float(high[front].max()))
 

@@ -24,21 +24,21 @@ LISTED = 30
 def overview(result: Result) -> Section:
     """The question in words, a short answer with its front, and the effort."""
     study, problem = result.study, result.problem
-    done = result.outcomes
-    evaluated = int(np.sum(~done.invalid))
+    outcomes = result.outcomes
+    evaluated = int(np.sum(~outcomes.invalid))
     invalid = invalid_designs(result)
-    failed = int(np.sum(done.failed & ~invalid))
+    failed = int(np.sum(outcomes.failed & ~invalid))
     front = result.front()
     best = "on the Pareto front" if len(problem.objectives) > 1 else "best designs"
     facts = [
-        ("distinct designs", count(len(done))),
+        ("distinct designs", count(len(outcomes))),
         ("evaluations", count(result.counts["evaluations"])),
         *(
             (("cheap evaluations (not part of the results)", count(len(result.cheap))),)
             if result.cheap is not None
             else ()
         ),
-        ("feasible designs", count(int(np.sum(done.feasible)))),
+        ("feasible designs", count(int(np.sum(outcomes.feasible)))),
         *(((best, count(len(front))),) if problem.objectives else ()),
         ("failed designs", count(failed)),
         *_incomplete(result),
@@ -46,7 +46,7 @@ def overview(result: Result) -> Section:
         ("computing time", duration(computing_time(result))),
     ]
     findings = []
-    if not len(done):
+    if not len(outcomes):
         findings.append("Nothing has been evaluated yet.")
     elif not evaluated:
         findings.append("Every proposed design violates a relation of the space; none was evaluated.")
@@ -56,16 +56,16 @@ def overview(result: Result) -> Section:
         findings += [
             sentence(clause) for clause in (*fragile_in_short(result), *recommended_bounds(result), *untried(result))
         ]
-    if evaluated and not done.feasible.any():
+    if evaluated and not outcomes.feasible.any():
         findings.append("No feasible design was found." if problem.objectives else _nothing(result))
         findings += [f"{clause[0].upper()}{clause[1:]}."] if (clause := result.never_finite()) else []
         findings += broken.findings(result)
-    answer = problem.objectives and bool(done.feasible.any())
-    table, drawn = (summary.table(result), summary.front(result)) if answer else (None, None)
+    answer = problem.objectives and bool(outcomes.feasible.any())
+    table, front_figure = (summary.table(result), summary.front(result)) if answer else (None, None)
     return Section(
         title="Overview",
         introduction="\n\n".join(filter(None, [study.description, _question(result)])),
-        figures=(drawn,) if drawn is not None else (),
+        figures=(front_figure,) if front_figure is not None else (),
         tables=(table,) if table is not None else (),
         facts=tuple(facts),
         findings=tuple(findings),
@@ -105,13 +105,13 @@ def _question(result: Result) -> str:
     aims: dict[str, list[str]] = {}
     for o in problem.objectives:
         aims.setdefault(o.direction, []).append(o.name)
-    held = f", within {plural(len(problem.constraints), 'limit')}" if problem.constraints else ""
+    limits = f", within {plural(len(problem.constraints), 'limit')}" if problem.constraints else ""
     where = f" in {plural(len(problem.scenarios), 'scenario')}" if len(problem.scenarios) > 1 else ""
     if not problem.objectives:
-        given = f" for {plural(len(result.outcomes), 'design')}" if problem.space.free else ""
-        return f"What does {problem.model.plugin.name} give{given}{where}{held}?"
+        for_designs = f" for {plural(len(result.outcomes), 'design')}" if problem.space.free else ""
+        return f"What does {problem.model.plugin.name} give{for_designs}{where}{limits}?"
     names = [p.name for p in problem.space.free]
     free = listed(names) if len(names) <= MAX_LISTED else f"{len(names)} parameters"
     verb_end = "s" if len(names) == 1 else ""
     aim = " and ".join(f"{direction}{verb_end} {listed(some)}" for direction, some in aims.items())
-    return f"Which {free} of {problem.model.plugin.name} {aim}{held}{where}?"
+    return f"Which {free} of {problem.model.plugin.name} {aim}{limits}{where}?"

@@ -27,8 +27,8 @@ LISTED = 30
 @report("problem", version=1)
 def problem(result: Result) -> Section:
     """Parameters, objectives, conditions and solvers of the study."""
-    study, done = result.study, result.outcomes
-    repeated = result.counts["points"] - len(done)
+    study, outcomes = result.study, result.outcomes
+    repeated = result.counts["points"] - len(outcomes)
     # A running batch is requested before it is complete; only then are there fewer designs without repetitions.
     saved = (
         f"{count(repeated)} of {count(result.counts['points'])} designs were proposed again and not recomputed."

@@ -21,21 +21,21 @@ ROOM = 34
 def recommended(result: Result) -> str:
     """The recommended design in a clause, with the number of neighbours that meet the limits, and the less robust first
     choice; "" without a feasible design."""
-    found, near = result.recommended(), result.tolerated()
-    if found is None:
+    recommendation, near = result.recommended(), result.tolerated()
+    if recommendation is None:
         return ""
-    label, row = found
+    label, row = recommendation
     text = f"{'the ' if label in ('compromise', 'knee') else ''}{label}: {describe(result, row)}"
-    kept = None if near is None else near.kept(row)
-    if kept is not None and result.problem.constraints:
-        text += f"; {kept[0]} of {kept[1]} neighbours within the tolerances satisfy the limits"
+    within_limits = None if near is None else near.kept(row)
+    if within_limits is not None and result.problem.constraints:
+        text += f"; {within_limits[0]} of {within_limits[1]} neighbours within the tolerances satisfy the limits"
     return text + _instead(result)
 
 
 def _instead(result: Result) -> str:
     """A clause about the first choice, if a more robust design is recommended; else ""."""
-    found, first, near = result.recommended(), result.first_choice(), result.tolerated()
-    if found is None or first is None or near is None or found[1] == first[1]:
+    recommendation, first, near = result.recommended(), result.first_choice(), result.tolerated()
+    if recommendation is None or first is None or near is None or recommendation[1] == first[1]:
         return ""
     return f", where {first[0]} keeps them in {near.words(first[1])}" if near.kept(first[1]) else ""
 
@@ -67,7 +67,7 @@ def front(result: Result) -> Figure | None:
     places = np.array([row for _, row in marked], dtype=np.intp)
     x, y = values[:, 0], values[:, 1]
     line = "lines+markers" if len(problem.objectives) == 2 else "markers"
-    shown = "%{x:.4g}, %{y:.4g}<extra>%{text}</extra>"
+    hover_template = "%{x:.4g}, %{y:.4g}<extra>%{text}</extra>"
     data = [
         {
             "type": "scatter", "mode": line, "x": x[rows], "y": y[rows], "showlegend": False,
@@ -77,7 +77,7 @@ def front(result: Result) -> Figure | None:
         {
             "type": "scatter", "mode": "markers", "x": x[places], "y": y[places], "showlegend": False,
             "text": [plain(f"{label}: {number(float(x[row]))}, {number(float(y[row]))}") for label, row in marked],
-            "hovertemplate": shown,
+            "hovertemplate": hover_template,
             "marker": {"color": "@ink", "size": 9, "symbol": "star", "line": {"color": "@surface", "width": 0.5}},
         },
     ]  # fmt: skip

@@ -17,17 +17,17 @@ from designopt.study.study import Tolerance
 def tolerances(result: Result) -> Section | None:
     """Designs and their neighbours within the tolerances: share that meets the limits, worst value and spread of each
     objective, and the most important parameter."""
-    done = result.tolerated()
+    tolerated = result.tolerated()
     study = (result.original or result).study
-    if done is None or study.tolerances is None:
+    if tolerated is None or study.tolerances is None:
         return None
     words = listed([described(t, _unit(result, t)) for t in study.tolerances.of])
     stated = "assumed, because the study states none" if study.tolerances.assumed else "stated in the study"
-    chosen = {label: place for label, row in chosen_once(result).items() if (place := done.place(row)) is not None}
-    named = {place: label for label, place in chosen.items()}
-    order = [*named, *(i for i in range(len(done)) if i not in named)]
-    others = len(order) - len(named)
-    most = plural(int(done.known.sum(axis=1).max()), "neighbour")
+    chosen = {label: index for label, row in chosen_once(result).items() if (index := tolerated.place(row)) is not None}
+    named = {index: label for label, index in chosen.items()}
+    order = [*named, *(i for i in range(len(tolerated)) if i not in named)]
+    further = len(order) - len(named)
+    most = plural(int(tolerated.known.sum(axis=1).max()), "neighbour")
     findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in fragile(result)]
     if not findings and result.problem.constraints:
         findings.append(
@@ -38,9 +38,9 @@ def tolerances(result: Result) -> Section | None:
         introduction=f"Designs with parameter deviations of {words} ({stated}): each has "
         f"{most}, points of a Sobol' sequence within these tolerances.",
         findings=tuple(findings),
-        tables=(_table(result, done, order, named), _effects(result, done, named)),
-        notes=(f"{plural(others, 'further design')} of the front are listed below the chosen designs.",)
-        if others
+        tables=(_table(result, tolerated, order, named), _effects(result, tolerated, named)),
+        notes=(f"{plural(further, 'further design')} of the front are listed below the chosen designs.",)
+        if further
         else (),
     )
 
@@ -48,27 +48,27 @@ def tolerances(result: Result) -> Section | None:
 def fragile(result: Result) -> list[str]:
     """A clause for each chosen design with too few neighbours within the limits."""
     return [
-        f"{label} {_lost(violated, without)} of {of} neighbours within its tolerances{_because(name)}"
-        for label, violated, without, of, name in _fragile(result)
+        f"{label} {_lost(violated, without)} of {total} neighbours within its tolerances{_because(name)}"
+        for label, violated, without, total, name in _fragile(result)
     ]
 
 
 def fragile_in_short(result: Result) -> list[str]:
     """All of `fragile` in one clause; none without any."""
-    found = _fragile(result)
-    if len(found) < 2:
+    fragile_designs = _fragile(result)
+    if len(fragile_designs) < 2:
         return fragile(result)
-    violate, have_none = any(violated for _, violated, *_ in found), any(without for _, _, without, *_ in found)
+    violate, have_none = any(violated for _, violated, *_ in fragile_designs), any(without for _, _, without, *_ in fragile_designs)
     what = " or ".join(["violate limits"] * violate + ["have no result"] * have_none)
     each = listed(
         [
-            f"{label} {_lost(violated, without) if violate and have_none else f'in {violated + without}'} of {of}"
-            for label, violated, without, of, _ in found
+            f"{label} {_lost(violated, without) if violate and have_none else f'in {violated + without}'} of {total}"
+            for label, violated, without, total, _ in fragile_designs
         ]
     )
-    names = dict.fromkeys(name for *_, name in found if name)
+    names = dict.fromkeys(name for *_, name in fragile_designs if name)
     return [
-        f"{len(found)} of the chosen designs {what} in some neighbours within their tolerances: {each}"
+        f"{len(fragile_designs)} of the chosen designs {what} in some neighbours within their tolerances: {each}"
         + _because(listed(list(names)))
     ]
 
@@ -92,27 +92,27 @@ def _because(name: str) -> str:
 
 def _lost(violated: int, without: int) -> str:
     """Status of the infeasible neighbours; " of 16" follows."""
-    both = [f"violates limits in {violated}"] * (violated > 0) + [f"has no result in {without}"] * (without > 0)
-    return " and ".join(both)
+    clauses = [f"violates limits in {violated}"] * (violated > 0) + [f"has no result in {without}"] * (without > 0)
+    return " and ".join(clauses)
 
 
 def _fragile(result: Result) -> list[tuple[str, int, int, int, str]]:
     """The chosen designs, except the baseline, with too few neighbours within the limits: label, number that violate
     limits, number without a result, their total, and the most important parameter."""
-    done = result.tolerated()
-    if done is None:
+    tolerated = result.tolerated()
+    if tolerated is None:
         return []
-    own = set(result.baseline.values())
-    found = []
+    baseline_rows = set(result.baseline.values())
+    fragile_designs = []
     for label, row in chosen_once(result).items():
-        place = done.place(row)
-        if place is None or row in own or not result.outcomes.feasible[row] or done.share[place] >= ENOUGH:
+        index = tolerated.place(row)
+        if index is None or row in baseline_rows or not result.outcomes.feasible[row] or tolerated.share[index] >= ENOUGH:
             continue
-        known, feasible = done.known[place], done.feasible[place]
-        without = int((known & np.isnan(done.objectives[place]).any(axis=1)).sum())
-        violated = int((known & ~feasible).sum()) - without
-        found.append((label, violated, without, int(known.sum()), done.matters(place)))
-    return found
+        is_recorded, feasible = tolerated.known[index], tolerated.feasible[index]
+        without = int((is_recorded & np.isnan(tolerated.objectives[index]).any(axis=1)).sum())
+        violated = int((is_recorded & ~feasible).sum()) - without
+        fragile_designs.append((label, violated, without, int(is_recorded.sum()), tolerated.matters(index)))
+    return fragile_designs
 
 
 def described(tolerance: Tolerance, unit: str) -> str:
@@ -125,30 +125,30 @@ def _unit(result: Result, tolerance: Tolerance) -> str:
     return next(p.unit for p in result.problem.space.parameters if p.name == tolerance.parameter)
 
 
-def _table(result: Result, done: Tolerated, order: list[int], named: dict[int, str]) -> Table:
+def _table(result: Result, tolerated: Tolerated, order: list[int], named: dict[int, str]) -> Table:
     """Results of the neighbours, design by design: the chosen ones, then others of the front."""
     signs = np.array([o.sign for o in result.problem.objectives])
-    values, worst, spread = objective_values(result), done.worst(signs), done.spread
+    values, worst, spread = objective_values(result), tolerated.worst(signs), tolerated.spread
     labels = objective_labels(result.problem)
     head = ["design", "row", "neighbours feasible", "share [%]", "matters most"]
     head += [name for label in labels for name in (label, "worst", "spread")]
     rows = []
     for i in order:
-        row = int(done.rows[i])
+        row = int(tolerated.rows[i])
         each = [float(v) for j in range(len(labels)) for v in (values[row, j], worst[i, j], spread[i, j])]
-        feasible = f"{int(done.feasible[i].sum())} of {int(done.known[i].sum())}"
-        share = 100.0 * float(done.share[i])
-        rows.append((named.get(i, "of the front"), row, feasible, share, done.matters(i) or "–", *each))
+        feasible = f"{int(tolerated.feasible[i].sum())} of {int(tolerated.known[i].sum())}"
+        share = 100.0 * float(tolerated.share[i])
+        rows.append((named.get(i, "of the front"), row, feasible, share, tolerated.matters(i) or "–", *each))
     note = "Worst value and standard deviation over all neighbours with a result."
     return Table("Designs within their tolerances", tuple(head), tuple(rows), shown=40, note=note)
 
 
-def _effects(result: Result, done: Tolerated, named: dict[int, str]) -> Table:
+def _effects(result: Result, tolerated: Tolerated, named: dict[int, str]) -> Table:
     """Variance explained by each parameter, for the chosen designs."""
     labels = [*(o.name for o in result.problem.objectives), *(["limits"] if result.problem.constraints else [])]
     rows = []
-    for place, label in named.items():
-        for name, shares in zip(done.names, done.effects[place], strict=True):
+    for index, label in named.items():
+        for name, shares in zip(tolerated.names, tolerated.effects[index], strict=True):
             rows.append((label, name, *("–" if np.isnan(v) else 100.0 * float(v) for v in shares[: len(labels)])))
     return Table(
         "Variance explained by the parameters [%]",

@@ -31,8 +31,8 @@ def validation(result: Result) -> Section | None:
         if total
         else "The chosen designs in the validation scenarios"
     )
-    done = result.validation()
-    if done is None or not len(done.rows):
+    validated = result.validation()
+    if validated is None or not len(validated.rows):
         why = (
             "They are evaluated after the last stage."
             if result.ended != "done"
@@ -41,13 +41,13 @@ def validation(result: Result) -> Section | None:
         return Section("Validation", introduction=f"{introduction}. {why}")
     levels = study.validate.quantiles
     limits = bool(result.problem.constraints)
-    failed = (done.statuses != "ok") & (done.statuses != "")
+    failed = (validated.statuses != "ok") & (validated.statuses != "")
     return Section(
         "Validation",
         introduction=introduction + ": do the results of the search hold there?",
-        findings=tuple(_findings(result, done, levels, failed)),
-        figures=(_boxes(result, done),),
-        tables=(_quantiles(result, done, levels), *((_limits(done, failed),) if limits or failed.any() else ())),
+        findings=tuple(_findings(result, validated, levels, failed)),
+        figures=(_boxes(result, validated),),
+        tables=(_quantiles(result, validated, levels), *((_limits(validated, failed),) if limits or failed.any() else ())),
         notes=(
             "Boxes: quartiles and median over the scenarios; whiskers extend to the last value within "
             "1.5 box lengths. Diamonds: the value in the study's own scenarios. A scenario without a "
@@ -56,13 +56,13 @@ def validation(result: Result) -> Section | None:
     )
 
 
-def _findings(result: Result, done: Any, levels: tuple[float, ...], failed: Mask) -> list[str]:
-    found = []
+def _findings(result: Result, validated: Any, levels: tuple[float, ...], failed: Mask) -> list[str]:
+    sentences = []
     problem = result.problem
-    for i, label in enumerate(done.labels):
+    for i, label in enumerate(validated.labels):
         parts = []
         for j, o in enumerate(problem.objectives):
-            q = done.quantiles[i, j]
+            q = validated.quantiles[i, j]
             # The unfavourable end: the largest quantile of a minimised objective, the smallest of a maximised one.
             k = int(np.argmax(levels)) if o.sign > 0 else int(np.argmin(levels))
             share = levels[k] if o.sign > 0 else 1.0 - levels[k]
@@ -71,15 +71,15 @@ def _findings(result: Result, done: Any, levels: tuple[float, ...], failed: Mask
                 parts.append(f"{o.name} {side} {number(float(q[k]))} {o.unit}".rstrip() + f" in {_percent(share)}")
         text = f"{_capital(label)}: {listed(parts)} of the scenarios" if parts else f"{_capital(label)}: no result"
         if problem.constraints:
-            low, high = wilson(float(done.feasible_share[i]), int((done.statuses[i] != "").sum()))
+            low, high = wilson(float(validated.feasible_share[i]), int((validated.statuses[i] != "").sum()))
             text += (
-                f"; all limits hold in {_percent(float(done.feasible_share[i]))} "
+                f"; all limits hold in {_percent(float(validated.feasible_share[i]))} "
                 f"(95 % interval {number(100.0 * low, 3)} to {number(100.0 * high, 3)} %)"
             )
         if failed[i].any():
             text += f"; no result in {plural(int(failed[i].sum()), 'scenario')}"
-        found.append(text + ".")
-    return found
+        sentences.append(text + ".")
+    return sentences
 
 
 def _capital(label: str) -> str:
@@ -101,24 +101,24 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     return max(0.0, (middle - half) / (1.0 + square)), min(1.0, (middle + half) / (1.0 + square))
 
 
-def _boxes(result: Result, done: Any) -> Figure:
+def _boxes(result: Result, validated: Any) -> Figure:
     """One box for each design; the selector sets the objective."""
-    labels = [plain(t if len(t) <= 40 else t[:39] + "…") for t in done.labels]
+    labels = [plain(t if len(t) <= 40 else t[:39] + "…") for t in validated.labels]
     labels_of = objective_labels(result.problem)
-    known = objective_values(result)[np.asarray(done.rows)]
-    step = max(1, -(-done.objectives.shape[2] // DRAWN))
+    study_values = objective_values(result)[np.asarray(validated.rows)]
+    step = max(1, -(-validated.objectives.shape[2] // DRAWN))
     diamond = {"symbol": "diamond", "size": 10, "color": "@ink", "line": {"color": "@surface", "width": 1}}
     in_study = "in the study's scenarios"
 
     def draw(j: int) -> list[Trace]:
-        drawn = [x[np.isfinite(x)] for x in done.objectives[:, j, ::step]]
+        finite_values = [x[np.isfinite(x)] for x in validated.objectives[:, j, ::step]]
         return [
             *(
                 {"type": "box", "orientation": "h", "name": label, "x": x, "y": [label] * len(x), "hoverinfo": "x",
                  "boxpoints": "outliers", "marker": {"color": category(i), "size": 3}, "line": {"width": 1.5}}
-                for i, (label, x) in enumerate(zip(labels, drawn, strict=True))
+                for i, (label, x) in enumerate(zip(labels, finite_values, strict=True))
             ),
-            trace(known[:, j], labels, in_study, mode="markers", marker=diamond, hover=in_study + ": <b>%{x:.5~g}</b>"),
+            trace(study_values[:, j], labels, in_study, mode="markers", marker=diamond, hover=in_study + ": <b>%{x:.5~g}</b>"),
         ]  # fmt: skip
 
     return selected(
@@ -126,27 +126,27 @@ def _boxes(result: Result, done: Any) -> Figure:
         {"Objective": labels_of},
         draw,
         bare_layout(yaxis=axis("", type="category", autorange="reversed"), boxgap=0.35),
-        view=lambda j: {"xaxis": axis(plain(labels_of[j]), **{"type": "linear", **scale_for(done.objectives[:, j])})},
+        view=lambda j: {"xaxis": axis(plain(labels_of[j]), **{"type": "linear", **scale_for(validated.objectives[:, j])})},
         height=52 * len(labels) + 130,
         note=f"Every {step}th scenario is drawn." if step > 1 else "",
     )
 
 
-def _quantiles(result: Result, done: Any, levels: tuple[float, ...]) -> Table:
+def _quantiles(result: Result, validated: Any, levels: tuple[float, ...]) -> Table:
     scenarios = result.study.validate.scenarios  # type: ignore[union-attr]
-    known = objective_values(result)
+    study_values = objective_values(result)
     rows = []
-    for i, label in enumerate(done.labels):
+    for i, label in enumerate(validated.labels):
         for j, (title, o) in enumerate(zip(objective_labels(result.problem), result.problem.objectives, strict=True)):
-            values = o.sign * done.objectives[i, j]
+            values = o.sign * validated.objectives[i, j]
             worst = int(np.nanargmax(values)) if np.isfinite(values).any() else None
             rows.append(
                 (
                     label,
                     title,
-                    float(known[done.rows[i], j]),
-                    *(float(q) for q in done.quantiles[i, j]),
-                    "–" if worst is None else float(done.objectives[i, j, worst]),
+                    float(study_values[validated.rows[i], j]),
+                    *(float(q) for q in validated.quantiles[i, j]),
+                    "–" if worst is None else float(validated.objectives[i, j, worst]),
                     "–" if worst is None else _with_conditions(scenarios[worst]),
                 )
             )
@@ -162,10 +162,10 @@ def _with_conditions(scenario: Any) -> str:
     return f"{scenario.name} ({values})" if values else str(scenario.name)
 
 
-def _limits(done: Any, failed: Mask) -> Table:
+def _limits(validated: Any, failed: Mask) -> Table:
     rows = []
-    for i, (label, share, lost) in enumerate(zip(done.labels, done.feasible_share, failed, strict=True)):
-        ends = wilson(float(share), int((done.statuses[i] != "").sum()))
+    for i, (label, share, lost) in enumerate(zip(validated.labels, validated.feasible_share, failed, strict=True)):
+        ends = wilson(float(share), int((validated.statuses[i] != "").sum()))
         interval = " to ".join(number(100.0 * end, 3) for end in ends) + " %"
         rows.append((label, _percent(float(share)), interval, count(int(lost.sum()))))
     return Table(

@@ -29,8 +29,8 @@ def analysis(result: Result) -> Section | None:
     designs."""
     problem, outcomes = result.problem, result.outcomes
     stage = result.study.baseline
-    own = set() if stage is None else set(given_names(stage.solver))  # the chosen designs show these
-    named = sorted({row for name, row in result.named.items() if name not in own})
+    solver_names = set() if stage is None else set(given_names(stage.solver))  # the chosen designs show these
+    named = sorted({row for name, row in result.named.items() if name not in solver_names})
     if (problem.objectives and not named) or not len(outcomes):
         return None
     rows = named if problem.objectives else list(range(len(outcomes)))
@@ -70,9 +70,9 @@ def _spread(result: Result, figures: dict[str, tuple[str, Matrix]]) -> Table:
     """Smallest, mean and largest value of each figure over designs and scenarios with a result."""
     rows = []
     for name, (unit, values) in figures.items():
-        known = values[np.isfinite(values)]
-        if len(known):
-            spread = (float(known.min()), float(known.mean()), float(known.max()), float(known.std()))
+        finite = values[np.isfinite(values)]
+        if len(finite):
+            spread = (float(finite.min()), float(finite.mean()), float(finite.max()), float(finite.std()))
             rows.append((name, unit, *spread, figure_meaning(result.problem, name)))
     head = ("figure", "unit", "smallest", "mean", "largest", "standard deviation", "meaning")
     return Table("Spread of the figures", head, tuple(rows), shown=100)

@@ -63,10 +63,10 @@ def reference_words(result: Result) -> str:
         f"{o.name} {number(o.sign * float(r))} {o.unit}".strip()
         for o, r in zip(problem.objectives, reference, strict=True)
     )
-    given = len(result.study.reference) == len(problem.objectives) or any(
+    is_stated = len(result.study.reference) == len(problem.objectives) or any(
         stage.budget.hypervolume is not None for stage in result.study.stages
     )
-    return f"{at} ({'given by the study' if given else 'a tenth of the front’s range beyond its worst'})"
+    return f"{at} ({'given by the study' if is_stated else 'a tenth of the front’s range beyond its worst'})"
 
 
 def _volume(result: Result, places: NDArray[np.intp], volume: Matrix) -> Figure:

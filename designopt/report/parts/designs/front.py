@@ -65,29 +65,29 @@ def front(result: Result) -> Section | None:
     rows = np.asarray(result.front(), dtype=np.intp)
     if not len(rows):
         return Section("Pareto front", introduction=without_feasible(result))
-    others = np.setdiff1d(np.flatnonzero(~result.outcomes.failed), rows, assume_unique=True)
-    dominated = others[result.outcomes.feasible[others]]
-    outside = others[~result.outcomes.feasible[others]]
+    other_rows = np.setdiff1d(np.flatnonzero(~result.outcomes.failed), rows, assume_unique=True)
+    dominated = other_rows[result.outcomes.feasible[other_rows]]
+    outside = other_rows[~result.outcomes.feasible[other_rows]]
     m = min(len(problem.objectives), PAIRED)
     limit = min(DRAWN, POINTS // (m * (m - 1) // 2))
-    drawn = {
+    groups = {
         "violates a limit": thinned(outside, limit // 2),
         "dominated": thinned(dominated, limit),
         "Pareto front": thinned(rows, limit),
     }
     notes = []
     for name, every in (("violates a limit", outside), ("dominated", dominated), ("Pareto front", rows)):
-        if len(drawn[name]) < len(every):
+        if len(groups[name]) < len(every):
             notes.append(
-                f"{plural(len(drawn[name]), 'design')} of {plural(len(every), 'design')} marked “{name}” are "
+                f"{plural(len(groups[name]), 'design')} of {plural(len(every), 'design')} marked “{name}” are "
                 "shown, evenly spaced in the order of evaluation."
             )
     if far := far_baselines(result):
         verb = "lies" if len(far) == 1 else "lie"
         notes.append(f"{listed(far)}, of the baseline, {verb} far outside of what is drawn; a double click shows all.")
-    figures = [_planes(result, drawn)]
+    figures = [_planes(result, groups)]
     if len(problem.objectives) == 3:
-        figures.append(_space(result, drawn))
+        figures.append(_space(result, groups))
     if len(problem.objectives) > PAIRED:
         notes.append(f"The first {PAIRED} of {len(problem.objectives)} objectives are drawn; the table contains all.")
     return Section(
@@ -118,16 +118,16 @@ def view(values: NDArray[np.float64], every: NDArray[np.float64], minimised: boo
     return [max(low - 0.6 * span, float(np.nanmin(every))) - room, high + room]
 
 
-def _ranges(result: Result, drawn: dict[str, Rows]) -> list[list[float] | None]:
+def _ranges(result: Result, groups: dict[str, Rows]) -> list[list[float] | None]:
     """`view` of each objective."""
     values = objective_values(result)
-    every = np.concatenate(list(drawn.values()))
+    every = np.concatenate(list(groups.values()))
     far = far_baselines(result)
     near = [row for name, row in result.baseline.items() if name not in far]
-    shown = np.unique([*drawn["Pareto front"], *near]).astype(np.intp)
+    visible = np.unique([*groups["Pareto front"], *near]).astype(np.intp)
     return [
-        view(v[shown], v[every], o.direction == "minimize")
-        for v, o in zip(_on_axes(values, drawn["Pareto front"]).T, result.problem.objectives, strict=True)
+        view(v[visible], v[every], o.direction == "minimize")
+        for v, o in zip(_on_axes(values, groups["Pareto front"]).T, result.problem.objectives, strict=True)
     ]
 
 
@@ -156,7 +156,7 @@ def _styles() -> dict[str, dict[str, Any]]:
     }
 
 
-def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
+def _planes(result: Result, groups: dict[str, Rows]) -> Figure:
     """Every pair of the objectives as a lower triangle of plots; one plot for two objectives."""
     problem = result.problem
     m = min(len(problem.objectives), PAIRED)
@@ -171,8 +171,8 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
     designs: dict[int, Rows] = {}
     axes: dict[str, Any] = {}
     annotations = []
-    ranges, places = _ranges(result, drawn), _on_axes(values, drawn["Pareto front"])
-    scales = [scale_for(column) for column in values[drawn["Pareto front"]].T]
+    ranges, places = _ranges(result, groups), _on_axes(values, groups["Pareto front"])
+    scales = [scale_for(column) for column in values[groups["Pareto front"]].T]
     frames: dict[str, Frame] = {}
     height = 540 if m == 2 else 300 * (m - 1) + 120
     chosen = result.chosen()
@@ -188,7 +188,7 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
         axes[f"yaxis{suffix}"] = axis(labels[y] if column == 0 else "", **vertical)
         sides = (_extent(ranges[x], places[:, x]), _extent(ranges[y], places[:, y]))
         frames[f"x{suffix}"] = (*sides, size * PLOT_WIDTH, size * (height - 120.0))
-        for name, rows in drawn.items():
+        for name, rows in groups.items():
             if not len(rows):
                 continue
             # Steps, not straight lines: they bound the region that the front dominates, for any directions.
@@ -202,7 +202,7 @@ def _planes(result: Result, drawn: dict[str, Rows]) -> Figure:
             )  # fmt: skip
         for label, row in chosen.items():
             kind = kinds[label]
-            first = label == next(other for other in chosen if kinds[other] == kind)
+            first = label == next(candidate for candidate in chosen if kinds[candidate] == kind)
             designs[len(data)] = np.array([row])
             data.append(
                 trace(values[[row], x], values[[row], y], kind, mode="markers", marker=_CHOSEN[kind], **on,
@@ -232,11 +232,11 @@ _CHOSEN: Mapping[str, Trace] = {
 }
 
 
-def _kind(label: str, plain: bool, own: bool) -> str:
+def _kind(label: str, plain: bool, is_baseline: bool) -> str:
     """The name of a chosen design in the legend."""
     if label in (COMPROMISE, ROBUST):
         return label
-    return BASELINE if own else BEST if plain else BY_RULE
+    return BASELINE if is_baseline else BEST if plain else BY_RULE
 
 
 def _annotation(label: str, x: float, y: float, suffix: str, star: bool) -> dict[str, Any]:
@@ -254,29 +254,29 @@ def _spread(annotations: list[dict[str, Any]], frames: Mapping[str, Frame]) -> l
     """
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for a in annotations:
-        known = merged.setdefault((a["xref"], a["x"], a["y"]), a)
-        if known is not a:
-            known["text"] += "<br>" + a["text"]
+        joined = merged.setdefault((a["xref"], a["x"], a["y"]), a)
+        if joined is not a:
+            joined["text"] += "<br>" + a["text"]
     placed: dict[str, list[Box]] = {}
     for a in sorted(merged.values(), key=lambda a: (a["xref"], a["x"])):
         (x0, x1), (y0, y1), width, height = frames[a["xref"]]
         x, y = (a["x"] - x0) / (x1 - x0) * width, (y1 - a["y"]) / (y1 - y0) * height
-        taken = placed.setdefault(a["xref"], [])
+        boxes_placed = placed.setdefault(a["xref"], [])
         boxes = [_box(x, y, offset, a["text"]) for offset in OFFSETS]
         costs = [
-            sum(_overlap(box, other) for other in taken) + _area(box) - _overlap(box, (0.0, 0.0, width, height))
+            sum(_overlap(box, placed_box) for placed_box in boxes_placed) + _area(box) - _overlap(box, (0.0, 0.0, width, height))
             for box in boxes
         ]
         best = int(np.argmin(np.round(costs, 6)))
-        taken.append(boxes[best])
+        boxes_placed.append(boxes[best])
         a["ax"], a["ay"] = OFFSETS[best]
         a["xanchor"] = "left" if OFFSETS[best][0] > 0 else "right"
     return list(merged.values())
 
 
-def _extent(given: list[float] | None, values: NDArray[np.float64]) -> tuple[float, float]:
+def _extent(stated: list[float] | None, values: NDArray[np.float64]) -> tuple[float, float]:
     """The range of an axis: as given, else that of the values."""
-    low, high = given or (float(np.nanmin(values)), float(np.nanmax(values)))
+    low, high = stated or (float(np.nanmin(values)), float(np.nanmax(values)))
     return (low, high) if high > low else (low - 1.0, low + 1.0)
 
 
@@ -300,11 +300,11 @@ def _overlap(a: Box, b: Box) -> float:
     return max(width, 0.0) * max(height, 0.0)
 
 
-def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
+def _space(result: Result, row_groups: dict[str, Rows]) -> Figure:
     values = objective_values(result)
     data: list[dict[str, Any]] = []
     designs: dict[int, Rows] = {}
-    groups = dict(drawn)
+    groups = dict(row_groups)
     compromise = result.compromise()
     if compromise is not None:
         groups["compromise"] = np.array([compromise])
@@ -316,12 +316,12 @@ def _space(result: Result, drawn: dict[str, Rows]) -> Figure:
         style = styles[name]
         x, y, z = values[rows].T
         marker = style | {"size": max(2, style["size"] // 2 + 1), "line": {"width": 0}}
-        own = trace(x, y, name, mode="markers", marker=marker, hover=hover(result, figures=False))
-        data.append({**own, "type": "scatter3d", "z": z})
-    ranges = _ranges(result, drawn)
+        points = trace(x, y, name, mode="markers", marker=marker, hover=hover(result, figures=False))
+        data.append({**points, "type": "scatter3d", "z": z})
+    ranges = _ranges(result, row_groups)
     short = [titled(with_unit(o.name, o.unit), 30) for o in result.problem.objectives]
     scene = {
-        f"{a}axis": {"title": {"text": short[j]}, "range": ranges[j], **scale_for(values[drawn["Pareto front"], j])}
+        f"{a}axis": {"title": {"text": short[j]}, "range": ranges[j], **scale_for(values[row_groups["Pareto front"], j])}
         for j, a in enumerate("xyz")
     }
     return Figure(
@@ -347,14 +347,14 @@ def _table(result: Result, rows: Rows) -> Table:
     problem = result.problem
     values = objective_values(result)
     chosen = set(result.chosen().values())
-    kept = np.unique(np.concatenate([thinned(np.arange(len(rows)), LISTED), np.flatnonzero(np.isin(rows, [*chosen]))]))
+    listed_rows = np.unique(np.concatenate([thinned(np.arange(len(rows)), LISTED), np.flatnonzero(np.isin(rows, [*chosen]))]))
     left = (
-        f" {count(len(kept))} of {count(len(rows))} designs are in this table, evenly spaced along "
+        f" {count(len(listed_rows))} of {count(len(rows))} designs are in this table, evenly spaced along "
         f"the front. To export all: designopt report {shlex.quote(str(result.path))} --export csv"
-        if len(kept) < len(rows)
+        if len(listed_rows) < len(rows)
         else ""
     )
-    rows = rows[kept]
+    rows = rows[listed_rows]
     lines = [(i, *design_values(result, i), *(float(v) for v in values[i])) for i in rows.tolist()]
     return Table(
         "Designs of the front",

@@ -40,13 +40,13 @@ def influence(result: Result) -> Section | None:
     notes: list[str] = []
     words: list[str] = []
     try:
-        found = list(_analysed(result))
+        analysed = list(_analysed(result))
     except ImportError as error:  # the store comes from a machine with SALib
         package = str(error.name or error).partition(".")[0]
         how = f"The indices need {package}; install it with: pip install 'designopt[sensitivity]', then make the report"
         return Section("Influence of the parameters", introduction=f"{how} again. The evaluations are kept.")
-    for stage, indices, rows in found:
-        title = f" ({stage.name})" if len(found) > 1 else ""
+    for stage, indices, rows in analysed:
+        title = f" ({stage.name})" if len(analysed) > 1 else ""
         words.append(_SOBOL if indices.method == "sobol" else _MORRIS)
         findings += [_sentence(indices, i) for i in indices.influences[:SAID]]
         if len(indices.influences) > SAID:
@@ -56,7 +56,7 @@ def influence(result: Result) -> Section | None:
         figures += _figures(indices, title)
         tables.append(_table(indices, title))
         notes += _notes(stage, indices, rows)
-    if not found:
+    if not analysed:
         return None
     return Section(
         "Influence of the parameters",
@@ -86,10 +86,10 @@ _MORRIS = (
 def in_ask_order(result: Result, stage: str) -> tuple[Outcomes, NDArray[np.intp]]:
     """Outcomes of all requests of `stage`, with repeats, and their rows; incomplete designs count as failed."""
     rows = np.asarray(result.asked(stage), dtype=np.intp)
-    taken = result.outcomes.take(np.maximum(rows, 0)) if len(result.outcomes) else result.outcomes
-    if not len(taken):
-        return taken, rows[:0]
-    return replace(taken, failed=taken.failed | (rows < 0)), rows
+    requested = result.outcomes.take(np.maximum(rows, 0)) if len(result.outcomes) else result.outcomes
+    if not len(requested):
+        return requested, rows[:0]
+    return replace(requested, failed=requested.failed | (rows < 0)), rows
 
 
 def _analysed(result: Result) -> Iterator[tuple[Stage, Indices, NDArray[np.intp]]]:
@@ -113,17 +113,17 @@ def _sentence(indices: Indices, i: Influence) -> str:
     main = i.measures[_main(indices)]
     order = np.argsort(-main, kind="stable")[:NAMED]
     if indices.method == "morris":
-        said = [f"{indices.parameters[j]} ({number(float(main[j]), 3)} {i.unit}".rstrip() + ")" for j in order]
-        return f"{i.output} changes most with {listed(said)}, over their whole ranges."
-    said = [f"{indices.parameters[j]} ({_percent(main[j])})" for j in order if main[j] >= NEGLIGIBLE]
-    said = [said[0].replace(")", " of its variance)"), *said[1:]] if said else []
+        effects = [f"{indices.parameters[j]} ({number(float(main[j]), 3)} {i.unit}".rstrip() + ")" for j in order]
+        return f"{i.output} changes most with {listed(effects)}, over their whole ranges."
+    effects = [f"{indices.parameters[j]} ({_percent(main[j])})" for j in order if main[j] >= NEGLIGIBLE]
+    effects = [effects[0].replace(")", " of its variance)"), *effects[1:]] if effects else []
     idle = [
         name
         for name, total, width in zip(indices.parameters, main, i.measures["total_confidence"], strict=True)
         if total + width < NEGLIGIBLE
     ]
     shared = 1.0 - float(i.measures["first"].sum())
-    text = f"{i.output} is governed by {listed(said)}" if said else f"{i.output} is governed by no single parameter"
+    text = f"{i.output} is governed by {listed(effects)}" if effects else f"{i.output} is governed by no single parameter"
     if shared > 0.1:
         text += f"; {_percent(shared)} come from interactions"
     if idle:
@@ -137,30 +137,30 @@ def _percent(share: float) -> str:
 
 
 def _figures(indices: Indices, title: str) -> list[Figure]:
-    known = [i for i in indices.influences if not i.undefined]
-    if not known:
+    defined = [i for i in indices.influences if not i.undefined]
+    if not defined:
         return []
-    figures = [_bars(indices, known, title)]
+    figures = [_bars(indices, defined, title)]
     if indices.method == "morris":
-        figures.append(_scatter(indices, known, title))
-    elif "second" in known[0].measures and len(indices.parameters) > 1:
-        figures.append(_pairs(indices, known, title))
+        figures.append(_scatter(indices, defined, title))
+    elif "second" in defined[0].measures and len(indices.parameters) > 1:
+        figures.append(_pairs(indices, defined, title))
     return figures
 
 
-def _outputs(known: list[Influence]) -> dict[str, list[str]]:
+def _outputs(influences: list[Influence]) -> dict[str, list[str]]:
     """The options of the selector."""
-    return {"Output": [i.output for i in known]}
+    return {"Output": [i.output for i in influences]}
 
 
-def _bars(indices: Indices, known: list[Influence], title: str) -> Figure:
+def _bars(indices: Indices, influences: list[Influence], title: str) -> Figure:
     """Horizontal bars with whiskers, the largest on top."""
     sobol = indices.method == "sobol"
     names = [("total", "with others (total)", "@accent"), ("first", "alone (first order)", "@mark")] if sobol else []
     names = names or [("mu_star", "mean magnitude of the effect (μ*)", "@accent")]
 
     def draw(k: int) -> list[Trace]:
-        measures = known[k].measures
+        measures = influences[k].measures
         order = np.argsort(measures[_main(indices)], kind="stable")
         whiskers = {"type": "data", "color": "@ink", "thickness": 1.2, "width": 3}
         return [
@@ -177,10 +177,10 @@ def _bars(indices: Indices, known: list[Influence], title: str) -> Figure:
     }
     return selected(
         f"{'Sobol’ indices' if sobol else 'Mean effects'}{title}",
-        _outputs(known),
+        _outputs(influences),
         draw,
         layout(**axes, barmode="group", bargap=0.3, legend=_ABOVE),
-        view=lambda k: {"xaxis": {"title": {"text": _scale_title(indices, known[k])}}},
+        view=lambda k: {"xaxis": {"title": {"text": _scale_title(indices, influences[k])}}},
         note=f"Whiskers: {_percent(indices.confidence)} confidence, by bootstrap.",
         height=(30 if sobol else 22) * len(indices.parameters) + 150,
     )
@@ -199,20 +199,20 @@ def _short(name: str) -> str:
     return name if len(name) <= 28 else name[:27] + "…"
 
 
-def _scatter(indices: Indices, known: list[Influence], title: str) -> Figure:
+def _scatter(indices: Indices, influences: list[Influence], title: str) -> Figure:
     """Morris' diagram: standard deviation over mean effect."""
     labels = [plain(_short(n)) for n in indices.parameters]
-    drawn = [
+    traces = [
         trace(i.measures["mu_star"], i.measures["sigma"], mode="markers+text", text=labels, textposition="top center",
               textfont={"size": 11}, cliponaxis=False, marker={"size": 9, "color": "@accent"},
               hover="<b>%{text}</b><br>μ* %{x:.4~g}<br>σ %{y:.4~g}")
-        for i in known
+        for i in influences
     ]  # fmt: skip
-    titles = [f"μ* of {plain(with_unit(i.output, i.unit))}" for i in known]
+    titles = [f"μ* of {plain(with_unit(i.output, i.unit))}" for i in influences]
     return selected(
         f"Standard deviation of the effects over their magnitude{title}",
-        _outputs(known),
-        lambda k: [drawn[k]],
+        _outputs(influences),
+        lambda k: [traces[k]],
         bare_layout(xaxis=axis("", rangemode="tozero"), yaxis=axis("σ", rangemode="tozero")),
         view=lambda k: {"xaxis": {"title": {"text": titles[k]}}},
         note="Right: strong. Top: nonlinear, or dependent on other parameters.",
@@ -220,7 +220,7 @@ def _scatter(indices: Indices, known: list[Influence], title: str) -> Figure:
     )
 
 
-def _pairs(indices: Indices, known: list[Influence], title: str) -> Figure:
+def _pairs(indices: Indices, influences: list[Influence], title: str) -> Figure:
     """Second-order indices as a heat map below the diagonal."""
     labels = [plain(_short(n)) for n in indices.parameters]
     shared: Trace = {
@@ -231,8 +231,8 @@ def _pairs(indices: Indices, known: list[Influence], title: str) -> Figure:
     across, up = (axis("", type="category", showgrid=False, **more) for more in ({}, {"autorange": "reversed"}))
     return selected(
         f"Interactions of pairs (second order){title}",
-        _outputs(known),
-        lambda k: [shared | _cells(known[k].measures["second"].T[1:, :-1])],
+        _outputs(influences),
+        lambda k: [shared | _cells(influences[k].measures["second"].T[1:, :-1])],
         bare_layout(xaxis=across, yaxis=up),
         height=max(300, 26 * len(labels) + 160),
     )
@@ -241,11 +241,11 @@ def _pairs(indices: Indices, known: list[Influence], title: str) -> Figure:
 def _cells(z: Matrix) -> dict[str, Any]:
     """Colours from 0, because negative values are noise; numbers if there is room."""
     top = max(float(np.nanmax(z)), 1e-3)
-    shown = {"z": z, "zmin": 0.0, "zmax": top}
+    heat_map = {"z": z, "zmin": 0.0, "zmax": top}
     if len(z) > 9:
-        return shown
+        return heat_map
     text = [["" if np.isnan(v) else f"{v:.3f}" for v in line] for line in z.tolist()]
-    return {**shown, "text": text, "texttemplate": "%{text}"}
+    return {**heat_map, "text": text, "texttemplate": "%{text}"}
 
 
 def _table(indices: Indices, title: str) -> Table:
@@ -259,17 +259,17 @@ def _table(indices: Indices, title: str) -> Table:
         "mu": "μ",
         "sigma": "σ",
     }
-    shown = [m for m in measures if any(m in i.measures for i in indices.influences)]
+    present_measures = [m for m in measures if any(m in i.measures for i in indices.influences)]
     rows = []
     for i in indices.influences:
         if i.undefined:
             continue
         for j in np.argsort(-i.measures[_main(indices)], kind="stable").tolist():
-            values = tuple(float(i.measures[m][j]) for m in shown)
+            values = tuple(float(i.measures[m][j]) for m in present_measures)
             rows.append((with_unit(i.output, i.unit), indices.parameters[j], *values))
     return Table(
         f"Indices{title}",
-        ("output", "parameter", *(measures[m] for m in shown)),
+        ("output", "parameter", *(measures[m] for m in present_measures)),
         tuple(rows),
         note=f"±: half-width of the {_percent(indices.confidence)} confidence interval.",
         shown=30,

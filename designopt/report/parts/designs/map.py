@@ -61,7 +61,7 @@ def map_figures(result: Result) -> Section | None:
     d = min(len(free), PAIRED)
     layers = (len(result.outcomes.figures) + len(result.problem.objectives)) * len(result.problem.scenarios)
     limit = min(DRAWN, POINTS // max(d * (d - 1) // 2, 1), VALUES // max(layers, 1))
-    shown, notes = thinned(rows, max(MIN_DESIGNS, limit)), []
+    thinned_rows, notes = thinned(rows, max(MIN_DESIGNS, limit)), []
     grid = grid_over(result, 0, 1) if len(free) == 2 and all(p.kind != "choice" for p in free) else None
     if grid is not None and _sparse(grid, len(rows)):
         grid = None
@@ -72,11 +72,11 @@ def map_figures(result: Result) -> Section | None:
             "cells without a result are left blank."
         )
     else:
-        figure = _points(result, shown, d)
+        figure = _points(result, thinned_rows, d)
         introduction = "Each figure over the parameters, as the colour of the evaluated designs."
-        if len(shown) < len(rows):
+        if len(thinned_rows) < len(rows):
             notes.append(
-                f"{plural(len(shown), 'design')} of {plural(len(rows), 'design')} are shown, evenly spaced in "
+                f"{plural(len(thinned_rows), 'design')} of {plural(len(rows), 'design')} are shown, evenly spaced in "
                 "the order of evaluation."
             )
     if len(free) > d:

@@ -43,9 +43,9 @@ def parallel(result: Result) -> Section | None:
     if len(feasible) < 2 or not result.problem.objectives:
         return None
     front = np.asarray(result.front(), dtype=np.intp)
-    kept = thinned(front, DRAWN // 2)
-    rest = thinned(np.setdiff1d(feasible, front, assume_unique=True), DRAWN - len(kept))
-    rows = np.concatenate([rest, kept])
+    front_lines = thinned(front, DRAWN // 2)
+    rest = thinned(np.setdiff1d(feasible, front, assume_unique=True), DRAWN - len(front_lines))
+    rows = np.concatenate([rest, front_lines])
     values, labels = objective_values(result), objective_labels(result.problem)
     on_front = np.isin(rows, front)
     axes = len(space.free) + len(labels) + 1
@@ -58,7 +58,7 @@ def parallel(result: Result) -> Section | None:
     dimensions += [{"label": wrapped(label, room), **_objective(values[rows, j])} for j, label in enumerate(labels)]
     if len(labels) > 1:
         yes_no = {"tickvals": [0, 1], "ticktext": ["no", "yes"], "range": [0, 1]}
-        brush = {"constraintrange": [0.5, 1.0]} if len(kept) > 1 else {}
+        brush = {"constraintrange": [0.5, 1.0]} if len(front_lines) > 1 else {}
         dimensions.append({"label": "on the front", "values": on_front.astype(float), **yes_no, **brush})
     for k, dimension in enumerate(dimensions):
         dimension["name"] = str(k)  # the reader may move axes, and two labels may be cut to the same text
@@ -86,7 +86,7 @@ def parallel(result: Result) -> Section | None:
     return Section(
         "Parallel coordinates",
         introduction="Every line is one feasible design, coloured by the first objective."
-        + (" Initially the designs of the front are selected." if len(labels) > 1 and len(kept) > 1 else ""),
+        + (" Initially the designs of the front are selected." if len(labels) > 1 and len(front_lines) > 1 else ""),
         figures=(
             Figure(
                 "Parameters and objectives",

@@ -60,27 +60,27 @@ def scenarios(result: Result) -> Section | None:
 def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Matrix], holding: dict[str, Mask]) -> list[str]:
     """The worst scenario, common to all chosen designs or for each; limits violated in a scenario."""
     names = [s.name for s in result.problem.scenarios]
-    found = []
+    sentences = []
     for v, o in zip(layers.values(), result.problem.objectives, strict=True):
-        known: Mask = np.asarray(np.isfinite(v).any(axis=1))
-        if not known.any():
+        has_value: Mask = np.asarray(np.isfinite(v).any(axis=1))
+        if not has_value.any():
             continue
         worst = np.argmax(np.where(np.isfinite(v), o.sign * v, -np.inf), axis=1)
-        worst_in = sorted({names[w] for w in worst[known].tolist()}, key=names.index)
+        worst_in = sorted({names[w] for w in worst[has_value].tolist()}, key=names.index)
         if np.nanmax(v) == np.nanmin(v):
-            found.append(f"{o.name} is the same in every scenario.")
+            sentences.append(f"{o.name} is the same in every scenario.")
         elif len(worst_in) == 1:
-            found.append(f"{o.name} is worst in scenario {worst_in[0]} for every chosen design.")
+            sentences.append(f"{o.name} is worst in scenario {worst_in[0]} for every chosen design.")
         else:
-            parts = [f"{names[w]} for {design}" for design, w, k in zip(chosen, worst, known, strict=True) if k]
-            found.append(f"{o.name} is worst in scenario {'; in '.join(parts[:4])}{' …' if len(parts) > 4 else ''}.")
+            parts = [f"{names[w]} for {design}" for design, w, k in zip(chosen, worst, has_value, strict=True) if k]
+            sentences.append(f"{o.name} is worst in scenario {'; in '.join(parts[:4])}{' …' if len(parts) > 4 else ''}.")
     for name, holds in holding.items():
         for design, line in zip(chosen, holds, strict=True):
             if not line.all():
                 where = [names[s] for s in np.flatnonzero(~line)]
                 more = f" and {len(where) - 3} more" if len(where) > 3 else ""
-                found.append(f"The limit of {name} is violated by {design} in {', '.join(where[:3])}{more}.")
-    return found
+                sentences.append(f"The limit of {name} is violated by {design} in {', '.join(where[:3])}{more}.")
+    return sentences
 
 
 def _heat_map(names: list[str], designs: list[str], layers: dict[str, Matrix]) -> Figure:

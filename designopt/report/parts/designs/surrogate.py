@@ -49,12 +49,12 @@ def surrogate(result: Result) -> Section | None:
     if not searches or not problem.objectives:
         return None
     slopes = problem.gradients and searches[-1].get("gradients") is not False and result.cheap is None
-    seen = Observations.of(problem, [result.outcomes], slopes) if len(result.outcomes) else None
-    if seen is None or int((~seen.failed).sum()) < 4 or len(seen.X) > DESIGNS:
+    observations = Observations.of(problem, [result.outcomes], slopes) if len(result.outcomes) else None
+    if observations is None or int((~observations.failed).sum()) < 4 or len(observations.X) > DESIGNS:
         return None
     model = Surrogate(problem, searches[-1].get("noise"))
     cheap = Observations.of(problem, [result.cheap]) if result.cheap is not None else None
-    processes = model.processes(seen, np.empty((0, seen.X.shape[1])), cheap)
+    processes = model.processes(observations, np.empty((0, observations.X.shape[1])), cheap)
     centre, name = _centre(result, processes)
     table, poor = _accuracy(result, processes)
     findings = [_gain(model.coordinates, processes)] if processes.boxes is not None else []
@@ -106,8 +106,8 @@ def _outputs(result: Result, processes: Processes) -> list[tuple[str, str, Proce
     for limit in problem.limits:
         side = "" if limit.equality else " (max)" if limit.sign > 0 else " (min)"
         named.append((f"limit {limit.constraint.name}{side}", ""))
-    known = (*processes.objectives, *processes.limits)
-    return [(n, unit, process) for (n, unit), process in zip(named, known, strict=False)]
+    figure_processes = (*processes.objectives, *processes.limits)
+    return [(n, unit, process) for (n, unit), process in zip(named, figure_processes, strict=False)]
 
 
 def _accuracy(result: Result, processes: Processes) -> tuple[Table, list[str]]:
@@ -135,7 +135,7 @@ def _slices(result: Result, coordinates: Coordinates, processes: Processes, cent
     rows = -(-len(free) // columns)
     width, height = 1.0 / columns, 1.0 / rows
     axes: dict[str, Any] = {}
-    shown: list[tuple[tuple[Trace, ...], Matrix, str, list[tuple[Matrix, Matrix, Matrix]]]] = []
+    plots: list[tuple[tuple[Trace, ...], Matrix, str, list[tuple[Matrix, Matrix, Matrix]]]] = []
     for j, p in enumerate(free):
         X, places, ticks = _along(coordinates, centre, j)
         suffix = "" if j == 0 else str(j + 1)
@@ -148,11 +148,11 @@ def _slices(result: Result, coordinates: Coordinates, processes: Processes, cent
         at = places[np.argmin(np.abs(places - centre[j]))] if p.kind != "choice" else centre[j]
         features = coordinates.features(np.vstack([X, centre[None]]))
         bands = [_band(result, processes, k, process, features) for k, (_, _, process) in enumerate(outputs)]
-        shown.append((_BETWEEN if p.kind == "real" else _AT_VALUES, np.append(places, at), suffix, bands))
+        plots.append((_BETWEEN if p.kind == "real" else _AT_VALUES, np.append(places, at), suffix, bands))
 
     def draw(k: int) -> list[Trace]:
         data: list[Trace] = []
-        for styles, x, suffix, bands in shown:
+        for styles, x, suffix, bands in plots:
             low, middle, high = bands[k]
             each: Trace = {"type": "scatter", "showlegend": False, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
             for style, y in zip(styles, (low, high, middle), strict=True):
@@ -163,7 +163,7 @@ def _slices(result: Result, coordinates: Coordinates, processes: Processes, cent
     def view(k: int) -> Trace:
         return {
             f"yaxis{suffix}": scale_for(np.concatenate(bands[k][::2])) or {"type": "linear"}
-            for _, _, suffix, bands in shown
+            for _, _, suffix, bands in plots
         }
 
     return selected(

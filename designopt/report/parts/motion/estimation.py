@@ -89,33 +89,33 @@ _FIT = (
 _RESIDUALS = "Fitted minus measured, in standard deviations: 95 % should lie between the dashed lines."
 
 
-def _facts(found: Estimate) -> tuple[tuple[str, str], ...]:
+def _facts(estimate: Estimate) -> tuple[tuple[str, str], ...]:
     return (
-        ("values", str(found.count)),
-        ("unknowns determined", f"{found.rank} of {found.dimension}"),
-        ("chi squared / degrees of freedom", f"{number(found.chi_squared)} / {found.degrees_of_freedom}"),
-        ("chance of a larger one", "–" if math.isnan(found.p_value) else number(found.p_value)),
+        ("values", str(estimate.count)),
+        ("unknowns determined", f"{estimate.rank} of {estimate.dimension}"),
+        ("chi squared / degrees of freedom", f"{number(estimate.chi_squared)} / {estimate.degrees_of_freedom}"),
+        ("chance of a larger one", "–" if math.isnan(estimate.p_value) else number(estimate.p_value)),
     )
 
 
-def _findings(found: Estimate) -> Iterator[str]:
-    for text in found.undetermined:
+def _findings(estimate: Estimate) -> Iterator[str]:
+    for text in estimate.undetermined:
         yield f"Not determined by the measurements: {text}. This combined change affects no residual."
-    if found.identifiable and found.weakest:
-        ratio = number(found.condition)
-        yield f"Least determined combination: {found.weakest}, one standard deviation ({ratio} times that of the best)."
-    if found.p_value < RARE:
+    if estimate.identifiable and estimate.weakest:
+        ratio = number(estimate.condition)
+        yield f"Least determined combination: {estimate.weakest}, one standard deviation ({ratio} times that of the best)."
+    if estimate.p_value < RARE:
         yield "The residuals exceed the stated standard deviations: the model is incomplete, or the errors are larger."
-    elif found.p_value > 1.0 - RARE:
+    elif estimate.p_value > 1.0 - RARE:
         yield "The residuals are below the stated standard deviations: the errors are smaller, or they are correlated."
-    bound = [name for name, interval in found.unknowns.items() if interval.at_bound]
+    bound = [name for name, interval in estimate.unknowns.items() if interval.at_bound]
     if bound:
         yield f"At a bound, without an interval: {', '.join(bound)}."
     near = [
-        f"{a} and {b} ({found.correlation[i, j]:+.3f})"
-        for i, a in enumerate(found.names)
-        for j, b in enumerate(found.names[:i])
-        if abs(found.correlation[i, j]) > CORRELATED
+        f"{a} and {b} ({estimate.correlation[i, j]:+.3f})"
+        for i, a in enumerate(estimate.names)
+        for j, b in enumerate(estimate.names[:i])
+        if abs(estimate.correlation[i, j]) > CORRELATED
     ]
     if near:
         yield f"Strongly correlated: {', '.join(near)}."

@@ -107,5 +107,5 @@ def _word(result: Result, array: str, value: Any) -> str:
     """The meaning of a status, if the model declares it."""
     declared = result.problem.model.plugin.arrays.get(array)
     categories = declared.categories if declared else ()
-    whole = int(value)
-    return str(categories[whole]) if 0 <= whole < len(categories) else str(whole)
+    code = int(value)
+    return str(categories[code]) if 0 <= code < len(categories) else str(code)

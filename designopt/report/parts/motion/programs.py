@@ -43,11 +43,11 @@ def programs(result: Result) -> Section | None:
     if not records:
         return None
     sign = result.problem.objectives[0].sign
-    shown = drawn(result)
+    drawn_programs = drawn(result)
     figures = []
-    if shown:
-        choices = program_choice(shown)
-        solutions = [program.solution for program in shown]
+    if drawn_programs:
+        choices = program_choice(drawn_programs)
+        solutions = [program.solution for program in drawn_programs]
         for title, plot, note in (
             ("Mesh and error by interval", _errors, _ERRORS),
             ("Progress of the solver", _history, _HISTORY),
@@ -65,8 +65,8 @@ def programs(result: Result) -> Section | None:
         tables=(
             *_optima(records, best_of_each(result)),
             _outcomes(records, best_of_each(result)),
-            *_parameters(shown),
-            *_inherited(shown),
+            *_parameters(drawn_programs),
+            *_inherited(drawn_programs),
         ),
         details=tuple((program_words(r, n), r.message) for n, r in _listed(records)),
     )
@@ -99,24 +99,24 @@ def _best(records: Sequence[ProgramRecord], sign: float) -> ProgramRecord | None
 
 
 def _findings(records: Sequence[ProgramRecord], sign: float) -> list[str]:
-    found = []
+    sentences = []
     objectives = [_figure(r, "objective") for r in records if r.ok and not fixed(r)]
     if len(objectives) > 1:
         low, high = min(objectives), max(objectives)
         if high - low > SAME * max(abs(low), abs(high)):
-            found.append(
+            sentences.append(
                 f"{plural(len(objectives), 'start')} ended in different local optima: objectives from {number(low)} to "
                 f"{number(high)}."
             )
         else:
-            found.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low)}.")
+            sentences.append(f"{plural(len(objectives), 'start')} ended in the same optimum, {number(low)}.")
     best = _best(records, sign)
     if best is not None and best.solution is not None:
-        found += list(best.solution.warnings)
+        sentences += list(best.solution.warnings)
     failed = [r for r in records if not r.ok]
     if failed:
-        found.append(f"{plural(len(failed), 'program')} of {len(records)} failed; the last lines give the reasons.")
-    return found
+        sentences.append(f"{plural(len(failed), 'program')} of {len(records)} failed; the last lines give the reasons.")
+    return sentences
 
 
 def _listed(records: Sequence[ProgramRecord]) -> list[tuple[int, ProgramRecord]]:
@@ -163,9 +163,9 @@ def _outcomes(records: Sequence[ProgramRecord], best: Mapping[int, int]) -> Tabl
     return Table("Outcomes", columns, tuple(rows), note=note if marked else "", marked=marked)
 
 
-def _parameters(shown: Sequence[Drawn]) -> tuple[Table, ...]:
+def _parameters(programs: Sequence[Drawn]) -> tuple[Table, ...]:
     rows = []
-    for program in shown:
+    for program in programs:
         s = program.solution
         for name, value in s.parameters.items():
             low, high = s.parameter_bounds[name]
@@ -182,11 +182,11 @@ def _parameters(shown: Sequence[Drawn]) -> tuple[Table, ...]:
     return (Table("Static parameters", columns, tuple(rows), note="For the programs drawn above."),)
 
 
-def _inherited(shown: Sequence[Drawn]) -> tuple[Table, ...]:
+def _inherited(programs: Sequence[Drawn]) -> tuple[Table, ...]:
     """Standard deviations of each optimum due to the study's uncertain numbers."""
     rows: list[tuple[Any, ...]] = []
     released: list[str] = []
-    for program in shown:
+    for program in programs:
         figures = program.record.figures
         released = released or [n for n in program.record.start if f"deviation(optimum({n}))" in figures]
         results = ["objective", *(f"optimum({name})" for name in released)]

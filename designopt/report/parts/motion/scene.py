@@ -56,10 +56,10 @@ class Scene:
 
     def _plot(self, arrays: Arrays) -> Plot:
         def places(name: str, axes: int) -> Array:
-            found = np.asarray(arrays[name], dtype=np.float64)
-            if found.ndim != axes or found.shape[-1] not in (2, 3) or len(found) != len(time):
-                raise ValueError(f"array '{name}' has shape {found.shape}: {axes} axes are drawn, time first, x y last")
-            return found
+            coordinates = np.asarray(arrays[name], dtype=np.float64)
+            if coordinates.ndim != axes or coordinates.shape[-1] not in (2, 3) or len(coordinates) != len(time):
+                raise ValueError(f"array '{name}' has shape {coordinates.shape}: {axes} axes are drawn, time first, x y last")
+            return coordinates
 
         time = np.asarray(arrays[self.time], dtype=np.float64)
         values = None if self.colour is None else np.asarray(arrays[self.colour], dtype=np.float64)
@@ -78,10 +78,10 @@ class Scene:
 
 
 def _range(values: Array | None, lowest: float | None, highest: float | None) -> tuple[float, float]:
-    known = np.array([0.0, 1.0]) if values is None else values[np.isfinite(values)]
-    if not len(known):
-        known = np.array([0.0, 1.0])
+    finite = np.array([0.0, 1.0]) if values is None else values[np.isfinite(values)]
+    if not len(finite):
+        finite = np.array([0.0, 1.0])
     return (
-        float(known.min()) if lowest is None else lowest,
-        float(known.max()) if highest is None else highest,
+        float(finite.min()) if lowest is None else lowest,
+        float(finite.max()) if highest is None else highest,
     )

@@ -27,15 +27,15 @@ _NOTE = (
 
 def structure(records: Sequence[ProgramRecord]) -> tuple[Figure, ...]:
     """The figure of the first program with stored sparsity; none without any."""
-    found = next((s for record in records if (s := record.sparsity) is not None), None)
-    return () if found is None else (Figure("Structure of the program", _plot(found), _NOTE, 420),)
+    sparsity = next((s for record in records if (s := record.sparsity) is not None), None)
+    return () if sparsity is None else (Figure("Structure of the program", _plot(sparsity), _NOTE, 420),)
 
 
-def _plot(found: Sparsity) -> dict[str, Any]:
+def _plot(sparsity: Sparsity) -> dict[str, Any]:
     data: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
     for k, (name, pattern, domain) in enumerate(
-        (("Jacobian", found.jacobian, [0.0, 0.42]), ("Hessian", found.hessian, [0.6, 1.0]))
+        (("Jacobian", sparsity.jacobian, [0.0, 0.42]), ("Hessian", sparsity.hessian, [0.6, 1.0]))
     ):
         suffix = "" if k == 0 else "2"
         data.append(_map(name, pattern, suffix))
@@ -63,8 +63,8 @@ def _map(name: str, pattern: Pattern, suffix: str) -> dict[str, Any]:
 
 def _ticks(blocks: Sequence[tuple[str, int]], size: int) -> dict[str, Any]:
     """The names of blocks at their beginnings, without overlaps."""
-    shown: list[tuple[str, int]] = []
+    ticks: list[tuple[str, int]] = []
     for name, first in blocks:
-        if not shown or first - shown[-1][1] >= APART * size:
-            shown.append((name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…", first))
-    return {"tickvals": [first for _, first in shown], "ticktext": [plain(name) for name, _ in shown]}
+        if not ticks or first - ticks[-1][1] >= APART * size:
+            ticks.append((name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…", first))
+    return {"tickvals": [first for _, first in ticks], "ticktext": [plain(name) for name, _ in ticks]}

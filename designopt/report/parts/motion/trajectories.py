@@ -29,14 +29,14 @@ SAMPLES = 401
 @report("trajectories", version=1)
 def trajectories(result: Result) -> Section | None:
     """States, controls and algebraic variables of each program over time, with bounds, multipliers and costates."""
-    shown = drawn(result)
-    if not shown:
+    programs = drawn(result)
+    if not programs:
         return None
-    choices = program_choice(shown)
+    choices = program_choice(programs)
     figures = []
-    first = shown[0].solution
+    first = programs[0].solution
     for name, phase in first.phases.items():
-        of_phase = [program.solution.phases[name] for program in shown]
+        of_phase = [program.solution.phases[name] for program in programs]
         title = "" if len(first.phases) == 1 else f" of {name}"
         for kinds, words in ((("state",), "States"), (("control", "algebraic", "unknown"), "Controls")):
             names = [n for kind in kinds for n in phase.of_kind(kind)]  # type: ignore[arg-type]
@@ -55,14 +55,14 @@ def trajectories(result: Result) -> Section | None:
         introduction="Optimal motions of the programs, evaluated with the polynomials of their schemes. Limits "
         "are dashed.",
         figures=tuple(figures),
-        tables=_activity(shown),
+        tables=_activity(programs),
         findings=tuple(
             f"Program {program.number} has no result ({program.record.status}): its last iterate is drawn."
-            for program in shown
+            for program in programs
             if not program.record.ok
         ),
-        notes=(f"Of {len(result.programs())} programs {len(shown)} are drawn, the best ones first.",)
-        if len(shown) < len(result.programs())
+        notes=(f"Of {len(result.programs())} programs {len(programs)} are drawn, the best ones first.",)
+        if len(programs) < len(result.programs())
         else (),
     )
 
@@ -95,14 +95,14 @@ def drawn(result: Result) -> list[Drawn]:
     numbered = list(enumerate(result.programs(), start=1))
     best = best_of_each(result)
     numbered.sort(key=lambda item: (not item[1].ok, item[0] - 1 not in best, best.get(item[0] - 1, 0)))
-    found: list[Drawn] = []
+    programs: list[Drawn] = []
     for n, record in numbered:
-        if len(found) == DRAWN:
+        if len(programs) == DRAWN:
             break
         solution = record.solution
-        if solution is not None and (not found or set(solution.phases) == set(found[0].solution.phases)):
-            found.append(Drawn(n, record, solution))
-    return found
+        if solution is not None and (not programs or set(solution.phases) == set(programs[0].solution.phases)):
+            programs.append(Drawn(n, record, solution))
+    return programs
 
 
 def best_of_each(result: Result) -> dict[int, int]:
@@ -119,9 +119,9 @@ def best_of_each(result: Result) -> dict[int, int]:
     return {i: rank for rank, (_, i) in enumerate(sorted(best.values()))}
 
 
-def program_choice(shown: Sequence[Drawn]) -> tuple[Selector, ...]:
+def program_choice(programs: Sequence[Drawn]) -> tuple[Selector, ...]:
     """A selector of the programs; none for a single one."""
-    return (Selector("Program", tuple(program.words for program in shown)),) if len(shown) > 1 else ()
+    return (Selector("Program", tuple(program.words for program in programs)),) if len(programs) > 1 else ()
 
 
 def fixed(record: ProgramRecord) -> dict[str, Any]:
@@ -209,15 +209,15 @@ def _path(phase: PhaseSolution) -> dict[str, Any]:
 def _costates(phase: PhaseSolution) -> dict[str, Any]:
     rows = []
     for j, (name, values) in enumerate(phase.costates.items()):
-        known = np.isfinite(values)
-        rows.append((f"costate of {name}", "", [line(phase.times[known], values[known], category(j))]))
+        is_finite = np.isfinite(values)
+        rows.append((f"costate of {name}", "", [line(phase.times[is_finite], values[is_finite], category(j))]))
     return stacked(rows, "time [s]")
 
 
-def _activity(shown: Sequence[Drawn]) -> tuple[Table, ...]:
+def _activity(programs: Sequence[Drawn]) -> tuple[Table, ...]:
     """The share of the time that each limited variable and path constraint spends at its limits."""
     rows = []
-    for program in shown:
+    for program in programs:
         for name, phase, low, high in activity(program.solution):
             rows.append((program.number, phase, name, f"{low:.1%}", f"{high:.1%}"))
     table = Table(

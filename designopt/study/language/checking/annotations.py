@@ -59,5 +59,5 @@ def plain_types(annotation: Any) -> set[Any]:
 
 def number_type(annotation: Any) -> type | None:
     """float or int for an annotation that admits a number, None for others."""
-    found = plain_types(annotation)
-    return float if found & {float, Any, object} else int if int in found else None
+    plain = plain_types(annotation)
+    return float if plain & {float, Any, object} else int if int in plain else None

@@ -24,9 +24,9 @@ class Part:
 
 
 def _section(value: Any) -> Part:
-    given = as_part(value)
-    if given is not None:
-        return given
+    part = as_part(value)
+    if part is not None:
+        return part
     if not isinstance(value, Mapping):
         hint = f"; write {{use: {value}}}" if isinstance(value, str) and LABEL.fullmatch(value) else ""
         raise wrong_kind("a mapping with 'use'", value, hint)

@@ -46,11 +46,11 @@ def several(findings: Sequence[Finding]) -> ValidationError:
 def findings(error: ValidationError) -> Iterator[Finding]:
     """The mistakes, with paths in the user's data."""
     for item in error.errors(include_url=False):
-        known = item.get("ctx", {}).get("finding")
-        if known is None:
+        finding = item.get("ctx", {}).get("finding")
+        if finding is None:
             hint = "; put quotes around it" if item["type"] == "string_type" and is_number(item["input"]) else ""
-            known = Finding((), f"expected {_EXPECTED[item['type']]}, not {shown(item['input'])}{hint}")
-        yield known.below(item["loc"])
+            finding = Finding((), f"expected {_EXPECTED[item['type']]}, not {shown(item['input'])}{hint}")
+        yield finding.below(item["loc"])
 
 
 def expected(error: ValidationError) -> str | None:

@@ -44,12 +44,12 @@ _made: dict[tuple[int, frozenset[str] | None], tuple[Any, Checked]] = {}
 
 def once(what: Any, make: Callable[[], Checked], names: frozenset[str] | None = None) -> Checked:
     """The check from `make`, created once for the object `what` and these `names`."""
-    known = _made.get((id(what), names))
-    if known is None:
+    cached = _made.get((id(what), names))
+    if cached is None:
         if len(_made) >= 1024:
             _made.clear()
-        known = _made[id(what), names] = what, make()
-    return known[1]
+        cached = _made[id(what), names] = what, make()
+    return cached[1]
 
 
 def field_type(field: Field) -> Checked:
@@ -97,8 +97,8 @@ def _without_added(plugin: P, settings: dict[str, Any]) -> Use[P]:
     }
     if not left_out:
         return Use(plugin, settings)
-    known = {name: field for name, field in plugin.settings.items() if name not in left_out}
-    return Use(replace(plugin, settings=known), {name: settings[name] for name in known})
+    settings_in_use = {name: field for name, field in plugin.settings.items() if name not in left_out}
+    return Use(replace(plugin, settings=settings_in_use), {name: settings[name] for name in settings_in_use})
 
 
 def _complete(
@@ -109,8 +109,8 @@ def _complete(
     shaped, findings = check(against, {**defaults, **data}, read)
     # A default that a study could not contain, such as None for a file, is unchanged.
     odd = {finding.path[0] for finding in findings if finding.path}
-    known = {**defaults, **{n: v for n, v in shaped.items() if n not in odd}, **values}
-    return {name: known[name] for name in plugin.settings}
+    complete = {**defaults, **{n: v for n, v in shaped.items() if n not in odd}, **values}
+    return {name: complete[name] for name in plugin.settings}
 
 
 @dataclass(frozen=True)

@@ -31,15 +31,15 @@ def _number(quantity: Quantity | None) -> Any:
 def _integer(quantity: Quantity | None) -> Any:
     def validate(value: Any) -> int:
         if is_number(value) and isinstance(value, int):
-            whole = value
+            integer = value
         else:
             number = amount_in(value, quantity, "an integer")
             if number != round(number):
                 raise refused(f"must be an integer, not {number:g}")
-            whole = round(number)
-        if abs(whole) >= 2**63:
+            integer = round(number)
+        if abs(integer) >= 2**63:
             raise refused("the number is too large")
-        return typing.cast(int, in_range(whole, quantity))
+        return typing.cast(int, in_range(integer, quantity))
 
     return plain(validate, {"type": "integer", **_bounds(quantity)})
 
@@ -112,13 +112,13 @@ def out_of_range(value: float, quantity: Quantity | None) -> str:
 
 def shown_range(quantity: Quantity | None) -> str:
     """The declared range in a table: ``> 0, <= 1``."""
-    known = [(sign, getattr(quantity, end, None)) for end, _, _, sign, _ in _ENDS]
-    return ", ".join(f"{sign} {bound:g}" for sign, bound in known if bound is not None)
+    bounds = [(sign, getattr(quantity, end, None)) for end, _, _, sign, _ in _ENDS]
+    return ", ".join(f"{sign} {bound:g}" for sign, bound in bounds if bound is not None)
 
 
 def _bounds(quantity: Quantity | None) -> dict[str, float]:
-    known = {keyword: getattr(quantity, end, None) for end, _, _, _, keyword in _ENDS}
-    return {keyword: bound for keyword, bound in known.items() if bound is not None}
+    ends = {keyword: getattr(quantity, end, None) for end, _, _, _, keyword in _ENDS}
+    return {keyword: bound for keyword, bound in ends.items() if bound is not None}
 
 
 def _amount(_: Quantity | None) -> Any:

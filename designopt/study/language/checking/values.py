@@ -50,11 +50,11 @@ def check(against: Checked, data: Any, read: Reader) -> tuple[Any, list[Finding]
     try:
         return against.validate_python(data, context={"read": read}), []
     except ValidationError as error:
-        found = list(findings(error))
+        mistakes = list(findings(error))
     try:
-        return against.validate_python(data, context={"read": read, "lenient": True}), found
+        return against.validate_python(data, context={"read": read, "lenient": True}), mistakes
     except ValidationError:
-        return None, found
+        return None, mistakes
 
 
 def _none_if_wrong(value: Any, handler: Any, info: Any) -> Any:
@@ -79,9 +79,9 @@ def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
     unsupported type."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
-        own = next((m for m in args[1:] if isinstance(m, Quantity)), None)
+        inner_quantity = next((m for m in args[1:] if isinstance(m, Quantity)), None)
         checks = [m for m in args[1:] if not isinstance(m, Quantity)]
-        inner = Any if any(isinstance(m, PlainValidator) for m in checks) else adapted(args[0], own or quantity)
+        inner = Any if any(isinstance(m, PlainValidator) for m in checks) else adapted(args[0], inner_quantity or quantity)
         return Annotated[(inner, *checks)] if checks else inner
     if origin in (Union, types.UnionType):
         return _union(args, quantity)
@@ -114,19 +114,19 @@ def _union(members: tuple[Any, ...], quantity: Quantity | None) -> Any:
         if value is None and type(None) in members:
             return None
         kinds: dict[str, None] = {}
-        meant = None  # the intended member: the right kind with invalid contents
+        intended = None  # the intended member: the right kind with invalid contents
         for adapter in adapters:
             try:
                 return adapter.validate_python(value, context={**info.context, "lenient": False})
             except ValidationError as error:
                 kind = expected(error)
                 if kind is None:
-                    meant = meant or adapter
+                    intended = intended or adapter
                 else:
                     kinds[kind] = None
-        if meant is None:
+        if intended is None:
             raise wrong_kind(" or ".join(kinds), value)
-        return meant.validate_python(value, context=info.context)
+        return intended.validate_python(value, context=info.context)
 
     return Annotated[Union[(*parts, *({type(None)} & {*members}))], WrapValidator(validate)]
 
@@ -176,19 +176,19 @@ def table(name: str, entries: Mapping[str, Field], build: Callable[[dict[str, An
         if not isinstance(value, Mapping):
             raise wrong_kind("a mapping", value)
         unknown = [str(key) for key in itertools.islice((k for k in value if k not in entries), MOST)]
-        found = [Finding((), f"unknown key '{key}'{_hint(key, value, entries)}", key) for key in unknown]
-        meant = {near for near in (closest(key, entries) for key in unknown) if near and near not in value}
-        missing = [key for key in required if key not in value and key not in meant]
-        found.extend(Finding((), _missing(key, entries[key])) for key in missing)
-        known = {key: value[key] for key in entries if key in value}
+        mistakes = [Finding((), f"unknown key '{key}'{_hint(key, value, entries)}", key) for key in unknown]
+        intended = {near for near in (closest(key, entries) for key in unknown) if near and near not in value}
+        missing = [key for key in required if key not in value and key not in intended]
+        mistakes.extend(Finding((), _missing(key, entries[key])) for key in missing)
+        entries_of_value = {key: value[key] for key in entries if key in value}
         if build is None and info.context.get("lenient"):
-            return {**handler(known), **dict.fromkeys([*meant, *missing])}
+            return {**handler(entries_of_value), **dict.fromkeys([*intended, *missing])}
         try:
-            result = handler(known)
+            result = handler(entries_of_value)
         except ValidationError as error:
-            found.extend(findings(error))
-        if found:
-            raise several(found)
+            mistakes.extend(findings(error))
+        if mistakes:
+            raise several(mistakes)
         return build(result) if build else result
 
     return Annotated[record, WrapValidator(validate)]

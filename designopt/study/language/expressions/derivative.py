@@ -48,10 +48,10 @@ def _derive(term: Term, values: Mapping[str, Any]) -> tuple[Any, Slopes]:
 def _call(name: str, parts: list[tuple[Any, Slopes]]) -> tuple[Any, Slopes]:
     value, slopes = parts[0]
     if name in ("min", "max"):
-        for other, its in parts[1:]:
-            first = value <= other if name == "min" else value >= other
+        for operand, its in parts[1:]:
+            first = value <= operand if name == "min" else value >= operand
             slopes = _sum(_where(first, slopes), _where(~first, its))
-            value = np.minimum(value, other) if name == "min" else np.maximum(value, other)
+            value = np.minimum(value, operand) if name == "min" else np.maximum(value, operand)
         return value, slopes
     if name == "abs":
         return np.abs(value), _times(slopes, np.sign(value))

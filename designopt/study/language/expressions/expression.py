@@ -55,9 +55,9 @@ class Expression:
 
     def uses(self) -> list[tuple[str, int, int]]:
         """Every occurrence of a name with its offset and length in the parsed text."""
-        found: list[tuple[str, int, int]] = []
-        _collect(self.root, found)
-        return found
+        occurrences: list[tuple[str, int, int]] = []
+        _collect(self.root, occurrences)
+        return occurrences
 
     @property
     def is_relation(self) -> bool:
@@ -105,20 +105,20 @@ class Expression:
         with np.errstate(all="ignore"):
             return _evaluate_violation(self.root, values)
 
-    def bind(self, of: Mapping[str, str | None]) -> tuple[Expression, str]:
+    def bind(self, unit_of: Mapping[str, str | None]) -> tuple[Expression, str]:
         """The expression with all conversions written out, and the unit of its value.
 
-        `of` gives the unit of each name (None: a number without a unit, which takes the unit of the other operand).
+        `unit_of` gives the unit of each name (None: a number without a unit, which takes the unit of the other operand).
         Sums, comparisons, min and max need one dimension and are computed in the unit of their first member with a
         unit. Raises `ExpressionError` at the part with an incompatible unit.
         """
-        bound, unit = self.bound(of)
+        bound, unit = self.bound(unit_of)
         return bound, unit or ""
 
-    def bound(self, of: Mapping[str, str | None]) -> tuple[Expression, str | None]:
+    def bound(self, unit_of: Mapping[str, str | None]) -> tuple[Expression, str | None]:
         """`bind`, but with the unit None for an expression of numbers without units. Raises `ExpressionError`."""
         try:
-            term, unit = _bind(self.root, of)
+            term, unit = _bind(self.root, unit_of)
         except units.UnitError as error:  # a product whose unit cannot be written, m^18 say
             raise ExpressionError(str(error), self.root.at, self.root.length) from None
         return Expression(term, self.source), unit
@@ -141,16 +141,16 @@ class Expression:
 # ------------------------------------------------------------------------------------------------ text and values
 
 
-def _collect(term: Term, found: list[tuple[str, int, int]]) -> None:
+def _collect(term: Term, occurrences: list[tuple[str, int, int]]) -> None:
     if term.kind == "name":
-        found.append((term.text, term.at, term.length))
+        occurrences.append((term.text, term.at, term.length))
     for part in term.parts:
-        _collect(part, found)
+        _collect(part, occurrences)
 
 
 def renamed_text(text: str, names: Mapping[str, str]) -> str:
     """`text` with other names for the words that are keys of `names`."""
-    return _NAME.sub(lambda found: names.get(found[0], found[0]), text)
+    return _NAME.sub(lambda match: names.get(match[0], match[0]), text)
 
 
 def _renamed(term: Term, names: Mapping[str, str]) -> Term:
@@ -231,12 +231,12 @@ def _evaluate_violation(term: Term, values: Mapping[str, Any]) -> Any:
 # A unit of None marks a number without a unit: it takes the unit of the other operand of a sum or comparison.
 
 
-def _bind(term: Term, of: Mapping[str, str | None]) -> tuple[Term, str | None]:
+def _bind(term: Term, unit_of: Mapping[str, str | None]) -> tuple[Term, str | None]:
     if term.kind == "number":
         return Term("number", value=term.value, at=term.at, length=term.length), term.text or None
     if term.kind == "name":
-        return term, of[term.text]
-    bound = [_bind(part, of) for part in term.parts]
+        return term, unit_of[term.text]
+    bound = [_bind(part, unit_of) for part in term.parts]
     if term.kind == "neg" or term.text == "abs":
         return _with(term, [bound[0][0]]), bound[0][1]
     if term.kind in ("+", "-", *RELATIONS) or term.text in ("min", "max"):
@@ -253,11 +253,11 @@ def _bind(term: Term, of: Mapping[str, str | None]) -> tuple[Term, str | None]:
         if not units.same_dimension(unit, ""):
             raise _misfit(f"'{term.text}' needs a number without a unit; this one is in '{unit}'", first)
         return _with(term, [_scaled(first, unit, "")]), ""
-    second, other = bound[1]
+    second, second_unit = bound[1]
     parts = [first, second]
-    if unit is None and other is None:
+    if unit is None and second_unit is None:
         return _with(term, parts), None
-    return _with(term, parts), units.product(unit or "", other or "", 1.0 if term.kind == "*" else -1.0)
+    return _with(term, parts), units.product(unit or "", second_unit or "", 1.0 if term.kind == "*" else -1.0)
 
 
 def _unified(bound: list[tuple[Term, str | None]]) -> tuple[list[Term], str | None]:
@@ -266,10 +266,10 @@ def _unified(bound: list[tuple[Term, str | None]]) -> tuple[list[Term], str | No
     if unit is None:
         return [term for term, _ in bound], None
     parts = []
-    for term, own in bound:
-        if own is not None and not units.same_dimension(own, unit):
-            raise _misfit(f"incompatible units: {units.named(own)} with {units.named(unit)}", term)
-        parts.append(term if own is None else _scaled(term, own, unit))
+    for term, term_unit in bound:
+        if term_unit is not None and not units.same_dimension(term_unit, unit):
+            raise _misfit(f"incompatible units: {units.named(term_unit)} with {units.named(unit)}", term)
+        parts.append(term if term_unit is None else _scaled(term, term_unit, unit))
     return parts, unit
 
 
@@ -279,11 +279,11 @@ def _bind_power(term: Term, base: tuple[Term, str | None], power: tuple[Term, st
         if not units.same_dimension(power[1], ""):
             raise _misfit(f"an exponent has no unit; this one is in '{power[1]}'", exponent)
         exponent = _scaled(exponent, power[1], "")
-    found: list[tuple[str, int, int]] = []
-    _collect(exponent, found)
+    occurrences: list[tuple[str, int, int]] = []
+    _collect(exponent, occurrences)
     if not base[1]:
         return _with(term, [base[0], exponent]), base[1]
-    if found:
+    if occurrences:
         raise _misfit(f"a value in '{base[1]}' needs a constant exponent", exponent)
     with np.errstate(all="ignore"):
         constant = float(_evaluate(exponent, {}))

@@ -24,48 +24,48 @@ def execution(
 ) -> Execution:
     """The execution settings; `programs` are those that the model runs, None for an invalid model; an `analysis` has no
     objectives, hence no front for arrays."""
-    given = {key: value for key, value in (section or {}).items() if value is not None}
+    settings = {key: value for key, value in (section or {}).items() if value is not None}
     path: Path = ("execution",)
-    if "timeout" in given and given.get("executor") == "serial":
+    if "timeout" in settings and settings.get("executor") == "serial":
         message = "executor 'serial' cannot end a design that hangs; remove 'timeout' or use executor: dask"
         ctx.add((*path, "timeout"), message)
-    if given.get("executor") == "serial" and given.get("scheduler", "local") != "local":
+    if settings.get("executor") == "serial" and settings.get("scheduler", "local") != "local":
         ctx.add((*path, "scheduler"), "a scheduler belongs to executor: dask")
-    if given.get("workers", "auto") != "auto":
-        if given.get("executor") == "serial":
+    if settings.get("workers", "auto") != "auto":
+        if settings.get("executor") == "serial":
             ctx.add((*path, "workers"), "executor 'serial' has no workers; remove 'workers' or use executor: dask")
-        elif given.get("scheduler", "local") != "local":
+        elif settings.get("scheduler", "local") != "local":
             ctx.add((*path, "workers"), "all workers of the scheduler are used; remove 'workers'")
-    arrays = given.get("arrays", {})
+    arrays = settings.get("arrays", {})
     for position, name in enumerate(arrays):
         if model and name is not None and name not in model.arrays:
-            known = f"{nearest_or_all(name, model.arrays)}" if model.arrays else ": it declares none"
+            suggestion = f"{nearest_or_all(name, model.arrays)}" if model.arrays else ": it declares none"
             where: Path = (*path, "arrays", position) if isinstance(arrays, list) else (*path, "arrays", name)
-            ctx.add(where, f"model '{model.name}' has no array '{name}'{known}", key="")
+            ctx.add(where, f"model '{model.name}' has no array '{name}'{suggestion}", key="")
         if analysis and isinstance(arrays, dict) and arrays[name] not in ("all", "failed"):
             ctx.add((*path, "arrays", name), "without objectives there is no front; write all or failed")
-    if given.get("order") == "completion":
+    if settings.get("order") == "completion":
         message = "a solver receives results in the order of its asks, so that a run can be repeated; remove 'order'"
         ctx.add((*path, "order"), f"'completion' was removed: {message}")
-    for name in given.get("at_most", {}):
+    for name in settings.get("at_most", {}):
         if programs is not None and name not in programs:
-            known = f": it runs {', '.join(programs)}" if programs else ": it runs none"
-            ctx.add((*path, "at_most", name), f"the model runs no program '{name}'{known}", key="")
-    failure = given.get("on_failure", {})
+            suggestion = f": it runs {', '.join(programs)}" if programs else ": it runs none"
+            ctx.add((*path, "at_most", name), f"the model runs no program '{name}'{suggestion}", key="")
+    failure = settings.get("on_failure", {})
     plain = Execution()
-    workers = given.get("workers", "auto")
+    workers = settings.get("workers", "auto")
     return Execution(
-        executor=given.get("executor", plain.executor),
+        executor=settings.get("executor", plain.executor),
         workers=None if workers == "auto" else workers,
-        scheduler=given.get("scheduler", plain.scheduler),
-        cluster=cluster(ctx, given),
-        timeout=given.get("timeout"),
-        grace=given.get("grace", plain.grace),
-        retries={**plain.retries, **given.get("retries", {})},
+        scheduler=settings.get("scheduler", plain.scheduler),
+        cluster=cluster(ctx, settings),
+        timeout=settings.get("timeout"),
+        grace=settings.get("grace", plain.grace),
+        retries={**plain.retries, **settings.get("retries", {})},
         on_failure={**plain.on_failure, **{key: what for key, what in failure.items() if key not in _SHARES}},
         arrays=dict.fromkeys(arrays, "all" if analysis else "front") if isinstance(arrays, list) else dict(arrays),
         stop_if_share_above=failure.get("stop_if_share_above"),
         after=failure.get("after", plain.after),
-        at_most={name: number for name, number in given.get("at_most", {}).items() if number is not None},
-        retry=Retry(**given["retry"]) if "retry" in given and None not in given["retry"].values() else None,
+        at_most={name: number for name, number in settings.get("at_most", {}).items() if number is not None},
+        retry=Retry(**settings["retry"]) if "retry" in settings and None not in settings["retry"].values() else None,
     )

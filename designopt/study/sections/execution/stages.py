@@ -47,25 +47,25 @@ class Placements:
         return not self.solvers or any(plugin.needs_parameters for plugin in self.solvers if plugin is not None)
 
 
-def stages(ctx: Context, given: Mapping[str, Any], goals: Goals) -> Placements:
-    """The stages, or the single one from `solver` and `budget` at the top level; `given` are the existing sections."""
-    sections = given.get("stages")
-    if "stages" in given:
+def stages(ctx: Context, study_sections: Mapping[str, Any], goals: Goals) -> Placements:
+    """The stages, or the single one from `solver` and `budget` at the top level; `study_sections` are the existing sections."""
+    sections = study_sections.get("stages")
+    if "stages" in study_sections:
         for key in ("solver", "budget"):
-            if key in given:
+            if key in study_sections:
                 ctx.add((), f"'{key}' belongs to a study without 'stages'; put it into a stage", key=key)
         if sections == []:
             ctx.add(("stages",), "at least one stage is needed")
         return _listed(ctx, sections or [], goals)
-    if "solver" not in given:
+    if "solver" not in study_sections:
         ctx.add((), "'stages' is missing (or 'solver', for a single stage)")
         return Placements([], [])
-    plugin, use, budget = _search(ctx, given, goals, ())
+    plugin, use, budget = _search(ctx, study_sections, goals, ())
     return Placements([Placed(Stage(use.plugin.name, use, budget), ())] if use else [], [plugin])
 
 
 def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
-    made: list[Placed] = []
+    placed: list[Placed] = []
     solvers: list[SolverPlugin | None] = []
     all_names = [section and section["name"] for section in sections]
     for position, section in enumerate(sections):
@@ -83,8 +83,8 @@ def _listed(ctx: Context, sections: Sequence[Any], goals: Goals) -> Placements:
             message = f"solver '{plugin.name}' does not learn from designs of an earlier stage; leave it out"
             ctx.add((*path, "start_from"), message, key="")
         if use is not None:
-            made.append(Placed(Stage(name or "", use, budget, start), path))
-    return Placements(made, solvers)
+            placed.append(Placed(Stage(name or "", use, budget, start), path))
+    return Placements(placed, solvers)
 
 
 def _search(
@@ -96,8 +96,8 @@ def _search(
     budget = _budget(ctx, section.get("budget"), goals, (*path, "budget"))
     use = None
     if plugin is not None and part is not None:
-        given = section.get("budget", {})
-        unknown = given is None or given.get("evaluations", 0) is None  # reported elsewhere
+        limits = section.get("budget", {})
+        unknown = limits is None or limits.get("evaluations", 0) is None  # reported elsewhere
         use = ctx.settings(plugin, _counted(plugin, part, 1 if unknown else budget.evaluations), (*path, "solver"))
         if use is not None and "population" not in part.settings:
             use = _for_budget(use, budget)
@@ -135,18 +135,18 @@ def _gain(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: P
     if goals.single:
         ctx.add(path, "a hypervolume needs two or more objectives; leave it out", key="")
         return None
-    given, path = section["reference"], (*path, "reference")
-    if given is None:
+    point, path = section["reference"], (*path, "reference")
+    if point is None:
         return None
-    if isinstance(given, Mapping):
-        values = goals.amounts(ctx, given, path, every=True)
-    elif goals.count and len(given) != goals.count:
-        ctx.add(path, f"needs {goals.count} values, one for each objective, has {len(given)}")
+    if isinstance(point, Mapping):
+        values = goals.amounts(ctx, point, path, every=True)
+    elif goals.count and len(point) != goals.count:
+        ctx.add(path, f"needs {goals.count} values, one for each objective, has {len(point)}")
         return None
     else:
         values = {}
         units = goals.units.items() if goals.complete else ()
-        for position, ((name, unit), amount) in enumerate(zip(units, given, strict=False)):
+        for position, ((name, unit), amount) in enumerate(zip(units, point, strict=False)):
             value = None if unit is None else ctx.in_unit(amount, unit, (*path, position))
             if value is not None:
                 values[name] = value
@@ -158,12 +158,12 @@ def _gain(ctx: Context, section: Mapping[str, Any] | None, goals: Goals, path: P
 
 def _budget_needed(ctx: Context, plugin: SolverPlugin, section: Mapping[str, Any], path: Path) -> None:
     """A search that never ends by itself needs a limit that is reached in any case."""
-    given = section.get("budget", {})
-    if not plugin.needs_budget or given is None or "evaluations" in given or "wall" in given:
+    limits = section.get("budget", {})
+    if not plugin.needs_budget or limits is None or "evaluations" in limits or "wall" in limits:
         return
     if ctx.unknown_key((*path, "budget")) or (path and ctx.unknown_key(path)):
         return
-    if "hypervolume" in given:
+    if "hypervolume" in limits:
         message = "give 'evaluations' or 'wall' too: without a feasible design there is no hypervolume that could grow"
         ctx.add((*path, "budget"), message)
     else:

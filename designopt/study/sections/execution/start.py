@@ -73,8 +73,8 @@ def _store(ctx: Context, name: str, path: Path) -> str | None:
             return None
         if not target.is_dir():
             parent = target.parent
-            here = [p.name for p in parent.iterdir() if p.is_dir()] if parent.is_dir() else []
-            ctx.add(path, f"there is no folder '{name[:80]}'{nearest(target.name, here)}")
+            folders = [p.name for p in parent.iterdir() if p.is_dir()] if parent.is_dir() else []
+            ctx.add(path, f"there is no folder '{name[:80]}'{nearest(target.name, folders)}")
             return None
         lacking = [file for file in ("journal.db", "problem.json") if not (target / file).is_file()]
     except (OSError, RuntimeError) as error:

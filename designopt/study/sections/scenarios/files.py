@@ -58,15 +58,15 @@ class _Made:
 
 def trials(ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, path: Path, most: int) -> list[_Made]:
     """The scenarios of the section at `path` with ``use: files`` or ``use: table``; at most `most`."""
-    given, found = check(known_checker(FilesSection if section["use"] == "files" else TableSection), section, ctx.read)
-    ctx.findings.extend(finding.below(path) for finding in found)
-    if found or model is None:
+    settings, mistakes = check(known_checker(FilesSection if section["use"] == "files" else TableSection), section, ctx.read)
+    ctx.findings.extend(finding.below(path) for finding in mistakes)
+    if mistakes or model is None:
         return []
-    made = _of_files(ctx, given, model, path) if given["use"] == "files" else _of_table(ctx, given, model, path)
-    if len(made) > most:
-        ctx.add(path, f"at most 10000 scenarios are allowed; {most} are left for these {len(made)}", at="use")
+    file_scenarios = _of_files(ctx, settings, model, path) if settings["use"] == "files" else _of_table(ctx, settings, model, path)
+    if len(file_scenarios) > most:
+        ctx.add(path, f"at most 10000 scenarios are allowed; {most} are left for these {len(file_scenarios)}", at="use")
         return []
-    return made
+    return file_scenarios
 
 
 def takes_file(field: Field) -> bool:
@@ -77,38 +77,38 @@ def takes_file(field: Field) -> bool:
 # ----------------------------------------------------------------------------------------------------------- files
 
 
-def _of_files(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path) -> list[_Made]:
-    condition = _condition(ctx, given, model, path)
+def _of_files(ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, path: Path) -> list[_Made]:
+    condition = _condition(ctx, settings, model, path)
     try:
-        names = ctx.read.matching(given["pattern"])
+        names = ctx.read.matching(settings["pattern"])
     except ValueError as error:
         ctx.add((*path, "pattern"), str(error))
         return []
     if not names:
-        ctx.add((*path, "pattern"), f"no file matches '{given['pattern'][:80]}'")
-    common = _common(ctx, given, model, path, [condition] if condition else [])
+        ctx.add((*path, "pattern"), f"no file matches '{settings['pattern'][:80]}'")
+    common = _common(ctx, settings, model, path, [condition] if condition else [])
     if condition is None or common is None:
         return []
-    made = []
+    file_scenarios = []
     for name, label in zip(names, _labels(names), strict=True):
         try:
             file = ctx.read(name)
         except ValueError as error:
             ctx.add((*path, "pattern"), str(error))
             continue
-        made.append(_Made(Scenario(label, {**common, condition: file}), Row({}, path, name)))
-    return made
+        file_scenarios.append(_Made(Scenario(label, {**common, condition: file}), Row({}, path, name)))
+    return file_scenarios
 
 
-def _condition(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path) -> str | None:
+def _condition(ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, path: Path) -> str | None:
     """The condition that receives the file."""
     possible = [name for name, field in (model.conditions or {}).items() if takes_file(field)]
-    word: str | None = given.get("as")
+    word: str | None = settings.get("as")
     if word is None and model.conditions is not None and len(possible) == 1:
         return possible[0]
     if word is None:
-        those = f": {', '.join(possible)}" if possible else ""
-        ctx.add(path, f"'as' is missing: the condition of model '{model.name}' that takes the file{those}")
+        choices = f": {', '.join(possible)}" if possible else ""
+        ctx.add(path, f"'as' is missing: the condition of model '{model.name}' that takes the file{choices}")
     elif model.conditions is not None and word not in possible:
         hint = nearest_or_all(word, possible)
         ctx.add((*path, "as"), f"model '{model.name}' has no scenario condition '{word}' that is a file{hint}")
@@ -132,20 +132,20 @@ def _label(stem: str, number: int) -> str:
 # ----------------------------------------------------------------------------------------------------------- table
 
 
-def _of_table(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path) -> list[_Made]:
-    file: InputFile = given["file"]
-    here: Path = (*path, "file")
-    found = rows.of_table(ctx, file, here)
-    columns = dict.fromkeys(name for row in found for name in row.values)
-    common = _common(ctx, given, model, path, columns)
+def _of_table(ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, path: Path) -> list[_Made]:
+    file: InputFile = settings["file"]
+    file_path: Path = (*path, "file")
+    table_rows = rows.of_table(ctx, file, file_path)
+    columns = dict.fromkeys(name for row in table_rows for name in row.values)
+    common = _common(ctx, settings, model, path, columns)
     if common is None:
         return []
     rest = {n: f for n, f in (model.conditions or {}).items() if n not in common}
     against = None if model.conditions is None else fields_type("scenario", model.conditions, rest)
     files = [name for name, field in rest.items() if takes_file(field)]
     folder = file.name[: max(file.name.rfind("/"), file.name.rfind(":")) + 1]
-    made = []
-    for number, row in enumerate(found, 1):
+    row_scenarios = []
+    for number, row in enumerate(table_rows, 1):
         if ctx.full:
             break
         values = {n: f"{folder}{v}" if n in files and isinstance(v, str) else v for n, v in row.values.items()}
@@ -153,24 +153,24 @@ def _of_table(ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: 
         before = len(ctx.findings)
         with row.findings(ctx):
             if not isinstance(name, str) or not LABEL.fullmatch(name):
-                ctx.add((*here, "name"), f"{shown(name)} is not a name: use letters, digits and _ . + -")
+                ctx.add((*file_path, "name"), f"{shown(name)} is not a name: use letters, digits and _ . + -")
             for key in [n for n in values if n in common]:
-                ctx.add((*here, key), f"'{key}' is also in 'with'; remove one of them", key="")
+                ctx.add((*file_path, key), f"'{key}' is also in 'with'; remove one of them", key="")
             if against is not None:
                 values, wrong = check(against, values, ctx.read)
-                ctx.findings.extend(finding.below(here) for finding in wrong)
+                ctx.findings.extend(finding.below(file_path) for finding in wrong)
             else:
-                refuse_units(ctx, values, here)
+                refuse_units(ctx, values, file_path)
         if len(ctx.findings) == before:
-            made.append(_Made(Scenario(name, {**common, **values}), row))
-    return made
+            row_scenarios.append(_Made(Scenario(name, {**common, **values}), row))
+    return row_scenarios
 
 
 def _common(
-    ctx: Context, given: Mapping[str, Any], model: ModelPlugin, path: Path, others: Collection[str]
+    ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, path: Path, varied: Collection[str]
 ) -> dict[str, Any] | None:
-    """The conditions common to all scenarios; None if they are invalid. Those of `others` come from elsewhere."""
-    values = dict(given.get("with") or {})
+    """The conditions common to all scenarios; None if they are invalid. Those of `varied` come from elsewhere."""
+    values = dict(settings.get("with") or {})
     if model.conditions is None:
         refuse_units(ctx, values, (*path, "with"))
         return values
@@ -181,8 +181,8 @@ def _common(
         ctx.add((*path, "with", name), f"model '{model.name}' has no scenario condition '{name}'{hint}", key="")
     checked, wrong = check(fields_type("scenario", model.conditions, mine), {n: values[n] for n in mine}, ctx.read)
     ctx.findings.extend(finding.below((*path, "with")) for finding in wrong)
-    if given["use"] == "files":
-        lacking = [n for n, f in model.conditions.items() if f.required and n not in values and n not in others]
+    if settings["use"] == "files":
+        lacking = [n for n, f in model.conditions.items() if f.required and n not in values and n not in varied]
         if lacking:
             ctx.add(path, f"'with' lacks {', '.join(lacking[:20])}, which model '{model.name}' needs")
             return None

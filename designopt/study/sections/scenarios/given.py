@@ -69,73 +69,73 @@ class _Made:
 
 
 def scenarios(
-    ctx: Context, given: Sequence[Any] | Mapping[str, Any] | None, model: ModelPlugin | None, seed: int, path: Path
+    ctx: Context, sections: Sequence[Any] | Mapping[str, Any] | None, model: ModelPlugin | None, seed: int, path: Path
 ) -> list[Scenario]:
     """The scenarios of the section at `path`; a single one named 'nominal' without such a section.
 
-    `given` is a list of scenarios and samples (None for an invalid one), or one sample. `seed` is the default for
+    `sections` is a list of scenarios and samples (None for an invalid one), or one sample. `seed` is the default for
     samples.
     """
     conditions = model.conditions if model else None
     required = [n for n, item in (conditions or {}).items() if item.required]
-    if given is None:
+    if sections is None:
         if required and model:
             ctx.add((), f"'scenarios' is missing: model '{model.name}' needs {', '.join(required)}")
         return [Scenario("nominal")]
     try:
-        made = _Made(None if conditions is None else fields_type("scenario", conditions), conditions)
+        collected = _Made(None if conditions is None else fields_type("scenario", conditions), conditions)
     except PluginError as error:
         ctx.add(path, str(error))
         return []
-    if isinstance(given, Mapping):
-        if "use" in given:
-            _several(ctx, made, given, model, seed, path)
+    if isinstance(sections, Mapping):
+        if "use" in sections:
+            _several(ctx, collected, sections, model, seed, path)
         else:
             ctx.add(
                 path,
                 "expected a list of scenarios, [{name: slow, speed: 2}, ...], or a sample of them: {use: sobol, ...}",
             )
-        return made.scenarios
-    if not given:
+        return collected.scenarios
+    if not sections:
         hint = "; without this key there is one named 'nominal'" if path == ("scenarios",) else ""
         ctx.add(path, f"at least one scenario is needed{hint}")
-    for position, section in enumerate(given):
-        here: Path = (*path, position)
+    for position, section in enumerate(sections):
+        section_path: Path = (*path, position)
         if section is None or ctx.full:
             continue
         if "use" in section:
-            _several(ctx, made, section, model, seed, here)
+            _several(ctx, collected, section, model, seed, section_path)
         elif conditions is not None and "count" in section and "count" not in conditions:
-            ctx.add(here, "'use' is missing: a sample of scenarios needs a sampler, as in use: sobol")
+            ctx.add(section_path, "'use' is missing: a sample of scenarios needs a sampler, as in use: sobol")
         else:
-            _single(ctx, made, section, model, here)
-    return made.scenarios
+            _single(ctx, collected, section, model, section_path)
+    return collected.scenarios
 
 
-def _single(ctx: Context, made: _Made, section: Mapping[str, Any], model: ModelPlugin | None, path: Path) -> None:
-    own = {k: v for k, v in section.items() if k == "name" or ("name" not in section and made.meant_as_name(k))}
-    named, found = check(known_checker(ScenarioSection), own, ctx.read)
-    ctx.findings.extend(finding.below(path) for finding in found)
-    values = {k: v for k, v in section.items() if k not in own}
-    if made.against is not None:
-        values, wrong = check(made.against, values, ctx.read)
+def _single(ctx: Context, collected: _Made, section: Mapping[str, Any], model: ModelPlugin | None, path: Path) -> None:
+    scenario_keys = {k: v for k, v in section.items() if k == "name" or ("name" not in section and collected.meant_as_name(k))}
+    named, mistakes = check(known_checker(ScenarioSection), scenario_keys, ctx.read)
+    ctx.findings.extend(finding.below(path) for finding in mistakes)
+    values = {k: v for k, v in section.items() if k not in scenario_keys}
+    if collected.against is not None:
+        values, wrong = check(collected.against, values, ctx.read)
         ctx.findings.extend(finding.below(path) for finding in wrong)
     elif model is not None:
         refuse_units(ctx, values, path)
-    if not found:
-        made.add(ctx, Scenario(named["name"], values or {}), (*path, "name"))
+    if not mistakes:
+        collected.add(ctx, Scenario(named["name"], values or {}), (*path, "name"))
 
 
 def _several(
-    ctx: Context, made: _Made, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path
+    ctx: Context, collected: _Made, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path
 ) -> None:
     """The scenarios of files or a table, or of a sample."""
-    left = MOST_SCENARIOS - len(made.scenarios)
+    left = MOST_SCENARIOS - len(collected.scenarios)
     if section["use"] in trials.SOURCES:
         for trial in trials.trials(ctx, section, model, path, left):
             with trial.row.findings(ctx):
-                made.add(ctx, trial.scenario, (*trial.row.path, "name"))
+                collected.add(ctx, trial.scenario, (*trial.row.path, "name"))
         return
     for scenario in sample.sampled(ctx, section, model, seed, path, left):
-        if not made.add(ctx, scenario, path, at="name" if "name" in section else "use"):
+        if not collected.add(ctx, scenario, path, at="name" if "name" in section else "use"):
             break

@@ -60,22 +60,22 @@ def sampled(
 ) -> list[Scenario]:
     """The scenarios of the sample at `path`, at most `most`; none if it is invalid."""
     before = len(ctx.findings)
-    given, use = _checked(ctx, section, path, most)
-    if given is None:
+    settings, use = _checked(ctx, section, path, most)
+    if settings is None:
         return []
-    spreads = _spreads(ctx, given, model, path)
-    common = _common(ctx, given, spreads, model, path)
+    spreads = _spreads(ctx, settings, model, path)
+    common = _common(ctx, settings, spreads, model, path)
     if use is None or model is None or len(ctx.findings) > before:
         return []
-    name = given.get("name", "sampled")
-    rng = generator(given.get("seed", seed), path[0], name)
-    unit = _unit_sample(ctx, use, given["count"], len(spreads), rng, path)
+    name = settings.get("name", "sampled")
+    rng = generator(settings.get("seed", seed), path[0], name)
+    unit = _unit_sample(ctx, use, settings["count"], len(spreads), rng, path)
     if unit is None:
         return []
     columns = {n: s.values(unit[:, j]) for j, (n, s) in enumerate(spreads.items()) if s is not None}
     return [
         Scenario(f"{name}_{i + 1:04d}", {**common, **{n: column[i] for n, column in columns.items()}})
-        for i in range(given["count"])
+        for i in range(settings["count"])
     ]
 
 
@@ -107,29 +107,29 @@ def _checked(
         message = f"solver '{plugin.name}' does not draw scenarios; use sobol, latin_hypercube, halton or random"
         ctx.add(path, message, at="use")
         plugin = None
-    own = members_of(SampleSection)
-    others = {n: f for n, f in plugin.settings.items() if n not in own and n != "samples"} if plugin else {}
+    sample_keys = members_of(SampleSection)
+    sampler_settings = {n: f for n, f in plugin.settings.items() if n not in sample_keys and n != "samples"} if plugin else {}
 
     def make() -> Checked:
-        return TypeAdapter(table("sample", {**own, **others}))
+        return TypeAdapter(table("sample", {**sample_keys, **sampler_settings}))
 
     try:
         against = settings.once(plugin or SampleSection, make)
     except PluginError as error:
         ctx.add(path, str(error), at="use")
         return None, None
-    data = section if plugin else {key: value for key, value in section.items() if key in own}
-    given, found = check(against, data, ctx.read)
-    ctx.findings.extend(finding.below(path) for finding in found)
-    if (given["count"] or 0) > most:
+    data = section if plugin else {key: value for key, value in section.items() if key in sample_keys}
+    sample_settings, mistakes = check(against, data, ctx.read)
+    ctx.findings.extend(finding.below(path) for finding in mistakes)
+    if (sample_settings["count"] or 0) > most:
         ctx.add((*path, "count"), f"at most 10000 scenarios are allowed; {most} are left for this sample")
         plugin = None
-    if found or plugin is None:
-        return given, None
-    chosen = {**{n: section[n] for n in others if n in section}, "samples": given["count"]}
+    if mistakes or plugin is None:
+        return sample_settings, None
+    chosen = {**{n: section[n] for n in sampler_settings if n in section}, "samples": sample_settings["count"]}
     use, wrong = settings.validate(plugin, chosen, ctx.read)
     ctx.findings.extend(_renamed(finding).below(path) for finding in wrong)
-    return given, use
+    return sample_settings, use
 
 
 def _renamed(finding: Finding) -> Finding:
@@ -140,48 +140,48 @@ def _renamed(finding: Finding) -> Finding:
 
 
 def _spreads(
-    ctx: Context, given: Mapping[str, Any], model: ModelPlugin | None, path: Path
+    ctx: Context, settings: Mapping[str, Any], model: ModelPlugin | None, path: Path
 ) -> dict[str, ConditionSpread | None]:
     """The distribution of each varied condition; None for an invalid one."""
     if model is None:
         return {}
     conditions = model.conditions
-    if "vary" not in given:
-        made = {n: s for n, s in declared(conditions or {}).items() if n not in (given.get("with") or {})}
-        if not made and not ctx.unknown_key(path):
+    if "vary" not in settings:
+        declared_spreads = {n: s for n, s in declared(conditions or {}).items() if n not in (settings.get("with") or {})}
+        if not declared_spreads and not ctx.unknown_key(path):
             ctx.add(path, f"'vary' is missing: model '{model.name}' does not declare the ranges of its conditions")
-        return dict(made)
-    if given["vary"] is None:
+        return dict(declared_spreads)
+    if settings["vary"] is None:
         return {}
-    if not given["vary"] or len(given["vary"]) > MOST_VARIED:
-        ctx.add((*path, "vary"), f"1 to {MOST_VARIED} conditions may vary, not {len(given['vary'])}")
+    if not settings["vary"] or len(settings["vary"]) > MOST_VARIED:
+        ctx.add((*path, "vary"), f"1 to {MOST_VARIED} conditions may vary, not {len(settings['vary'])}")
         return {}
     result: dict[str, ConditionSpread | None] = {}
-    for name, section in given["vary"].items():
-        here: Path = (*path, "vary", name)
+    for name, section in settings["vary"].items():
+        condition_path: Path = (*path, "vary", name)
         item: Field | None = None
         if conditions is not None:
             item = conditions.get(name)
             if item is None:
-                known = nearest_or_all(name, [n for n in conditions if n not in given["vary"]])
-                ctx.add(here, f"model '{model.name}' has no scenario condition '{name}'{known}", key="")
+                suggestion = nearest_or_all(name, [n for n in conditions if n not in settings["vary"]])
+                ctx.add(condition_path, f"model '{model.name}' has no scenario condition '{name}'{suggestion}", key="")
                 continue
         elif name == "name":
-            ctx.add(here, "'name' is the name of a scenario and does not vary", key="")
+            ctx.add(condition_path, "'name' is the name of a scenario and does not vary", key="")
             continue
-        result[name] = spread(ctx, section, item, here)
+        result[name] = spread(ctx, section, item, condition_path)
     return result
 
 
 def _common(
     ctx: Context,
-    given: Mapping[str, Any],
+    sample_settings: Mapping[str, Any],
     varied: Mapping[str, ConditionSpread | None],
     model: ModelPlugin | None,
     path: Path,
 ) -> dict[str, Any]:
     """The conditions common to all scenarios of the sample; those neither here nor in `varied` are missing."""
-    vary, values = given.get("vary", {}) or {}, dict(given.get("with", {}) or {})
+    vary, values = sample_settings.get("vary", {}) or {}, dict(sample_settings.get("with", {}) or {})
     for name in [n for n in values if n in vary]:
         ctx.add((*path, "with", name), f"'{name}' is also in 'vary'; remove one of them", key="")
         del values[name]
@@ -189,12 +189,12 @@ def _common(
         refuse_units(ctx, values if model is not None else {}, (*path, "with"))
         return values
     rest = [n for n in model.conditions if n not in varied and n not in vary]
-    whole = None not in (given.get("vary", {}), given.get("with", {})) and not ctx.unknown_key(path)
+    valid = None not in (sample_settings.get("vary", {}), sample_settings.get("with", {})) and not ctx.unknown_key(path)
     checked, wrong = check(settings.fields_type("scenario", model.conditions, rest), values, ctx.read)
     for finding in wrong:
         if finding.path or finding.key is not None:
             ctx.findings.append(finding.below((*path, "with")))
-        elif whole and all(name in model.conditions for name in vary):  # a condition is missing
+        elif valid and all(name in model.conditions for name in vary):  # a condition is missing
             ctx.findings.append(finding.below(path))
     return checked or {}
 

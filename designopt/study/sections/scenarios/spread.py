@@ -82,8 +82,8 @@ class Whole:
     def values(self, u: Numbers) -> list[Any]:
         """See `ConditionSpread`."""
         count = self.high - self.low + 1
-        found = [self.low + min(int(x * count), count - 1) for x in u.tolist()]
-        return [float(n) for n in found] if self.as_float else list(found)
+        integers = [self.low + min(int(x * count), count - 1) for x in u.tolist()]
+        return [float(n) for n in integers] if self.as_float else list(integers)
 
 
 @dataclass(frozen=True)
@@ -118,39 +118,39 @@ class Normal:
 
 def declared(conditions: Mapping[str, Field]) -> dict[str, ConditionSpread]:
     """The conditions with a declared range for samples."""
-    made: dict[str, ConditionSpread] = {}
+    spreads: dict[str, ConditionSpread] = {}
     for name, item in conditions.items():
         if item.quantity is not None and item.quantity.sampled is not None:
             low, high = item.quantity.sampled
-            whole = number_type(item.annotation) is int
-            made[name] = Whole(round(low), round(high)) if whole else Real(float(low), float(high))
-    return made
+            is_integer = number_type(item.annotation) is int
+            spreads[name] = Whole(round(low), round(high)) if is_integer else Real(float(low), float(high))
+    return spreads
 
 
 def spread(ctx: Context, section: Mapping[str, Any] | None, item: Field | None, path: Path) -> ConditionSpread | None:
     """The distribution in the section at `path` for the condition `item` (None: the model declares no conditions)."""
     if section is None:
         return None
-    wanted = ("values",) if "values" in section else ("mean", "deviation") if _is_normal(section) else ("low", "high")
-    if not any(key in section for key in wanted):
+    required_keys = ("values",) if "values" in section else ("mean", "deviation") if _is_normal(section) else ("low", "high")
+    if not any(key in section for key in required_keys):
         if not ctx.unknown_key(path):
             ctx.add(path, "give 'low' and 'high', 'values', or 'mean' and 'deviation'")
         return None
-    for key in wanted:
+    for key in required_keys:
         if key not in section and not ctx.unknown_key(path):
             ctx.add(path, f"'{key}' is missing")
-    extra = ("low", "high") if wanted[0] == "mean" else ("scale", "type") if wanted[0] == "low" else ()
-    foreign = [key for key in section if key not in (*wanted, *extra)]
+    extra = ("low", "high") if required_keys[0] == "mean" else ("scale", "type") if required_keys[0] == "low" else ()
+    foreign = [key for key in section if key not in (*required_keys, *extra)]
     for key in foreign:
-        ctx.add(path, f"'{key}' cannot be combined with '{wanted[0]}'", key=key)
+        ctx.add(path, f"'{key}' cannot be combined with '{required_keys[0]}'", key=key)
     if foreign:
         return None
-    if wanted[0] == "values":
+    if required_keys[0] == "values":
         return None if section["values"] is None else _one_of(ctx, section["values"], item, path)
     if item is not None and number_type(item.annotation) is None:
         ctx.add(path, f"the model takes {type_words(item.annotation)} here, not a number; use 'values'")
         return None
-    return _normal(ctx, section, item, path) if wanted[0] == "mean" else _range(ctx, section, item, path)
+    return _normal(ctx, section, item, path) if required_keys[0] == "mean" else _range(ctx, section, item, path)
 
 
 def _is_normal(section: Mapping[str, Any]) -> bool:
@@ -166,28 +166,28 @@ def _number(ctx: Context, value: Any, item: Field | None, path: Path) -> float |
         if checked is None or not isinstance(checked, (int, float)):
             return None
         return checked
-    found, findings = check(known_checker(Amount), value, ctx.read)
+    amount, findings = check(known_checker(Amount), value, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in findings)
     if findings:
         return None
-    if found.unit:
+    if amount.unit:
         ctx.add(path, UNIT)
         return None
-    return float(found.value)
+    return float(amount.value)
 
 
-def _one_of(ctx: Context, given: list[Any], item: Field | None, path: Path) -> ConditionSpread | None:
-    if not given:
+def _one_of(ctx: Context, values: list[Any], item: Field | None, path: Path) -> ConditionSpread | None:
+    if not values:
         ctx.add((*path, "values"), "at least one value is needed")
         return None
-    if len(given) > MOST_VALUES:
-        ctx.add((*path, "values"), f"at most {MOST_VALUES} values are allowed, not {len(given)}")
+    if len(values) > MOST_VALUES:
+        ctx.add((*path, "values"), f"at most {MOST_VALUES} values are allowed, not {len(values)}")
         return None
     before = len(ctx.findings)
     if item is None:
-        refuse_unit(ctx, given, (*path, "values"))
-    members = [ctx.checked(value, item, (*path, "values", i)) for i, value in enumerate(given) if not ctx.full]
-    return OneOf(tuple(members)) if len(ctx.findings) == before and len(members) == len(given) else None
+        refuse_unit(ctx, values, (*path, "values"))
+    members = [ctx.checked(value, item, (*path, "values", i)) for i, value in enumerate(values) if not ctx.full]
+    return OneOf(tuple(members)) if len(ctx.findings) == before and len(members) == len(values) else None
 
 
 def _range(ctx: Context, section: Mapping[str, Any], item: Field | None, path: Path) -> ConditionSpread | None:
@@ -223,8 +223,8 @@ def _normal(ctx: Context, section: Mapping[str, Any], item: Field | None, path: 
         return None
     mean = _number(ctx, section.get("mean"), item, (*path, "mean"))
     low, high = admitted(item)
-    given = {key: _number(ctx, section[key], item, (*path, key)) for key in ("low", "high") if key in section}
-    bounds = {key: value for key, value in given.items() if value is not None}
+    limits = {key: _number(ctx, section[key], item, (*path, key)) for key in ("low", "high") if key in section}
+    bounds = {key: value for key, value in limits.items() if value is not None}
     deviation = _difference(ctx, section.get("deviation"), item, (*path, "deviation"))
     if deviation is not None and not deviation > 0.0:
         ctx.add((*path, "deviation"), f"must be above 0, not {deviation:g}")

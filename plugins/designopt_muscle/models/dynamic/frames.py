@@ -33,14 +33,14 @@ class MeshFrames:
         if not recorded[0] - 1e-9 <= begin < end <= recorded[-1] + 1e-9:
             span = f"from {recorded[0]:g} to {recorded[-1]:g} s"
             raise TrialError(f"the motion runs {span}, not from {begin:g} to {end:g} s")
-        kept = max(1, int(np.ceil((end - begin) / longest - 1e-9)))
-        width = (end - begin) / kept
-        wanted = int(np.ceil(samples * float(np.median(np.diff(recorded))) / width - 1e-9))
+        kept_intervals = max(1, int(np.ceil((end - begin) / longest - 1e-9)))
+        width = (end - begin) / kept_intervals
+        margin = int(np.ceil(samples * float(np.median(np.diff(recorded))) / width - 1e-9))
         room = (begin - float(recorded[0])) / width, (float(recorded[-1]) - end) / width
-        before, after = (min(wanted, int(np.floor(there + 1e-6))) for there in room)
-        points = mesh(scheme, before + kept + after)
+        before, after = (min(margin, int(np.floor(intervals_available + 1e-6))) for intervals_available in room)
+        points = mesh(scheme, before + kept_intervals + after)
         first, last = begin - before * width, end + after * width
-        return cls(scheme, first + points.fractions * (last - first), before + kept + after, before, after)
+        return cls(scheme, first + points.fractions * (last - first), before + kept_intervals + after, before, after)
 
     @property
     def kept(self) -> slice:
@@ -52,5 +52,5 @@ class MeshFrames:
         """A solution without the margins; integrals cover the remaining part."""
         if self.before + self.after == 0:
             return sharing
-        own = mesh(self.scheme, self.intervals - self.before - self.after)
-        return sharing.cut(self.kept, own.weights * float(np.ptp(self.time[self.kept])))
+        kept_mesh = mesh(self.scheme, self.intervals - self.before - self.after)
+        return sharing.cut(self.kept, kept_mesh.weights * float(np.ptp(self.time[self.kept])))

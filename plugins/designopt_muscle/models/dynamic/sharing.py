@@ -154,7 +154,7 @@ class DynamicSharingModel:
         named = [("emg", list(self.emg.track) if self.emg else [])]
         named += [("fibres", list(self.fibres.track) if self.fibres else [])]
         named += [("synergies", list(moved)) for moved in (self.synergies or {}).values()]
-        named += [("factors", said.muscles) for said in self.factors.values()]
+        named += [("factors", factor.muscles) for factor in self.factors.values()]
         for setting, names in named:
             for name in names:
                 if name not in muscles:
@@ -187,8 +187,8 @@ class DynamicSharingModel:
     def declares(self) -> Declared:
         """The factors are inputs."""
         inputs = {
-            name: Q("", f"factor on the {SCALED[said.scales]} of {', '.join(said.muscles)}", gt=0)
-            for name, said in self.factors.items()
+            name: Q("", f"factor on the {SCALED[factor.scales]} of {', '.join(factor.muscles)}", gt=0)
+            for name, factor in self.factors.items()
         }
         return Declared(inputs=inputs, optional=frozenset(inputs))
 
@@ -198,15 +198,15 @@ class DynamicSharingModel:
         """Solve the program of the trial."""
         trial, frames = self._trial(scenario)
         sharing = self._shared(trial, design)
-        kept = frames.cut(sharing)
-        made = {
+        without_margin = frames.cut(sharing)
+        all_arrays = {
             name: value[frames.kept] if ARRAYS[name].axes[0] == "time" else value
             for name, value in tables(trial, sharing).items()
         }
-        made["factors"] = np.array(list(self.factors), dtype=str)
+        all_arrays["factors"] = np.array(list(self.factors), dtype=str)
         if "information" in arrays:
-            made["information"] = information(sharing.program, sharing.solution, list(self.factors))
-        return figures(trial, kept), {name: made[name] for name in arrays}
+            all_arrays["information"] = information(sharing.program, sharing.solution, list(self.factors))
+        return figures(trial, without_margin), {name: all_arrays[name] for name in arrays}
 
     def gradient(self, design: DynamicDesign, scenario: DynamicScenario) -> dict[str, dict[str, float]]:
         """Exact derivatives of the objective with respect to the design, if no margin is cut off."""
@@ -237,18 +237,18 @@ class DynamicSharingModel:
 
     @property
     def _factors(self) -> tuple[Factor, ...]:
-        return tuple(Factor(name, said.scales, tuple(said.muscles)) for name, said in self.factors.items())
+        return tuple(Factor(name, factor.scales, tuple(factor.muscles)) for name, factor in self.factors.items())
 
     def _shared(self, trial: DynamicTrial, design: Mapping[str, Any]) -> DynamicSharing:
         """The solution for a design, cached until the next one. Raises `Diverged` with the cause."""
         if trial.device is None and (design.get("stiffness") or design.get("assistance")):
             raise InvalidDesign("a device needs a coordinate: name it with the model's setting 'assisted'")
-        known = [v.name for v in trial.system.parameters]
-        values = {name: float(value) for name, value in design.items() if name in known}
+        parameter_names = [v.name for v in trial.system.parameters]
+        values = {name: float(value) for name, value in design.items() if name in parameter_names}
         key = id(trial), tuple(sorted(values.items()))
         if self._last.get("key") == key:
             return self._last["sharing"]  # type: ignore[no-any-return]
-        scales = {name: (0.0, 10.0) for name in known if name.startswith("signal_scale_")}
+        scales = {name: (0.0, 10.0) for name in parameter_names if name.startswith("signal_scale_")}
         sharing = share_dynamic(trial, {**values, **scales}, scheme=self.scheme)
         if not sharing.converged:
             raise Diverged(
@@ -356,7 +356,7 @@ def _synergies(
     measured.
     """
     columns = signals[:, [muscles.index(name) for name in measured_muscles]]
-    known = np.isfinite(columns).all(axis=1)
-    W, _, _ = factored(np.maximum(columns[known], 0.0), count)
+    is_measured = np.isfinite(columns).all(axis=1)
+    W, _, _ = factored(np.maximum(columns[is_measured], 0.0), count)
     named = (dict(zip(measured_muscles, weights.tolist(), strict=True)) for weights in W.T)
     return {f"synergy_{s}": weights for s, weights in enumerate(named, 1)}

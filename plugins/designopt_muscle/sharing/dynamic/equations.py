@@ -170,33 +170,33 @@ class DynamicTrial:
     def isometric(self, parameters: Mapping[str, float]) -> Vector:
         """(k,) N maximum isometric forces with these parameters."""
         scaled = checked_factors(self.factors, self.muscles.names)
-        own = [parameters[scaled["force", n]] if ("force", n) in scaled else 1.0 for n in self.muscles.names]
-        return np.asarray(self.muscles.force * own * parameters["strength"])
+        scaled_forces = [parameters[scaled["force", n]] if ("force", n) in scaled else 1.0 for n in self.muscles.names]
+        return np.asarray(self.muscles.force * scaled_forces * parameters["strength"])
 
     @cached_property
     def data(self) -> dict[str, Vector]:
         """Data of the equations for every frame (n,), by the names of the system's data."""
         balance, muscles, names = self.balance, self.muscles, self.names
-        found: dict[str, Vector] = {}
+        columns: dict[str, Vector] = {}
         for prefix, table in (("length", muscles.lengths), ("speed", muscles.speeds)):
-            found |= {f"{prefix}_{name}": table[:, j] for j, name in enumerate(names)}
-        found |= {f"arm_{self.rows[i]}_{names[j]}": balance.arms[:, i, j] for i, j in self.pairs}
-        found |= {f"needed_{row}": balance.moments[:, i] for i, row in enumerate(self.rows)}
+            columns |= {f"{prefix}_{name}": table[:, j] for j, name in enumerate(names)}
+        columns |= {f"arm_{self.rows[i]}_{names[j]}": balance.arms[:, i, j] for i, j in self.pairs}
+        columns |= {f"needed_{row}": balance.moments[:, i] for i, row in enumerate(self.rows)}
         if self.device is not None:
-            found["angle"] = np.asarray(self.device.angle, dtype=np.float64)
+            columns["angle"] = np.asarray(self.device.angle, dtype=np.float64)
         if self.terms.tracking is not None:
             for j in self.tracked:
                 signal = self.terms.tracking.signals[:, j]
-                found[f"signal_{names[j]}"] = np.where(np.isfinite(signal), signal, 0.0)
-                found[f"known_{names[j]}"] = np.isfinite(signal).astype(np.float64)
+                columns[f"signal_{names[j]}"] = np.where(np.isfinite(signal), signal, 0.0)
+                columns[f"known_{names[j]}"] = np.isfinite(signal).astype(np.float64)
                 if self.band is not None:
-                    found[f"least_{names[j]}"], found[f"most_{names[j]}"] = (end[:, j] for end in self.band)
+                    columns[f"least_{names[j]}"], columns[f"most_{names[j]}"] = (end[:, j] for end in self.band)
         if self.terms.fibres is not None:
             for j in self.seen:
                 length = self.terms.fibres.lengths[:, j]
-                found[f"seen_length_{names[j]}"] = np.where(np.isfinite(length), length, muscles.optimal[j])
-                found[f"seen_there_{names[j]}"] = np.isfinite(length).astype(np.float64)
-        return found
+                columns[f"seen_length_{names[j]}"] = np.where(np.isfinite(length), length, muscles.optimal[j])
+                columns[f"seen_there_{names[j]}"] = np.isfinite(length).astype(np.float64)
+        return columns
 
     @cached_property
     def system(self) -> System:
@@ -302,8 +302,8 @@ class _System:
         """Integrands of the cost."""
         trial, terms = self.trial, self.trial.terms
         weights = np.ones(len(trial.names)) if terms.weights is None else terms.weights
-        of = self.e if terms.of == "excitation" else self.a
-        effort = sum(float(w) * of[name] ** 2 for w, name in zip(weights, trial.names, strict=True))
+        charged = self.e if terms.of == "excitation" else self.a
+        effort = sum(float(w) * charged[name] ** 2 for w, name in zip(weights, trial.names, strict=True))
         squares = sum((r**2 for r in self.reserve.values()), ca.SX(0))
         self.outputs += [(Variable("effort_rate", ""), terms.effort * effort + trial.reserves.weight * squares)]
         self.outputs += [(Variable("moving_rate", "1/s^2"), sum((u**2 for u in self.u.values()), ca.SX(0)))]
@@ -330,9 +330,9 @@ class _System:
         low, high = TENDON_FORCES
         if trial.commands:
             self.outputs += [(Variable(f"excitation_{name}", ""), self.e[name]) for name in names]
-            own = [(Variable(f"command_{s}", "", 0.0), symbol) for s, symbol in self.command.items()]
+            command_entries = [(Variable(f"command_{s}", "", 0.0), symbol) for s, symbol in self.command.items()]
         else:
-            own = [(Variable(f"excitation_{name}", "", lowest[name], 1.0), self.e[name]) for name in names]
+            command_entries = [(Variable(f"excitation_{name}", "", lowest[name], 1.0), self.e[name]) for name in names]
         limit = trial.reserves.limit
         units = dict(zip(trial.rows, trial.balance.row_units, strict=True))
         data = [
@@ -344,7 +344,7 @@ class _System:
             *((Variable(f"known_{n}", ""), symbol) for n, symbol in self.known.items()),
             *((Variable(f"seen_length_{n}", "m"), symbol) for n, symbol in self.seen.items()),
             *((Variable(f"seen_there_{n}", ""), symbol) for n, symbol in self.there.items()),
-            *((Variable(f"{end}_{n}", ""), symbol) for end, of in self.band.items() for n, symbol in of.items()),
+            *((Variable(f"{end}_{n}", ""), symbol) for end, band_symbols in self.band.items() for n, symbol in band_symbols.items()),
             *([(Variable("angle", "rad"), self.angle)] if trial.device is not None else []),
         ]
         states = [(Variable(f"activation_{n}", "", lowest[n], 1.0), self.a[n], rate[n]) for n in names]
@@ -353,7 +353,7 @@ class _System:
             "sharing",
             states=states,
             controls=[
-                *own,
+                *command_entries,
                 *((Variable(f"force_rate_{n}", "1/s", -FASTEST_RATE, FASTEST_RATE), self.u[n]) for n in self.elastic),
                 *((Variable(f"reserve_{r}", "", -limit, limit), symbol) for r, symbol in self.reserve.items()),
             ],

@@ -40,44 +40,44 @@ def information(program: Program, solution: Solution, names: Sequence[str]) -> V
 
     The Schur complement of the optimality conditions at the solution; bounds and limits that hold there are kept.
     """
-    made, names = program.transcription, list(names)
+    transcription, names = program.transcription, list(names)
     if not names:
         return np.zeros((0, 0))
-    given = boxes(program.statement, program.problem, made.layout, made.blocks)
+    program_bounds = boxes(program.statement, program.problem, transcription.layout, transcription.blocks)
     x, multipliers = solution.iterate.x, solution.iterate.constraint_multipliers
-    H = scipy.sparse.csc_matrix(made.hessian(x, given.parameters, 1.0, multipliers).sparse())
+    H = scipy.sparse.csc_matrix(transcription.hessian(x, program_bounds.parameters, 1.0, multipliers).sparse())
     H = H + scipy.sparse.triu(H, 1).T
-    J = scipy.sparse.csr_matrix(made.jacobian(x, given.parameters)[1].sparse())
-    low, high = (given.low - made.shift) / made.scale, (given.high - made.shift) / made.scale
+    J = scipy.sparse.csr_matrix(transcription.jacobian(x, program_bounds.parameters)[1].sparse())
+    low, high = (program_bounds.low - transcription.shift) / transcription.scale, (program_bounds.high - transcription.shift) / transcription.scale
     free = (x > low + _HELD) & (x < high - _HELD)
-    columns = np.array([made.layout.parameters[name] for name in names])
+    columns = np.array([transcription.layout.parameters[name] for name in names])
     free[columns] = False
     rows = solution.constraints
     near = np.minimum(np.abs(rows.values - rows.low), np.abs(rows.high - rows.values)) / rows.scale
-    held = near <= _HELD
+    at_limit = near <= _HELD
     w = np.flatnonzero(free)
-    A = J[held][:, w]
+    A = J[at_limit][:, w]
     n, m = A.shape[1], A.shape[0]
     kkt = scipy.sparse.bmat(
         [[H[w][:, w] + _SHIFT * scipy.sparse.identity(n), A.T], [A, -_SHIFT * scipy.sparse.identity(m)]], format="csc"
     )
-    right = np.vstack([H[w][:, columns].toarray(), J[held][:, columns].toarray()])
+    right = np.vstack([H[w][:, columns].toarray(), J[at_limit][:, columns].toarray()])
     follow = scipy.sparse.linalg.splu(kkt).solve(right)
     reduced = H[columns][:, columns].toarray() - right.T @ follow
-    scale = made.scale[columns]
-    found = reduced / (made.cost_scale * np.outer(scale, scale))
-    return np.asarray(0.5 * (found + found.T))
+    scale = transcription.scale[columns]
+    reduced_hessian = reduced / (transcription.cost_scale * np.outer(scale, scale))
+    return np.asarray(0.5 * (reduced_hessian + reduced_hessian.T))
 
 
 def identifiability(names: Sequence[str], of_trials: Sequence[Vector], rise: float) -> Identifiability:
     """How well factors are determined by trials whose informations (k, k) add up; `rise` is that of the objective."""
     total = np.sum(of_trials, axis=0)
     values, vectors = np.linalg.eigh(total)
-    known = values > UNDETERMINED * max(float(values[-1]), 1e-300)
-    spread = (vectors[:, known] ** 2 / values[known]).sum(axis=1)
-    open_ways = (vectors[:, ~known] ** 2).sum(axis=1) > UNDETERMINED
+    is_determined = values > UNDETERMINED * max(float(values[-1]), 1e-300)
+    spread = (vectors[:, is_determined] ** 2 / values[is_determined]).sum(axis=1)
+    open_ways = (vectors[:, ~is_determined] ** 2).sum(axis=1) > UNDETERMINED
     widths = np.where(open_ways, np.inf, np.sqrt(2.0 * rise * spread))
     diagonal = np.diag(total)
     alone = np.where(diagonal > 0, np.sqrt(2.0 * rise / np.where(diagonal > 0, diagonal, 1.0)), np.inf)
-    condition = float(values[-1] / values[0]) if known.all() else np.inf
+    condition = float(values[-1] / values[0]) if is_determined.all() else np.inf
     return Identifiability(tuple(names), widths, alone, vectors[:, 0], condition)

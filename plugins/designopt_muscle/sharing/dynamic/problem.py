@@ -30,10 +30,10 @@ def mesh_of(scheme: SchemeName, time: Vector) -> Mesh:
     n, steps = len(time), mesh(scheme, 1).schemes[0].steps
     intervals = (n - 1) // steps
     if intervals >= 1 and intervals * steps == n - 1:
-        found = mesh(scheme, intervals)
+        candidate = mesh(scheme, intervals)
         span = float(time[-1] - time[0])
-        if np.abs(time - time[0] - found.fractions * span).max() <= 1e-6 * span / intervals:
-            return found
+        if np.abs(time - time[0] - candidate.fractions * span).max() <= 1e-6 * span / intervals:
+            return candidate
     word = {1: "at equal intervals of time", 2: "an odd number, at least 3, at equal intervals"}
     needed = word.get(steps, f"the points of intervals of {steps} steps each")
     raise ValueError(f"{n} frames: collocation by {scheme} needs {needed}")
@@ -74,10 +74,10 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
     """The cost of all `trials` over what balances them; `parameters` have numbers or ranges, those that are left out
     are neutral: no device, factors of 1. Raises `ValueError` for an unknown parameter."""
     phases = [phase(trial, "motion" if len(trials) == 1 else f"trial_{i + 1}") for i, trial in enumerate(trials)]
-    known = {v.name: v for p in phases for v in p.system.parameters}
-    if unknown := [name for name in parameters or {} if name not in known]:
-        raise ValueError(f"there is no parameter '{unknown[0]}'; known: {', '.join(known)}")
-    boxes: dict[str, Box] = {name: neutral(name) for name in known}
+    parameter_of = {v.name: v for p in phases for v in p.system.parameters}
+    if unknown := [name for name in parameters or {} if name not in parameter_of]:
+        raise ValueError(f"there is no parameter '{unknown[0]}'; known: {', '.join(parameter_of)}")
+    boxes: dict[str, Box] = {name: neutral(name) for name in parameter_of}
     boxes |= parameters or {}
     constraints = {}
     for trial, of in zip(trials, phases, strict=True):
@@ -122,8 +122,8 @@ def _symbol(name: str) -> Callable[[Any], Any]:
     return lambda v: v[name]
 
 
-def _above(one: str, other: str) -> Callable[[Any], Any]:
-    return lambda v: v[one] - v[other]
+def _above(one: str, upper_name: str) -> Callable[[Any], Any]:
+    return lambda v: v[one] - v[upper_name]
 
 
 def _rest(trial: DynamicTrial, name: str) -> Callable[[Any], Any]:

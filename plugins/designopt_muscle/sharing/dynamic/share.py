@@ -78,8 +78,8 @@ def static_sharing(trial: DynamicTrial, parameters: Mapping[str, float]) -> Shar
     for j in range(len(muscles.names)):
         fibre = muscles.fibre(j, (muscles.slack[j], 0.0), (muscles.lengths[:, j], muscles.speeds[:, j]))
         taut = fibre.length * fibre.cosine > 0.0
-        for made, part in zip((active, resting), muscles.forces(j, fibre), strict=True):
-            made[:, j] = np.where(taut, np.maximum(part, 0.0), 0.0)
+        for strength, part in zip((active, resting), muscles.forces(j, fibre), strict=True):
+            strength[:, j] = np.where(taut, np.maximum(part, 0.0), 0.0)
     force = trial.isometric(parameters)
     if trial.device is not None:
         row = balance.rows.index(trial.device.row)

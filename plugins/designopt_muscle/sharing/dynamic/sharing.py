@@ -65,14 +65,14 @@ class DynamicSharing:
 
     def cut(self, frames: slice, quadrature: Vector) -> DynamicSharing:
         """Some frames, with integrals by the weights `quadrature` (s) of them."""
-        made: dict[str, Any] = {
+        cut_arrays: dict[str, Any] = {
             f.name: getattr(self, f.name)[frames]
             for f in fields(self)
             if isinstance(getattr(self, f.name), np.ndarray) and f.name != "weights"
         }
         parts = quadrature @ self.rates[frames]
-        made |= {name: float(part) for name, part in zip(PARTS, parts, strict=True)}
-        return replace(self, **made, objective=float(self.weights @ parts))
+        cut_arrays |= {name: float(part) for name, part in zip(PARTS, parts, strict=True)}
+        return replace(self, **cut_arrays, objective=float(self.weights @ parts))
 
 
 def read(trial: DynamicTrial, program: Program, solution: Solution, static: Sharing, name: str) -> DynamicSharing:
@@ -80,8 +80,8 @@ def read(trial: DynamicTrial, program: Program, solution: Solution, static: Shar
     solved, system = solution.phases[name], trial.system
     n, elastic = len(trial.balance.time), [trial.names[j] for j in trial.compliant]
 
-    def stacked(prefix: str, parts: Sequence[str], of: Mapping[str, Vector]) -> Vector:
-        return np.stack([of[f"{prefix}_{part}"] for part in parts], axis=1) if parts else np.zeros((n, 0))
+    def stacked(prefix: str, parts: Sequence[str], trajectories: Mapping[str, Vector]) -> Vector:
+        return np.stack([trajectories[f"{prefix}_{part}"] for part in parts], axis=1) if parts else np.zeros((n, 0))
 
     of = {
         **solved.values,

@@ -146,13 +146,13 @@ class Factor:
 
 def checked_factors(factors: tuple[Factor, ...], muscles: tuple[str, ...]) -> dict[tuple[str, str], str]:
     """Names of the factors by (quantity, muscle). Raises `ValueError` for muscles that are not there, or twice."""
-    found: dict[tuple[str, str], str] = {}
+    factor_of: dict[tuple[str, str], str] = {}
     for factor in factors:
         for muscle in factor.muscles:
             key: Any = factor.scales, muscle
             if muscle not in muscles:
                 raise ValueError(f"factor '{factor.name}': there is no muscle '{muscle}' ({', '.join(muscles)})")
-            if key in found:
-                raise ValueError(f"the {SCALED[factor.scales]} of '{muscle}' is already scaled by '{found[key]}'")
-            found[key] = factor.name
-    return found
+            if key in factor_of:
+                raise ValueError(f"the {SCALED[factor.scales]} of '{muscle}' is already scaled by '{factor_of[key]}'")
+            factor_of[key] = factor.name
+    return factor_of

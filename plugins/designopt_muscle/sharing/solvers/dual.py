@@ -33,11 +33,11 @@ def solve_dual(batch: Batch, *, runs: int = 1) -> DualSolution:
         if stride > 1 and length < 4 * stride:
             continue
         of_one = np.append(np.arange(0, length - 1, stride), length - 1)
-        now = (of_one + length * np.arange(runs)[:, None]).ravel()
-        now = now[left[now]]
-        part = batch if len(now) == frames else batch.take(now)
-        solution.put(now, _solved(part, None if guess is None else guess[:, now]))
-        left[now] = False
+        in_turn = (of_one + length * np.arange(runs)[:, None]).ravel()
+        in_turn = in_turn[left[in_turn]]
+        part = batch if len(in_turn) == frames else batch.take(in_turn)
+        solution.put(in_turn, _solved(part, None if guess is None else guess[:, in_turn]))
+        left[in_turn] = False
         guess = _between(solution, runs) if stride > 1 else None
     return solution
 
@@ -48,11 +48,11 @@ def _between(solution: DualSolution, runs: int) -> Vector | None:
     length = guess.shape[1] // runs
     every = np.arange(length)
     for run in range(runs):
-        own = slice(run * length, (run + 1) * length)
-        some = np.flatnonzero(solution.converged[own])
+        in_run = slice(run * length, (run + 1) * length)
+        some = np.flatnonzero(solution.converged[in_run])
         if len(some) < 2:
             return None
-        guess[:, own] = [np.interp(every, some, known[some]) for known in solution.multipliers[:, own]]
+        guess[:, in_run] = [np.interp(every, some, row_values[some]) for row_values in solution.multipliers[:, in_run]]
     return guess
 
 
@@ -79,17 +79,17 @@ def first_multipliers(batch: Batch) -> Vector:
 
     For other costs the multipliers that fit the slopes of the cost at the minimiser of the weighted squares best.
     """
-    of, matrix = batch.variables, batch.matrix
-    cost = of.cost
+    variables, matrix = batch.variables, batch.matrix
+    cost = variables.cost
     if cost.is_quadratic:
         diagonal = np.broadcast_to(1.0 / cost.quadratic, matrix.shape[1:])
-        at_zero = np.clip(-cost.linear * diagonal, of.lower, of.upper)
+        at_zero = np.clip(-cost.linear * diagonal, variables.lower, variables.upper)
         missing = batch.needed - matrix.times(np.broadcast_to(at_zero, matrix.shape[1:]))
         return solve_definite(matrix.normal(diagonal), missing)
     squares = Cost(np.zeros((1, 1)), cost.exponent, cost.quadratic + 2.0 * cost.weight, cost.linear, saturating=False)
-    plain = Batch(matrix, batch.needed, Variables(of.lower, of.upper, squares))
+    plain = Batch(matrix, batch.needed, Variables(variables.lower, variables.upper, squares))
     x = newton(plain, first_multipliers(plain), guessed=False).x
-    free = ((x > of.lower) & (x < of.upper)).astype(np.float64)
+    free = ((x > variables.lower) & (x < variables.upper)).astype(np.float64)
     if cost.saturating:
         x = np.clip(x, -0.999, 0.999)
     weight = free / np.maximum(cost.curvature(x), 1e-12) + 1e-9

@@ -74,16 +74,16 @@ def newton(batch: Batch, start: Vector, *, guessed: bool = True, most: int = _IT
             proved = _infeasible(batch, state)
             left |= proved
         if left.any():
-            done = np.flatnonzero(left)
-            good = error[done] <= _ACCEPTED * size[done]
+            finished = np.flatnonzero(left)
+            good = error[finished] <= _ACCEPTED * size[finished]
             solution.put(
-                index[done],
+                index[finished],
                 DualSolution(
-                    state.x[:, done],
-                    state.multipliers[:, done],
+                    state.x[:, finished],
+                    state.multipliers[:, finished],
                     good,
-                    np.full(len(done), iteration),
-                    proved[done] & ~good,
+                    np.full(len(finished), iteration),
+                    proved[finished] & ~good,
                 ),
             )
             stay = np.flatnonzero(~left)
@@ -109,18 +109,18 @@ def _infeasible(batch: Batch, state: _State) -> Mask:
     """
     s = batch.matrix.transposed_times(state.multipliers)
     bound = np.where(s > 0, batch.variables.upper, batch.variables.lower)
-    given = np.where(s == 0.0, 0.0, s * np.where(s == 0.0, 0.0, bound))
-    wanted = state.multipliers * batch.needed
-    size = np.abs(given).sum(axis=0) + np.abs(wanted).sum(axis=0)
+    largest_moment = np.where(s == 0.0, 0.0, s * np.where(s == 0.0, 0.0, bound))
+    needed_moment = state.multipliers * batch.needed
+    size = np.abs(largest_moment).sum(axis=0) + np.abs(needed_moment).sum(axis=0)
     with np.errstate(invalid="ignore"):
-        return np.asarray(wanted.sum(axis=0) - given.sum(axis=0) > _MARGIN * size)
+        return np.asarray(needed_moment.sum(axis=0) - largest_moment.sum(axis=0) > _MARGIN * size)
 
 
 def _size_of_normal(batch: Batch) -> Vector:
     """(n,) the size of A D A^T for variables within their ranges, which its shift is relative to."""
-    of = batch.variables
-    middle = np.clip(0.5 * (np.maximum(of.lower, -1.0) + np.minimum(of.upper, 1.0)), 0.1, 0.5)
-    d = 1.0 / np.maximum(of.cost.curvature(middle), 1e-12)
+    variables = batch.variables
+    middle = np.clip(0.5 * (np.maximum(variables.lower, -1.0) + np.minimum(variables.upper, 1.0)), 0.1, 0.5)
+    d = 1.0 / np.maximum(variables.cost.curvature(middle), 1e-12)
     return batch.matrix.size(np.broadcast_to(d, batch.matrix.shape[1:]))
 
 

@@ -12,9 +12,9 @@ from designopt.arrays import Integers, Mask, Vector
 _PAIRS = 4000
 
 
-def is_full(there: Mask) -> bool:
-    """Whether matrices with entries where `there` (m, v) is true are to be multiplied as a whole."""
-    entries = there.sum(axis=0)
+def is_full(is_entry: Mask) -> bool:
+    """Whether matrices with entries where `is_entry` (m, v) is true are to be multiplied as a whole."""
+    entries = is_entry.sum(axis=0)
     return bool((entries * (entries + 1)).sum() > 2 * _PAIRS)
 
 
@@ -49,8 +49,8 @@ class FullMatrices:
 
     def normal(self, diagonal: Vector) -> Vector:
         """(m, m, n) A diag(d) A^T for d (v, n)."""
-        found = np.matmul(self.values * diagonal.T[:, None, :], self.values.transpose(0, 2, 1))
-        return np.ascontiguousarray(found.transpose(1, 2, 0))
+        normal_matrices = np.matmul(self.values * diagonal.T[:, None, :], self.values.transpose(0, 2, 1))
+        return np.ascontiguousarray(normal_matrices.transpose(1, 2, 0))
 
     def size(self, diagonal: Vector) -> Vector:
         """(n,) the mean of the diagonal of `normal`."""

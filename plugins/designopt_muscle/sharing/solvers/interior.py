@@ -101,10 +101,10 @@ class _Conditions:
 
     def product(self, point: _Point) -> tuple[Vector, Vector]:
         """(n,) mean and largest product."""
-        found = self._products(point)
-        count = np.maximum(sum(mask.sum(axis=1) for _, mask in found), 1.0)
-        largest = np.max([p.max(axis=1, initial=0.0) for p, _ in found], axis=0)
-        return np.asarray(sum(p.sum(axis=1) for p, _ in found) / count), np.asarray(largest)
+        products = self._products(point)
+        count = np.maximum(sum(mask.sum(axis=1) for _, mask in products), 1.0)
+        largest = np.max([p.max(axis=1, initial=0.0) for p, _ in products], axis=0)
+        return np.asarray(sum(p.sum(axis=1) for p, _ in products) / count), np.asarray(largest)
 
 
 def solve_interior(problem: ConvexProblem) -> InteriorSolution:
@@ -117,10 +117,10 @@ def solve_interior(problem: ConvexProblem) -> InteriorSolution:
     last_step = np.full(frames, 0.5)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for iteration in range(_ITERATIONS + 1):
-            here = point.take(active)
-            conditions = _conditions(problem, here, active)
+            current = point.take(active)
+            conditions = _conditions(problem, current, active)
             residual = conditions.residual()
-            mean, largest = conditions.product(here)
+            mean, largest = conditions.product(current)
             size = np.maximum(1.0, np.abs(problem.needed[active]).max(axis=1))
             fine = (residual <= _RESIDUAL * size) & (largest <= _PRODUCT)
             left = fine | (last_step[active] == 0.0) | ~np.isfinite(residual) | (iteration == _ITERATIONS)
@@ -131,12 +131,12 @@ def solve_interior(problem: ConvexProblem) -> InteriorSolution:
                 active = active[~left]
                 if not len(active):
                     break
-                here, mean = here.take(~left), mean[~left]
-                conditions = _conditions(problem, here, active)
+                current, mean = current.take(~left), mean[~left]
+                conditions = _conditions(problem, current, active)
             centring = np.clip((1.0 - last_step[active]) ** 2, 0.01, 0.5)
             target = np.maximum(centring * mean, 0.1 * _PRODUCT)
-            direction = _direction(problem, here, conditions, target, active)
-            moved, last_step[active] = _searched(problem, here, conditions, direction, target, active)
+            direction = _direction(problem, current, conditions, target, active)
+            moved, last_step[active] = _searched(problem, current, conditions, direction, target, active)
             point.put(active, moved)
     return InteriorSolution(np.clip(point.x, problem.lower, problem.upper), point.y, point.w, converged, iterations)
 
@@ -193,27 +193,27 @@ def _conditions(problem: ConvexProblem, point: _Point, frames: Integers) -> _Con
     )
 
 
-def _direction(problem: ConvexProblem, point: _Point, now: _Conditions, target: Vector, frames: Integers) -> _Point:
+def _direction(problem: ConvexProblem, point: _Point, conditions: _Conditions, target: Vector, frames: Integers) -> _Point:
     """Newton's step for all conditions, with the products of multipliers and distances aimed at `target` (n,)."""
     mu = target[:, None]
     barrier = point.low / point.below + point.up / point.above + _MIN_CURVATURE
-    push = (mu - point.w * point.t + point.w * now.limits) / point.t
-    right = -now.stationarity + (mu / point.below - point.low * now.free) - (mu / point.above - point.up * now.free)
-    right = np.where(now.free, right - transposed_times(now.gradients, push), 0.0)
-    arrow = now.hessian.ndim == 2 and (problem.limits is None or problem.limits.arrow)
+    push = (mu - point.w * point.t + point.w * conditions.limits) / point.t
+    right = -conditions.stationarity + (mu / point.below - point.low * conditions.free) - (mu / point.above - point.up * conditions.free)
+    right = np.where(conditions.free, right - transposed_times(conditions.gradients, push), 0.0)
+    arrow = conditions.hessian.ndim == 2 and (problem.limits is None or problem.limits.arrow)
     kind: type[Dense] | type[Arrow] = Arrow if arrow else Dense
-    system = kind(now.hessian, barrier, now.gradients, point.w / point.t, now.free)
-    both = system.solve(np.concatenate([now.matrix.transpose(0, 2, 1), right[:, :, None]], axis=2))
-    solved, particular = both[:, :, :-1], both[:, :, -1]
-    schur = np.matmul(now.matrix, solved).transpose(1, 2, 0)
-    x, y = particular, np.zeros(now.rows.shape)
+    system = kind(conditions.hessian, barrier, conditions.gradients, point.w / point.t, conditions.free)
+    solution_columns = system.solve(np.concatenate([conditions.matrix.transpose(0, 2, 1), right[:, :, None]], axis=2))
+    solved, particular = solution_columns[:, :, :-1], solution_columns[:, :, -1]
+    schur = np.matmul(conditions.matrix, solved).transpose(1, 2, 0)
+    x, y = particular, np.zeros(conditions.rows.shape)
     for _ in range(_REFINED):
-        more = solve_definite(schur, -(now.rows + times(now.matrix, x)).T).T
+        more = solve_definite(schur, -(conditions.rows + times(conditions.matrix, x)).T).T
         x, y = x + times(solved, more), y + more
     low = mu / point.below - point.low - point.low / point.below * x
     up = mu / point.above - point.up + point.up / point.above * x
-    change = system.of_limits(right + transposed_times(now.matrix, y), x)
-    t = -now.limits - change
+    change = system.of_limits(right + transposed_times(conditions.matrix, y), x)
+    t = -conditions.limits - change
     w = push + point.w / point.t * change
     return _Point(x, y, low, up, w, t, x, -x)
 
@@ -221,7 +221,7 @@ def _direction(problem: ConvexProblem, point: _Point, now: _Conditions, target: 
 def _searched(
     problem: ConvexProblem,
     point: _Point,
-    now: _Conditions,
+    conditions: _Conditions,
     direction: _Point,
     target: Vector,
     frames: Integers,
@@ -240,14 +240,14 @@ def _searched(
         towards = np.where((way < 0) & (distance > 0), -distance / np.where(way < 0, way, -1.0), np.inf)
         step = np.minimum(step, _SHARE * towards.min(axis=1, initial=np.inf))
     step = np.where(np.isfinite(direction.x).all(axis=1) & np.isfinite(step), step, 0.0)
-    before = now.norm(point, target)
+    before = conditions.norm(point, target)
     moved = point.moved(direction, step)
     bad = np.flatnonzero(step > 0)
     for _ in range(_HALVINGS):
         tried = moved.take(bad)
-        there = _conditions(problem, tried, frames[bad])
-        falls = there.norm(tried, target[bad]) <= (1.0 - 0.01 * step[bad]) * before[bad]
-        refused = ~(falls | (there.residual() <= _NOISE))
+        tried_conditions = _conditions(problem, tried, frames[bad])
+        falls = tried_conditions.norm(tried, target[bad]) <= (1.0 - 0.01 * step[bad]) * before[bad]
+        refused = ~(falls | (tried_conditions.residual() <= _NOISE))
         bad = bad[refused]
         if not len(bad):
             break

@@ -64,8 +64,8 @@ class Arrow:
     @cached_property
     def _diagonal(self) -> Vector:
         diagonal = np.array(self._own)
-        own, _ = self._slopes
-        diagonal[:, : own.shape[1]] += self.pull * own**2
+        own_slopes, _ = self._slopes
+        diagonal[:, : own_slopes.shape[1]] += self.pull * own_slopes**2
         return diagonal
 
     def solve(self, right: Vector) -> Vector:
@@ -74,8 +74,8 @@ class Arrow:
         c = self.gradients.shape[1]
         if not c:
             return np.asarray(x)
-        own, last = self._slopes
-        border = self.pull * own * last
+        own_slopes, last = self._slopes
+        border = self.pull * own_slopes * last
         by_border = border / self._diagonal[:, :c]
         # the diagonal less border by_border, without the cancellation of what each limit puts into both
         pivot = self._own[:, -1] + (self.pull * last**2 * self._own[:, :c] / self._diagonal[:, :c]).sum(axis=1)
@@ -87,8 +87,8 @@ class Arrow:
     def of_limits(self, right: Vector, x: Vector) -> Vector:
         """G x (n, c) for the solution x (n, v) of `right` (n, v), without the cancellation of its two terms."""
         c = self.gradients.shape[1]
-        own, last = self._slopes
-        return np.asarray((own * right[:, :c] + last * x[:, -1:] * self._own[:, :c]) / self._diagonal[:, :c])
+        own_slopes, last = self._slopes
+        return np.asarray((own_slopes * right[:, :c] + last * x[:, -1:] * self._own[:, :c]) / self._diagonal[:, :c])
 
 
 def times(matrix: Vector, x: Vector) -> Vector:

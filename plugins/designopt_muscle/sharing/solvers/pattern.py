@@ -35,10 +35,10 @@ class EntryPattern:
     below: Index
 
     @classmethod
-    def of(cls, there: Mask) -> EntryPattern:
-        """Of matrices with entries where `there` (m, v) is true."""
-        m, v = there.shape
-        columns, rows = (np.asarray(part, dtype=np.int64) for part in np.nonzero(there.T))
+    def of(cls, is_entry: Mask) -> EntryPattern:
+        """Of matrices with entries where `is_entry` (m, v) is true."""
+        m, v = is_entry.shape
+        columns, rows = (np.asarray(part, dtype=np.int64) for part in np.nonzero(is_entry.T))
         entries = np.arange(len(rows))
         pairs = [
             (i, j) for column in range(v) for i in entries[columns == column] for j in entries[columns == column]
@@ -46,9 +46,9 @@ class EntryPattern:
         ]  # fmt: skip
         first, second = (np.array([pair[k] for pair in pairs], dtype=np.int64) for k in (0, 1))
         below = np.array(np.tril_indices(m))
-        place = np.zeros((m, m), dtype=np.int64)
-        place[tuple(below)] = np.arange(below.shape[1])
-        by_pair = _adding_up(place[rows[first], rows[second]], below.shape[1])
+        pair_index = np.zeros((m, m), dtype=np.int64)
+        pair_index[tuple(below)] = np.arange(below.shape[1])
+        by_pair = _adding_up(pair_index[rows[first], rows[second]], below.shape[1])
         return cls(rows, columns, _adding_up(rows, m), _adding_up(columns, v), first, second, by_pair, below)
 
 
@@ -94,12 +94,12 @@ class Matrices:
     def normal(self, diagonal: Vector) -> Vector:
         """(m, m, n) A diag(d) A^T for d (v, n), its lower triangle alone."""
         m, _, n = self.shape
-        of = self.pattern
-        terms = (self.values * diagonal[of.columns])[of.first]
-        terms *= self.values[of.second]
-        found = np.zeros((m, m, n))
-        found[tuple(of.below)] = of.by_pair @ terms
-        return found
+        pattern = self.pattern
+        terms = (self.values * diagonal[pattern.columns])[pattern.first]
+        terms *= self.values[pattern.second]
+        normal_matrices = np.zeros((m, m, n))
+        normal_matrices[tuple(pattern.below)] = pattern.by_pair @ terms
+        return normal_matrices
 
     def size(self, diagonal: Vector) -> Vector:
         """(n,) the mean of the diagonal of `normal`."""

@@ -43,8 +43,8 @@ def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
     if strict:
         return _stages(formulation)
     if not formulation.separable:
-        found = solve_interior(formulation.problem())
-        return FrameSolutions(found.x, found.multipliers, found.converged, found.iterations)
+        interior_solution = solve_interior(formulation.problem())
+        return FrameSolutions(interior_solution.x, interior_solution.multipliers, interior_solution.converged, interior_solution.iterations)
     frames, m, v = formulation.matrix.shape
     solved = FrameSolutions(
         np.empty((frames, v)),
@@ -52,8 +52,8 @@ def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
         np.ones(frames, dtype=np.bool_),
         np.zeros(frames, dtype=np.int64),
     )
-    there = np.asarray((formulation.matrix != 0).any(axis=0))
-    for group in _alike(formulation, there):
+    is_entry = np.asarray((formulation.matrix != 0).any(axis=0))
+    for group in _alike(formulation, is_entry):
         for block, part in zip(group, _solved(formulation, group), strict=True):
             solved.x[:, block.columns] = part.x
             solved.multipliers[:, block.rows] = part.multipliers[:, : len(block.rows)]
@@ -83,7 +83,7 @@ class _Block:
         formulation: Formulation,
         rows: Integers,
         columns: Integers,
-        there: Mask,
+        is_entry: Mask,
     ) -> _Block:
         empty = not len(rows)
         return cls(
@@ -93,7 +93,7 @@ class _Block:
             _narrow(formulation.lower[:, columns].T),
             _narrow(formulation.upper[:, columns].T),
             formulation.cost.rows(columns),
-            np.zeros((1, len(columns)), dtype=np.bool_) if empty else there[np.ix_(rows, columns)],
+            np.zeros((1, len(columns)), dtype=np.bool_) if empty else is_entry[np.ix_(rows, columns)],
         )
 
     @property
@@ -112,11 +112,11 @@ class _Block:
         return formulation.matrix[np.ix_(frames, self.rows, self.columns)]
 
 
-def _alike(formulation: Formulation, there: Mask) -> list[list[_Block]]:
+def _alike(formulation: Formulation, is_entry: Mask) -> list[list[_Block]]:
     """The blocks of the problem; those of the same form in one list."""
     groups: dict[object, list[_Block]] = {}
-    for rows, columns in blocks(there):
-        block = _Block.of(formulation, rows, columns, there)
+    for rows, columns in blocks(is_entry):
+        block = _Block.of(formulation, rows, columns, is_entry)
         groups.setdefault(block.key or block, []).append(block)
     return list(groups.values())
 
@@ -141,27 +141,27 @@ def _solved(formulation: Formulation, group: list[_Block]) -> list[FrameSolution
         ]
     needed = np.concatenate([block.needed.T for block in group], axis=1)
     variables = Variables(first.lower, first.upper, cost)
-    found = solve_dual(Batch(_matrices(formulation, group), needed, variables), runs=len(group))
+    dual_solution = solve_dual(Batch(_matrices(formulation, group), needed, variables), runs=len(group))
     parts = []
     for i, block in enumerate(group):
-        own = slice(i * frames, (i + 1) * frames)
+        in_run = slice(i * frames, (i + 1) * frames)
         solved = FrameSolutions(
-            found.x[:, own].T, found.multipliers[:, own].T, found.converged[own], found.iterations[own]
+            dual_solution.x[:, in_run].T, dual_solution.multipliers[:, in_run].T, dual_solution.converged[in_run], dual_solution.iterations[in_run]
         )
-        parts.append(_finished(formulation, block, solved, found.infeasible[own]))
+        parts.append(_finished(formulation, block, solved, dual_solution.infeasible[in_run]))
     return parts
 
 
 def _matrices(formulation: Formulation, group: list[_Block]) -> Matrices | FullMatrices:
     """Those of blocks of the same form, one after the other."""
-    there, frames = group[0].there, np.arange(len(formulation.needed))
-    if is_full(there):
+    is_entry, frames = group[0].there, np.arange(len(formulation.needed))
+    if is_full(is_entry):
         return FullMatrices(np.concatenate([block.matrix(formulation, frames) for block in group]))
-    of = EntryPattern.of(there)
-    if not len(of.rows):
-        return Matrices(of, np.zeros((0, len(frames) * len(group))))
-    entries = [formulation.matrix[:, block.rows[of.rows], block.columns[of.columns]].T for block in group]
-    return Matrices(of, np.concatenate(entries, axis=1))
+    pattern = EntryPattern.of(is_entry)
+    if not len(pattern.rows):
+        return Matrices(pattern, np.zeros((0, len(frames) * len(group))))
+    entries = [formulation.matrix[:, block.rows[pattern.rows], block.columns[pattern.columns]].T for block in group]
+    return Matrices(pattern, np.concatenate(entries, axis=1))
 
 
 def _finished(formulation: Formulation, block: _Block, solved: FrameSolutions, hopeless: Mask) -> FrameSolutions:
@@ -175,13 +175,13 @@ def _finished(formulation: Formulation, block: _Block, solved: FrameSolutions, h
         np.broadcast_to(bound if bound.shape[1] == 1 else bound[:, left], shape[::-1]).T
         for bound in (block.lower, block.upper)
     )
-    again = solve_interior(
+    repeated = solve_interior(
         ConvexProblem(objective, block.matrix(formulation, left), block.needed[left], np.array(lower), np.array(upper))
     )
     x, multipliers = np.array(solved.x), np.array(solved.multipliers)
-    x[left], multipliers[left] = again.x, again.multipliers
+    x[left], multipliers[left] = repeated.x, repeated.multipliers
     converged, iterations = np.array(solved.converged), np.array(solved.iterations)
-    converged[left], iterations[left] = again.converged, again.iterations
+    converged[left], iterations[left] = repeated.converged, repeated.iterations
     return FrameSolutions(x, multipliers, converged, iterations)
 
 
@@ -193,27 +193,27 @@ def _narrow(bounds: Vector) -> Vector:
 def _stages(formulation: Formulation) -> FrameSolutions:
     """The strict smallest maximum: muscles that hold the maximum up are fixed there, and the next largest is sought."""
     assert formulation.limits is not None
-    first, *others = formulation.limits.parts
+    first, *further = formulation.limits.parts
     assert isinstance(first, LinearLimits)
     k = first.count
     lower, upper, right = formulation.lower.copy(), formulation.upper.copy(), np.zeros(first.right.shape)
     answer = solve_interior(formulation.problem())
     x, multipliers, weights = (np.array(a) for a in (answer.x, answer.multipliers, answer.limit_multipliers[:, :k]))
     iterations, going, first_converged = answer.iterations.copy(), answer.converged.copy(), answer.converged
-    held = np.zeros(weights.shape, dtype=np.bool_)
+    is_fixed = np.zeros(weights.shape, dtype=np.bool_)
     for _ in range(k):
-        active = (weights > _ACTIVE) & ~held & going[:, None]
+        active = (weights > _ACTIVE) & ~is_fixed & going[:, None]
         going &= active.any(axis=1)
         stage = np.flatnonzero(going)
         if not len(stage):
             break
-        held |= active
+        is_fixed |= active
         lower[:, :k] = np.where(active, x[:, :k], lower[:, :k])
         upper[:, :k] = np.where(active, x[:, :k], upper[:, :k])
-        right[held] = _FAR
+        right[is_fixed] = _FAR
         limits = (
             LinearLimits(first.matrix[stage], right[stage], first.arrow),
-            *(other.take(stage) for other in others),
+            *(limit.take(stage) for limit in further),
         )
         part = replace(formulation.take(stage), lower=lower[stage], upper=upper[stage], limits=AllLimits(limits))
         answer = solve_interior(part.problem())
@@ -235,11 +235,11 @@ def blocks(pattern: Mask) -> list[tuple[Integers, Integers]]:
     while not np.array_equal(further := (joined.astype(np.int64) @ joined.astype(np.int64)) > 0, joined):
         joined = further
     label = joined.argmax(axis=1)  # the first row that each hangs together with
-    found = []
+    components = []
     for first in np.unique(label):
         rows = np.flatnonzero(label == first)
-        found.append((rows, np.flatnonzero(pattern[rows].any(axis=0))))
+        components.append((rows, np.flatnonzero(pattern[rows].any(axis=0))))
     idle = np.flatnonzero(~pattern.any(axis=0))
     if len(idle):
-        found.append((np.zeros(0, dtype=np.int64), idle))
-    return found
+        components.append((np.zeros(0, dtype=np.int64), idle))
+    return components

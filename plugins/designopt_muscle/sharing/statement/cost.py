@@ -121,12 +121,12 @@ class Cost:
         x = np.minimum(curved, straight)
         if not np.any((w > 0) & (q > 0)):
             return np.asarray(x)
-        both = np.broadcast_to((w > 0) & (q > 0), x.shape)
+        has_both = np.broadcast_to((w > 0) & (q > 0), x.shape)
         bare = replace(self, linear=np.zeros((1, 1)))
         for _ in range(_STEPS):  # the slope is convex on x >= 0 and x starts above the root: monotone from above
             with np.errstate(divide="ignore", invalid="ignore"):
                 step = (bare.slope(x) - size) / bare.curvature(x)
-            step = np.where(both & (x > 0), np.maximum(step, 0.0), 0.0)
+            step = np.where(has_both & (x > 0), np.maximum(step, 0.0), 0.0)
             x = np.maximum(x - step, 0.0)
             if not np.any(step > 1e-15 * x):
                 break

@@ -113,8 +113,8 @@ def _check(balance: Balance, reserves: Reserves, terms: Terms) -> None:
 
 def _size(cost: Cost, muscles: int) -> float:
     """Order of magnitude of the cost of one fully activated muscle."""
-    of = cost.rows(slice(0, muscles))
-    return float(max(np.max(part, initial=0.0) for part in (of.weight, 0.5 * of.quadratic, np.abs(of.linear)))) or 1.0
+    muscle_cost = cost.rows(slice(0, muscles))
+    return float(max(np.max(part, initial=0.0) for part in (muscle_cost.weight, 0.5 * muscle_cost.quadratic, np.abs(muscle_cost.linear)))) or 1.0
 
 
 def _largest_commands(upper: Vector, synergies: Vector) -> Vector:
@@ -186,8 +186,8 @@ def _cost(
 
     def joined(of_muscles: Vector, of_rest: Vector) -> Vector:
         same = (of_muscles == of_muscles[0]).all()
-        both = np.concatenate([of_muscles, np.broadcast_to(of_rest, (frames, extra))], axis=1).T
-        return np.ascontiguousarray(both[:, :1] if same else both)
+        joined_values = np.concatenate([of_muscles, np.broadcast_to(of_rest, (frames, extra))], axis=1).T
+        return np.ascontiguousarray(joined_values[:, :1] if same else joined_values)
 
     cost = Cost(
         joined(weight, tail[0]),
@@ -235,10 +235,10 @@ def _limits(balance: Balance, terms: Terms, to_activation: Vector) -> AllLimits 
         rows[:, :, -1] = -1.0
         parts.append(LinearLimits(rows, np.zeros((frames, k)), arrow=terms.synergies is None))
     if terms.synergies is not None:
-        both = np.concatenate([to_activation, -to_activation])
+        both_signs = np.concatenate([to_activation, -to_activation])
         parts.append(
             LinearLimits(
-                np.broadcast_to(both, (frames, *both.shape)),
+                np.broadcast_to(both_signs, (frames, *both_signs.shape)),
                 np.concatenate([balance.upper, -balance.lower], axis=1),
             )
         )
@@ -250,8 +250,8 @@ def _limits(balance: Balance, terms: Terms, to_activation: Vector) -> AllLimits 
         if reaction.component is None:
             parts.append(NormLimit(offset, gain))
         else:
-            one, of = gain[:, [reaction.component]], offset[:, [reaction.component]]
+            one, limit_offset = gain[:, [reaction.component]], offset[:, [reaction.component]]
             parts.append(
-                LinearLimits(np.concatenate([one, -one], axis=1), np.concatenate([1.0 - of, 1.0 + of], axis=1))
+                LinearLimits(np.concatenate([one, -one], axis=1), np.concatenate([1.0 - limit_offset, 1.0 + limit_offset], axis=1))
             )
     return AllLimits(tuple(parts)) if parts else None

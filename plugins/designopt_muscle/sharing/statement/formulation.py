@@ -113,8 +113,8 @@ class _Objective:
 
     def at(self, x: Vector, frames: Integers) -> tuple[Vector, Vector]:
         cost = self.cost.take(frames)
-        of = x if self.inner is None else x @ self.inner.T
-        gradient, hessian = cost.slope(of.T).T, np.asarray(cost.curvature(of.T).T)
+        activations = x if self.inner is None else x @ self.inner.T
+        gradient, hessian = cost.slope(activations.T).T, np.asarray(cost.curvature(activations.T).T)
         if self.inner is not None:
             gradient = gradient @ self.inner
             hessian = np.matmul(self.inner.T * hessian[:, None, :], self.inner)

@@ -51,15 +51,15 @@ def prepare(balance: MomentBalance, muscles: Muscles, terms: Terms, reserves: Re
     lower, upper = _bounds(muscles, terms)
     empty = np.asarray(usable & (lower > upper).any(axis=1))
     frames = np.flatnonzero(usable & ~empty)
-    kept = _with_rows(balance, rows)
+    solved_balance = _with_rows(balance, rows)
     return Prepared(
-        kept,
+        solved_balance,
         left_out,
         replace(reserves, optimal=optimal[rows]) if reserves else Reserves(optimal[rows]),
         np.asarray(usable),
         empty,
         frames,
-        _work(kept, muscles, terms, lower, upper, frames),
+        _work(solved_balance, muscles, terms, lower, upper, frames),
         _of_frames(terms, frames),
     )
 

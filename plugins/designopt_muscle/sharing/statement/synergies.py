@@ -54,12 +54,12 @@ def factored(signals: Vector, count: int, *, seed: int = 0, starts: int = 5) -> 
     return (W / largest)[:, order], (H * largest)[:, order], 1.0 - error / size
 
 
-def _columns(matrix: Vector, wanted: Vector) -> Vector:
-    """(s, n) the non-negative x with the least ``|matrix x - wanted|`` for each column of `wanted`.
+def _columns(matrix: Vector, right_side: Vector) -> Vector:
+    """(s, n) the non-negative x with the least ``|matrix x - wanted|`` for each column of `right_side`.
 
     Raises `ValueError` if the solver gives up.
     """
     try:
-        return np.stack([scipy.optimize.nnls(matrix, column)[0] for column in wanted.T], axis=1)
+        return np.stack([scipy.optimize.nnls(matrix, column)[0] for column in right_side.T], axis=1)
     except RuntimeError as error:
         raise ValueError(f"the synergies were not found: {error}") from None

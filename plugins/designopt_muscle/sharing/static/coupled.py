@@ -26,15 +26,15 @@ _ITERATIONS = 300
 
 
 def coupled(
-    formulation: Formulation, time: Vector, tau: float, found: FrameSolutions, diagnosis: Diagnosis
+    formulation: Formulation, time: Vector, tau: float, frame_solutions: FrameSolutions, diagnosis: Diagnosis
 ) -> FrameSolutions:
     """The solution of all frames together, `time` (n,) s apart.
 
     Frames that cannot be balanced alone keep their answers and end a run. Where a run cannot be balanced within the
     rate, the frames with a least-squares shortfall are infeasible; it is in `diagnosis`, which is changed in place.
     """
-    x, multipliers = np.array(diagnosis.x), np.array(found.multipliers)
-    converged, iterations = np.array(found.converged), np.array(found.iterations)
+    x, multipliers = np.array(diagnosis.x), np.array(frame_solutions.multipliers)
+    converged, iterations = np.array(frame_solutions.converged), np.array(frame_solutions.iterations)
     for run in _runs(diagnosis.status == SharingStatus.OPTIMAL):
         if len(run) < 2:
             continue
@@ -112,7 +112,7 @@ def _solved(
     }
     solver = ca.nlpsol("coupled", "ipopt", program, quiet)
     inside = np.clip(start, part.lower + 1e-3, part.upper - 1e-3) if part.cost.saturating else start
-    found = solver(
+    nlp_solution = solver(
         x0=inside.ravel(),
         lbx=part.lower.ravel(),
         ubx=part.upper.ravel(),
@@ -120,8 +120,8 @@ def _solved(
         ubg=np.concatenate([up for _, _, up in sides]),
     )
     stats = solver.stats()
-    answer = np.asarray(found["x"], dtype=np.float64).reshape(n, v)
-    lam = np.zeros((n, m)) if shortfall is not None else -np.asarray(found["lam_g"])[: n * m, 0].reshape(n, m)
+    answer = np.asarray(nlp_solution["x"], dtype=np.float64).reshape(n, v)
+    lam = np.zeros((n, m)) if shortfall is not None else -np.asarray(nlp_solution["lam_g"])[: n * m, 0].reshape(n, m)
     return bool(stats["success"]), np.clip(answer, part.lower, part.upper), lam, int(stats["iter_count"])
 
 
@@ -131,22 +131,22 @@ def _sparse(matrix: Vector) -> Any:
 
 def _cost(part: Formulation, x: Any, n: int) -> Any:
     """The cost of all frames, relative to their scale."""
-    of = x if part.inner is None else _sparse(part.inner) @ x
-    shape = of.shape
+    activations = x if part.inner is None else _sparse(part.inner) @ x
+    shape = activations.shape
 
     def each(values: Vector) -> Any:
         return ca.DM(np.broadcast_to(values, shape))
 
     cost = part.cost
-    total = ca.sum1(ca.sum2(of * (0.5 * each(cost.quadratic) * of + each(cost.linear))))
+    total = ca.sum1(ca.sum2(activations * (0.5 * each(cost.quadratic) * activations + each(cost.linear))))
     weight = np.broadcast_to(cost.weight, shape)
     exponent = np.broadcast_to(cost.exponent, shape)
     for i, k in zip(*np.nonzero(weight), strict=True):
         w, p = float(weight[i, k]), float(exponent[i, k])
         if cost.saturating:
-            total -= w * ca.sqrt(1.0 - of[i, k] ** 2)
+            total -= w * ca.sqrt(1.0 - activations[i, k] ** 2)
         else:
-            total += w * _power(of[i, k], p)
+            total += w * _power(activations[i, k], p)
     for k in range(n):
         if part.quadratic is not None:
             total += 0.5 * ca.bilin(ca.DM(part.quadratic[k]), x[:, k], x[:, k])

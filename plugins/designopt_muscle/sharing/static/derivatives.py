@@ -93,12 +93,12 @@ def _by_envelope(sharing: Sharing, multipliers: Vector) -> FrameDerivatives:
 
 
 def _spread(sharing: Sharing, *parts: Vector) -> FrameDerivatives:
-    whole = []
+    all_frames = []
     for part in parts:
         array = np.zeros((len(sharing.status), part.shape[1]))
         array[sharing.frames] = part
-        whole.append(array)
-    return FrameDerivatives(*whole)
+        all_frames.append(array)
+    return FrameDerivatives(*all_frames)
 
 
 if not TYPE_CHECKING:

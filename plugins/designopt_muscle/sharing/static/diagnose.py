@@ -29,18 +29,18 @@ class Diagnosis:
     factor: Vector
 
 
-def diagnose(formulation: Formulation, found: FrameSolutions, passive_moments: Vector) -> Diagnosis:
+def diagnose(formulation: Formulation, frame_solutions: FrameSolutions, passive_moments: Vector) -> Diagnosis:
     """A frame that has not converged is infeasible if this is proved, else it is reported as not converged."""
     frames, m = formulation.needed.shape
     diagnosis = Diagnosis(
-        np.where(found.converged, SharingStatus.OPTIMAL, SharingStatus.NOT_CONVERGED).astype(np.int64),
-        np.array(found.x),
+        np.where(frame_solutions.converged, SharingStatus.OPTIMAL, SharingStatus.NOT_CONVERGED).astype(np.int64),
+        np.array(frame_solutions.x),
         np.zeros((frames, m)),
         np.zeros((frames, m)),
         np.zeros(frames),
         np.ones(frames),
     )
-    left = np.flatnonzero(~found.converged)
+    left = np.flatnonzero(~frame_solutions.converged)
     if not len(left):
         return diagnosis
     lack = shortfall(formulation.take(left))
@@ -76,6 +76,6 @@ def margins(sharing: Sharing) -> Vector:
         formulation, lower=np.where(idle, 0.0, formulation.lower), upper=np.where(idle, 0.0, formulation.upper)
     )
     passive = np.einsum("nmk,nk->nm", sharing.balance.arms[frames], sharing.muscles.passive[frames])
-    found = np.full(len(sharing.status), np.nan)
-    found[frames] = 1.0 - strength_factors(alone, passive, _MIN_STRENGTH)
-    return found
+    margin_values = np.full(len(sharing.status), np.nan)
+    margin_values[frames] = 1.0 - strength_factors(alone, passive, _MIN_STRENGTH)
+    return margin_values

@@ -59,18 +59,18 @@ def share(
     if strict:
         terms = replace(terms, criterion=MinMax(tie_break=_STAGE, strict=True))
     formulation = formulate(work, reserves, terms, scales)
-    found = solve(formulation, strict=strict)
-    diagnosis = diagnose(formulation, found, work.passive_moments)
+    frame_solutions = solve(formulation, strict=strict)
+    diagnosis = diagnose(formulation, frame_solutions, work.passive_moments)
     if terms.rate_limit is not None:
-        found = coupled(formulation, balance.time[prepared.frames], terms.rate_limit, found, diagnosis)
-    return _assembled(prepared, muscles, formulation, found, diagnosis, scales, reserve_warning)
+        frame_solutions = coupled(formulation, balance.time[prepared.frames], terms.rate_limit, frame_solutions, diagnosis)
+    return _assembled(prepared, muscles, formulation, frame_solutions, diagnosis, scales, reserve_warning)
 
 
 def _assembled(
     prepared: Prepared,
     muscles: Muscles,
     formulation: Formulation,
-    found: FrameSolutions,
+    frame_solutions: FrameSolutions,
     diagnosis: Diagnosis,
     scales: Vector,
     reserve_warning: float | None,
@@ -83,7 +83,7 @@ def _assembled(
     activations = _spread(balance, frames, _within(x @ formulation.to_activation.T, prepared.work))
     forces = activations * muscles.strength + muscles.passive
     helped = _spread(balance, frames, reserves.optimal * (x @ formulation.to_reserve.T))
-    multipliers = np.where(optimal, found.multipliers, np.nan)
+    multipliers = np.where(optimal, frame_solutions.multipliers, np.nan)
     missing = _spread(balance, frames, diagnosis.missing)
     left = balance.moments - missing - helped - np.einsum("nmk,nk->nm", balance.arms, forces)
     size = np.maximum(1.0, np.abs(balance.moments / formulation.rows).max(axis=1))
@@ -112,7 +112,7 @@ def _assembled(
         strength_factor=_spread(balance, frames, diagnosis.factor),
         residual=np.abs(left / formulation.rows).max(axis=1) / size,
         stationarity=_spread(balance, frames, stationarity(formulation, x, multipliers, prepared.terms)),
-        iterations=_spread(balance, frames, found.iterations, 0).astype(np.int64),
+        iterations=_spread(balance, frames, frame_solutions.iterations, 0).astype(np.int64),
         scales=scales,
         formulation=formulation,
         frames=frames,
@@ -124,9 +124,9 @@ def _assembled(
 
 def _spread(balance: MomentBalance, frames: NDArray[np.int64], values: NDArray[Any], fill: float = np.nan) -> Vector:
     """Values of the solved frames among all frames."""
-    whole = np.full((len(balance.time), *values.shape[1:]), fill)
-    whole[frames] = values
-    return whole
+    all_frames = np.full((len(balance.time), *values.shape[1:]), fill)
+    all_frames[frames] = values
+    return all_frames
 
 
 def _within(activations: Vector, work: Balance) -> Vector:
@@ -168,15 +168,15 @@ def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Vector:
         scales = np.ones(k)
         scales[used] = of_used
         formulation = formulate(work, reserves, terms, scales)
-        found = solve(formulation)
-        keep = feasible & found.converged
-        a = found.x @ formulation.to_activation.T
-        value = formulation.value(found.x)[keep].sum()
+        frame_solutions = solve(formulation)
+        keep = feasible & frame_solutions.converged
+        a = frame_solutions.x @ formulation.to_activation.T
+        value = formulation.value(frame_solutions.x)[keep].sum()
         slope = (-2.0 * tracking.weight * signals * (a - signals * scales))[keep].sum(axis=0)
         return float(value / size), np.asarray(slope[used] / size)
 
     start = np.ones(len(used))
-    found = minimize(
+    frame_solutions = minimize(
         cost,
         start,
         jac=True,
@@ -184,13 +184,13 @@ def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Vector:
         bounds=[(0.0, None)] * len(used),
         options={"ftol": 1e-15, "gtol": 1e-9},
     )
-    slope = cost(found.x)[1]
-    missed = float(np.abs(found.x - np.maximum(found.x - slope, 0.0)).max())
+    slope = cost(frame_solutions.x)[1]
+    missed = float(np.abs(frame_solutions.x - np.maximum(frame_solutions.x - slope, 0.0)).max())
     if not missed <= _SCALE_SLOPE:
         raise ValueError(
-            f"the scales of the signals were not found: a slope of {missed:.2g} is left ({found.message}); fix them"
+            f"the scales of the signals were not found: a slope of {missed:.2g} is left ({frame_solutions.message}); fix them"
             " with 'scale: fixed'"
         )
     scales = np.ones(k)
-    scales[used] = found.x
+    scales[used] = frame_solutions.x
     return scales

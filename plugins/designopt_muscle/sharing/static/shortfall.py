@@ -58,12 +58,12 @@ def shortfall(formulation: Formulation) -> Shortfall:
         np.concatenate([formulation.upper, unbounded], axis=1),
         None if limits is None else _Widened(limits, m),
     )
-    found = solve_interior(problem)
-    x = found.x[:, :v]
+    lack = solve_interior(problem)
+    x = lack.x[:, :v]
     missing = (formulation.needed - np.einsum("nmv,nv->nm", formulation.matrix, x)) * formulation.rows
     length = np.sqrt((missing**2).sum(axis=1))
     combination = _without_dust(formulation, missing / np.where(length > 0, length, 1.0)[:, None])
-    multipliers = found.limit_multipliers * (formulation.rows.max() ** 2 / np.where(length > 0, length, 1.0))[:, None]
+    multipliers = lack.limit_multipliers * (formulation.rows.max() ** 2 / np.where(length > 0, length, 1.0))[:, None]
     deficit, size = _deficit(formulation, combination, multipliers, x)
     return Shortfall(missing, x, combination, deficit, deficit > _MARGIN * size)
 
@@ -93,10 +93,10 @@ def _deficit(formulation: Formulation, combination: Vector, multipliers: Vector,
         total = (slopes * x).sum(axis=1) - (z * values).sum(axis=1)
         s = s - slopes
     best = np.where(s > 0, formulation.upper, formulation.lower)
-    given = np.where(s == 0.0, 0.0, s * np.where(s == 0.0, 0.0, best))
-    wanted = formulation.needed * y
-    size = np.abs(wanted).sum(axis=1) + np.abs(given).sum(axis=1) + np.abs(total)
-    return wanted.sum(axis=1) - given.sum(axis=1) - total, np.where(np.isfinite(size), size, np.inf)
+    largest_moment = np.where(s == 0.0, 0.0, s * np.where(s == 0.0, 0.0, best))
+    needed_moment = formulation.needed * y
+    size = np.abs(needed_moment).sum(axis=1) + np.abs(largest_moment).sum(axis=1) + np.abs(total)
+    return needed_moment.sum(axis=1) - largest_moment.sum(axis=1) - total, np.where(np.isfinite(size), size, np.inf)
 
 
 def closest(formulation: Formulation, lack: Shortfall) -> Vector:
@@ -118,8 +118,8 @@ def closest(formulation: Formulation, lack: Shortfall) -> Vector:
         np.where(counted, bound, formulation.upper),
         problem.limits,
     )
-    found = solve_interior(left)
-    return np.where(found.converged[:, None], found.x, lack.x)
+    interior_solution = solve_interior(left)
+    return np.where(interior_solution.converged[:, None], interior_solution.x, lack.x)
 
 
 def strength_factors(formulation: Formulation, passive: Vector, least: float = 1.0) -> Vector:
@@ -131,23 +131,23 @@ def strength_factors(formulation: Formulation, passive: Vector, least: float = 1
     need not as they are unbounded.
     """
     frames, _, v = formulation.matrix.shape
-    held = passive / formulation.rows
-    matrix = np.concatenate([formulation.matrix, -(formulation.needed + held)[:, :, None]], axis=2)
+    passive_rows = passive / formulation.rows
+    matrix = np.concatenate([formulation.matrix, -(formulation.needed + passive_rows)[:, :, None]], axis=2)
     slope = np.zeros(v + 1)
     slope[-1] = -1.0
     limits = formulation.limits
     problem = ConvexProblem(
         _Linear(slope),
         matrix,
-        -held,
+        -passive_rows,
         np.concatenate([formulation.lower, np.zeros((frames, 1))], axis=1),
         np.concatenate([formulation.upper, np.full((frames, 1), 1.0 / least)], axis=1),
         None if limits is None else _Widened(limits, 1),
     )
-    found = solve_interior(problem)
-    d = found.x[:, -1]
+    interior_solution = solve_interior(problem)
+    d = interior_solution.x[:, -1]
     with np.errstate(divide="ignore"):
-        return np.asarray(np.where(found.converged & (d > 1e-9), 1.0 / d, np.inf))
+        return np.asarray(np.where(interior_solution.converged & (d > 1e-9), 1.0 / d, np.inf))
 
 
 @dataclass(frozen=True, eq=False)
