@@ -92,7 +92,7 @@ class Study:
     @property
     def problem(self) -> Problem:
         """Space, model, scenarios, objectives and constraints."""
-        return Problem.of(self.definition)
+        return Problem.from_study(self.definition)
 
     @property
     def default_store(self) -> Path:
@@ -181,7 +181,7 @@ class Study:
         """
         from designopt.workers.evaluation.evaluate import evaluate_one
 
-        permission = Permission.of(allow)
+        permission = Permission.from_options(allow)
         return evaluate_one(self.definition, values, scenario=scenario, arrays=arrays, permission=permission)
 
 
@@ -201,7 +201,7 @@ def load(
     files = _contents(plugin_files)
     _refuse_text("overrides", overrides)
     study = load_study(
-        Path(path), overrides=tuple(overrides), plugin_files=files, problem_of=Problem.of, data=_folders(data)
+        Path(path), overrides=tuple(overrides), plugin_files=files, problem_of=Problem.from_study, data=_folders(data)
     )
     return Study(study)
 
@@ -220,7 +220,7 @@ def define(*, base: str | Path | None = None, data: Mapping[str, str | Path] | N
         as_model(model)
     elif isinstance(model, Mapping) and isinstance(model.get("use"), FunctionType):
         as_model(model["use"])
-    return Study(study_from_data(sections, base=folder, problem_of=Problem.of, data=_folders(data)))
+    return Study(study_from_data(sections, base=folder, problem_of=Problem.from_study, data=_folders(data)))
 
 
 @_briefly
@@ -263,7 +263,9 @@ def minimize(
     sections = {"scenarios": scenarios, "report": report, "execution": execution}
     if sys.stderr is not None and sys.stderr.isatty():  # in a terminal
         options.setdefault("progress", progress())
-    study, store_path = _minimizing(function, space, objectives, constraints, sections, evaluations, solver, seed, store)
+    study, store_path = _minimizing(
+        function, space, objectives, constraints, sections, evaluations, solver, seed, store
+    )
     return study.run(store_path, resume=(store_path / "journal.db").exists(), **options)
 
 

@@ -32,7 +32,7 @@ class InputFile:
     and content are.
     """
 
-    __slots__ = ("_content", "_digest", "_path", "_seen", "name", "size")
+    __slots__ = ("_content", "_digest", "_path", "_verified_state", "name", "size")
 
     def __init__(self, name: str, content: bytes) -> None:
         self.name = name
@@ -40,7 +40,7 @@ class InputFile:
         self._content: bytes | None = content
         self._path: Path | None = None
         self._digest = ""
-        self._seen: tuple[int, int] | None = None
+        self._verified_state: tuple[int, int] | None = None
 
     @classmethod
     def at(cls, path: Path, name: str, digest: str = "", largest: int = LARGEST) -> InputFile:
@@ -54,7 +54,7 @@ class InputFile:
         return file
 
     @classmethod
-    def known(cls, name: str, digest: str, size: int = 0) -> InputFile:
+    def from_digest(cls, name: str, digest: str, size: int = 0) -> InputFile:
         """A file of `size` bytes from its digest alone; the function set by `provide` supplies the content."""
         file = cls(name, b"")
         file._content, file._digest, file.size = None, digest, size
@@ -67,7 +67,7 @@ class InputFile:
             if self._content is not None:
                 self._digest = hashlib.blake2b(self._content, digest_size=16).hexdigest()
             else:
-                self._digest = self._digest_of(self._place())
+                self._digest = self._digest_of(self._readable_path())
         return self._digest
 
     @property
@@ -75,7 +75,7 @@ class InputFile:
         """The content, read again each time. Raises `InputFileError` if it is not available or has changed."""
         if self._content is not None:
             return self._content
-        path = self._place()
+        path = self._readable_path()
         try:
             with path.open("rb") as stream:
                 content = stream.read(LARGEST + 1)
@@ -99,7 +99,7 @@ class InputFile:
         """
         suffix = Path(self.name).suffix
         if self._content is None:
-            source = self._place()
+            source = self._readable_path()
             self._verify(source)
             if source.suffix == suffix:
                 yield source
@@ -125,12 +125,12 @@ class InputFile:
 
     def by_digest(self) -> InputFile:
         """The same file without its path, for another machine."""
-        return self if self._content is not None else InputFile.known(self.name, self.digest, self.size)
+        return self if self._content is not None else InputFile.from_digest(self.name, self.digest, self.size)
 
     def relocate(self, path: Path) -> None:
         """Read the content from its copy at `path` from now on."""
         if self._content is None:
-            self._path, self._seen = path, None
+            self._path, self._verified_state = path, None
 
     @property
     def at_hand(self) -> bool:
@@ -139,7 +139,7 @@ class InputFile:
 
     # ------------------------------------------------------------------------------------------------ content
 
-    def _place(self) -> Path:
+    def _readable_path(self) -> Path:
         if self._path is not None:
             return self._path
         if _fetch is None:
@@ -150,12 +150,12 @@ class InputFile:
         """Compare the content with the digest, unless this was done and the file is unchanged."""
         about = regular(path, self.name)
         state = (about.st_size, about.st_mtime_ns)
-        if state == self._seen:
+        if state == self._verified_state:
             return
         digest = self._digest_of(path)
         if self._digest and digest != self._digest:
             raise self._changed()
-        self._digest, self._seen = digest, state
+        self._digest, self._verified_state = digest, state
 
     def _digest_of(self, path: Path) -> str:
         digest = hashlib.blake2b(digest_size=16)
@@ -192,7 +192,7 @@ class InputFile:
 def _restored(name: str, content: bytes | None, path: str | None, digest: str, size: int) -> InputFile:
     if content is not None:
         return InputFile(name, content)
-    file = InputFile.known(name, digest, size)
+    file = InputFile.from_digest(name, digest, size)
     file._path = None if path is None else Path(path)
     return file
 

@@ -61,11 +61,11 @@ class _Deferring:
             self.host(number, frame)
         elif not self._waits:
             self._waits = True
-            timer = threading.Timer(AGAIN, self._again, (number,))
+            timer = threading.Timer(AGAIN, self._try_later, (number,))
             timer.daemon = True
             timer.start()
 
-    def _again(self, number: int) -> None:
+    def _try_later(self, number: int) -> None:
         self._waits = False
         _thread.interrupt_main(signal.Signals(number))
 

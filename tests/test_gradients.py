@@ -141,7 +141,7 @@ def plate(*objectives: Objective, parameters=(A, B), limits=(), settings=None, s
 
 
 def figures_at(problem: Problem, X: np.ndarray) -> dict[str, np.ndarray]:
-    evaluator = Evaluator.of(problem)
+    evaluator = Evaluator.for_problem(problem)
     done = [
         [evaluator.evaluate(problem.space.design(x), s).outputs for s in range(len(problem.scenarios))]
         for x in X.tolist()
@@ -274,15 +274,19 @@ def test_inactive_parameters_do_not_change_anything():
 def test_evaluations_record_derivatives_only_when_the_problem_says_so():
     problem = plate()
     design = problem.space.design(X[0].tolist())
-    assert set(Evaluator.of(problem).evaluate(design).outputs) == {
+    assert set(Evaluator.for_problem(problem).evaluate(design).outputs) == {
         "stress", "mass", "twice", "d(stress)/d(a)", "d(stress)/d(b)", "d(mass)/d(a)", "d(mass)/d(b)"
     }  # fmt: skip
-    assert set(Evaluator.of(replace(problem, gradients=False)).evaluate(design).outputs) == {"stress", "mass", "twice"}
+    assert set(Evaluator.for_problem(replace(problem, gradients=False)).evaluate(design).outputs) == {
+        "stress",
+        "mass",
+        "twice",
+    }
 
 
 def test_a_derivative_that_is_not_finite_does_not_spoil_the_result():
     problem = plate(scored("mass", over("mean")), settings={"broken": "nan"})
-    done = Evaluator.of(problem).evaluate(problem.space.design(X[0].tolist()))
+    done = Evaluator.for_problem(problem).evaluate(problem.space.design(X[0].tolist()))
     assert done.ok
     found = problem.objective_gradients(X, figures_at(problem, X))
     assert np.isnan(found[:, 0, 1]).all()

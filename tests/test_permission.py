@@ -106,7 +106,7 @@ def test_a_program_that_does_not_exist_is_named_with_the_way_to_give_its_place(f
 )
 def test_a_permission_is_a_name_or_a_name_with_a_path(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Permission.of([text])
+        Permission.from_options([text])
 
 
 def test_a_received_store_reports_and_shows_without_running_anything(folder: Path) -> None:

@@ -21,7 +21,7 @@ KEYS = json.loads((ROOT / "results" / "reference" / "study_keys.json").read_text
 @pytest.mark.parametrize("name", KEYS)
 def test_the_keys_of_a_bundled_study_stay(name: str) -> None:
     study = designopt.load(ROOT / "studies" / name).definition
-    problem = Problem.of(study)
+    problem = Problem.from_study(study)
     space = problem.space
     share = np.random.default_rng(0).random((5, len(space.free)))
     X = space.impute(space.from_search(space.lower + (space.upper - space.lower) * share))

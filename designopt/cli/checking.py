@@ -124,7 +124,7 @@ def _try(study: Study, count: int, allow: tuple[str, ...], *, beside: bool) -> i
     from designopt.workers.evaluation.evaluate import trial
 
     try:
-        lines, failed = trial(study.definition, count, plugin.Permission.of(allow))
+        lines, failed = trial(study.definition, count, plugin.Permission.from_options(allow))
     except plugin.PluginError as error:
         fail(f"error: {error}", WRONG_INPUT)
     for line in lines:

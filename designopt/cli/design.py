@@ -51,7 +51,7 @@ def show_design(
         echo(line, err=True)
     if evaluate:
         echo()
-        sys.exit(_again(result, row, array_file, plugin.Permission.of(allow)))
+        sys.exit(_recompute(result, row, array_file, plugin.Permission.from_options(allow)))
     files = plugin_options(result.path)
     array_option = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
     echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{array_option}")
@@ -110,7 +110,7 @@ def _described(result: Result, row: int) -> str:
         _aligned(one_design.output_rows(result, row)),
         _aligned(one_design.evaluation_rows(result, row)),
         *one_design.messages(result, row),
-        one_design.asked(result, row),
+        one_design.origin(result, row),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -126,7 +126,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 # ---------------------------------------------------------------------------------------------------------- again
 
 
-def _again(result: Result, row: int, array_file: str | None, permission: plugin.Permission) -> int:
+def _recompute(result: Result, row: int, array_file: str | None, permission: plugin.Permission) -> int:
     """Evaluate the design in this process and compare with the record; returns the exit code."""
     if result.outcomes.invalid[row] and (result.reason[row] == "relation").any():
         echo("not computed: the design violates a relation")
@@ -176,20 +176,22 @@ def refuse_absent(result: Result) -> None:
             fail(without_plugin(result.path, use.plugin.description.removeprefix("not available: ")), STORE)
 
 
-def compared(result: Result, row: int, k: int, done: Evaluation) -> list[str]:
+def compared(result: Result, row: int, k: int, evaluation: Evaluation) -> list[str]:
     """Differences from the record, one clause each; empty if equal."""
     status = str(result.status[row, k])
-    if done.status != status:
-        said = done.message.strip().splitlines()
-        return [f"was {status}, now {done.status}{f' ({said[-1]})' if said else ''}"]
-    if not done.ok:
+    if evaluation.status != status:
+        message_lines = evaluation.message.strip().splitlines()
+        return [f"was {status}, now {evaluation.status}{f' ({message_lines[-1]})' if message_lines else ''}"]
+    if not evaluation.ok:
         return []
     clauses = []
     for name, figures in result.outcomes.figures.items():
-        was, now = float(figures[row, k]), float(done.outputs.get(name, np.nan))
-        if was != now and (np.isfinite(was) or np.isfinite(now)):  # values that are not finite are recorded as missing
-            size = f" ({abs(now - was) / abs(was):.2g} of it)" if was and np.isfinite(now - was) else ""
-            clauses.append(f"{name} was {was!r}, now {now!r}{size}")
+        was, recomputed = float(figures[row, k]), float(evaluation.outputs.get(name, np.nan))
+        if was != recomputed and (
+            np.isfinite(was) or np.isfinite(recomputed)
+        ):  # values that are not finite are recorded as missing
+            size = f" ({abs(recomputed - was) / abs(was):.2g} of it)" if was and np.isfinite(recomputed - was) else ""
+            clauses.append(f"{name} was {was!r}, now {recomputed!r}{size}")
     return clauses
 
 

@@ -52,7 +52,7 @@ def write_files(
         try:
             here.mkdir(parents=True, exist_ok=True)
             if evaluate:
-                equal &= _repeated(result, row, k, here, plugin.Permission.of(allow))
+                equal &= _repeated(result, row, k, here, plugin.Permission.from_options(allow))
             else:
                 _written(result, row, k, here)
         except (OSError, ValueError, tarfile.TarError) as error:

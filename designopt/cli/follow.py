@@ -152,7 +152,7 @@ def view(result: Result, snapshot: Snapshot) -> Any:
     parts: list[Any] = [text(title, style="bold")]
     if snapshot.total:
         bar = Table.grid()  # a bar alone would share its line with the next one
-        bar.add_row(ProgressBar(total=snapshot.total, completed=min(snapshot.done, snapshot.total), width=60))
+        bar.add_row(ProgressBar(total=snapshot.total, completed=min(snapshot.completed, snapshot.total), width=60))
         parts.append(bar)
     parts += [text(line(replace(snapshot, best={}))), grid]
     parts += [text(f"{_clock(e['time'])} {_event(e)}", style="bright_black") for e in result.events[-EVENTS:]]

@@ -49,13 +49,13 @@ data_option = click.option(
 )
 
 
-def _permission(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+def _permission(context: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:
     """The texts of ``--allow`` as they are, if they are valid."""
     try:
-        plugin.Permission.of(given)
+        plugin.Permission.from_options(texts)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
-    return given
+    return texts
 
 
 allow_option = click.option(

@@ -139,7 +139,7 @@ def _is_plugin(name: str, plugin_files: tuple[str, ...]) -> bool:
 def _plugin(
     name: str, plugin_files: tuple[str, ...], overrides: tuple[str, ...] = (), data: dict[str, str] | None = None
 ) -> None:
-    from designopt.store.beside import meant
+    from designopt.store.beside import nearest_store
     from designopt.study.language.checking.settings import describe
     from designopt.study.language.errors import StudyError, render_text
     from designopt.study.load import plugin_with
@@ -153,7 +153,7 @@ def _plugin(
             fail(
                 f"error: {name} is neither a store nor a plugin; to check a study file: designopt validate", WRONG_INPUT
             )
-        stores = "" if near else meant(Path(name))
+        stores = "" if near else nearest_store(Path(name))
         fail(f"error: '{name}' is neither a store nor a plugin; {hint}{stores}", WRONG_INPUT)
     for k in kinds:
         try:

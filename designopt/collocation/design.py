@@ -38,7 +38,9 @@ def solve_design(problem: TrajectoryProblem, design: Mapping[str, float], option
     if problem.complementary:
         solved = solve_complementary(stated, options=once)
         solution = (
-            solved.solution if solved.success else replace(solved.solution, status=solved.status, message=solved.message)
+            solved.solution
+            if solved.success
+            else replace(solved.solution, status=solved.status, message=solved.message)
         )
     else:
         solution = solve(stated, once)

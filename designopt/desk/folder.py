@@ -62,7 +62,7 @@ class Folder:
         self._stores: dict[str, Path] = {}
         self._studies: dict[str, Path] = {}
         self._listed: dict[str, StoreEntry] = {}
-        self._again: dict[str, float] = {}  # unreadable stores: when they are read again, though unchanged
+        self._read_again_at: dict[str, float] = {}  # unreadable stores: when they are read again, though unchanged
         self._read: dict[Path, tuple[int, bool]] = {}  # YAML files: time of change, and whether they are studies
 
     def store(self, name: str) -> Path:
@@ -109,10 +109,14 @@ class Folder:
     def _listed_store(self, name: str, path: Path) -> StoreEntry:
         stamp, changed = stamp_of(path)
         last_entry = self._listed.get(name)
-        if last_entry is not None and last_entry.stamp == stamp and time.monotonic() < self._again.get(name, math.inf):
+        if (
+            last_entry is not None
+            and last_entry.stamp == stamp
+            and time.monotonic() < self._read_again_at.get(name, math.inf)
+        ):
             return last_entry
         entry = listed(name, path, stamp, changed, last_entry.title if last_entry else "")
-        self._again[name] = time.monotonic() + RETRY if entry.problem else math.inf
+        self._read_again_at[name] = time.monotonic() + RETRY if entry.problem else math.inf
         return entry
 
 

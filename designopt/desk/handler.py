@@ -71,10 +71,10 @@ class Handler(RequestHandler):
     @property
     def store(self) -> Path:
         """The store named by the request."""
-        return self.found(self.desk.folder.store, self.get_query_argument("store"))
+        return self.entry(self.desk.folder.store, self.get_query_argument("store"))
 
     @staticmethod
-    def found(look: Callable[[str], T], name: str) -> T:
+    def entry(look: Callable[[str], T], name: str) -> T:
         """The entry of the folder at `name`; answers 404 if there is none."""
         try:
             return look(name)
@@ -124,9 +124,9 @@ class Handler(RequestHandler):
         self.finish(json.dumps(value))
 
 
-def unusable(error: OSError, place: str) -> Refused:
-    """The refusal of a file or folder at `place` that cannot be read or written."""
-    name = Path(error.filename).name if isinstance(error, NotOwn) else place
+def unusable(error: OSError, name_in_folder: str) -> Refused:
+    """The refusal of a file or folder at `name_in_folder` that cannot be read or written."""
+    name = Path(error.filename).name if isinstance(error, NotOwn) else name_in_folder
     return Refused(f"{name}: {error.strerror or error}")
 
 

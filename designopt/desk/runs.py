@@ -32,9 +32,9 @@ class Runs:
     ) -> None:
         self._root = root
         self._plugin_files = [Path(file).resolve() for file in plugin_files]
-        self._given = [option for file in self._plugin_files for option in ("--plugin", str(file))]
-        self._given += [o for name, folder in data.items() for o in ("--data", f"{name}={Path(folder).resolve()}")]
-        self._given += [option for text in allow for option in ("--allow", text)]
+        self._options = [option for file in self._plugin_files for option in ("--plugin", str(file))]
+        self._options += [o for name, folder in data.items() for o in ("--data", f"{name}={Path(folder).resolve()}")]
+        self._options += [option for text in allow for option in ("--allow", text)]
         self._started: list[subprocess.Popen[bytes]] = []
 
     def leave(self) -> None:
@@ -47,7 +47,7 @@ class Runs:
     def start(self, study: Path, store: Path) -> None:
         """Run a study file. Raises `Refused` if the store exists."""
         if (store / "journal.db").exists():
-            raise Refused(f"{_shown(store, self._root)} already exists: resume it, or choose another name")
+            raise Refused(f"{_relative(store, self._root)} already exists: resume it, or choose another name")
         if store.suffix != ".study":
             raise Refused(f"{store.name}: the name of a folder of results ends with .study")
         self._launch(["run", str(study), "-o", str(store)], store, study)
@@ -55,14 +55,14 @@ class Runs:
     def resume(self, store: Path) -> None:
         """Continue the run of a store. Raises `Refused`."""
         if holder(store) is not None:
-            raise Refused(f"{_shown(store, self._root)} is running")
+            raise Refused(f"{_relative(store, self._root)} is running")
         self._launch(["resume", str(store)], store)
 
     def stop(self, store: Path) -> None:
         """Stop the run of a store, like Ctrl-C. Raises `Refused`."""
         process = holder(store)
         if process is None:
-            raise Refused(f"no run is at work on {_shown(store, self._root)} on this machine")
+            raise Refused(f"no run is at work on {_relative(store, self._root)} on this machine")
         try:
             os.kill(process, signal.SIGINT)
         except OSError as error:
@@ -82,11 +82,11 @@ class Runs:
         """Evaluate a design again with all its arrays: a text, and the file of arrays, if any. Raises `Refused`."""
         with tempfile.TemporaryDirectory(prefix="designopt-desk-") as folder:
             file = Path(folder) / "arrays.npz"
-            command = [*_DESIGNOPT, "show", f"{store}/{row}", "--evaluate", *self._given]
+            command = [*_DESIGNOPT, "show", f"{store}/{row}", "--evaluate", *self._options]
             try:
-                process = self._shown([*command, "--arrays", str(file)])
+                process = self._show([*command, "--arrays", str(file)])
                 if process.returncode == 2 and "no arrays" in process.stderr:
-                    process = self._shown(command)
+                    process = self._show(command)
             except subprocess.TimeoutExpired:
                 raise Refused(f"the design took more than {LONGEST:g} s and was terminated") from None
             lines = [line for line in process.stdout.splitlines() if line.startswith(("recomputed", "not computed"))]
@@ -94,7 +94,7 @@ class Runs:
                 raise Refused(process.stderr.strip() or f"the computation ended with exit code {process.returncode}")
             return "\n\n".join(lines), file.read_bytes() if file.exists() else b""
 
-    def _shown(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def _show(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             command, cwd=self._root, capture_output=True, text=True, timeout=LONGEST, stdin=subprocess.DEVNULL
         )
@@ -119,12 +119,12 @@ class Runs:
                 descriptor = safe_files.open_descriptor(log_file, flags, 0o644, folder=folder)
         except OSError as error:
             file = Path(error.filename or log_file) if isinstance(error, safe_files.NotOwn) else log_file
-            raise Refused(f"{_shown(file, self._root)}: cannot be used: {error.strerror or error}") from None
+            raise Refused(f"{_relative(file, self._root)}: cannot be used: {error.strerror or error}") from None
         with os.fdopen(descriptor, "ab") as log:
             self._started = [process for process in self._started if process.poll() is None]
             self._started.append(
                 subprocess.Popen(
-                    [*_DESIGNOPT, *arguments, "--progress", "none", *self._given],
+                    [*_DESIGNOPT, *arguments, "--progress", "none", *self._options],
                     cwd=self._root,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -137,5 +137,5 @@ class Runs:
 _DESIGNOPT = (sys.executable, "-P", "-m", "designopt")
 
 
-def _shown(store: Path, root: Path) -> str:
+def _relative(store: Path, root: Path) -> str:
     return str(store.relative_to(root)) if store.is_relative_to(root) else str(store)

@@ -21,7 +21,7 @@ class ReportHandler(Handler):
 
 class CompareHandler(Handler):
     async def get(self) -> None:
-        stores = [self.found(self.desk.folder.store, name) for name in self.get_query_arguments("store")]
+        stores = [self.entry(self.desk.folder.store, name) for name in self.get_query_arguments("store")]
         self.json(self.desk.keep(await self.desk.view(views.compared, stores)))
 
 
@@ -48,7 +48,7 @@ class DesignHandler(Handler):
 class ComputeHandler(Handler):
     async def post(self) -> None:
         name, row = self.body("store", "row")
-        store = self.found(self.desk.folder.store, str(name))
+        store = self.entry(self.desk.folder.store, str(name))
         messages, arrays = await asyncio.to_thread(self.runs.compute, store, self.number(row))
         page = await self.desk.view(views.arrays_page, store, self.number(row), arrays, messages)
         self.json(self.desk.keep(page))
@@ -60,4 +60,4 @@ class ComputedHandler(Handler):
     PUBLIC = True
 
     def get(self) -> None:
-        self.finish(self.found(self.desk.computed, self.get_query_argument("page")))
+        self.finish(self.entry(self.desk.computed, self.get_query_argument("page")))

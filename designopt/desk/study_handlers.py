@@ -26,7 +26,7 @@ def _read(stream: IO[bytes], path: Path) -> tuple[bytes, str]:
 
 class StudyHandler(Handler):
     def get(self) -> None:
-        path = self.found(self.desk.folder.study, self.get_query_argument("file"))
+        path = self.entry(self.desk.folder.study, self.get_query_argument("file"))
         try:
             with safe_files.open_without_links(path) as stream:
                 content, stamp = _read(stream, path)
@@ -38,7 +38,7 @@ class StudyHandler(Handler):
 class CheckHandler(Handler):
     async def post(self) -> None:
         name, text = self.body("file", "text")
-        path = self.found(self.desk.folder.study, str(name))
+        path = self.entry(self.desk.folder.study, str(name))
         self.json(await self.desk.view(views.checked, path, str(text)))
 
 
@@ -46,7 +46,7 @@ class SaveHandler(Handler):
     def post(self) -> None:
         _ = self.runs
         name, text, stamp = self.body("file", "text", "stamp")
-        path = self.found(self.desk.folder.study, str(name))
+        path = self.entry(self.desk.folder.study, str(name))
         partial = path.with_name(f".{path.name}.{os.getpid()}.part")
         try:
             with safe_files.folder_descriptor(path.parent) as folder:
@@ -73,7 +73,7 @@ class StartHandler(Handler):
         store = (root / str(name)).resolve()
         if not str(name).strip() or store == root or not store.is_relative_to(root):
             raise Refused("the results have to be in a folder of their own below that of the desk")
-        path = self.found(self.desk.folder.study, str(relative))
+        path = self.entry(self.desk.folder.study, str(relative))
         await asyncio.to_thread(runs.start, path, store)
         relative = store.relative_to(root).as_posix()
         self.desk.started[relative] = store
@@ -90,12 +90,12 @@ class PrintedHandler(Handler):
 class StopHandler(Handler):
     def post(self) -> None:
         (name,) = self.body("store")
-        self.runs.stop(self.found(self.desk.folder.store, str(name)))
+        self.runs.stop(self.entry(self.desk.folder.store, str(name)))
         self.json({})
 
 
 class ResumeHandler(Handler):
     async def post(self) -> None:
         (name,) = self.body("store")
-        await asyncio.to_thread(self.runs.resume, self.found(self.desk.folder.store, str(name)))
+        await asyncio.to_thread(self.runs.resume, self.entry(self.desk.folder.store, str(name)))
         self.json({})

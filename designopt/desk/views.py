@@ -146,7 +146,7 @@ def design(path: Path, row: int, changes: Sequence[str]) -> dict[str, Any]:
     return {
         "row": row,
         "labels": one_design.labels(result, row),
-        "asked": one_design.asked(result, row),
+        "asked": one_design.origin(result, row),
         "tables": [table for table in tables if len(table) > 1],
         "messages": [*one_design.messages(result, row), *damaged],
     }
@@ -164,7 +164,7 @@ def checked(path: Path, text: str) -> list[dict[str, Any]]:
     """The findings of ``designopt validate`` for `text` in place of the study file at `path`. Raises `Refused`."""
     _refuse_links(path.parent)
     try:
-        load_text(text, path.name, path.parent, problem_of=Problem.of, data=_data)
+        load_text(text, path.name, path.parent, problem_of=Problem.from_study, data=_data)
     except StudyError as error:
         return [asdict(issue) | {"message": _advised(issue.message)} for issue in error.issues]
     except plugin.PluginError as error:
@@ -186,7 +186,7 @@ def progress(path: Path) -> dict[str, Any]:
         state = snapshot(result, looks)
     except StoreError as error:
         raise Refused(str(error)) from None
-    share = min(1.0, state.done / state.total) if state.total else None
+    share = min(1.0, state.completed / state.total) if state.total else None
     events = [{"time": e["time"], "text": event_text(str(e["kind"]), str(e["text"]))} for e in result.events[-EVENTS:]]
     return {"line": line(state), "share": share, "ended": result.ended, "events": events}
 

@@ -83,7 +83,9 @@ def load_library(source: str, what: str = "generated code") -> ctypes.CDLL:
     if compiler is None:
         stated_compiler = os.environ.get("CC", "").strip()
         raise CompilerError(
-            f"the C compiler '{stated_compiler}' (CC) is not found" if stated_compiler else "no C compiler (cc, gcc, clang)"
+            f"the C compiler '{stated_compiler}' (CC) is not found"
+            if stated_compiler
+            else "no C compiler (cc, gcc, clang)"
         )
     key = _key(source, compiler)
     folder = cache_dir()
@@ -129,7 +131,9 @@ def _flags(source: str) -> tuple[str, ...]:
 def _version(compiler: tuple[str, ...], modified: int, size: int) -> str:
     """Version text of the compiler; `modified` and `size` invalidate the cached text of a replaced compiler."""
     try:
-        process = subprocess.run([*compiler, "--version"], capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+        process = subprocess.run(
+            [*compiler, "--version"], capture_output=True, text=True, timeout=_TIMEOUT, check=False
+        )
     except (OSError, subprocess.SubprocessError) as error:
         raise CompilerError(f"{compiler[0]} --version: {error}") from error
     return process.stdout

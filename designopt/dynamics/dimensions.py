@@ -41,7 +41,9 @@ def findings(symbols: Sequence[tuple[Any, str]], equations: Sequence[tuple[str, 
             unit = _followed(units_of_symbols, expression)
             expected = None if required_unit is None else _unit(required_unit)
             if unit is not None and expected is not None and not _fits(unit, expected):
-                raise UnitsApart(f"{_shown(expression)} is in {units.named(unit[0])}, not {units.named(expected[0])}")
+                raise UnitsApart(
+                    f"{_expression_text(expression)} is in {units.named(unit[0])}, not {units.named(expected[0])}"
+                )
         except UnitsApart as error:
             sentences.append(f"incompatible units in {what}: {error}")
         except RuntimeError:  # operations that CasADi cannot expand to scalar ones have no units to propagate
@@ -71,7 +73,9 @@ def _of_system(system: System) -> list[str]:
     full = [ca.vertcat(*column, ca.SX(0, 1)) for column in columns.values()] + [time]
     without_controls = [full[0], *full[2:]]
 
-    def equations(what: str, function: Any, table: Sequence[Variable], arguments: list[Any], required_unit: Any) -> list[Any]:
+    def equations(
+        what: str, function: Any, table: Sequence[Variable], arguments: list[Any], required_unit: Any
+    ) -> list[Any]:
         rows = ca.vertsplit(function(*arguments)) if function is not None and table else []
         return [(what.format(v.name), row, required_unit(v.unit)) for v, row in zip(table, rows, strict=True)]
 
@@ -79,7 +83,10 @@ def _of_system(system: System) -> list[str]:
     rates, outputs = ("the rate of '{}'", "output '{}'")
     stated = [("the equation of '{}'", system.algebraic_residual, system.algebraic, without_controls, none)]
     if form is None:
-        stated += [(rates, system.rhs, system.states, without_controls, rate_of), (outputs, system.output, system.outputs, without_controls, str)]
+        stated += [
+            (rates, system.rhs, system.states, without_controls, rate_of),
+            (outputs, system.output, system.outputs, without_controls, str),
+        ]
     else:
         stated += [(rates, form.rates, system.states, full, rate_of), (outputs, form.output, system.outputs, full, str)]
         stated += [("the equation of '{}'", form.residual, form.unknowns, full, none)]
@@ -148,14 +155,16 @@ class _Steps:
         first, last = parts[0][1], parts[-1][1]
         if operation in self._same:
             if not _fits(first, last):
-                operands = [f"{_shown(e)} in {units.named(u[0])}" for e, u in parts if u is not None]
+                operands = [f"{_expression_text(e)} in {units.named(u[0])}" for e, u in parts if u is not None]
                 raise UnitsApart(f"{operands[0]} is combined with {operands[1]}")
             return _plain(True) if operation in self._to_number else (first or last)
         if operation in self._of_number:
             if not _fits(first, ("", _NUMBER)):
                 assert first is not None
                 name = str(ca.SX.unary(operation, ca.SX.sym("x"))).split("(")[0]
-                raise UnitsApart(f"the argument of {name}, {_shown(parts[0][0])}, is in {units.named(first[0])}")
+                raise UnitsApart(
+                    f"the argument of {name}, {_expression_text(parts[0][0])}, is in {units.named(first[0])}"
+                )
             return _plain(first is not None)
         if operation in (ca.OP_MUL, ca.OP_DIV):
             power = 1.0 if operation == ca.OP_MUL else -1.0
@@ -172,13 +181,15 @@ class _Steps:
         (base, of_base), (exponent, of_exponent) = parts
         if not _fits(of_exponent, ("", _NUMBER)):
             assert of_exponent is not None
-            raise UnitsApart(f"the exponent {_shown(exponent)} is in {units.named(of_exponent[0])}")
+            raise UnitsApart(f"the exponent {_expression_text(exponent)} is in {units.named(of_exponent[0])}")
         if of_base is None:
             return None
         if exponent.is_constant():
             return _raised(of_base, float(exponent))
         if not _fits(of_base, ("", _NUMBER)):
-            raise UnitsApart(f"{_shown(base)} in {units.named(of_base[0])} has an exponent that is not a constant")
+            raise UnitsApart(
+                f"{_expression_text(base)} in {units.named(of_base[0])} has an exponent that is not a constant"
+            )
         return of_base
 
 
@@ -196,6 +207,6 @@ def _raised(a: tuple[str, Measure], power: float) -> Unit:
     return units.raised(a[0], power), (a[1][0] ** power, tuple(power * x for x in a[1][1]))
 
 
-def _shown(expression: Any) -> str:
+def _expression_text(expression: Any) -> str:
     text = str(expression)
     return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}...'"

@@ -12,7 +12,7 @@ from designopt.dynamics.system import System
 from designopt.dynamics.variable import Variable, Vector
 from designopt.lazy import casadi as ca
 from designopt.plugin import closest
-from designopt.plugin.error_location import own_frames, place, place_of
+from designopt.plugin.error_location import own_frames, place_of, raise_location
 
 #: Names with units, or variables.
 Table = Mapping[str, str] | Sequence[Variable | Vector]
@@ -35,7 +35,7 @@ class DeclaredSymbols:
         raise AttributeError(f"{self.__dict__.get('_what')} has no '{name}'; {hint}")
 
 
-def called(what: str, equations: Callable[[Any], Any], symbols: Mapping[str, Any]) -> dict[str, Any]:
+def call_equations(what: str, equations: Callable[[Any], Any], symbols: Mapping[str, Any]) -> dict[str, Any]:
     """The mapping that `equations` of `what` (model 'drive') returns for the `symbols`.
 
     Raises `ValueError` for code that fails, in a sentence with the line of the user's file.
@@ -43,7 +43,7 @@ def called(what: str, equations: Callable[[Any], Any], symbols: Mapping[str, Any
     try:
         returned = equations(DeclaredSymbols(symbols, what))
     except Exception as error:
-        where = place(error)
+        where = raise_location(error)
         raise ValueError(f"{where + ': ' if where else ''}{_explained(what, error)}") from error
     if not isinstance(returned, Mapping):
         raise ValueError(f"{what}: equations return {type(returned).__name__}, not a mapping of names")
@@ -74,7 +74,8 @@ def build_system(
     what = f"system '{name}'"
     entries_by_table = {"states": states, "parameters": parameters, "controls": controls, "data": data}
     tables = {
-        table: [(v, ca.SX.sym(v.name, _size(v))) for v in _variables(what, entries)] for table, entries in entries_by_table.items()
+        table: [(v, ca.SX.sym(v.name, _size(v))) for v in _variables(what, entries)]
+        for table, entries in entries_by_table.items()
     }
     time, results = ca.SX.sym("time"), _variables(what, outputs)
     symbols = {v.name: symbol for entries in tables.values() for v, symbol in entries}
@@ -82,7 +83,7 @@ def build_system(
     if twice := [n for i, n in enumerate(names) if n in names[:i]]:
         text = "time is always there; do not name it" if twice[0] == "time" else "every variable needs its own name"
         raise ValueError(f"{what}: '{twice[0]}' is named twice: {text}")
-    returned = called(what, equations, {**symbols, "time": time})
+    returned = call_equations(what, equations, {**symbols, "time": time})
     moving = tables.pop("states")
     try:
         check_named(what, [*(v.name for v, _ in moving), *(v.name for v in results)], returned, symbols)

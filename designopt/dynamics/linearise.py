@@ -140,4 +140,7 @@ def _unknowns(system: System, form: ResidualForm, point: Sequence[Matrix], t: fl
 def _eliminated(equations: Sequence[Matrix], which: int, *blocks: Sequence[Matrix]) -> list[list[Matrix]]:
     """Derivatives `blocks` after elimination of the argument `which`, with `equations` kept at zero."""
     follow = [-np.linalg.solve(equations[which], block) for block in equations]
-    return [[block + blocks_of_equation[which] @ f for block, f in zip(blocks_of_equation, follow, strict=True)] for blocks_of_equation in blocks]
+    return [
+        [block + blocks_of_equation[which] @ f for block, f in zip(blocks_of_equation, follow, strict=True)]
+        for blocks_of_equation in blocks
+    ]

@@ -223,7 +223,10 @@ class System:
                 k, value = len(vector.parts), np.asarray(scalar_entries.pop(vector.name), dtype=np.float64)
                 if value.shape not in ((), (k,)):
                     raise ValueError(f"{self.name}: {vector.name} has shape {value.shape}, not ({k},)")
-                scalar_entries = {**dict(zip(vector.names, np.broadcast_to(value, k).tolist(), strict=True)), **scalar_entries}
+                scalar_entries = {
+                    **dict(zip(vector.names, np.broadcast_to(value, k).tolist(), strict=True)),
+                    **scalar_entries,
+                }
         return scalar_entries
 
     def _check_unique(self, table: str, names: list[str]) -> None:

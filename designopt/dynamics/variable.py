@@ -69,6 +69,6 @@ class Vector:
         """The names of the components."""
         return tuple(f"{self.name}_{part}" for part in self.parts)
 
-    def of(self, values: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
+    def columns_of(self, values: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
         """The components among `values` by name, side by side: (n, k) of arrays (n,), (k,) of numbers."""
         return np.stack([np.asarray(values[n], dtype=np.float64) for n in self.names], axis=-1)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from designopt.exports.errors import ExportError
 from designopt.plugin import ExportPlugin, PluginError, Use, find
-from designopt.plugin.calling import calling, shown, wrong_return
+from designopt.plugin.calling import calling, value_text, wrong_return
 from designopt.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ def export(
                 f"export format '{use.plugin.name}' needs '{required[0]}': name it in the study, report: export"
             )
         uses += [] if use in uses else [use]
-    return [file for use in uses for file in _written(use, result, Path(folder), prefix)]
+    return [file for use in uses for file in _files_of(use, result, Path(folder), prefix)]
 
 
-def _written(use: Use[ExportPlugin], result: Result, folder: Path, prefix: str) -> list[Path]:
+def _files_of(use: Use[ExportPlugin], result: Result, folder: Path, prefix: str) -> list[Path]:
     with calling(use.plugin, ExportError, StoreError, OSError):
         files = use.build()(result, folder, prefix)
     if not isinstance(files, (list, tuple)) or not all(isinstance(file, (str, Path)) for file in files):
-        raise wrong_return(use.plugin, f"must return a list with the paths of its files, not {shown(files)}")
+        raise wrong_return(use.plugin, f"must return a list with the paths of its files, not {value_text(files)}")
     return [Path(file) for file in files]

@@ -120,7 +120,7 @@ def write_arrays(result: Result, stored: list[StoredArrays], file: Path, facts: 
             length = nc.create_variable(plan.length_of(axis), ("design", "scenario"), np.int64, fillvalue=0)
             length.attrs["long_name"] = f"values along {axis}; the rest is padding"
         for item, arrays in _each(result, stored):
-            _fill(nc, plan, plan.place[item.row], item.scenario, arrays)
+            _fill(nc, plan, plan.index_of[item.row], item.scenario, arrays)
 
 
 def _each(result: Result, stored: list[StoredArrays]) -> Iterator[tuple[StoredArrays, dict[str, NDArray[Any]]]]:
@@ -163,7 +163,7 @@ class _Plan:
         self.layouts = layouts
         self.arrays = result.problem.model.plugin.arrays
         self.rows = np.unique([item.row for item in stored])
-        self.place = {row: k for k, row in enumerate(self.rows.tolist())}
+        self.index_of = {row: k for k, row in enumerate(self.rows.tolist())}
         self.total = len(stored)
         complete = len(self.rows) * len(result.problem.scenarios)
         self.sizes = {"design": len(self.rows), "scenario": len(result.problem.scenarios)}

@@ -114,7 +114,7 @@ def _methods(name: str, declared: Mapping[str, ModelQuantity], target: type, cos
         from designopt.models.equations import Equations
         from designopt.models.simulation import Simulation
 
-        return Simulation(Equations.of(name, declared, self.equations), self.rtol, samples)
+        return Simulation(Equations.from_model(name, declared, self.equations), self.rtol, samples)
 
     def check(self: Any) -> None:
         """Call the equations. Raises `PluginError` for errors in them and for inconsistent units."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from designopt.dynamics import System, Variable
 from designopt.dynamics.dimensions import findings, rate_of
-from designopt.dynamics.equations import called, check_named
+from designopt.dynamics.equations import call_equations, check_named
 from designopt.dynamics.expressions import Expressions
 from designopt.lazy import casadi as ca
 from designopt.models.quantities import (
@@ -48,12 +48,12 @@ class Equations:
     values: Mapping[str, Any]
 
     @classmethod
-    def of(cls, name: str, declared: Mapping[str, ModelQuantity], equations: Callable[[Any], Any]) -> Equations:
+    def from_model(cls, name: str, declared: Mapping[str, ModelQuantity], equations: Callable[[Any], Any]) -> Equations:
         """Call `equations` once. Raises `ValueError`, with a sentence, for equations that do not match the
         declaration."""
         symbols = {n: ca.SX.sym(n) for n, d in declared.items() if isinstance(d, (Given, State, Unknown, Integral))}
         time = ca.SX.sym("time")
-        returned = called(f"model '{name}'", equations, {**symbols, "time": time})
+        returned = call_equations(f"model '{name}'", equations, {**symbols, "time": time})
         required = [n for n, d in declared.items() if not isinstance(d, Given)]
         check_named(f"model '{name}'", required, returned, declared)
         checked = Expressions(name)

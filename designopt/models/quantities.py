@@ -118,7 +118,7 @@ class Peak(Output):
     """The maximum magnitude of its equation over the samples of the motion, or with `of` its largest or smallest
     value."""
 
-    of: Literal["size", "largest", "smallest"] = field(default="size", kw_only=True)
+    extremum: Literal["size", "largest", "smallest"] = field(default="size", kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -45,14 +45,14 @@ class Simulation:
     @cached_property
     def simulator(self) -> Simulator:
         """Simulator of the states and integrals."""
-        return self._made(self.equations.simulated())
+        return self._simulator_of(self.equations.simulated())
 
     @cached_property
     def sensitive(self) -> Simulator:
         """Simulator of their derivatives with respect to the parameters, too."""
-        return self._made(self.equations.sensitive())
+        return self._simulator_of(self.equations.sensitive())
 
-    def _made(self, system: System) -> Simulator:
+    def _simulator_of(self, system: System) -> Simulator:
         sizes = [self.equations.declared[n].size for n in self.states]  # type: ignore[attr-defined]
         repeated = np.tile(sizes, len(system.states) // len(sizes))
         return Simulator(system, rtol=self.rtol, atol=_ABSOLUTE * self.rtol * repeated)
@@ -104,7 +104,7 @@ class Simulation:
                 figure_values[name] = float(motion.x[-1, self.states.index(name)])
             elif isinstance(declared, Peak):
                 y = motion.y[:, self.sampled.index(name)]
-                figure_values[name] = float(_signed(declared, y)[_place(declared, y)])
+                figure_values[name] = float(_signed(declared, y)[_peak_row(declared, y)])
             elif isinstance(declared, Final):
                 figure_values[name] = float(motion.y[-1, self.sampled.index(name)])
             elif isinstance(declared, Event):
@@ -136,7 +136,9 @@ class Simulation:
 
         def outputs(t: float) -> Vector:
             times = np.array([begin, t])
-            output_row: Vector = motion.y[after - 1] if t == begin else self._piece(simulator, x, times, numbers, None).y[-1]
+            output_row: Vector = (
+                motion.y[after - 1] if t == begin else self._piece(simulator, x, times, numbers, None).y[-1]
+            )
             return output_row
 
         at = float(
@@ -169,8 +171,8 @@ class Simulation:
                 slopes = motion.x[-1, [nx * (j + 1) + i for j in range(len(self.parameters))]]
             elif isinstance(declared, Peak):
                 y = motion.y[:, names.index(name)]
-                peak_row = _place(declared, y)
-                sign = -1.0 if declared.of == "size" and y[peak_row] < 0.0 else 1.0
+                peak_row = _peak_row(declared, y)
+                sign = -1.0 if declared.extremum == "size" and y[peak_row] < 0.0 else 1.0
                 slopes = sign * motion.y[peak_row, columns]
             elif isinstance(declared, Final):
                 slopes = motion.y[-1, columns]
@@ -178,16 +180,20 @@ class Simulation:
                 assert isinstance(declared, Event)
                 _, slopes_at_event = self._event(name, declared, self.sensitive, motion, scaled)
                 zero = np.zeros(len(self.parameters))
-                slopes = zero if slopes_at_event is None else -slopes_at_event[columns] / slopes_at_event[names.index(f"{name}_by_time")]
+                slopes = (
+                    zero
+                    if slopes_at_event is None
+                    else -slopes_at_event[columns] / slopes_at_event[names.index(f"{name}_by_time")]
+                )
             figure_slopes[name] = {n: float(v / scale[n]) for n, v in zip(self.parameters, slopes, strict=True)}
         return figure_slopes
 
 
 def _signed(declared: Peak, y: Vector) -> Vector:
-    return np.abs(y) if declared.of == "size" else y
+    return np.abs(y) if declared.extremum == "size" else y
 
 
-def _place(declared: Peak, y: Vector) -> int:
+def _peak_row(declared: Peak, y: Vector) -> int:
     """Index of the sample at which a peak occurs."""
     values = _signed(declared, y)
-    return int(np.argmin(values) if declared.of == "smallest" else np.argmax(values))
+    return int(np.argmin(values) if declared.extremum == "smallest" else np.argmax(values))

@@ -52,7 +52,9 @@ def trajectory_problem(
 
         def value(v: Any) -> Any:
             moved = [v[n] for n in states] + [0.0] * len(equations.names(quantities.Integral))
-            unknowns_and_parameters = ([v[n] for n in equations.names(kind)] for kind in (quantities.Unknown, Parameter))
+            unknowns_and_parameters = (
+                [v[n] for n in equations.names(kind)] for kind in (quantities.Unknown, Parameter)
+            )
             constants = [v[n] if n in equations.used() else numbers[n] for n in equations.constants()]
             columns = [ca.vertcat(*entries, ca.SX(0, 1)) for entries in (moved, *unknowns_and_parameters, constants)]
             return function(*columns, v.time)

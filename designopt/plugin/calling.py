@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from designopt.plugin.error_location import said
+from designopt.plugin.error_location import error_line
 from designopt.plugin.kinds import Plugin
 from designopt.plugin.values import PluginFailed
 
@@ -28,7 +28,7 @@ def code_of(plugin: Plugin) -> str:
     return f"{where}{titled(plugin)}"
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """Short description of a plugin's return value."""
     value = float(value) if isinstance(value, float) else value  # not np.float64(...)
     return f"{value!r:.60}" if value is None or isinstance(value, (str, int, float)) else f"a {type(value).__name__}"
@@ -45,7 +45,7 @@ def calling(plugin: Plugin, *passed: type[BaseException]) -> Iterator[None]:
     except Exception as error:
         if plugin.target.__module__.startswith("designopt."):
             raise
-        raise PluginFailed(f"the {titled(plugin)} failed: {said(error, plugin.source)}") from error
+        raise PluginFailed(f"the {titled(plugin)} failed: {error_line(error, plugin.source)}") from error
 
 
 def wrong_return(plugin: Plugin, text: str) -> PluginFailed:

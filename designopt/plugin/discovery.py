@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 from designopt.plugin.entry_points import EntryPoint, entry_points
-from designopt.plugin.error_location import place, said
+from designopt.plugin.error_location import error_line, raise_location
 from designopt.plugin.kinds import (
     AggregationPlugin,
     ExportPlugin,
@@ -210,7 +210,7 @@ def load_file(name: str, content: bytes) -> None:
             raise PluginError(
                 f"{name} is not a Python file; --plugin takes the Python file that declares a plugin"
             ) from error
-        raise PluginError(said(error) if place(error) else f"{name}: {said(error)}") from error
+        raise PluginError(error_line(error) if raise_location(error) else f"{name}: {error_line(error)}") from error
     finally:
         _loading.pop()
     functions = {k: v for k, v in vars(module).items() if isinstance(v, types.FunctionType)}

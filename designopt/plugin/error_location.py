@@ -30,7 +30,7 @@ def own_frames(error: BaseException) -> list[tuple[FrameType, int]]:
     return [(frame, line) for frame, line in _frames(error.__traceback__) if is_own(frame.f_code.co_filename)]
 
 
-def place(error: BaseException, source: Path | None = None) -> str:
+def raise_location(error: BaseException, source: Path | None = None) -> str:
     """The user's last line in the traceback of `error`, as ``drive.py:33``, else the last line of the file `source`; ""
     if there is none."""
     frames = own_frames(error) or [
@@ -39,12 +39,12 @@ def place(error: BaseException, source: Path | None = None) -> str:
     if not frames:
         return ""
     frame, line = frames[-1]
-    return f"{_shown(frame.f_code.co_filename)}:{line}"
+    return f"{_relative(frame.f_code.co_filename)}:{line}"
 
 
-def said(error: BaseException, source: Path | None = None) -> str:
+def error_line(error: BaseException, source: Path | None = None) -> str:
     """An unexpected error in one line, with its `place`."""
-    where = place(error, source)
+    where = raise_location(error, source)
     text = " ".join(str(error).split())
     return f"{where + ': ' if where else ''}{type(error).__name__}{': ' + text if text else ''}"
 
@@ -64,10 +64,10 @@ def place_of(function: Callable[..., Any], name: str) -> str:
         return ""
     at = (int(getattr(node, "lineno", 0)) for node in ast.walk(tree) if name in _entries(node))
     line = min((n for n in at if first <= n <= last), default=first)
-    return f"{_shown(code.co_filename)}:{line}"
+    return f"{_relative(code.co_filename)}:{line}"
 
 
-def _shown(file: str) -> str:
+def _relative(file: str) -> str:
     """A file as given, relative to the current folder if it is below it."""
     working_folder = f"{Path.cwd()}/"
     return file.removeprefix(working_folder)

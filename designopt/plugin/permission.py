@@ -52,7 +52,7 @@ class Permission:
     keeps_failed: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, allow: Sequence[str]) -> Permission:
+    def from_options(cls, allow: Sequence[str]) -> Permission:
         """The permission from texts ``NAME`` or ``NAME=PATH``; a relative path is taken from the current folder.
 
         Raises `ValueError`.

@@ -98,10 +98,12 @@ def _check_names(
     """Reject a parameter that the function does not take: it would have no effect."""
     for one in design:
         if one not in accepted:
-            raise TypeError(f"{name}() has no argument '{one}', which is in space{_meant(one, accepted)}")
+            raise TypeError(f"{name}() has no argument '{one}', which is in space{_suggestion(one, accepted)}")
     for one, parameter in accepted.items():
         if one not in inputs and parameter.default is parameter.empty:
-            raise TypeError(f"{name}() needs '{one}', which is neither in space nor in a scenario{_meant(one, inputs)}")
+            raise TypeError(
+                f"{name}() needs '{one}', which is neither in space nor in a scenario{_suggestion(one, inputs)}"
+            )
 
 
 def _taken_as_design(name: str, argument: str, design: Mapping[str, Any]) -> TypeError:
@@ -113,7 +115,7 @@ def _taken_as_design(name: str, argument: str, design: Mapping[str, Any]) -> Typ
     )
 
 
-def _meant(name: str, names: Iterable[str]) -> str:
+def _suggestion(name: str, names: Iterable[str]) -> str:
     near = closest(name, list(names))
     return f"; did you mean '{near}'?" if near else ""
 

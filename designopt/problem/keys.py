@@ -42,7 +42,7 @@ class Keys:
         """The part of the keys common to all designs, per scenario."""
         return [started.digest() for started in self._started]
 
-    def of(self, X: Matrix) -> list[list[bytes]]:
+    def for_designs(self, X: Matrix) -> list[list[bytes]]:
         """The keys (16 bytes each) of designs `X` (n, d), a list over scenarios per design. Raises `ValueError` for
         values that are not finite."""
         if not np.isfinite(X).all():

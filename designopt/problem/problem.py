@@ -20,7 +20,7 @@ class Problem(Statement):
     """A statement, the keys of its evaluations, and the scoring of their figures."""
 
     @classmethod
-    def of(cls, study: StudyDefinition) -> Problem:
+    def from_study(cls, study: StudyDefinition) -> Problem:
         """The problem of `study`."""
         return cls(
             model=study.model,
@@ -65,7 +65,7 @@ class Problem(Statement):
 
     def keys(self, X: Matrix) -> list[list[bytes]]:
         """Evaluation keys (16 bytes each) of designs `X` (n, d), a list over scenarios per design (see `Keys`)."""
-        return self._keys.of(X)
+        return self._keys.for_designs(X)
 
     program_keys = program_keys
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.arrays import Mask, Matrix
 from designopt.plugin import AggregationPlugin, Use
-from designopt.plugin.calling import calling, shown, wrong_return
+from designopt.plugin.calling import calling, value_text, wrong_return
 from designopt.problem.limit import unequal
 from designopt.problem.outcomes import Outcomes
 from designopt.problem.statement import Statement
@@ -75,7 +75,7 @@ def aggregate(
     raw = np.broadcast_to(item.expression.evaluate(figures), (n, len(problem.scenarios)))
     gaps = np.isnan(raw) if failed is None else failed
     if problem.missing and gaps.any():
-        return _known(problem, item, raw, sign, gaps)
+        return _aggregated(problem, item, raw, sign, gaps)
     if len(problem.scenarios) == 1 and item.over.plugin.name in ("worst", "nominal", "mean"):
         return np.array(raw[:, 0])
     return sign * _over(item.over, sign * raw)
@@ -99,11 +99,11 @@ def numbers(plugin: AggregationPlugin, returned: Any, shape: tuple[int, ...], wh
         array = None
     if array is not None and array.shape == shape:
         return array
-    description = shown(returned) if array is None or not array.ndim else f"an array of shape {array.shape}"
+    description = value_text(returned) if array is None or not array.ndim else f"an array of shape {array.shape}"
     raise wrong_return(plugin, f"must return {what}, here an array of shape {shape}, not {description}")
 
 
-def _known(problem: Statement, item: Objective | StudyConstraint, raw: Matrix, sign: float, gaps: Mask) -> Matrix:
+def _aggregated(problem: Statement, item: Objective | StudyConstraint, raw: Matrix, sign: float, gaps: Mask) -> Matrix:
     """Aggregation of `raw` (n, scenarios) outside `gaps`; NaN with too many gaps, or if the scenario that counts is
     one."""
     values = np.full(len(raw), np.nan)

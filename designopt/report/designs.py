@@ -21,7 +21,7 @@ OFFERED = 16
 POSES = 9
 
 
-def called(result: Result, row: int) -> str:
+def design_label(result: Result, row: int) -> str:
     """The label of a design: its name in the study, or the values of its free parameters."""
     for name, named_row in result.named.items():
         if named_row == row:
@@ -29,7 +29,7 @@ def called(result: Result, row: int) -> str:
     return values_in_words(result, row)
 
 
-def kept(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
+def stored_arrays(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
     """The arrays of designs that have all of `names` in every scenario, by design and scenario.
 
     The label of a design is its name in the study, or its values.
@@ -40,7 +40,7 @@ def kept(result: Result, *names: str) -> dict[tuple[str, str], Arrays]:
     rows = [*chosen, *(i for i in range(len(result.outcomes.X)) if i not in chosen)]
     designs = 0
     for row in rows:
-        name = called(result, row)
+        name = design_label(result, row)
         some = {}
         for s, scenario in enumerate(scenarios):
             arrays = result.arrays(row, s)
@@ -97,7 +97,7 @@ def motion_section(
 
     None without designs; without stored arrays it explains how to store them.
     """
-    motions = kept(result, *arrays)
+    motions = stored_arrays(result, *arrays)
     if not motions:
         return missing(title, *arrays) if len(result.outcomes.X) else None
     figures = tuple(selectable(name, motions, plot, **options) for name, plot, options in plots)

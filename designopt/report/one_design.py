@@ -102,10 +102,10 @@ def evaluation_rows(result: Result, row: int) -> list[list[str]]:
     return rows
 
 
-def asked(result: Result, row: int) -> str:
+def origin(result: Result, row: int) -> str:
     """The stage that requested the design, and its index there; "" if no stage did."""
     stage = str(result.stage[row])
-    return f"asked by stage {stage}, ask {int(np.argmax(result.asked(stage) == row))}" if stage else ""
+    return f"asked by stage {stage}, ask {int(np.argmax(result.designs_of(stage) == row))}" if stage else ""
 
 
 def messages(result: Result, row: int) -> list[str]:

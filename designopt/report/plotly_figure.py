@@ -27,7 +27,7 @@ class Drawable(Protocol):
     def variants(self) -> Mapping[tuple[int, ...], Mapping[str, Any]]: ...
 
 
-def drawn(figure: Drawable, *, dark: bool = False) -> plotly.graph_objects.Figure:
+def as_plotly(figure: Drawable, *, dark: bool = False) -> plotly.graph_objects.Figure:
     """`figure` as the page shows it first: its first selection, in the colours of the light or `dark` theme."""
     import plotly.graph_objects as go
 

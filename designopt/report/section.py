@@ -50,9 +50,9 @@ class Figure:
 
     def plotly(self, *, dark: bool = False) -> Any:
         """The figure as Plotly's own (`designopt.report.plotly_figure`)."""
-        from designopt.report.plotly_figure import drawn
+        from designopt.report.plotly_figure import as_plotly
 
-        return drawn(self, dark=dark)
+        return as_plotly(self, dark=dark)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     note: str = ""
-    shown: int = 25
+    visible_rows: int = 25
     marked: frozenset[int] = frozenset()
     designs: tuple[int, ...] = ()
 

@@ -243,7 +243,11 @@ def unfinished(result: Result) -> str:
     # The total requests of all stages are those of this stage as long as there was no other.
     points = result.counts["points"] if len(stages) == 1 else None
     planned = stages[-1].budget.evaluations or points if stages else None
-    far = f"{count(completed)} of {plural(planned, 'design')}" if planned and planned > completed else plural(completed, "design")
+    far = (
+        f"{count(completed)} of {plural(planned, 'design')}"
+        if planned and planned > completed
+        else plural(completed, "design")
+    )
     where = f" of stage {stages[-1].name}" if stages else ""
     if result.ended == "not ended":
         why = f"Unfinished: the run is active or was killed; so far {far}{where}. If it is not active, continue"

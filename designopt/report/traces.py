@@ -85,7 +85,9 @@ def _changing(plots: Sequence[Sequence[Trace]]) -> list[list[str]] | None:
         first = as_plain(traces[0])
         if any(trace.keys() != traces[0].keys() for trace in traces):
             return None
-        changed_names.append([name for name in first if any(as_plain(trace[name]) != first[name] for trace in traces[1:])])
+        changed_names.append(
+            [name for name in first if any(as_plain(trace[name]) != first[name] for trace in traces[1:])]
+        )
     return changed_names
 
 

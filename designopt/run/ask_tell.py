@@ -40,7 +40,7 @@ class Asked:
     conditions: Mapping[str, Any]
     kind: str
     key: bytes = field(repr=False)
-    place: int = field(repr=False)
+    scenario_index: int = field(repr=False)
 
 
 def ask(study: StudyDefinition, store: Path, count: int) -> list[Asked]:
@@ -59,8 +59,8 @@ def ask(study: StudyDefinition, store: Path, count: int) -> list[Asked]:
         waiting = wait.works
     if any(work.kind == "program" for work in waiting):
         raise ValueError("the solver of this study solves its own programs, which cannot be evaluated externally")
-    problem = Problem.of(study)
-    return [one for work in waiting for one in _asked(study, problem, work)][:count]
+    problem = Problem.from_study(study)
+    return [one for work in waiting for one in _pending(study, problem, work)][:count]
 
 
 def _without_assumptions(study: StudyDefinition) -> StudyDefinition:
@@ -69,7 +69,7 @@ def _without_assumptions(study: StudyDefinition) -> StudyDefinition:
     return dataclasses.replace(study, tolerances=None) if assumed else study
 
 
-def _asked(study: StudyDefinition, problem: Problem, work: Work) -> list[Asked]:
+def _pending(study: StudyDefinition, problem: Problem, work: Work) -> list[Asked]:
     pending = []
     for i, key in enumerate(work.keys):
         scenario_index = int(work.scenarios[i])
@@ -89,10 +89,14 @@ def _scenario(study: StudyDefinition, problem: Problem, kind: str, index: int) -
 
 
 def tell(
-    study: StudyDefinition, store: Path, evaluations: Sequence[Asked], results: Sequence[Mapping[str, float] | None], why: str
+    study: StudyDefinition,
+    store: Path,
+    evaluations: Sequence[Asked],
+    results: Sequence[Mapping[str, float] | None],
+    why: str,
 ) -> None:
-    """Record results of evaluations in `evaluations`: outputs of the model by name, or None without a result, with the reason
-    `why`. Durable on return.
+    """Record results of `evaluations`: outputs of the model by name, or None without a result, with the reason `why`.
+    Durable on return.
 
     Raises `ValueError` for an output that is missing or not a number, for an evaluation that already has a result, and
     `StoreError`.
@@ -103,14 +107,16 @@ def tell(
     if len(set(keys)) < len(keys):
         raise ValueError("one evaluation has two results in one call")
     study = _without_assumptions(study)
-    problem = Problem.of(study)
+    problem = Problem.from_study(study)
     rows = [_row(problem, one, outputs, why) for one, outputs in zip(evaluations, results, strict=True)]
     with Store.resume(store.absolute(), study, problem) as opened:
         journal = opened.journal
         row_of = {number: row for number, row, _ in journal.designs()}
         for one in evaluations:
             row = row_of.get(one.number)
-            if row is None or (one.kind == "scenario" and problem.keys(np.array([row]))[0][one.place] != one.key):
+            if row is None or (
+                one.kind == "scenario" and problem.keys(np.array([row]))[0][one.scenario_index] != one.key
+            ):
                 raise ValueError(f"design {one.number} in scenario '{one.scenario}' was not proposed by {store}")
         known_before = [one for one in evaluations if journal.evaluation(one.key, "status") is not None]
         if known_before:
@@ -126,7 +132,7 @@ def tell(
 
 def _row(problem: Problem, evaluation: Asked, outputs_or_none: Mapping[str, float] | None, why: str) -> tuple[Any, ...]:
     """The first columns of the record: key, kind, design, number, status, reason, outputs."""
-    start = (evaluation.key, evaluation.kind, evaluation.number, evaluation.place)
+    start = (evaluation.key, evaluation.kind, evaluation.number, evaluation.scenario_index)
     if outputs_or_none is None:
         return (*start, "diverged", why or None, None)
     outputs = {str(name): _number(name, value) for name, value in outputs_or_none.items()}

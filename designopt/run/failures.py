@@ -55,7 +55,7 @@ class FailurePolicy:
         rows = []
         for design, status, reason, message in failed:
             rows.append(design)
-            self._same[status, reason, place(message)] += 1
+            self._same[status, reason, raise_location(message)] += 1
         self._failures += len(rows)
         self._widen(designs[rows])
 
@@ -81,7 +81,7 @@ class FailurePolicy:
         if action == "stop":
             values = ", ".join(f"{name} = {value}" for name, value in self._space.values(x.tolist()).items())
             return f"stopped by on_failure at a design with the status '{status}': {values}: {last}"
-        where = place(message)
+        where = raise_location(message)
         self._same[status, reason, where] += 1
         count = self._same[status, reason, where]
         if action != "stop_repeated" or count < SAME_ERROR_LIMIT:
@@ -161,7 +161,7 @@ class Attempts:
         return self._number[key], self._ended[key, outcome] <= self._retries.get(outcome, 0)
 
 
-def place(message: str | None) -> str:
+def raise_location(message: str | None) -> str:
     """Position in the code at which an error was raised, from the last frame of its traceback."""
     frames: list[Any] = _FRAME.findall(message or "")
     return f"{frames[-1][0]}:{frames[-1][1]}" if frames else ""

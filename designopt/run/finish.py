@@ -26,7 +26,7 @@ def finish(study: StudyDefinition, dispatcher: Dispatcher) -> None:
     if study.tolerances is not None:
         work = neighbours_to_do(study, dispatcher, study.tolerances)
         if work is not None:
-            dispatcher.run(pieces(work), len(work), tick=shown("tolerances", study, dispatcher, len(work)))
+            dispatcher.run(pieces(work), len(work), tick=progress_tick("tolerances", study, dispatcher, len(work)))
     if study.validate is None and not study.execution.arrays:
         return
     result = Result.open(dispatcher.store.path, study)
@@ -61,10 +61,10 @@ def validate_chosen(study: StudyDefinition, dispatcher: Dispatcher, result: Resu
     work = _work(ledger, X, todo, "validation")
     designs, scenarios = plural(len(rows), "chosen design"), study.validate.scenarios
     dispatcher.event("validation", f"{designs} in {plural(len(scenarios), 'further scenario')}")
-    dispatcher.run(pieces(work), len(work), tick=shown("validation", study, dispatcher, len(work)))
+    dispatcher.run(pieces(work), len(work), tick=progress_tick("validation", study, dispatcher, len(work)))
 
 
-def shown(what: str, study: StudyDefinition, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
+def progress_tick(what: str, study: StudyDefinition, dispatcher: Dispatcher, total: int) -> Callable[[], None]:
     """Reports the progress of `what`, with `total` evaluations, to the display, twice a second."""
     began, before = time.monotonic(), dispatcher.evaluations
     last = [began]

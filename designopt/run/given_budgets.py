@@ -67,7 +67,7 @@ def refuse_budgets(study: StudyDefinition, problem: Problem, path: Path) -> None
     recorded_study = read_study(path)
     before = {stage.name: stage.budget for stage in recorded_study.stages}
     grown = {stage.name for stage in study.stages if stage.budget != before.get(stage.name, stage.budget)}
-    if not grown or Problem.of(recorded_study).digest != problem.digest:
+    if not grown or Problem.from_study(recorded_study).digest != problem.digest:
         return
     with reading(path), contextlib.closing(JournalReader.read(path, problem)) as journal:
         started_stages = {name for number, name in journal.stages().items() if journal.points(number)}

@@ -30,7 +30,9 @@ def snapshot(result: Result, looks: Sequence[tuple[float, int]]) -> Snapshot:
     completed = int((in_stage & ~outcomes.invalid).sum())
     (first, before), (last, newest) = looks[0], looks[-1]
     rate = (newest - before) / (last - first) if last > first else 0.0
-    left = max(0, total - completed) * len(result.problem.scenarios) / rate if total is not None and rate > 0.0 else None
+    left = (
+        max(0, total - completed) * len(result.problem.scenarios) / rate if total is not None and rate > 0.0 else None
+    )
     F = outcomes.objectives[outcomes.feasible]
     best = {o.name: o.sign * float(F[:, j].min()) for j, o in enumerate(result.problem.objectives) if len(F)}
     session = result.sessions[-1] if result.sessions else {}
@@ -39,6 +41,6 @@ def snapshot(result: Result, looks: Sequence[tuple[float, int]]) -> Snapshot:
     failures = sum(n for (status, _), n in result.failures().items() if status != "invalid")
     invalid = int(np.sum(in_stage & outcomes.invalid))
     return Snapshot(
-        stage.name, number + 1, len(stages), completed, total, counts["evaluations"], failures, rate, elapsed, left, best,
-        invalid, running(result.path) if at_work(result.path) else (),
+        stage.name, number + 1, len(stages), completed, total, counts["evaluations"], failures, rate, elapsed, left,
+        best, invalid, running(result.path) if at_work(result.path) else (),
     )  # fmt: skip

@@ -17,7 +17,7 @@ SHOWN = 40
 
 def plan(study: StudyDefinition, store: Path) -> str:
     """A few lines of text: the problem, the stages with their budgets, execution. Runs nothing."""
-    problem = Problem.of(study)
+    problem = Problem.from_study(study)
     lines = [
         f"study      {study.name}" + (f": {study.title}" if study.title else ""),
         f"model      {study.model.plugin.name}, {plural(len(problem.scenarios), 'scenario')}",

@@ -38,7 +38,7 @@ class Snapshot:
     stage: str
     number: int
     stages: int
-    done: int
+    completed: int
     total: int | None
     evaluations: int
     failures: int
@@ -119,7 +119,7 @@ class PlainLines:
         self._period = period
         self._next = 0.0
         self._last: Snapshot | None = None
-        self._written = ""
+        self._last_state = ""
 
     def update(self, snapshot: Snapshot) -> None:
         """Print a line if it is due."""
@@ -145,9 +145,9 @@ class PlainLines:
     def _write(self, snapshot: Snapshot, *, last: bool = False) -> None:
         """A line; the last one of a stage only if there is progress since the line before."""
         state = line(replace(snapshot, rate=0.0, elapsed=0.0, left=None))
-        if not (last and state == self._written):
+        if not (last and state == self._last_state):
             _say(printable(line(snapshot)), self._stream)
-        self._written = state
+        self._last_state = state
 
 
 class JsonLines:
@@ -187,10 +187,10 @@ class LiveLine:
     def update(self, snapshot: Snapshot) -> None:
         """Update the line; a completed stage keeps its own."""
         if self._last is not None and snapshot.stage != self._last.stage:
-            self._console.print(self._shown(self._last))
+            self._console.print(self._rendered(self._last))
         self._last = snapshot
         self._live.start()  # not before: a run rejected at its start must leave the terminal unchanged
-        self._live.update(self._shown(snapshot))
+        self._live.update(self._rendered(snapshot))
 
     def event(self, kind: str, text: str) -> None:
         """Print the event above the live line; the reason for a stop is the last line."""
@@ -201,10 +201,10 @@ class LiveLine:
         """Keep the last state on the terminal."""
         self._live.stop()
 
-    def _shown(self, snapshot: Snapshot) -> Any:
+    def _rendered(self, snapshot: Snapshot) -> Any:
         room = self._console.width - 1 - len(line(replace(snapshot, best={})))
         width = max(0, min(24, room // 4 * 4))  # the text precedes the bar; in steps, so that it does not flicker
-        share = min(1.0, snapshot.done / snapshot.total) if snapshot.total else 0.0
+        share = min(1.0, snapshot.completed / snapshot.total) if snapshot.total else 0.0
         text = self._text(no_wrap=True, overflow="ellipsis")
         text.append("━" * round(width * share), style="green")
         text.append("━" * (width - round(width * share)), style="bright_black")
@@ -220,8 +220,8 @@ def event_text(kind: str, text: str) -> str:
 
 def line(s: Snapshot) -> str:
     """The state as one line of text; the best values, which a narrow terminal may cut off, are at the end."""
-    parts = [f"{s.stage} ({s.number}/{s.stages}): {s.done}" + (f"/{s.total}" if s.total else "")]
-    parts[0] += f" {of_number(s.total or s.done, 'design')}"
+    parts = [f"{s.stage} ({s.number}/{s.stages}): {s.completed}" + (f"/{s.total}" if s.total else "")]
+    parts[0] += f" {of_number(s.total or s.completed, 'design')}"
     if s.invalid:
         parts[0] += f" ({s.invalid} invalid)"
     if s.rate > 0.0:

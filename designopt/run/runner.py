@@ -94,14 +94,14 @@ def run_study(
     given_path, store_path = Path(store_path), Path(store_path).absolute()  # a model may change the folder
     show = progress if progress is not None else Silent()
     refuse_while_loading()
-    with _called(given_path):
+    with _named_as_typed(given_path):
         study = dataclasses.replace(study, stages=with_budgets(study.stages, budget or {}, store_path))
-        problem = Problem.of(study)
+        problem = Problem.from_study(study)
         refuse_too_small(study, problem, budget or {}, store_path)
         if resume:
             refuse_budgets(study, problem, store_path)
         _refuse_options(workers, executor)
-        permission = Permission.of(allow)
+        permission = Permission.from_options(allow)
         if start is None:
             permitted(study.model, permission)
         overrides = {"workers": workers, "scheduler": scheduler, "executor": executor}
@@ -115,7 +115,7 @@ def run_study(
             start
             or executor_for(
                 with_all_scenarios,
-                Problem.of(with_all_scenarios),
+                Problem.from_study(with_all_scenarios),
                 store_path,
                 insecure=insecure,
                 allow_version_skew=allow_version_skew,
@@ -129,7 +129,7 @@ def run_study(
             with opened as store, Signals() as signals, Kept():
                 with reading(store_path):
                     repeated = baselines_with_errors(study, store) if resume else ""
-                    ledger = _known(store, problem)
+                    ledger = _ledger_of(store, problem)
                 starting_designs = start_from.settle(study, problem, store_path, starting_designs)
                 dispatcher = _dispatcher(starting_designs, store, ledger, execution, starting, signals, show)
                 for text in _begin_session(store, study):
@@ -139,10 +139,10 @@ def run_study(
                 with _ending(store, dispatcher):
                     _run_stages(study, dispatcher, starting_designs)
                     finish(study, dispatcher)
-                if resume and not starting.done and not dispatcher.evaluations:
+                if resume and not starting.started and not dispatcher.evaluations:
                     show.event("nothing_to_do", "nothing to do: the run is complete, all its results are on record")
         except WorkersError:
-            if not resume and not starting.done:
+            if not resume and not starting.started:
                 discard(store_path, folder=opened.made_folder)
             raise
         finally:
@@ -159,7 +159,7 @@ def _refuse_options(workers: object, executor: object) -> None:
 
 
 @contextlib.contextmanager
-def _called(typed_path: Path) -> Iterator[None]:
+def _named_as_typed(typed_path: Path) -> Iterator[None]:
     """Use the user's name for the store in errors."""
     absolute = typed_path.absolute()
     try:
@@ -184,11 +184,11 @@ class _Start:
     def __init__(self, start: Callable[[int], Executor]) -> None:
         self._start = start
         self._frozen = False
-        self.done = False
+        self.started = False
 
     def __call__(self, expected: int) -> Executor:
         executor = self._start(expected)
-        self.done = True
+        self.started = True
         if not gc.get_freeze_count():
             gc.freeze()
             self._frozen = True
@@ -275,7 +275,7 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
         raise StoreError(f"{path}: cannot be continued here: {reason}; {way}", path)
 
 
-def _known(store: Store, problem: Problem) -> Ledger:
+def _ledger_of(store: Store, problem: Problem) -> Ledger:
     """The content of the journal, in memory."""
     ledger = Ledger(problem)
     X, relation_violation = recorded.designs(store.journal, problem, gaps=True)
@@ -355,7 +355,9 @@ def _note_end(dispatcher: Dispatcher, stage: Stage, reason: str | None) -> None:
         dispatcher.event("solver_ended", text)
 
 
-def _run_stages(study: StudyDefinition, dispatcher: Dispatcher, starting_designs: Mapping[str, start_from.Taken]) -> None:
+def _run_stages(
+    study: StudyDefinition, dispatcher: Dispatcher, starting_designs: Mapping[str, start_from.Taken]
+) -> None:
     designs_of: dict[str, Integers] = {}
     for number, stage in enumerate(study.stages, 1):
         logger.info("stage '%s' begins: %s", stage.name, stage.solver.plugin.name)

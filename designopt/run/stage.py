@@ -45,14 +45,14 @@ class StageRun:
         self.problem: Problem = dispatcher.ledger.problem
         self.points = StagePoints(stage, number, dispatcher.store, dispatcher.ledger)
         self.budget = StageBudget(stage.budget, self.problem, dispatcher.journal.usage(self.points.number))
-        self.asked = 0
-        self.told = 0
+        self.asks = 0
+        self.tells = 0
         self._valid = 0
         self._ending = self._ending_in_force()
         if self._ending is not None:
             self.points.missing = self._ending.missing
         self._computed_before = dispatcher.evaluations
-        self._shown = 0.0
+        self._last_shown = 0.0
 
     def _ending_in_force(self) -> Ending | None:
         """The end of the stage at its time limit in an earlier session, unless it has a larger limit now."""
@@ -149,10 +149,10 @@ class StageRun:
 
     def _evaluate(self, X: Matrix, relation_violation: Matrix, slots: Integers) -> Outcomes:
         """Outcomes of a batch within the budget; fills `slots`."""
-        if self._ending is not None and self.asked + len(X) > self._ending.told:
-            self.told = self._ending.told
-            designs = self.points.take_recorded(self.asked, self._ending.asked)
-            self.asked = self._ending.asked
+        if self._ending is not None and self.asks + len(X) > self._ending.tells:
+            self.tells = self._ending.tells
+            designs = self.points.take_recorded(self.asks, self._ending.asks)
+            self.asks = self._ending.asks
             self._valid += int((self.ledger.violation[designs] <= 0.0).sum())
             raise StageEnded
         if self.out_of_time():
@@ -160,8 +160,8 @@ class StageRun:
             raise StageEnded
         batch = _Batch(self, X, relation_violation, slots)
         self._dispatch(batch.work(), int((relation_violation <= 0.0).sum()), batch.tick, batch.missing)
-        self.asked += len(X)
-        self.told += len(X)
+        self.asks += len(X)
+        self.tells += len(X)
         outcomes = self.ledger.outcomes(X, slots, relation_violation)
         self.record(outcomes, relation_violation)
         return outcomes
@@ -191,11 +191,11 @@ class StageRun:
     def out_of_time(self) -> bool:
         """Whether no new design may be requested. Known and invalid designs also take time; those of a replay were in
         time."""
-        return self.asked >= len(self.points.recorded) and self._time_left() <= 0.0
+        return self.asks >= len(self.points.recorded) and self._time_left() <= 0.0
 
     def ended_before(self, asks: int) -> bool:
         """Whether the stage reached its time limit, in an earlier session, before this number of requests."""
-        return self._ending is not None and asks > self._ending.asked
+        return self._ending is not None and asks > self._ending.asks
 
     def _end(self, missing: frozenset[int]) -> None:
         """Record the end at the time limit: a replay ends there, whatever is on record by then."""
@@ -203,8 +203,8 @@ class StageRun:
         if self._ending is not None or wall is None:
             return
         self.points.missing = missing
-        asks = max(self.asked, self.points.count)
-        self.dispatcher.journal.set_ending(self.points.number, Ending(self.told, asks, missing, wall))
+        asks = max(self.asks, self.points.count)
+        self.dispatcher.journal.set_ending(self.points.number, Ending(self.tells, asks, missing, wall))
         self._event_once("stage_ended", f"stage {self.stage.name} ended: its time of {duration(wall)} is used up")
 
     def mostly_invalid(self, *, one_by_one: bool = False) -> bool:
@@ -256,9 +256,9 @@ class StageRun:
         `ready` of the `batch` valid rows of the running batch are done, after `invalid` ones were skipped.
         """
         time_now = time.monotonic()
-        if time_now - self._shown < 0.5 and not force:
+        if time_now - self._last_shown < 0.5 and not force:
             return
-        self._shown = time_now
+        self._last_shown = time_now
         elapsed = self.budget.elapsed
         computed = self.dispatcher.evaluations - self._computed_before
         total = self.stage.budget.evaluations
@@ -267,7 +267,11 @@ class StageRun:
             total = self._valid + batch
         rate = computed / elapsed if elapsed > 0.0 else 0.0
         left = None
-        if total is not None and (completed >= total or (elapsed >= SETTLED[0] and computed >= SETTLED[1])) and rate > 0.0:
+        if (
+            total is not None
+            and (completed >= total or (elapsed >= SETTLED[0] and computed >= SETTLED[1]))
+            and rate > 0.0
+        ):
             left = max(0, total - completed) * len(self.problem.scenarios) / rate
         best = {
             o.name: o.sign * float(value)
@@ -277,7 +281,7 @@ class StageRun:
         failures = self.dispatcher.failures
         snapshot = Snapshot(
             self.stage.name, self.number, self.stages, completed, total, self.dispatcher.evaluations, failures, rate,
-            elapsed, left, best, self.told - self._valid + invalid, self.dispatcher.running(),
+            elapsed, left, best, self.tells - self._valid + invalid, self.dispatcher.running(),
         )  # fmt: skip
         self.dispatcher.progress.update(snapshot)
 
@@ -297,12 +301,12 @@ class _Batch:
         old = len(self._run.ledger.slot_of)
         for begin in range(0, len(self._X), BLOCK):
             rows = slice(begin, begin + BLOCK)
-            first = self._run.asked + begin
+            first = self._run.asks + begin
             work = self._run.points.register(self._X[rows], self._violation[rows], first, self._slots[rows], old)
             self._registered = min(begin + BLOCK, len(self._X))
             yield work
 
-    def _done(self) -> Mask:
+    def _complete(self) -> Mask:
         """Which of the registered pending rows are complete."""
         slots = self._slots[self._ready : self._registered]
         status = self._run.ledger.status
@@ -311,7 +315,7 @@ class _Batch:
 
     def missing(self) -> frozenset[int]:
         """Asks of the batch without a complete result."""
-        return frozenset((self._run.asked + self._ready + np.flatnonzero(~self._done())).tolist())
+        return frozenset((self._run.asks + self._ready + np.flatnonzero(~self._complete())).tolist())
 
     def tick(self) -> None:
         """Between transactions: score the complete rows, once a second, and show the state."""
@@ -319,7 +323,7 @@ class _Batch:
         if time_now - self._judged < 1.0:
             return
         self._judged = time_now
-        complete = self._done()
+        complete = self._complete()
         count = len(complete) if complete.all() else int(np.argmin(complete))
         if count:
             rows = slice(self._ready, self._ready + count)

@@ -86,7 +86,7 @@ def _order(outcomes: Outcomes) -> Integers:
 def take(
     study: StudyDefinition, problem: Problem, path: Path, recorded: Mapping[str, Taken] | None = None
 ) -> dict[str, Taken]:
-    """Designs for the stages of `study`, whose store is `path`, from other stores, besides the `recorded` ones, by stage.
+    """Designs for the stages of `study`, whose store is `path`, from other stores and the `recorded` ones, by stage.
 
     Raises `StoreError` if one of them cannot be read, or its designs do not have the parameters of this problem.
     """
@@ -101,8 +101,8 @@ def take(
 
 
 def settle(study: StudyDefinition, problem: Problem, path: Path, proposed: Mapping[str, Taken]) -> dict[str, Taken]:
-    """Designs for the stages from other stores: as recorded in the store `path`, else as `proposed`, and recorded from now
-    on."""
+    """Designs for the stages from other stores: as recorded in the store `path`, else as `proposed`; recorded from
+    now on."""
     file = path / FILE
     try:
         text = safe_files.read_bytes(file)
@@ -113,7 +113,9 @@ def settle(study: StudyDefinition, problem: Problem, path: Path, proposed: Mappi
     with reading(path, FILE):
         width = len(problem.space.free)
         recorded = {
-            name: Taken(str(record["store"]), np.array(record["designs"], float).reshape(-1, width), int(record["left_out"]))
+            name: Taken(
+                str(record["store"]), np.array(record["designs"], float).reshape(-1, width), int(record["left_out"])
+            )
             for name, record in json.loads(text).items()
         }
     settled = take(study, problem, path, {**proposed, **recorded})
@@ -164,7 +166,9 @@ def _judged(source: Result, problem: Problem, who: str) -> Outcomes:
                 source.path,
             )
     with_source_scenarios = dataclasses.replace(problem, scenarios=source.problem.scenarios)
-    return with_source_scenarios.judge(outcomes.X, outcomes.figures, source.status != "ok", np.where(outcomes.invalid, np.inf, 0.0))
+    return with_source_scenarios.judge(
+        outcomes.X, outcomes.figures, source.status != "ok", np.where(outcomes.invalid, np.inf, 0.0)
+    )
 
 
 def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
@@ -185,7 +189,8 @@ def translated(X: Matrix, theirs: Space, ours: Space) -> Matrix:
             continue
         j = column.get(p.name)
         values = [
-            source_parameter.values[0] if j is None else shown_value(source_parameter, x) for x in (X[:, 0 if j is None else j]).tolist()
+            source_parameter.values[0] if j is None else shown_value(source_parameter, x)
+            for x in (X[:, 0 if j is None else j]).tolist()
         ]
         used = np.ones(len(X), bool) if j is None else active[:, j]
         entries = np.array([_entry(p, source_parameter, value) for value in values], float).reshape(len(X))
@@ -213,7 +218,9 @@ def _entry(p: DesignVariable, source_parameter: DesignVariable, value: Any) -> f
         return float(same[0]) if same else np.nan
     if p.kind == "int":
         nearest_integer = float(np.rint(number))
-        number = nearest_integer if abs(number - nearest_integer) <= ROUNDING * max(1.0, abs(nearest_integer)) else np.nan
+        number = (
+            nearest_integer if abs(number - nearest_integer) <= ROUNDING * max(1.0, abs(nearest_integer)) else np.nan
+        )
     room = ROUNDING * (p.high - p.low)
     return min(max(number, p.low), p.high) if p.low - room <= number <= p.high + room else np.nan
 

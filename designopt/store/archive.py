@@ -92,7 +92,11 @@ def decode(
     content = plugin_file or (lambda name, digest: file(name, digest).content)
     in_data = {f.name: f.name in data for f in dataclasses.fields(StudyDefinition) if f.name not in _APART}
     stored = StudyDefinition(
-        **{name: _decoded(hints[name], data[name], file, f"study.{name}") for name, present in in_data.items() if present},
+        **{
+            name: _decoded(hints[name], data[name], file, f"study.{name}")
+            for name, present in in_data.items()
+            if present
+        },
         relations=tuple(
             Expression.parse(relation, relation_text)
             for relation, relation_text in itertools.zip_longest(data["relations"], data.get("relation_texts", ()))
@@ -327,10 +331,16 @@ def _absent(item: Mapping[str, Any], reason: str) -> Plugin:
         conditions = _renamed({old: name for old, name in names.items() if name not in outputs})
         has = {name: item.get(name, False) for name in ("takes_rng", "has_gradient")}
         fidelity = Fidelity(**item["fidelity"]) if "fidelity" in item else None
-        return ModelPlugin(**about, conditions=conditions or None, outputs=outputs, arrays=arrays, fidelity=fidelity, **has)
+        return ModelPlugin(
+            **about, conditions=conditions or None, outputs=outputs, arrays=arrays, fidelity=fidelity, **has
+        )
     if item["$plugin"] == "objective":
         return ObjectivePlugin(**about, needs=tuple(item["needs"]), unit=item["unit"])
     if item["$plugin"] == "solver":
         return SolverPlugin(**about, gradient=item.get("wants_gradient", False), cheap=item.get("wants_cheap", False))
-    classes: dict[str, type[Plugin]] = {"aggregation": AggregationPlugin, "report": ReportPlugin, "export": ExportPlugin}
+    classes: dict[str, type[Plugin]] = {
+        "aggregation": AggregationPlugin,
+        "report": ReportPlugin,
+        "export": ExportPlugin,
+    }
     return classes[item["$plugin"]](**about)

@@ -11,7 +11,7 @@ from designopt.plugin import closest
 NAMED, LOOKED_AT = 6, 2000
 
 
-def meant(path: Path) -> str:
+def nearest_store(path: Path) -> str:
     """``; did you mean 'results/one.study'?``, or the stores below or beside `path`; "" without any."""
     folders = [path] if path.is_dir() else [path.parent, path.parent / "results"]
     paths = {store.name: store for folder in folders for store in _stores(folder)}

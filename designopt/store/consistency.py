@@ -21,7 +21,7 @@ def check_consistent(study: StudyDefinition) -> None:
     objectives = {o.name for o in study.objectives}
     for i, rule in enumerate(study.choose):
         _check_rule(rule, objectives, f"study.choose.{i}")
-    _known("study.reference", study.reference, objectives)
+    _check_names("study.reference", study.reference, objectives)
     stages: list[str] = []
     for i, stage in enumerate(study.stages):
         origin = stage.start_from
@@ -30,7 +30,7 @@ def check_consistent(study: StudyDefinition) -> None:
         if origin is not None and (origin.stage is None) == (origin.store is None):
             raise ValueError(f"'study.stages.{i}.start_from' needs either a stage or a store")
         if origin is not None and origin.stage is not None:
-            _known(f"study.stages.{i}.start_from.stage", [origin.stage], stages)
+            _check_names(f"study.stages.{i}.start_from.stage", [origin.stage], stages)
         stages.append(stage.name)
     if study.tolerances is not None:
         _check_tolerances(study.tolerances, [p.name for p in study.space])
@@ -41,7 +41,7 @@ def check_consistent(study: StudyDefinition) -> None:
 
 def _check_tolerances(tolerances: Tolerances, parameters: Collection[str]) -> None:
     for i, tolerance in enumerate(tolerances.of):
-        _known(f"study.tolerances.of.{i}.parameter", [tolerance.parameter], parameters)
+        _check_names(f"study.tolerances.of.{i}.parameter", [tolerance.parameter], parameters)
         if not 0.0 < tolerance.size < math.inf:
             raise ValueError(f"'study.tolerances.of.{i}.size' is {tolerance.size}, not a positive number")
     for name, number, most in (
@@ -56,12 +56,12 @@ def _check_rule(rule: Choice, objectives: set[str], where: str) -> None:
     if rule.norm not in NORMS.get(rule.method, ("",)):
         raise ValueError(f"'{where}.norm' is '{rule.norm}', which {rule.method} does not have")
     if rule.method == "epsilon_constraint":
-        _known(f"{where}.objective", [rule.objective], objectives)
-    _known(f"{where}.weights", rule.weights, objectives)
-    _known(f"{where}.target", rule.target, objectives)
+        _check_names(f"{where}.objective", [rule.objective], objectives)
+    _check_names(f"{where}.weights", rule.weights, objectives)
+    _check_names(f"{where}.target", rule.target, objectives)
 
 
-def _known(where: str, names: Iterable[str], defined: Collection[str]) -> None:
+def _check_names(where: str, names: Iterable[str], defined: Collection[str]) -> None:
     for name in names:
         if name not in defined:
             raise ValueError(f"'{where}' names '{name}', which the study does not have")

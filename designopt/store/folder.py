@@ -16,7 +16,7 @@ from designopt.files import InputFile, root_of
 from designopt.plugin import foreign_code, is_installed
 from designopt.problem import Problem
 from designopt.store import archive, safe_files
-from designopt.store.beside import meant
+from designopt.store.beside import nearest_store
 from designopt.store.consistency import check_consistent
 from designopt.store.disk.arrays import remove_orphans
 from designopt.store.disk.durable import make_folder_durably, write_durably
@@ -177,7 +177,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
             data = json.loads(safe_files.read_bytes(path / "problem.json"))
     except FileNotFoundError as error:
         why = "is not a store (it has no problem.json)" if path.exists() else "there is no such folder"
-        raise StoreError(f"{path}: {why}{meant(path)}", path) from error
+        raise StoreError(f"{path}: {why}{nearest_store(path)}", path) from error
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}", path) from error
 
@@ -189,7 +189,7 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
         stored_path = path / "files" / digest
         if root_of(name) and not stored_path.exists():
             has_root = root_of(name) in (data_roots or {})
-            return _of_root(roots, name, digest, path) if has_root else InputFile.known(name, digest)
+            return _of_root(roots, name, digest, path) if has_root else InputFile.from_digest(name, digest)
         try:
             safe_files.open_to_read(stored_path).close()
             file = InputFile.at(stored_path, name)
@@ -221,10 +221,14 @@ def read_study(path: Path, data_roots: Mapping[str, Path] | None = None) -> Stud
             data["study"], file=stored, plugin_file=plugin_file, text=text, path=file if text else None
         )
         check_consistent(study)
-        same = Problem.of(study).digest == data["digest"]  # later comparisons with the journal rely on its types
+        same = (
+            Problem.from_study(study).digest == data["digest"]
+        )  # later comparisons with the journal rely on its types
     if not same:
         text = "is read as another problem than it was written as: by another version of designopt or of a plugin,"
-        raise version_error or StoreError(f"{path}: problem.json {text} or it was changed; use that version, or a copy", path)
+        raise version_error or StoreError(
+            f"{path}: problem.json {text} or it was changed; use that version, or a copy", path
+        )
     return study
 
 
@@ -273,7 +277,9 @@ def _declared_in(study: StudyDefinition, path: Path) -> list[str]:
     uses = [study.model, *study.figures.values(), *over, *(stage.solver for stage in study.stages)]
     passed_names = {Path(name).name for name, _ in study.plugin_files}
     files = [use.plugin.source for use in uses if use.plugin.source is not None and not is_installed(use.plugin)]
-    return list(dict.fromkeys(os.path.relpath(file) for file in files if file.is_file() and file.name not in passed_names))
+    return list(
+        dict.fromkeys(os.path.relpath(file) for file in files if file.is_file() and file.name not in passed_names)
+    )
 
 
 def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:

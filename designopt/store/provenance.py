@@ -57,8 +57,10 @@ def provenance(study: StudyDefinition) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "versions": package_versions,
-        "plugins": {_called(use.plugin): use.plugin.version for use in uses},
-        "code": {_called(use.plugin): code_number(use.plugin.target) for use in uses if not is_installed(use.plugin)},
+        "plugins": {_plugin_label(use.plugin): use.plugin.version for use in uses},
+        "code": {
+            _plugin_label(use.plugin): code_number(use.plugin.target) for use in uses if not is_installed(use.plugin)
+        },
         "plugin_files": {name: InputFile(name, content).digest for name, content in study.plugin_files},
         "revision": revision,
         "dirty": dirty,
@@ -129,7 +131,7 @@ def _version(distribution: str) -> str:
     return importlib.metadata.version(distribution)
 
 
-def _called(plugin: Plugin) -> str:
+def _plugin_label(plugin: Plugin) -> str:
     return f"{plugin.kind} {plugin.name}"
 
 

@@ -48,7 +48,7 @@ def changed_study(
         model=_as_run(stored.model, study.model),
         figures={name: _as_run(use, study.figures.get(name)) for name, use in stored.figures.items()},
     )
-    if Problem.of(same).digest != Problem.of(study).digest:
+    if Problem.from_study(same).digest != Problem.from_study(study).digest:
         raise StoreError(
             f"{path}: study.yaml differs from the problem that was run (it was changed, or other plugin "
             "versions are installed), so it cannot be re-scored here",
@@ -108,6 +108,7 @@ def _refuse_unrecorded(
         for name in sorted(item.expression.names):
             if name not in recorded_names:
                 raise StoreError(
-                    f"{path}: '{item.name}' needs '{name}', which was not recorded; on record: " + ", ".join(recorded_names),
+                    f"{path}: '{item.name}' needs '{name}', which was not recorded; on record: "
+                    + ", ".join(recorded_names),
                     path,
                 )

@@ -66,7 +66,7 @@ class Result:
         head = f"{self.study.title or self.study.name}: {_designs(counts['designs'])}, {counts['feasible']} feasible, "
         head += f"{len(self.front())} on the front"
         nothing = ": ".join(filter(None, ["no design has a result within all limits", self.never_finite()]))
-        text = table.as_text(self._shown(), chosen) if chosen else nothing
+        text = table.as_text(self._table_columns(), chosen) if chosen else nothing
         act, first = self.recommended(), self.first_choice()
         if act is not None and first is not None:
             why = "" if act == first else f", because {first[0]} violates limits within its tolerances"
@@ -74,7 +74,7 @@ class Result:
         text = "\n".join([*(f"warning: {changed}" for changed in self.other_code), text])
         return printable(f"{head}\n{text}\nfull report: designopt report {self.path}")
 
-    def _shown(self) -> list[table.Column]:
+    def _table_columns(self) -> list[table.Column]:
         """The free parameters and the objectives."""
         free = self.problem.space.names
         return [c for c in self.columns() if c.role == "objective" or (c.role == "parameter" and c.of in free)]
@@ -90,7 +90,7 @@ class Result:
         """
         path = Path(path)
         study = study or read_study(path, data)
-        result = cls(path, study, Problem.of(study))
+        result = cls(path, study, Problem.from_study(study))
         with result._journal():
             pass
         return result
@@ -104,7 +104,7 @@ class Result:
         """
         original, changes = self.original or self, (*self.changes, *overrides)
         study = changed_study(original.study, self.path, changes, lambda: original.outcomes.figures)
-        return Result(self.path, study, Problem.of(study), original=original, changes=changes)
+        return Result(self.path, study, Problem.from_study(study), original=original, changes=changes)
 
     @property
     def recorded_problem(self) -> Problem:
@@ -143,7 +143,7 @@ class Result:
         """Time of each evaluation (n, s) in s; 0 if not evaluated."""
         return self._recorded.wall
 
-    def asked(self, stage: str) -> NDArray[np.int64]:
+    def designs_of(self, stage: str) -> NDArray[np.int64]:
         """Rows of the designs requested by `stage`, in its ask order, with repetitions.
 
         -1 for an incomplete design; empty for a stage that has not begun. Raises `KeyError` for an unknown name.
@@ -152,7 +152,7 @@ class Result:
             if stage in (s.name for s in self.study.stages):
                 return np.empty(0, np.int64)
             raise KeyError(f"no stage named '{stage}' (known: {', '.join(s.name for s in self.study.stages)})")
-        return self._recorded.asked(stage)
+        return self._recorded.designs_of(stage)
 
     def message(self, i: int, scenario: int | str = 0) -> str:
         """The message of design `i` in a scenario; "" for a success."""
@@ -254,7 +254,7 @@ class Result:
         """Rows of the designs that the study gives by name, as far as complete."""
         row_of: dict[str, int] = {}
         for stage in self.study.stages:
-            design_rows = self.asked(stage.name)
+            design_rows = self.designs_of(stage.name)
             for name, row in zip(given_names(stage.solver), design_rows.tolist(), strict=False):
                 if name and row >= 0:
                     row_of.setdefault(name, row)
@@ -465,7 +465,7 @@ class Result:
         chosen, counts = self.chosen(), self.counts
         head = f"<b>{html.escape(self.study.title or self.study.name)}</b>: {_designs(counts['designs'])}, "
         head += f"{counts['feasible']} feasible, {len(self.front())} on the front"
-        return head + (table.as_html(self._shown(), chosen) if chosen else "")
+        return head + (table.as_html(self._table_columns(), chosen) if chosen else "")
 
     # ------------------------------------------------------------------------------------------------- reading
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from designopt.plugin import ModelPlugin, SolverPlugin, Use, closest, foreign_code
 from designopt.study.language.checking.part import Part
-from designopt.study.language.checking.refusals import shown
+from designopt.study.language.checking.refusals import value_text
 from designopt.study.language.checking.values import check
 from designopt.study.language.files import Files
 from designopt.study.language.findings import Finding, Path, nearest_or_all
@@ -71,7 +71,9 @@ def check_study(
     """
     ctx = Context(read, folder, typed)
     if not isinstance(data, Mapping):
-        return None, [Finding((), f"a study file is a mapping with 'study', 'model', 'space' ..., not {shown(data)}")]
+        return None, [
+            Finding((), f"a study file is a mapping with 'study', 'model', 'space' ..., not {value_text(data)}")
+        ]
     sections = _first_pass(ctx, data)
     study, placed = _second_pass(ctx, sections)
     if study is not None and problem_of is not None:
@@ -118,11 +120,11 @@ def _members(ctx: Context, name: str, section: TopLevelKey, value: Any) -> Any:
         return None
     if section.shape == "mapping":
         if not isinstance(value, Mapping):
-            ctx.add((name,), f"expected a mapping, not {shown(value)}")
+            ctx.add((name,), f"expected a mapping, not {value_text(value)}")
             return None
         return {str(key): checked((name, str(key)), item) for key, item in value.items()}
     if isinstance(value, (str, Mapping)) or not isinstance(value, Sequence):
-        ctx.add((name,), f"expected a list, not {shown(value)}")
+        ctx.add((name,), f"expected a list, not {value_text(value)}")
         return None
     return [checked((name, position), item) for position, item in enumerate(value)]
 
@@ -137,7 +139,7 @@ def _designs(
 ) -> tuple[list[DesignVariable], list[stages_.Placed]]:
     """The parameters, of `space` or of the designs given to solvers, and the stages with these designs."""
     listed_designs = {
-        i: designs_.given(ctx, item.stage.solver, (*item.path, "solver"))
+        i: designs_.listed_designs(ctx, item.stage.solver, (*item.path, "solver"))
         for i, item in enumerate(solvers.placed)
         if item.stage.solver.plugin.takes_designs
     }
@@ -203,7 +205,9 @@ def _second_pass(ctx: Context, study_sections: _Given) -> tuple[StudyDefinition 
     count = len(scenarios) * (1 + robust)
     objectives = figures_.objectives(ctx, study_sections.members("objectives"), space, count)
     constraints = figures_.constraints(ctx, study_sections.members("constraints"), space, count)
-    goals = Goals.of(values.get("objectives"), objectives, has_section="objectives" in study_sections.present)
+    goals = Goals.from_sections(
+        values.get("objectives"), objectives, has_section="objectives" in study_sections.present
+    )
     solvers = stages_.stages(ctx, {name: values.get(name) for name in study_sections.present}, goals)
     needed = {"space": solvers.need_parameters, "objectives": solvers.need_objectives}
     missing = [name for name, is_needed in needed.items() if is_needed and name not in study_sections.present]
@@ -214,7 +218,9 @@ def _second_pass(ctx: Context, study_sections: _Given) -> tuple[StudyDefinition 
     parameters, placed = _designs(ctx, study_sections, names, meanings, plugin, solvers)
     baseline_stages = _baseline(ctx, study_sections, parameters, placed)
     space_known = "space" in values
-    relations = space_.relations(ctx, study_sections.members("relations"), parameters, meanings, plugin) if space_known else []
+    relations = (
+        space_.relations(ctx, study_sections.members("relations"), parameters, meanings, plugin) if space_known else []
+    )
     if study_sections.members("relations") and "space" not in study_sections.present and not needed["space"]:
         ctx.add(("relations",), "relations need the parameters of 'space', which is missing", key="")
     programs = None if model is None else [item.name for item in foreign_code(model)]
@@ -279,4 +285,8 @@ def _with_neighbours(
 ) -> tuple[Scenario, ...]:
     """The scenarios, in a robust study followed by `count` neighbours of the design."""
     stated_scenarios = tuple(scenarios) or (Scenario("nominal"),)
-    return with_neighbours(stated_scenarios, shifts(tolerances, count, seed)) if count and tolerances is not None else stated_scenarios
+    return (
+        with_neighbours(stated_scenarios, shifts(tolerances, count, seed))
+        if count and tolerances is not None
+        else stated_scenarios
+    )

@@ -246,7 +246,9 @@ def _with_former(node: Node, names: Mapping[str, str]) -> Node:
             name = key
         elif name != key:
             _warn(span, f"'{key}' is now called '{name}'")
-        entries[name] = (span, present_entry[1].overlaid(value)) if present_entry is not None and name != key else (span, value)
+        entries[name] = (
+            (span, present_entry[1].overlaid(value)) if present_entry is not None and name != key else (span, value)
+        )
     return node if entries.keys() == node.entries.keys() else replace(node, entries=entries)
 
 
@@ -255,7 +257,9 @@ def _with_name(node: Node, names: Mapping[str, str]) -> Node:
     entries = node.entries or {}
     output_names = [n for key, (_, n) in entries.items() if key in ("minimize", "maximize", "of") and n.scalar in names]
     return (
-        replace(node, entries={"name": (node.span, output_names[0]), **entries}) if output_names and "name" not in entries else node
+        replace(node, entries={"name": (node.span, output_names[0]), **entries})
+        if output_names and "name" not in entries
+        else node
     )
 
 

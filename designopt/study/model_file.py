@@ -34,7 +34,7 @@ LARGEST_XML = 32 * 2**20
 
 
 def read_model_file(file: InputFile, value_type: Any, form: Literal["yaml", "xml"] | None = None) -> Any:
-    """The content of `file` as a value of the type `value_type`: a dataclass, a TypedDict, or a list or mapping of these.
+    """The content of `file` as a `value_type`: a dataclass, a TypedDict, or a list or mapping of these.
 
     `form` defaults to XML for the suffixes ``.xml`` and ``.osim``, and to YAML by the rules of study files otherwise.
     In XML the names of attributes and of child elements are the keys, and the name of the root is ignored. Repeated
@@ -149,7 +149,7 @@ def _attribute(source: Source, lines: Sequence[str], line: int, column: int, key
 
 
 def _shaped(node: Node, annotation: Any) -> Node:
-    """`node` with lists where the annotation `annotation` requires them: of single elements, or of numbers in a text."""
+    """`node` with lists where the `annotation` requires them: of single elements, or of numbers in a text."""
     while typing.get_origin(annotation) in (Annotated, typing.Required, typing.NotRequired):
         annotation = typing.get_args(annotation)[0]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)

@@ -37,7 +37,14 @@ def units_taken(study: StudyDefinition) -> dict[str, str]:
     with warnings.catch_warnings(action="ignore", category=FutureWarning):  # the first reading has warned
         data = with_present_names(parse(study.text, "")).data()
     sections = data if isinstance(data, Mapping) else {}
-    return dict([*_settings(study, sections), *_space(study, sections), *_conditions(study, sections), *_limits(study, sections)])
+    return dict(
+        [
+            *_settings(study, sections),
+            *_space(study, sections),
+            *_conditions(study, sections),
+            *_limits(study, sections),
+        ]
+    )
 
 
 def remarks(study: StudyDefinition) -> list[str]:
@@ -144,7 +151,9 @@ def _conditions(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Tak
         for section in scenarios if isinstance(scenarios, list) else [scenarios]:
             if not isinstance(section, Mapping):
                 continue
-            conditions_of_section = [section] if "use" not in section else [section.get("vary") or {}, section.get("with") or {}]
+            conditions_of_section = (
+                [section] if "use" not in section else [section.get("vary") or {}, section.get("with") or {}]
+            )
             conditions_of_section += _columns(study, section.get("file"))
             for conditions in conditions_of_section:
                 yield from _of_conditions(conditions, fields)

@@ -126,12 +126,12 @@ def _checked(name: str) -> str:
             f"'{name}' cannot be a name here: it takes lower-case letters, digits and underscores, a letter first; "
             "give one with --name"
         )
-    if name.startswith("_") or _taken(name):
+    if name.startswith("_") or _is_reserved(name):
         raise ValueError(f"'{name}' cannot be a name here: it is taken; give one with --name")
     return name
 
 
-def _taken(name: str) -> bool:
+def _is_reserved(name: str) -> bool:
     """Whether a module or a distribution has the name: installing another one would replace it."""
     import importlib.metadata
     import importlib.util

@@ -71,7 +71,7 @@ class InProcess(StageRun):
     """
 
     def __init__(self, problem: Problem, budget: int | None = None, *, solver: Any = None) -> None:
-        self._evaluator = Evaluator.of(problem, ProgramWorker(problem, [lambda: solver]))
+        self._evaluator = Evaluator.for_problem(problem, ProgramWorker(problem, [lambda: solver]))
         plugin = getattr(type(solver), "__designopt__", None) or SolverPlugin("none", 1, type(solver), {}, "")
         stage = Stage("in_process", Use(plugin), Budget(evaluations=budget))
         super().__init__(stage, 1, 1, in_memory(problem, self.computed))

@@ -44,7 +44,7 @@ def check_model(
     use = with_declared(Use(plugin, settings or {}))
     plugin = use.plugin
     cases = [(d, s) for d in designs for s in scenarios]
-    permission = Permission.of(allow)
+    permission = Permission.from_options(allow)
     model = _prepared(use, permission)
     first, copies = [], []
     for case in cases:
@@ -52,7 +52,9 @@ def check_model(
         _check_answer(plugin, case, *first[-1])
         copies.append(copy.deepcopy(first[-1]))
     for i in reversed(range(len(cases))):
-        _check_same(plugin, cases[i], copies[i], first[i], "after others were evaluated: it shares its memory with them")
+        _check_same(
+            plugin, cases[i], copies[i], first[i], "after others were evaluated: it shares its memory with them"
+        )
         _check_same(plugin, cases[i], copies[i], _answer(model, plugin, *cases[i]), "when it is asked again")
         _check_same(
             plugin, cases[i], copies[i], _answer(_prepared(use, permission), plugin, *cases[i]), "in a new instance"
@@ -83,7 +85,11 @@ def _answer(model: Any, plugin: ModelPlugin, design: Mapping[str, Any], scenario
 
 
 def _check_batch(
-    plugin: ModelPlugin, model: Any, cases: Sequence[tuple[Any, Any]], expected_answers: Sequence[Any], refused: Sequence[Any]
+    plugin: ModelPlugin,
+    model: Any,
+    cases: Sequence[tuple[Any, Any]],
+    expected_answers: Sequence[Any],
+    refused: Sequence[Any],
 ) -> None:
     """Several designs in one call, rejected ones among them, against single evaluations."""
     if not plugin.has_batch:
@@ -141,7 +147,10 @@ def _check_gradient(
             differences = None
             if np.isfinite(slope):
                 differences = _differences(plugin, model, design, scenario, output, name, beside)
-            if differences is not None and abs(slope - differences[0]) > tolerance * max(abs(slope), abs(differences[0])) + differences[1]:
+            if (
+                differences is not None
+                and abs(slope - differences[0]) > tolerance * max(abs(slope), abs(differences[0])) + differences[1]
+            ):
                 raise AssertionError(
                     f"{plugin.name} gives the derivative of {output} by {name} as {float(slope):.9g} {where}; central "
                     f"differences give {differences[0]:.9g}"
@@ -218,7 +227,11 @@ def _check_answer(plugin: ModelPlugin, case: Any, outputs: Mapping[str, Any], ar
 def _check_same(plugin: ModelPlugin, case: Any, expected: Any, answer: Any, when: str) -> None:
     for expected_part, answer_part in zip(expected, answer, strict=True):
         for name in expected_part.keys() | answer_part.keys():
-            if name not in expected_part or name not in answer_part or not _identical(expected_part[name], answer_part[name]):
+            if (
+                name not in expected_part
+                or name not in answer_part
+                or not _identical(expected_part[name], answer_part[name])
+            ):
                 was, is_now = expected_part.get(name), answer_part.get(name)
                 text = "" if np.ndim(was) else f" ({was!r}, then {is_now!r})"
                 raise AssertionError(f"{plugin.name} has another {name}{text} for design {dict(case[0])} {when}")

@@ -81,14 +81,14 @@ def _check_asks(name: str, use: Use[SolverPlugin], problem: Problem, budget: int
         if not isinstance(least, int) or least < 1:
             raise AssertionError(f"{name}: minimum_budget gives {least!r}; it must be an integer of at least 1")
         budget = max(budget, least)
-    designs, spent = _asked(name, solver, problem, budget)
+    designs, spent = _requested(name, solver, problem, budget)
     if not len(designs):
         raise AssertionError(f"{name} asked for no design at all")
     for repeated, what, larger in ((solver, "the same instance", 0), (use.build(), "a new instance", budget // 2)):
         np.random.seed(len(what))  # exposes a solver that draws from the global generators
         random.seed(len(what))
         before = _global_states()
-        repeated_designs, _ = _asked(name, repeated, problem, budget + larger, backwards=True)
+        repeated_designs, _ = _requested(name, repeated, problem, budget + larger, backwards=True)
         if not np.array_equal(designs, repeated_designs[: len(designs)] if spent and larger else repeated_designs):
             raise AssertionError(f"{name}: {what} asked for other designs although its generator was equal")
         if before != _global_states():
@@ -105,7 +105,7 @@ def _check_start(name: str, use: Use[SolverPlugin], problem: Problem, budget: in
     space = problem.space
     U = np.random.default_rng(2).random((12, len(space.free)))
     start = InProcess(problem).outcomes(space.from_search(space.lower + (space.upper - space.lower) * U))
-    first, second = (_asked(name, use.build(), problem, budget // 2, start=start)[0] for _ in range(2))
+    first, second = (_requested(name, use.build(), problem, budget // 2, start=start)[0] for _ in range(2))
     if not np.array_equal(first, second):
         raise AssertionError(f"{name} asked for other designs although its generator and start were equal")
 
@@ -140,7 +140,7 @@ def _check_endings(name: str, use: Use[SolverPlugin], problem: Problem) -> None:
             raise AssertionError(f"{name} swallows {ending.__name__}; what evaluate raises has to pass through solve")
 
 
-def _asked(
+def _requested(
     name: str, solver: Any, problem: Problem, budget: int, *, start: Outcomes | None = None, backwards: bool = False
 ) -> tuple[Matrix, bool]:
     """The designs that `solver` requests, and whether the budget ended it."""
@@ -184,7 +184,7 @@ class _Watched:
         self._name, self._inner, self._budget = name, inner, budget
         self._ending, self._left = ending, batches
         self._calls, self._rows = 0, 0
-        self._given: list[tuple[Outcomes, list[bytes]]] = []
+        self._outcomes: list[tuple[Outcomes, list[bytes]]] = []
         self.raised = False
 
     def __call__(self, X: Matrix) -> Outcomes:
@@ -228,12 +228,12 @@ class _Watched:
             raise StageEnded
 
     def _given_out(self, outcomes: Outcomes) -> Outcomes:
-        self._given.append((outcomes, _contents(outcomes)))
+        self._outcomes.append((outcomes, _contents(outcomes)))
         return outcomes
 
     def check_unchanged(self) -> None:
         """Raise `AssertionError` if the receiver has modified outcomes."""
-        for outcomes, before in self._given:
+        for outcomes, before in self._outcomes:
             for part, content, then in zip(PARTS, _contents(outcomes), before, strict=True):
                 if content != then:
                     raise AssertionError(f"{self._name} changes the {part} of the outcomes that it is given")

@@ -49,12 +49,16 @@ def executor_for(
     def workers() -> Executor:
         from designopt.workers.dask import connect
 
-        delivery = Delivery.of(study, allow_version_skew=allow_version_skew, programs=programs, permission=permission)
+        delivery = Delivery.for_problem(
+            study, allow_version_skew=allow_version_skew, programs=programs, permission=permission
+        )
         folder = study.path.parent if study.path else None
         return connect(delivery, execution, path, insecure=insecure, folder=folder)
 
     def serial() -> Serial:
-        return Serial(lambda: Evaluator.of(problem, ProgramWorker.of(programs) if programs else None, permission))
+        return Serial(
+            lambda: Evaluator.for_problem(problem, ProgramWorker.for_study(programs) if programs else None, permission)
+        )
 
     def start(expected: int) -> Executor:
         chosen = execution.executor != "auto" or execution.timeout is not None or study.model.plugin.has_runs
@@ -63,7 +67,7 @@ def executor_for(
         if chosen or execution.scheduler != "local" or execution.cluster is not None:
             return workers()
         try:
-            Delivery.of(study, programs=programs)
+            Delivery.for_problem(study, programs=programs)
         except PluginError:  # an interactively typed model exists in this process only
             return serial()
         return SerialThenWorkers(serial(), workers) if expected <= FEW else workers()
@@ -74,71 +78,71 @@ def executor_for(
 class SerialThenWorkers:
     """Starts in this process and switches to workers if the evaluations are worth it."""
 
-    _now: Executor
+    _executor: Executor
 
     def __init__(self, serial: Serial, workers: Callable[[], Executor]) -> None:
-        self._now = serial
+        self._executor = serial
         self._workers = workers
         self._spent = 0.0
-        self._done = 0
+        self._completed = 0
 
     @property
     def name(self) -> str:
         """The executor in use."""
-        return self._now.name
+        return self._executor.name
 
     @property
     def workers(self) -> int:
         """Number of workers."""
-        return self._now.workers
+        return self._executor.workers
 
     @property
     def slots(self) -> int:
         """Maximum number of chunks in flight."""
-        return self._now.slots
+        return self._executor.slots
 
     @property
     def target(self) -> float:
         """Target duration of a chunk (s)."""
-        return self._now.target
+        return self._executor.target
 
     @property
     def shortest(self) -> float:
         """Minimum duration of a chunk that justifies its transfer (s)."""
-        return self._now.shortest
+        return self._executor.shortest
 
     def submit(self, chunk: Chunk) -> None:
         """Accept a chunk; workers are started for the first worthwhile one after `PATIENCE`."""
-        worthwhile = len(chunk) > 1 or self._spent > WORTHWHILE * self._done
-        if isinstance(self._now, Serial) and self._spent > PATIENCE and worthwhile:
-            self._now.close()
-            self._now = self._workers()
-        self._now.submit(chunk)
+        worthwhile = len(chunk) > 1 or self._spent > WORTHWHILE * self._completed
+        if isinstance(self._executor, Serial) and self._spent > PATIENCE and worthwhile:
+            self._executor.close()
+            self._executor = self._workers()
+        self._executor.submit(chunk)
 
     def wait(self, timeout: float) -> Sequence[Completion]:
         """Completed chunks."""
-        completions = self._now.wait(timeout)
-        if isinstance(self._now, Serial):
+        completions = self._executor.wait(timeout)
+        if isinstance(self._executor, Serial):
             self._spent += sum(float(c.outcome.wall.sum()) for c in completions if isinstance(c.outcome, ChunkResult))
-            self._done += sum(len(c.chunk) for c in completions)
+            self._completed += sum(len(c.chunk) for c in completions)
         return completions
 
     def notices(self) -> Sequence[tuple[str, str]]:
         """Messages for the user."""
-        return self._now.notices()
+        return self._executor.notices()
 
     def advances(self) -> Sequence[Advance]:
         """The last progress reported by active evaluations."""
-        return self._now.advances()
+        return self._executor.advances()
 
     def listen(self, show: Callable[[], None]) -> None:
         """Call `show` while evaluations in this process report progress."""
-        self._now.listen(show)
+        self._executor.listen(show)
 
     def cancel(self) -> None:
         """Drop the chunks in flight."""
-        self._now.cancel()
+        self._executor.cancel()
 
     def close(self) -> None:
         """End everything that was started."""
-        self._now.close()
+        self._executor.close()

@@ -376,7 +376,7 @@ class Dask:
         if time.monotonic() - self._progressed < SLACK * limit * longest + patience:
             return
         self._progressed = time.monotonic()
-        chunks_of = self._carrier.held()
+        chunks_of = self._carrier.chunks_of_workers()
         stuck = self._supervised(list(chunks_of))
         deadline = time.monotonic() + RESTART_WAIT + REPORT_WAIT
         for worker in stuck:

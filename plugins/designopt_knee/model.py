@@ -189,7 +189,7 @@ class FourBarKnee:
     _integrators: Any = field(init=False, repr=False, compare=False)
     #: Of scenarios with a walk of their own: the model on it; integrators by the harmonics of the gait.
     _walks: dict[tuple[Any, ...], Self] = field(init=False, repr=False, compare=False)
-    _known: dict[int, Any] = field(init=False, repr=False, compare=False)
+    _cached: dict[int, Any] = field(init=False, repr=False, compare=False)
 
     def check(self) -> None:
         """Raise `InvalidSetting` for unusable settings; warn about suspicious ones. Nothing is integrated."""
@@ -213,7 +213,7 @@ class FourBarKnee:
 
     def prepare(self) -> None:
         """Read the gait, state the equations, and compile them if there is a C compiler."""
-        self._gait, self._walks, self._known = self._gait_of({}), {}, {}
+        self._gait, self._walks, self._cached = self._gait_of({}), {}, {}
         self._integrators = self._integrators_for(self._gait.harmonics)
 
     def _integrators_for(self, harmonics: int) -> Any:
@@ -221,15 +221,15 @@ class FourBarKnee:
         from designopt_knee.equations import knee_system
         from designopt_knee.periodic.strides import Integrators
 
-        if harmonics not in self._known:
-            self._known[harmonics] = Integrators(
+        if harmonics not in self._cached:
+            self._cached[harmonics] = Integrators(
                 knee_system(harmonics, self.smoothing, self.shank_mass_terms),
                 self.method,
                 (self.relative_tolerance, self.absolute_tolerance),
                 self.max_steps,
                 "auto" if self.compiled == "auto" else self.compiled == "always",
             )
-        return self._known[harmonics]
+        return self._cached[harmonics]
 
     def evaluate(
         self, design: KneeDesign, scenario: KneeConditions, arrays: Set[str]
@@ -311,7 +311,9 @@ class FourBarKnee:
         if self.shooting and not self.stop_when_periodic:
             walk_cycles = walk(strides, start, self.cycles)
         else:
-            walk_cycles = walk_through(strides, start, self.cycles, self.analysis_cycles if self.stop_when_periodic else None)
+            walk_cycles = walk_through(
+                strides, start, self.cycles, self.analysis_cycles if self.stop_when_periodic else None
+            )
         return self._response(walk_cycles)
 
     def _response(self, walk_cycles: WalkCycles) -> Response:

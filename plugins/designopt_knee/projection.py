@@ -118,7 +118,8 @@ class RigidGroup:
         along = self.mass * base1 + self.angle1 * side
         return (
             ca.dot(along, field)
-            + alpha * (ca.dot(base1, quarter_turn(total_moment)) + self.angle1 * (ca.dot(self.moment, base) + self.inertia))
+            + alpha
+            * (ca.dot(base1, quarter_turn(total_moment)) + self.angle1 * (ca.dot(self.moment, base) + self.inertia))
             - omega**2 * (ca.dot(base1, total_moment) + self.angle1 * ca.dot(side, base))
             + eta_rate**2
             * (

@@ -34,7 +34,7 @@ class Plane:
     """A plane fixed in `frame` through `place` (3) m; its unit `normal` (3) points to the free side."""
 
     frame: str = GROUND
-    place: Any = (0.0, 0.0, 0.0)
+    position: Any = (0.0, 0.0, 0.0)
     normal: tuple[float, float, float] = (0.0, 1.0, 0.0)
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ def _gap(state: TreeState, contact: Contact) -> tuple[Any, Any]:
     """Distance of the point along the normal, and the normal (3, 1) in the axes of the ground."""
     plane = contact.plane
     normal = state.axes(plane.frame) @ ca.SX(list(plane.normal))
-    return ca.dot(normal, state.position(contact.point) - state.position(Point(plane.frame, plane.place))), normal
+    return ca.dot(normal, state.position(contact.point) - state.position(Point(plane.frame, plane.position))), normal
 
 
 def _force(state: TreeState, contact: Contact) -> Any:

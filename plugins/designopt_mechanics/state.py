@@ -86,7 +86,7 @@ class TreeState:
     def position(self, point: Point) -> Any:
         """(3, 1) m where a point is."""
         turn, origin = self.pose(self.end(point.frame))
-        return origin + turn @ ca.SX(_listed(point.place))
+        return origin + turn @ ca.SX(_listed(point.position))
 
     # ------------------------------------------------------------------------------------------------------- rates
 
@@ -171,7 +171,7 @@ def _flatten(tree: Tree, z: Sequence[Any]) -> tuple[list[JointStep], list[Rotor]
     ends = {GROUND: -1}
     for frame in tree.frames:
         parent = ends[frame.parent]
-        p, turn = ca.SX(_listed(frame.place)), ca.SX.eye(3)
+        p, turn = ca.SX(_listed(frame.position)), ca.SX.eye(3)
         if frame.turn is not None:
             turn = ca.SX(np.where(np.abs(frame.turn) < 1e-16, 0.0, np.asarray(frame.turn, float)))
         for motion in frame.motions:

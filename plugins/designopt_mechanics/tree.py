@@ -51,7 +51,7 @@ class Frame:
     parent: str = GROUND
     motions: Sequence[Motion] = ()
     body: Body | None = None
-    place: Any = (0.0, 0.0, 0.0)
+    position: Any = (0.0, 0.0, 0.0)
     turn: Any = None
 
 
@@ -60,7 +60,7 @@ class Point:
     """A point fixed in `frame` at `place` (3) m in its axes."""
 
     frame: str
-    place: Any = (0.0, 0.0, 0.0)
+    position: Any = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +141,8 @@ def _check_frame(frame: Frame) -> None:
     def fail(field: str, message: str) -> TreeError:
         return TreeError(frame.name, field, message)
 
-    if is_number(frame.place):
-        vector("place", frame.place, fail)
+    if is_number(frame.position):
+        vector("place", frame.position, fail)
     if frame.turn is not None:
         turn = np.asarray(frame.turn, dtype=np.float64)
         if turn.shape != (3, 3) or not np.isfinite(turn).all():

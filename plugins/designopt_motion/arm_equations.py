@@ -108,8 +108,10 @@ def tree(load: Any) -> Tree:
         (Coordinate("shoulder", "rad", *SHOULDER), Coordinate("elbow", "rad", *ELBOW)),
         (
             Frame("upper_arm", motions=(Rotate(flat, "shoulder"),), body=body(UPPER_ARM)),
-            Frame("forearm", "upper_arm", (Rotate(flat, "elbow"),), body(FOREARM), place=(UPPER_ARM.length, 0.0, 0.0)),
-            Frame("hand", "forearm", body=Body(load), place=(FOREARM.length, 0.0, 0.0)),
+            Frame(
+                "forearm", "upper_arm", (Rotate(flat, "elbow"),), body(FOREARM), position=(UPPER_ARM.length, 0.0, 0.0)
+            ),
+            Frame("hand", "forearm", body=Body(load), position=(FOREARM.length, 0.0, 0.0)),
         ),
     )
 

@@ -89,7 +89,7 @@ def tree() -> Tree:
         turn = Affine({name: 1.0} if parent == "ground" else {name: 1.0, parent: -1.0})
         centre = -link["centre"] if swings else link["length"] - link["centre"]
         body = Body(link["mass"], (0.0, centre, 0.0), (link["inertia"], 0.0, link["inertia"]))
-        frames.append(Frame(name, parent, (Rotate((0.0, 0.0, 1.0), turn),), body, place=(0.0, joint_height, 0.0)))
+        frames.append(Frame(name, parent, (Rotate((0.0, 0.0, 1.0), turn),), body, position=(0.0, joint_height, 0.0)))
     half_pi = 1.5707963267948966
     return Tree(tuple(Coordinate(name, "rad", -half_pi, half_pi) for name in ANGLES), tuple(frames))
 

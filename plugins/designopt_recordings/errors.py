@@ -14,7 +14,7 @@ class RecordingError(ValueError):
     """
 
     def __init__(self, message: str, *, file: str = "", position: str = "") -> None:
-        self.message, self.file, self.place = message, file, position
+        self.message, self.file, self.position = message, file, position
         where = ", ".join(part for part in (file, position) if part)
         super().__init__(f"{where}: {message}" if where else message)
 
@@ -27,4 +27,4 @@ def about(file: str, position: str = "") -> Iterator[None]:
     except RecordingError as problem:
         if problem.file:
             raise
-        raise RecordingError(problem.message, file=file, position=problem.place or position) from None
+        raise RecordingError(problem.message, file=file, position=problem.position or position) from None

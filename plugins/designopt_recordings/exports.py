@@ -62,7 +62,9 @@ class _Trajectory:
         texts_of_axes = [self.texts(axis) for axis in axes]
         numbers = [["x", "y", "z"] if size == 3 else [str(i) for i in range(1, size + 1)] for size in sizes]
         parts = [texts or counted for texts, counted in zip(texts_of_axes, numbers, strict=True)]
-        return ["_".join(parts_of_label) for parts_of_label in product(*([] if any(texts_of_axes) else [[name]]), *parts)]
+        return [
+            "_".join(parts_of_label) for parts_of_label in product(*([] if any(texts_of_axes) else [[name]]), *parts)
+        ]
 
 
 @exporter("sto", version=1)

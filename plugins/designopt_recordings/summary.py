@@ -42,5 +42,5 @@ def _plate(plate: ForcePlate) -> str:
     plate_contacts = contacts(plate)
     if not plate_contacts:
         return f"{plate.name}: unloaded"
-    times = ", ".join(f"{c.start:.3f}-{c.end:.3f} s{'' if c.whole else ' (cut off)'}" for c in plate_contacts)
+    times = ", ".join(f"{c.start:.3f}-{c.end:.3f} s{'' if c.is_complete else ' (cut off)'}" for c in plate_contacts)
     return f"{plate.name}: up to {np.nanmax(normal_force(plate)):.0f} N, in contact {times}"

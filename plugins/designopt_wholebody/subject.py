@@ -97,7 +97,9 @@ def _needed(model: BodyModel, name: str, positions: Mapping[str, Array]) -> Arra
         mean_of = f" (the mean of {', '.join(parts)})" if parts else ""
         near = closest(name, positions)
         hint = f"; did you mean '{near}'?" if near else ""
-        raise SubjectError(f"landmark '{name}'{mean_of} of model '{model.model}' is missing in the static posture{hint}")
+        raise SubjectError(
+            f"landmark '{name}'{mean_of} of model '{model.model}' is missing in the static posture{hint}"
+        )
     return positions[name]
 
 

@@ -418,7 +418,7 @@ def test_a_fit_that_fails_and_a_problem_without_measurements_are_reported() -> N
     with pytest.raises(FitError, match="does not find the fit again") as failed:
         estimate(impossible, measured, replace(FEW, persistent=False))
     assert not failed.value.solution.success
-    assert Guess.of(failed.value.solution).phases  # it is something to go on from
+    assert Guess.from_solution(failed.value.solution).phases  # it is something to go on from
     plain = replace(line(), cost=lambda e: e["slope"] ** 2)
     with pytest.raises(ProblemError, match="has no measurements"):
         inference(plain, solve(plain, FEW))

@@ -138,7 +138,7 @@ def test_a_search_goes_on_with_its_own_derivatives_after_another_one():
         begun = run.iterations
         assert run.go(1e-10, 1e-10, 0.0, 100, lambda: False) == SOLVED
         assert run.iterations > begun
-        return run.place()[0].x
+        return run.iterate()[0].x
 
     assert np.array_equal(ended(disturbed=False), ended(disturbed=True))
 

@@ -126,7 +126,7 @@ def test_multipliers_of_a_steep_row_are_those_of_the_row_itself(limits, steep):
     cost = 5e3 * x[0] ** 2 + 0.5 * (x[1] - 1.0) ** 2
     program = SmallProgram(x, cost, steep * x[0], limits=(steep * limits[0], steep * limits[1]))
     status, run = program.searched([2.0, 0.0])
-    iterate, rows, gradient = run.place()
+    iterate, rows, gradient = run.iterate()
 
     assert status == SOLVED
     assert rows == pytest.approx([steep], rel=1e-7)
@@ -144,7 +144,7 @@ def test_multipliers_of_bounds_belong_to_the_unscaled_cost():
     x = ca.SX.sym("x", 2)
     program = SmallProgram(x, 1e4 * (x[0] - 2.0 * x[1]), x[0] + x[1], (0.0, 1.0), (-FREE, FREE))
     status, run = program.searched([0.5, 0.5])
-    iterate, _, _ = run.place()
+    iterate, _, _ = run.iterate()
 
     assert status == SOLVED
     assert iterate.x == pytest.approx([0.0, 1.0], abs=1e-7)
@@ -160,7 +160,7 @@ def test_a_steep_cost_is_solved_to_its_own_gradient():
     status, run = SmallProgram(x, 0.25e8 * x**4, x, limits=(-FREE, FREE)).searched([1.0], tolerance=1e-4)
 
     assert status == SOLVED
-    assert abs(1e8 * run.place()[0].x[0] ** 3) <= 1.0
+    assert abs(1e8 * run.iterate()[0].x[0] ** 3) <= 1.0
 
 
 def test_a_steep_cost_is_solved_to_its_own_complementarity():
@@ -169,7 +169,7 @@ def test_a_steep_cost_is_solved_to_its_own_complementarity():
     status, run = SmallProgram(x, 1e8 * x, x, (0.0, FREE), (-FREE, FREE)).searched([1.0], tolerance=1e-3)
 
     assert status == SOLVED
-    assert abs(1e8 * run.place()[0].x[0]) <= 1.0
+    assert abs(1e8 * run.iterate()[0].x[0]) <= 1.0
 
 
 def test_a_search_is_not_near_while_a_steep_row_is_violated():
@@ -180,4 +180,4 @@ def test_a_search_is_not_near_while_a_steep_row_is_violated():
     status, run = program.searched([1.0, 0.0], tolerance=1e-13, constraint_tolerance=1e-13, acceptable=0.1)
 
     assert status in (SOLVED, NEAR)
-    assert abs(run.place()[1][0]) <= 1e-2
+    assert abs(run.iterate()[1][0]) <= 1e-2

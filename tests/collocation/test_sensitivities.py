@@ -62,7 +62,7 @@ def test_a_linear_regulator_has_the_derivatives_of_its_riccati_equation(scheme: 
     assert s.regular
     assert s.names == ("weight", "motion.t0", "motion.tf", "motion.initial.x")
     tanh, square = math.tanh(HORIZON), 1.0 / math.cosh(HORIZON) ** 2
-    assert s.of("objective") == {
+    assert s.derivatives_of("objective") == {
         "weight": pytest.approx(START**2 * (0.5 * tanh + 0.5 * HORIZON * square), rel=1e-6),
         "motion.t0": pytest.approx(-(START**2) * square, rel=1e-6),
         "motion.tf": pytest.approx(START**2 * square, rel=1e-6),
@@ -73,7 +73,7 @@ def test_a_linear_regulator_has_the_derivatives_of_its_riccati_equation(scheme: 
     assert of_start == pytest.approx(np.cosh(HORIZON - times) / math.cosh(HORIZON), abs=1e-7)
     gain = s.phases["motion"].values["u"][:, 3]  # the feedback of the whole horizon
     assert gain == pytest.approx(-np.sinh(HORIZON - times) / math.cosh(HORIZON), abs=accuracy)
-    assert s.of("end")["motion.initial.x"] == pytest.approx(2.0 * START / math.cosh(HORIZON) ** 2, rel=1e-6)
+    assert s.derivatives_of("end")["motion.initial.x"] == pytest.approx(2.0 * START / math.cosh(HORIZON) ** 2, rel=1e-6)
     assert s.phases["motion"].times[:, 2] == pytest.approx(times / HORIZON)
 
 
@@ -85,7 +85,7 @@ def test_a_figure_changes_with_a_number_that_it_contains_itself() -> None:
 
     end = START / math.cosh(HORIZON)
     expected = end**2 - end**2 * HORIZON * math.tanh(HORIZON)
-    assert s.of("weighted")["weight"] == pytest.approx(expected, rel=1e-6)
+    assert s.derivatives_of("weighted")["weight"] == pytest.approx(expected, rel=1e-6)
 
 
 def pushed(*, mass: float = 1.0, tf: float = 1.0, limit: float = 4.5, way: float = 1.0) -> TrajectoryProblem:
@@ -154,7 +154,7 @@ def test_derivatives_are_those_of_optima_solved_again(name, change) -> None:
     expected = differences(change, 1e-4)
     assert s.regular, s.doubts
     for result in ("objective", "k", "effort"):
-        assert s.of(result)[name] == pytest.approx(expected[result], rel=1e-5, abs=1e-6)
+        assert s.derivatives_of(result)[name] == pytest.approx(expected[result], rel=1e-5, abs=1e-6)
     assert s.phases["first"].values["u"][:, 0] == pytest.approx(expected["u"], abs=1e-4)
 
 
@@ -167,17 +167,17 @@ def test_a_time_between_two_phases_moves_both_and_what_they_sample() -> None:
     problem = pushed()
     s = sensitivities(problem, solve(problem, Options(intervals=10)), ["first.tf", "wind"])
     expected = differences(moved, 1e-4)
-    assert s.of("objective")["first.tf"] == pytest.approx(expected["objective"], rel=1e-5, abs=1e-6)
-    assert s.of("k")["first.tf"] == pytest.approx(expected["k"], rel=1e-4, abs=1e-6)
-    assert s.of("objective")["wind"] != 0.0
+    assert s.derivatives_of("objective")["first.tf"] == pytest.approx(expected["objective"], rel=1e-5, abs=1e-6)
+    assert s.derivatives_of("k")["first.tf"] == pytest.approx(expected["k"], rel=1e-4, abs=1e-6)
+    assert s.derivatives_of("objective")["wind"] != 0.0
 
 
 def test_the_sensitivities_of_the_objective_are_its_multipliers() -> None:
     problem = pushed()
     found = solve(problem, Options(intervals=10))
     s = sensitivities(problem, found, ["first.mass", "second.mass", "mass"])
-    assert s.of("objective")["first.mass"] == pytest.approx(s.solution.dJ_dq["first.mass"], rel=1e-6)
-    assert s.of("objective")["second.mass"] == pytest.approx(s.solution.dJ_dq["second.mass"], rel=1e-6)
+    assert s.derivatives_of("objective")["first.mass"] == pytest.approx(s.solution.dJ_dq["first.mass"], rel=1e-6)
+    assert s.derivatives_of("objective")["second.mass"] == pytest.approx(s.solution.dJ_dq["second.mass"], rel=1e-6)
     assert s.objective[2] == pytest.approx(s.objective[0] + s.objective[1], rel=1e-12)
     assert "regular" in repr(s)
 
@@ -192,8 +192,8 @@ def test_fixed_parameters_and_controls_held_at_an_end_are_numbers_too() -> None:
     s = sensitivities(problem(), solve(problem(), options), ["k", "first.initial.u"], options)
     for name, change in (("k", lambda d: problem(k=2.0 + d)), ("first.initial.u", lambda d: problem(u=1.0 + d))):
         above, below = (solve(change(d), options).objective for d in (1e-3, -1e-3))
-        assert s.of("objective")[name] == pytest.approx((above - below) / 2e-3, rel=1e-5)
-    assert s.of("k") == {"k": 1.0, "first.initial.u": 0.0}
+        assert s.derivatives_of("objective")[name] == pytest.approx((above - below) / 2e-3, rel=1e-5)
+    assert s.derivatives_of("k") == {"k": 1.0, "first.initial.u": 0.0}
 
 
 # -------------------------------------------------------------------------------------------------- not regular
@@ -215,7 +215,7 @@ def test_a_limit_that_is_only_touched_is_named() -> None:
     away = replace(problem, parameters={"q": 0.9})
     s = sensitivities(away, solve(away, Options(intervals=5)), ["q"])
     assert s.regular
-    assert s.of("p")["q"] == pytest.approx(1.0, rel=1e-6)
+    assert s.derivatives_of("p")["q"] == pytest.approx(1.0, rel=1e-6)
 
 
 def test_a_constraint_that_is_only_touched_is_named() -> None:

@@ -128,7 +128,7 @@ BEST = 0.5 * np.log(2.5) + 3.0 * np.log(2.4)
 
 
 def test_one_of_two_gears_is_in() -> None:
-    found = solve_switched(car(), {"first": Switch(60, others=("second",))}, Options(intervals=60))
+    found = solve_switched(car(), {"first": Switch(60, exclusive_with=("second",))}, Options(intervals=60))
     assert found.success
     assert found.relaxed.objective == pytest.approx(BEST, rel=1e-4)
     first, second = found.levels["motion"]["first"], found.levels["motion"]["second"]
@@ -220,10 +220,10 @@ def test_a_fixed_final_value_that_rounded_switches_do_not_reach_is_named() -> No
         (fishing(), {"fishing": Switch(10, step=0.3)}, "is not a multiple of the step 0.3"),
         (fishing(held={"fishing": 5}), {"fishing": 10}, "the phase has 'fishing' held"),
         (fishing(final={"fishing": 0.5}), {"fishing": 10}, "'fishing' has a final value, a switch has the level"),
-        (car(), {"first": Switch(10, others=("second",)), "second": 10}, "is in two switches"),
+        (car(), {"first": Switch(10, exclusive_with=("second",)), "second": 10}, "is in two switches"),
         (
             replace(car(), phases=[replace(car().phases[0], bounds={"second": (0.0, 2.0)})]),
-            {"first": Switch(10, others=("second",))},
+            {"first": Switch(10, exclusive_with=("second",))},
             "one of several switches is 0 or 1",
         ),
     ],

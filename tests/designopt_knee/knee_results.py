@@ -129,7 +129,7 @@ def made_up(
         stages=(Stage("sweep", Use(find("solver", "random"), {"samples": 8})),),
         scenarios=tuple(Scenario(name) for name in scenarios),
     )
-    problem = Problem.of(study)
+    problem = Problem.from_study(study)
     table = {"outcomes": problem.judge(X, figures, status != "ok"), "status": status}
     more = {} if kept is None else {"kept": kept}
     return MadeUp(Path("knee.study"), study, problem, table, **more)

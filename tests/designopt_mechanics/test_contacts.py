@@ -124,11 +124,11 @@ def test_assembly_and_recursion_find_the_same_motion_and_joint_forces_with_conta
         (Coordinate("a1"), Coordinate("a2"), Coordinate("b1")),
         (
             Frame("a", motions=(Rotate((0, 0, 1), "a1"), Rotate((0, 1, 0), "a2")), body=body),
-            Frame("b", "a", (Rotate((0, 0, 1), "b1"),), body, place=(0.4, 0.0, 0.0)),
+            Frame("b", "a", (Rotate((0, 0, 1), "b1"),), body, position=(0.4, 0.0, 0.0)),
         ),
     )
     contacts = [
-        Contact("tip", Point("b", (0.4, -0.02, 0.0)), Plane(place=(0, -0.1, 0)), 3e3, dissipation=0.5, friction=0.8),
+        Contact("tip", Point("b", (0.4, -0.02, 0.0)), Plane(position=(0, -0.1, 0)), 3e3, dissipation=0.5, friction=0.8),
         Contact("stop", Point("b", (0.1, 0.05, 0.0)), Plane("a", (0.0, 0.02, 0.0), (0, -1, 0)), 2e3, friction=0.3),
     ]
     s = TreeState.symbols(tree)

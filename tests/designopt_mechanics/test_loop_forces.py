@@ -132,7 +132,7 @@ def test_absolute_angles_leave_each_joint_free_so_that_its_forces_follow_from_th
         body = Body(2.0, (0.3, 0.0, 0.0), (0.1, 0.1, 0.1))
         frames = (
             Frame("a", motions=(Rotate((0, 0, 1), "first"),), body=body),
-            Frame("b", "a", (Rotate((0, 0, 1), second),), body, place=(0.5, 0.0, 0.0)),
+            Frame("b", "a", (Rotate((0, 0, 1), second),), body, position=(0.5, 0.0, 0.0)),
         )
         return TreeRows(Tree((Coordinate("first"), Coordinate("second")), frames), GRAVITY, compiled=False)
 

@@ -66,7 +66,7 @@ def test_an_axis_that_is_none_is_refused(axis: Any) -> None:
         ([Frame("a"), Frame("a")], "'a', name: is given more than once"),
         ([Frame("ground")], "'ground', name: is given more than once"),
         ([Frame("a", motions=(Rotate(Z, "kne"),))], "'a', motions: no coordinate 'kne'; did you mean 'knee'"),
-        ([Frame("a", place=(0.0, np.nan, 0.0))], "'a', place: .* is not finite"),
+        ([Frame("a", position=(0.0, np.nan, 0.0))], "'a', place: .* is not finite"),
         ([Frame("a", turn=np.diag([1.0, 1.0, -1.0]))], "'a', turn: is not a rotation"),
     ],
 )

@@ -100,7 +100,7 @@ def test_schemes_and_forms_agree_on_the_movement(arm: ReachArm) -> None:
     assert radau.objective == pytest.approx(8.7541e-4, rel=3e-5)
     coarse = Options(scheme="radau", intervals=20)
     residual = solve(problem, coarse)
-    explicit = solve(problem, replace(coarse, form="explicit"), Guess.of(residual))
+    explicit = solve(problem, replace(coarse, form="explicit"), Guess.from_solution(residual))
     assert explicit.objective == pytest.approx(residual.objective, rel=1e-6)
 
 
@@ -111,7 +111,7 @@ def test_a_load_costs_effort_and_an_elbow_spring_saves_it(arm: ReachArm) -> None
     alone = solve(loaded, options)
     assert alone.objective > 1.2 * solve(arm.trajectory_problem({}), options).objective
     spring = {"elbow_stiffness": (0.0, 50.0), "elbow_rest": (0.5, 2.5)}
-    helped = solve(replace(loaded, parameters={**loaded.parameters, **spring}), options, Guess.of(alone))
+    helped = solve(replace(loaded, parameters={**loaded.parameters, **spring}), options, Guess.from_solution(alone))
     assert helped.success, helped.message
     assert helped.objective < 0.8 * alone.objective
     assert 1.28 < helped.parameters["elbow_rest"] < 2.01

@@ -75,7 +75,7 @@ def test_the_stance_foot_is_pressed_to_the_ground(biped: Biped) -> None:
 def test_explicit_and_residual_form_reach_the_same_step(biped: Biped) -> None:
     problem = biped.trajectory_problem({})
     residual = solve(problem, Options(scheme="radau", intervals=15))
-    explicit = solve(problem, Options(scheme="radau", intervals=15, form="explicit"), Guess.of(residual))
+    explicit = solve(problem, Options(scheme="radau", intervals=15, form="explicit"), Guess.from_solution(residual))
     assert explicit.success, explicit.message
     assert explicit.objective == pytest.approx(residual.objective, rel=1e-7)
 
@@ -87,7 +87,7 @@ def test_a_hip_spring_is_chosen_with_the_motion(biped: Biped) -> None:
 
     def with_spring(stiffness: float | tuple[float, float], start: Solution | None = None) -> Solution:
         stated = replace(problem, parameters={**problem.parameters, "hip_stiffness": stiffness})
-        return solve(stated, options, Guess.of(start) if start else None)
+        return solve(stated, options, Guess.from_solution(start) if start else None)
 
     free = with_spring((0.0, 200.0))
     k = free.parameters["hip_stiffness"]

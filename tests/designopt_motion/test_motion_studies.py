@@ -88,7 +88,7 @@ def test_the_cost_of_a_swing_up_rises_with_the_length_of_the_pole(tmp_path: Path
 
 @pytest.mark.parametrize(("name", "declared"), [("reach_arm", arm.ARRAYS), ("biped_step", biped.ARRAYS)])
 def test_a_bundled_study_loads_as_it_stands(name: str, declared: dict[str, Any]) -> None:
-    study = load_study(STUDIES / f"{name}.yaml", problem_of=Problem.of)
+    study = load_study(STUDIES / f"{name}.yaml", problem_of=Problem.from_study)
     assert study.name == name
     assert set(study.execution.arrays) <= set(declared)
     assert study.plots

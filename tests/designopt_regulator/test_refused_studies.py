@@ -22,7 +22,7 @@ def issues(find: str, replacement: str) -> list[Issue]:
     """What is wrong with the course study when one piece of it is another."""
     assert COURSE.count(find) == 1
     try:
-        load_text(COURSE.replace(find, replacement), "course.yaml", problem_of=Problem.of)
+        load_text(COURSE.replace(find, replacement), "course.yaml", problem_of=Problem.from_study)
     except StudyError as error:
         return list(error.issues)
     return []

@@ -67,11 +67,11 @@ def share(result: Result, best_known: float) -> float:
 @pytest.mark.parametrize("name", BUNDLED)
 def test_bundled_study_loads_as_it_stands(name):
     model, objectives, variables = BUNDLED[name]
-    study = load_study(STUDIES / f"{name}.yaml", problem_of=Problem.of)
+    study = load_study(STUDIES / f"{name}.yaml", problem_of=Problem.from_study)
     assert study.name == name
     assert study.model.plugin.name == model
     assert tuple(objective.name for objective in study.objectives) == objectives
-    assert Problem.of(study).space.names == variables
+    assert Problem.from_study(study).space.names == variables
     assert set(study.execution.arrays) <= set(study.model.plugin.arrays)
     assert study.reference is not None
     assert len(study.validate.scenarios) == 64

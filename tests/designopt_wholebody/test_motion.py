@@ -96,7 +96,7 @@ def test_missing_frames_stay_missing_and_alone(full: Subject) -> None:
     whole = motion(full, t, q, 100.0)
     q[5, 3] = np.nan
     made = motion(full, t, q, 100.0)
-    assert np.array_equal(np.flatnonzero(~made.known), [5])
+    assert np.array_equal(np.flatnonzero(~made.complete_frames), [5])
     far = [0, 1, 2, 8, 9, 10, 11]
     assert np.array_equal(made.qddot[far], whole.qddot[far])
     assert not made.one_sided[[2, 8]].any()

@@ -44,8 +44,8 @@ class Oscillator:
     action = Integral("m^2 s", "integral of the squared place")
     cost = Final("m^2 s", "action and the end")
     fastest = Peak("m/s", "largest speed")
-    lowest = Peak("m", "smallest place", of="smallest")
-    highest = Peak("m/s^2", "largest acceleration", of="largest")
+    lowest = Peak("m", "smallest place", extremum="smallest")
+    highest = Peak("m/s^2", "largest acceleration", extremum="largest")
     passing = Event("s", "at which it first passes zero")
     far = Event("s", "at which it is a metre away", never="duration")
 

@@ -78,10 +78,10 @@ def test_a_problem_is_the_part_of_a_study_that_decides_what_a_number_means(tmp_p
     }
     study = StudyDefinition(**parts, seed=1, title="one")
     assert (
-        Problem.of(study).digest
-        == Problem.of(StudyDefinition(**parts, seed=2, text="other", path=Path(tmp_path))).digest
+        Problem.from_study(study).digest
+        == Problem.from_study(StudyDefinition(**parts, seed=2, text="other", path=Path(tmp_path))).digest
     )
-    assert Problem.of(study).output_names == ("f", "g")
+    assert Problem.from_study(study).output_names == ("f", "g")
 
 
 @model("problem_test_random", version=1)
@@ -117,13 +117,13 @@ def study_of(model: str, *stages: Stage, seed: int = 5) -> StudyDefinition:
 
 
 def test_the_seed_of_the_study_matters_to_random_models_only():
-    assert Problem.of(study_of("problem_test_random")).seed == 5
-    assert Problem.of(study_of("problem_test")).seed is None
+    assert Problem.from_study(study_of("problem_test_random")).seed == 5
+    assert Problem.from_study(study_of("problem_test")).seed is None
 
 
 def test_derivatives_are_recorded_when_a_solver_wants_them_and_the_model_has_them():
     steep = Stage("steep", Use(find("solver", "problem_test_steep")))
     blind = Stage("blind", Use(find("solver", "sobol"), {"samples": 4}))
-    assert Problem.of(study_of("problem_test_derived", blind, steep)).gradients
-    assert not Problem.of(study_of("problem_test_derived", blind)).gradients
-    assert not Problem.of(study_of("problem_test", steep)).gradients
+    assert Problem.from_study(study_of("problem_test_derived", blind, steep)).gradients
+    assert not Problem.from_study(study_of("problem_test_derived", blind)).gradients
+    assert not Problem.from_study(study_of("problem_test", steep)).gradients

@@ -131,7 +131,7 @@ def result(
         text="study: beam",
         **more,
     )
-    problem = Problem.of(study)
+    problem = Problem.from_study(study)
     given_values = {k: np.array(v, dtype=float).reshape(n, -1 if n else s) for k, v in figures.items()}
     values = {k: np.broadcast_to(v, (n, s)) for k, v in given_values.items()}
     known = np.full((n, s), "ok", dtype="U12") if status is None else np.array(status, dtype="U12").reshape(n, s)

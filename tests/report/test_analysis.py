@@ -184,7 +184,7 @@ def test_a_limit_that_one_scenario_breaks_is_named() -> None:
     # Judged by the mean over scenarios the design is feasible; in the storm alone it is not.
     mean = Use(find("aggregation", "mean"))
     study = replace(given.study, constraints=(replace(at_most("cost", 30.0), over=mean),))
-    problem = Problem.of(study)
+    problem = Problem.from_study(study)
     outcomes = problem.judge(given.outcomes.X, given.outcomes.figures, given.status != "ok")
     section = scenarios(replace(given, study=study, problem=problem, table={**given.table, "outcomes": outcomes}))
     assert section is not None

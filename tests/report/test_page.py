@@ -209,7 +209,7 @@ def test_every_shape_of_study_gives_a_whole_page(given: GivenResult, tmp_path: P
 
 
 def test_a_table_is_saved_whole_in_full_precision() -> None:
-    table = Table("T", ("a, b", "c"), ((0.1 + 0.2, 'say "x"'), (math.nan, "z"), (3, "w")), shown=1)
+    table = Table("T", ("a, b", "c"), ((0.1 + 0.2, 'say "x"'), (math.nan, "z"), (3, "w")), visible_rows=1)
     page = Page(render(EMPTY, [Section("S", tables=(table,))]))
     link = next(a["href"] for t, a in page.elements if t == "a" and "download" in a)
     assert link is not None

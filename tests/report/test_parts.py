@@ -218,7 +218,7 @@ def test_bounds_that_less_of_the_front_has_reached_are_one_note() -> None:
     assert summary_table(given).splitlines().count(f"note: {reached}") == 1
     width, height = given.study.space
     told = replace(given.study, space=(width, replace(height, why="the hall is no higher")))
-    explained = replace(given, study=told, problem=Problem.of(told))
+    explained = replace(given, study=told, problem=Problem.from_study(told))
     assert f"note: {reached}: the hall is no higher" in summary_table(explained).splitlines()
 
 
@@ -268,7 +268,7 @@ def test_a_bound_at_which_the_recommended_design_lies_is_said_with_what_the_stud
     assert overview(given).findings[-1] == f"{clause}."
     width, *others = given.study.space
     told = replace(given.study, space=(replace(width, why="narrower ones are not sold"), *others))
-    explained = replace(given, study=told, problem=Problem.of(told))
+    explained = replace(given, study=told, problem=Problem.from_study(told))
     assert summary_table(explained).splitlines()[-1] == f"note: {clause}: narrower ones are not sold"
     assert explained.problem.digest == given.problem.digest
 

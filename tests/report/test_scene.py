@@ -13,7 +13,7 @@ from browser import errors, headless_browser, open_page, wait_until
 
 import designopt
 from designopt.plugin import Array, Quantity, model
-from designopt.report.designs import kept
+from designopt.report.designs import stored_arrays
 from designopt.report.drawing import BYTES, DrawnMotion, draw
 from designopt.report.page.page import write_report
 from designopt.report.parts.motion.frames import Frames
@@ -173,10 +173,10 @@ def test_a_click_on_a_frame_shows_it_in_the_scene(result: Any, tmp_path: Path) -
     with headless_browser(tmp_path / "profile") as browser:
         open_page(browser, tmp_path / "report.html")
         browser.execute_script(f"{find % 'jump'}.emit('plotly_click', {{points: [{{x: 1.0}}]}})")
-        design = next(iter(kept(result, "scene")))
+        design = next(iter(stored_arrays(result, "scene")))
         times = np.linspace(0.0, 2.0, N)
         nearest = int(np.abs(times - 1.0).argmin())
-        place = float(kept(result, "scene")[design]["scene"][nearest, 1, 0])
+        place = float(stored_arrays(result, "scene")[design]["scene"][nearest, 1, 0])
         shown = f"return {find % 'times'}.data[0].x[1]"
         wait_until(lambda: abs(browser.execute_script(shown) - place) < 1e-3, "the frame is shown")
         assert errors(browser) == []

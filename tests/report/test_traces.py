@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from designopt.report.colours import layout
-from designopt.report.plotly_figure import drawn
+from designopt.report.plotly_figure import as_plotly
 from designopt.report.traces import Trace, selected, stacked_axes, trace
 
 X = np.array([0.0, 1.0, 2.0])
@@ -63,7 +63,7 @@ def test_the_view_changes_the_axes_with_the_option() -> None:
     assert figure.plot["layout"]["xaxis"] == {"title": {"text": "time"}, "range": [0.0, 1.0]}
     assert figure.variants[(1,)]["layout"] == {"xaxis": {"range": [0.0, 5.0]}}
     assert "range" not in axes["xaxis"]
-    shown = drawn(figure)
+    shown = as_plotly(figure)
     assert shown.layout.xaxis.title.text == "time"
     assert list(shown.layout.xaxis.range) == [0.0, 1.0]
 

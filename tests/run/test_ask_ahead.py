@@ -30,7 +30,7 @@ class Threads:
     def __init__(self, problem, workers):
         self.workers = workers
         self.slots = 2 * workers
-        self._evaluator = Evaluator.of(problem)
+        self._evaluator = Evaluator.for_problem(problem)
         self._pool = concurrent.futures.ThreadPoolExecutor(workers)
         self._flight = {}
 

@@ -103,7 +103,7 @@ def test_stated_tolerances_are_asked_for_after_the_search(tmp_path):
     assert {one.kind for one in near} == {"neighbour"}
     made.tell(near, [rig(one.values, {}) for one in near], store=tmp_path / "s")
     assert made.ask(store=tmp_path / "s") == []
-    assert made.result(tmp_path / "s").tolerated().known.all()
+    assert made.result(tmp_path / "s").tolerated().is_recorded.all()
 
 
 def test_what_another_store_asked_and_what_is_reported_twice_at_once_is_refused(tmp_path):

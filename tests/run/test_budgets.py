@@ -121,7 +121,7 @@ def test_a_stage_that_has_found_nothing_before_the_reference_goes_on(tmp_path):
 
 
 def test_the_reference_is_in_the_direction_of_the_objectives():
-    problem = Problem.of(make_study(minimize=("height", "slope")))
+    problem = Problem.from_study(make_study(minimize=("height", "slope")))
     maximised = tuple(
         Objective(o.name, o.expression, "maximize" if i else "minimize", o.over)
         for i, o in enumerate(problem.objectives)
@@ -144,7 +144,7 @@ def test_one_objective_has_a_hypervolume_too(tmp_path):
 
 def test_the_hypervolume_of_a_big_archive_costs_next_to_nothing():
     rng = np.random.default_rng(0)
-    problem = Problem.of(make_study(minimize=("height", "slope", "height + slope")))
+    problem = Problem.from_study(make_study(minimize=("height", "slope", "height + slope")))
     growth = Growth(HypervolumeGain((2.0, 2.0, 2.0), 1e-9, 20), problem)
     spent = 0.0
     for _ in range(100):
@@ -322,7 +322,7 @@ def test_a_run_in_a_batch_job_stops_grace_before_its_end_and_can_be_continued(tm
     ],
 )
 def test_growth_is_judged_over_exactly_the_generations_that_the_budget_names(volumes, ended):
-    problem = Problem.of(make_study(minimize=("height",)))
+    problem = Problem.from_study(make_study(minimize=("height",)))
     growth = Growth(HypervolumeGain((10.0,), 0.1, 2), problem)
     for volume in volumes:  # of one objective it is the distance to the reference
         growth.add([problem.judge(np.zeros((1, 2)), {"height": np.array([[10.0 - volume]])}, np.zeros((1, 1), bool))])
@@ -339,7 +339,7 @@ def test_growth_is_judged_over_exactly_the_generations_that_the_budget_names(vol
     ],
 )
 def test_a_budget_takes_the_rows_that_it_pays_for_and_no_more(relation_violation, rows, left):
-    budget = StageBudget(Budget(evaluations=2), Problem.of(make_study()), 0.0)
+    budget = StageBudget(Budget(evaluations=2), Problem.from_study(make_study()), 0.0)
     assert budget.take(np.array(relation_violation)) == rows
     assert budget.designs_left == left
 

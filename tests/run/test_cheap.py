@@ -82,7 +82,7 @@ def test_a_run_that_is_stopped_among_cheap_evaluations_goes_on(tmp_path):
 
 
 def test_keys_of_full_evaluations_do_not_depend_on_cheap_ones():
-    problem = Problem.of(searched())
+    problem = Problem.from_study(searched())
     X = np.array([[0.5, 0.5]])
     alone = dataclasses.replace(problem, fidelity=None)
     assert problem.keys(X) == alone.keys(X)
@@ -92,20 +92,20 @@ def test_keys_of_full_evaluations_do_not_depend_on_cheap_ones():
 
 def test_a_study_that_is_as_cheap_itself_has_no_cheaper_evaluations(tmp_path):
     study = searched(settings={"digits": 1})
-    assert Problem.of(study).fidelity is None
+    assert Problem.from_study(study).fidelity is None
     assert {kind for _, kind, _ in kinds(run_study(study, tmp_path / "s"))} == {"scenario"}
 
 
 def test_workers_get_the_cheap_model_too():
     study = searched()
     chunk = Chunk(1, np.array([[0.123, 0.5]]), np.array([0], np.int32))
-    for evaluator in (Evaluator.of(Problem.of(study)), Delivery.of(study).build()):
+    for evaluator in (Evaluator.for_problem(Problem.from_study(study)), Delivery.for_problem(study).build()):
         values = [evaluator.run(dataclasses.replace(chunk, cheap=cheap)).values[0, 0] for cheap in (True, False)]
         assert values == pytest.approx([0.0, 0.015129])
 
 
 def test_a_budget_counts_what_cheap_evaluations_cost():
-    budget = StageBudget(Budget(evaluations=3), Problem.of(searched()), 0.0)
+    budget = StageBudget(Budget(evaluations=3), Problem.from_study(searched()), 0.0)
     valid = np.zeros(25)
     assert budget.take_cheap(np.append(valid[:10], 1.0), 0.1) == 11  # a broken relation costs nothing
     assert budget.designs_left == 2
@@ -131,4 +131,4 @@ def test_a_store_whose_model_is_not_at_hand_still_knows_its_cheap_evaluations(tm
     stored["model"]["name"] = "nowhere"
     study = archive.decode(stored, file=lambda name, digest: None)
     assert study.model.plugin.fidelity == result.study.model.plugin.fidelity
-    assert Problem.of(study).cheap is not None
+    assert Problem.from_study(study).cheap is not None

@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 from run_cases import Recorder, dump, listed, make_study, table
 
-from designopt.run.failures import Attempts, place
+from designopt.run.failures import Attempts, raise_location
 from designopt.run.runner import run_study
 from designopt.store.errors import FailurePolicyStop
 from designopt.store.result import Result
@@ -224,5 +224,5 @@ def test_attempts_are_numbered_and_allowed_over_all_sessions():
 
 def test_the_place_of_an_error_is_read_from_its_traceback():
     text = '  File "a.py", line 3, in f\n  File "b.py", line 14, in g\nValueError: no wheels'
-    assert place(text) == "b.py:14"
-    assert place("fell over") == place("") == place(None) == ""
+    assert raise_location(text) == "b.py:14"
+    assert raise_location("fell over") == raise_location("") == raise_location(None) == ""

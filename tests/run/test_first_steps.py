@@ -90,7 +90,7 @@ def test_workers_that_cannot_take_a_problem_end_the_run_at_once_with_the_reason(
         " solver: {use: sobol, samples: 4}, execution: {executor: dask, workers: 2}}",
         "hill.yaml",
         plugin_files=((str(model), model.read_bytes()),),
-        problem_of=Problem.of,
+        problem_of=Problem.from_study,
     )
     (tmp_path / "flag").touch()
     with pytest.raises(WorkersError, match=r"no worker can set up the problem: .*once\.py:4: RuntimeError: no licence"):

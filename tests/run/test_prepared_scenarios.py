@@ -77,16 +77,16 @@ def test_the_oldest_goes_when_there_is_no_room() -> None:
 
     kept = PreparedScenarios(prepare, scenarios(1.0, 2.0, 3.0), room=20_000)
     for s in (0, 1, 0, 2, 0, 1):  # two fit: when the third comes, the one that was not used for longest goes
-        kept.of(s)
+        kept.for_scenario(s)
     assert calls == [1.0, 2.0, 3.0, 2.0]
 
 
 def test_one_that_is_larger_than_the_room_is_kept_until_the_next_comes() -> None:
     kept = PreparedScenarios(lambda conditions: np.zeros(1000), scenarios(1.0, 2.0), room=10)
-    assert kept.of(0) is kept.of(0)
-    first = kept.of(0)
-    kept.of(1)
-    assert kept.of(0) is not first
+    assert kept.for_scenario(0) is kept.for_scenario(0)
+    first = kept.for_scenario(0)
+    kept.for_scenario(1)
+    assert kept.for_scenario(0) is not first
 
 
 def test_the_size_of_a_value_counts_its_arrays_wherever_they_are() -> None:

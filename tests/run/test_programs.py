@@ -81,7 +81,7 @@ def test_a_resumed_run_solves_nothing_twice(tmp_path):
 
 def test_the_key_of_a_program_holds_the_chain_up_to_it_and_its_seed():
     given = study()
-    problem, solver = Problem.of(given), given.stages[0].solver
+    problem, solver = Problem.from_study(given), given.stages[0].solver
     X = np.array([[1.0], [2.0], [1.0]])
     keys = problem.program_keys(solver, X, [0, 0, 1], [0, 0, 0])
     assert keys[0] == keys[2]  # the first of a chain, whichever that is

@@ -49,7 +49,9 @@ def test_the_time_of_a_run_that_has_ended_stands_still(tmp_path, monkeypatch):
 
 
 def test_designs_that_cost_no_budget_are_distinguished():
-    assert line(replace(STATE, done=24, total=24, invalid=4)).startswith("sweep (1/2): 24/24 designs (4 invalid), ")
+    assert line(replace(STATE, completed=24, total=24, invalid=4)).startswith(
+        "sweep (1/2): 24/24 designs (4 invalid), "
+    )
 
 
 def test_all_but_the_best_values_is_within_eighty_columns(monkeypatch):

@@ -135,8 +135,8 @@ def test_a_store_without_its_plugins_keeps_what_its_keys_depend_on():
         data = json.loads(json.dumps(archive.encode(study)))
         for plugin in (data["model"], *(stage["solver"] for stage in data["stages"])):
             plugin["version"] += 1  # not the one that is installed
-        kept = Problem.of(archive.decode(data, file=lambda digest: b""))
-        assert getattr(kept, name) == getattr(Problem.of(study), name) != getattr(Problem, name)
+        kept = Problem.from_study(archive.decode(data, file=lambda digest: b""))
+        assert getattr(kept, name) == getattr(Problem.from_study(study), name) != getattr(Problem, name)
 
 
 def test_a_replay_of_a_search_with_derivatives_asks_the_same_again(tmp_path):

@@ -53,7 +53,7 @@ def test_a_stage_begins_with_the_best_designs_of_another_store(tmp_path):
     run_study(sweep(), tmp_path / "first")
     result = run_study(starting(tmp_path / "first", select="best", count=2), tmp_path / "second")
     assert result.outcomes.X[:2, 0].tolist() == [0.5, -0.25]  # squares of distances from 0.25: 0.0625 and 0.25
-    assert result.asked("front")[:2].tolist() == [0, 1]
+    assert result.designs_of("front")[:2].tolist() == [0, 1]
     assert abs(result.outcomes.X[2:6, 0] - 0.5).max() < 2.0  # the walk began there
     assert "starts from 2 designs of" in result.events[0]["text"]
 
@@ -328,7 +328,7 @@ def test_a_solver_that_asks_ahead_hears_the_same_whatever_is_taken_over(tmp_path
     start = StartFrom(None, "best", 1, str(tmp_path / "part"))
     stages = (listed([0.5], name="list"), Stage("ahead", ahead), Stage("more", listed([0.5]).solver, Budget(), start))
     result = run_study(make_study("wave", stages=stages, **seeds), tmp_path / "second")
-    assert result.asked("ahead").tolist() == Result.open(tmp_path / "first").asked("ahead").tolist()
-    assert result.outcomes.X[result.asked("ahead"), 0].tolist() == designs.tolist()
+    assert result.designs_of("ahead").tolist() == Result.open(tmp_path / "first").designs_of("ahead").tolist()
+    assert result.outcomes.X[result.designs_of("ahead"), 0].tolist() == designs.tolist()
     assert workers(result).get("store:part", 0) >= known * 20
     assert workers(result).get("serial", 0) == 20 - int(known * 20)

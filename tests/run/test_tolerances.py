@@ -75,7 +75,7 @@ def test_a_finished_run_computes_no_neighbour_again_and_solvers_do_not_hear_of_t
 
 def test_the_first_line_of_the_result_says_which_design_breaks_limits_within_its_tolerances(tmp_path):
     result = run_study(study(), tmp_path / "s")
-    lost = int((~result.tolerated().feasible[result.tolerated().place(5)]).sum())
+    lost = int((~result.tolerated().feasible[result.tolerated().index_of(5)]).sum())
     assert 5 <= lost <= 11  # half of an even distribution
     (clause,) = fragile(result)
     assert (
@@ -131,8 +131,8 @@ def test_the_rule_robust_picks_a_design_that_keeps_its_limits_behind_the_front_i
     result = run_study(made(choose), tmp_path / "s")
     named, done = result.chosen(), result.tolerated()
     assert named["robust"] == result.most_robust()
-    assert done.share[done.place(named["robust"])] == done.share.max() == 1.0
-    assert done.share[done.place(named["best f0"])] < 0.9
+    assert done.share[done.index_of(named["robust"])] == done.share.max() == 1.0
+    assert done.share[done.index_of(named["best f0"])] < 0.9
     again = run_study(made(choose), tmp_path / "s", resume=True)
     assert again.sessions[-1]["executor"] == "none"
     assert again.chosen() == named
@@ -148,7 +148,7 @@ def test_a_more_robust_design_is_recommended_where_the_first_choice_breaks_limit
     marked = {t["name"]: t["marker"].get("symbol") for t in front(result).figures[0].plot["data"] if t["showlegend"]}
     assert (marked["selected by a rule"], marked["robust"]) == ("star", "star-square")
     assert result.chosen() == {"best f0": 0, "best f1": 3, "nearest to f1 0.1": 3, "robust": 1}
-    kept, _ = result.tolerated().kept(3)
+    kept, _ = result.tolerated().within_limits(3)
     lead = f"robust: a 0.5 gives f0 0.25 and f1 0.5; 16 of 16 neighbours within the tolerances satisfy the limits, \
 where nearest to f1 0.1 keeps them in {kept} of 16"
     assert summary_table(result).splitlines()[0] == f"the recommended design is {lead}"
@@ -163,7 +163,7 @@ def test_the_parameter_that_matters_is_the_one_on_which_the_objectives_depend(tm
     )  # fmt: skip
     result = run_study(made, tmp_path / "s")
     done = result.tolerated()
-    place = done.place(result.chosen()["best f0"])
+    place = done.index_of(result.chosen()["best f0"])
     assert done.matters(place) == "b"
     assert done.effects[place][:, 0] == pytest.approx([0.0, 1.0], abs=0.05)
 
@@ -241,7 +241,7 @@ report: {tolerances: {neighbours: 16}}
 execution: {executor: serial}
 """
     use("model", "bowl")
-    result = run_study(load_text(text, "near.yaml", problem_of=Problem.of), tmp_path / "s")
+    result = run_study(load_text(text, "near.yaml", problem_of=Problem.from_study), tmp_path / "s")
     assert fragile(result)
     assert fragile(result.with_changes(["constraints.low.max=2"])) == []
     with pytest.raises(StoreError, match=r"'report\.tolerances' determines what is computed"):
@@ -263,7 +263,7 @@ def test_derivatives_of_a_robust_problem_are_those_by_the_design():
     made = make_study(minimize=("height",), names=("a",))
     scenarios = (Scenario("s"), Scenario("t", {}, (Shift("a", factor=1.5, offset=0.25),)))
     problem = dataclasses.replace(
-        Problem.of(dataclasses.replace(made, scenarios=scenarios)), objectives=made.objectives
+        Problem.from_study(dataclasses.replace(made, scenarios=scenarios)), objectives=made.objectives
     )
     mean = dataclasses.replace(made.objectives[0], over=use("aggregation", "mean"))
     problem = dataclasses.replace(problem, objectives=(mean,))

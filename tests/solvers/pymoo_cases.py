@@ -22,9 +22,9 @@ def solved(solver, problem: Problem, budget: int, seed: int = 1, start: np.ndarr
     evaluate = InProcess(problem, budget)
     known = no_outcomes(problem) if start is None else evaluate.outcomes(start)
     try:
-        evaluate.told = solver.solve(problem, evaluate, np.random.default_rng(seed), known)
+        evaluate.tells = solver.solve(problem, evaluate, np.random.default_rng(seed), known)
     except StageEnded:
-        evaluate.told = None
+        evaluate.tells = None
     return evaluate
 
 

@@ -127,7 +127,7 @@ solver: {use: collocation, SETTING}
 )
 def test_what_cannot_be_asked_of_controls_is_refused_at_its_place(setting: str, message: str) -> None:
     with pytest.raises(StudyError) as caught:
-        load_text(TEXT.replace("SETTING", setting), "moved.yaml", problem_of=Problem.of)
+        load_text(TEXT.replace("SETTING", setting), "moved.yaml", problem_of=Problem.from_study)
     (issue,) = caught.value.issues
     assert issue.line == 5
     assert issue.column > 28
@@ -193,7 +193,7 @@ def test_the_mesh_of_what_is_rounded_is_checked_too(tmp_path: Path) -> None:
 )
 def test_switches_that_cannot_be_are_refused_at_their_place(setting: str, message: str) -> None:
     with pytest.raises(StudyError) as caught:
-        load_text(TEXT.replace("SETTING", setting), "moved.yaml", problem_of=Problem.of)
+        load_text(TEXT.replace("SETTING", setting), "moved.yaml", problem_of=Problem.from_study)
     (issue,) = caught.value.issues
     assert (issue.line, issue.column > 28) == (5, True)
     assert message in issue.message

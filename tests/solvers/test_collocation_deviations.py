@@ -103,7 +103,7 @@ objectives: [{name: decay, minimize: error}]
 solver: {use: collocation, deviations: {damping: 0.1}}
 """
     with pytest.raises(StudyError) as caught:
-        load_text(text, "damped.yaml", problem_of=Problem.of)
+        load_text(text, "damped.yaml", problem_of=Problem.from_study)
     (issue,) = caught.value.issues
     assert issue.line == 5
     assert "no such number that is fixed (it has stiffness, mass, decay.t0, decay.tf" in issue.message

@@ -125,7 +125,7 @@ def test_peaks_are_those_of_the_parabola(name, sign, expected):
 
 def test_a_peak_is_largest_smallest_or_a_size():
     with pytest.raises(ValueError, match="a peak must be of one of largest, smallest, size, not of 'biggest'"):
-        Peak(lambda v: v["height"], of="biggest")
+        Peak(lambda v: v["height"], extremum="biggest")
 
 
 def test_a_peak_that_nothing_presses_on_is_read_from_the_motion():

@@ -32,7 +32,7 @@ solver: {use: collocation}
 
 def refused(text):
     with pytest.raises(StudyError) as caught:
-        load_text(text, "damped.yaml", problem_of=Problem.of)
+        load_text(text, "damped.yaml", problem_of=Problem.from_study)
     (issue,) = caught.value.issues
     return f"{issue.line}:{issue.column}: {issue.message}"
 
@@ -189,7 +189,7 @@ def test_an_aggregation_without_a_smooth_program_is_refused():
 
 
 def test_python_and_files_make_the_same_study():
-    by_file = load_text(TEXT, "damped.yaml", problem_of=Problem.of)
+    by_file = load_text(TEXT, "damped.yaml", problem_of=Problem.from_study)
     by_hand = define(
         study="damped",
         model={"use": "damped_start"},
@@ -198,7 +198,7 @@ def test_python_and_files_make_the_same_study():
         solver={"use": "collocation"},
     )
     assert isinstance(by_hand, Study)
-    assert Problem.of(by_file).digest == by_hand.problem.digest
+    assert Problem.from_study(by_file).digest == by_hand.problem.digest
 
 
 @pytest.mark.parametrize("mass", ["-1", ".nan", "x"])

@@ -171,7 +171,7 @@ def test_no_design_is_asked_for_twice_and_a_small_space_is_exhausted(solver):
     problem = problem_from(lambda d, s: {"f": d["n"], "g": -d["n"] * len(d["kind"])}, space, minimize="fg")
     evaluate = solved(solver, problem, 1000)
     assert len(np.unique(evaluate.X, axis=0)) == len(evaluate.X) == 18
-    assert evaluate.told == "every design of the space has been evaluated"
+    assert evaluate.tells == "every design of the space has been evaluated"
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=by_name)

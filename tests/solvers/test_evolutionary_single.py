@@ -118,8 +118,8 @@ def test_cma_es_begins_anew_with_a_larger_population_and_leaves_a_local_optimum(
 def test_cma_es_ends_by_itself_after_its_restarts():
     problem = minimised(lambda x, y: (x - 0.3) ** 2 + (y - 0.3) ** 2, PLANE)
     alone, thrice = (solved(CMAES(restarts=restarts), problem, 100_000) for restarts in (0, 2))
-    assert alone.told == "the search has converged"
-    assert thrice.told == "all 3 searches have converged"
+    assert alone.tells == "the search has converged"
+    assert thrice.tells == "all 3 searches have converged"
     assert np.array_equal(thrice.X[: len(alone.X)], alone.X)
     assert np.abs(alone.X - 0.3).min() < 1e-5
 
@@ -171,7 +171,7 @@ def test_no_design_is_asked_for_twice_and_a_small_space_is_exhausted(solver):
     ]
     evaluate = solved(solver, minimised(lambda n, kind, m: n + len(kind), space), 1000)
     assert len(np.unique(evaluate.X, axis=0)) == len(evaluate.X) == 18
-    assert evaluate.told == "every design of the space has been evaluated"
+    assert evaluate.tells == "every design of the space has been evaluated"
 
 
 @pytest.mark.parametrize("solver", SOLVERS, ids=by_name)

@@ -86,7 +86,7 @@ def test_every_part_of_a_study_comes_back_from_its_json():
         data, file=lambda name, digest: InputFile(name, contents[digest]), text=study.text, path=study.path
     )
     assert back.model.settings == {**settings, "note": "none"}
-    assert Problem.of(back).digest == Problem.of(study).digest
+    assert Problem.from_study(back).digest == Problem.from_study(study).digest
     for field in dataclasses.fields(study):
         ours, theirs = getattr(study, field.name), getattr(back, field.name)
         if field.name not in (
@@ -151,6 +151,6 @@ def test_a_setting_that_a_plugin_has_got_since_is_at_its_default_and_others_make
     data["model"]["settings"] = {}  # as if "pause" had come later
     read = archive.decode(data, file=no_file)
     assert read.model.build().evaluate({"a": 1.0}, {}) == {"height": 1.0, "slope": 2.0}
-    assert Problem.of(read).canonical()["model"]["settings"] == {}
+    assert Problem.from_study(read).canonical()["model"]["settings"] == {}
     data["model"]["settings"] = {**kept, "gone": 3}
     assert "has no setting 'gone' any more" in archive.decode(data, file=no_file).model.plugin.description

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command import designopt
 
-from designopt.store.beside import NAMED, meant, suggestion
+from designopt.store.beside import NAMED, nearest_store, suggestion
 
 
 @pytest.fixture
@@ -19,11 +19,11 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_misspelt_store_is_answered_with_the_right_one_and_a_folder_with_what_is_in_it(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    assert meant(Path("results/onne.study")) == "; did you mean 'results/one.study'?"
-    assert meant(Path("one.study")) == "; did you mean 'results/one.study'?"
-    assert meant(Path("results")) == "; stores here: results/one.study, results/two.study"
-    assert meant(Path("results/notes")) == ""
-    assert meant(Path("nowhere/at/all")) == ""
+    assert nearest_store(Path("results/onne.study")) == "; did you mean 'results/one.study'?"
+    assert nearest_store(Path("one.study")) == "; did you mean 'results/one.study'?"
+    assert nearest_store(Path("results")) == "; stores here: results/one.study, results/two.study"
+    assert nearest_store(Path("results/notes")) == ""
+    assert nearest_store(Path("nowhere/at/all")) == ""
 
 
 def test_many_stores_are_not_all_named():

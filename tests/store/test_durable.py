@@ -89,7 +89,7 @@ def test_a_repaired_journal_takes_its_place_and_its_folder_is_flushed(tmp_path, 
 @pytest.mark.parametrize(("kind", "mode"), [("ext4", "wal"), ("nfs4", "delete")])
 def test_every_commit_waits_for_the_disk(tmp_path, monkeypatch, kind, mode):
     monkeypatch.setattr("designopt.store.journal.writer.file_system", lambda path: kind)
-    journal = Journal.create(tmp_path, Problem.of(make_study()), seed=0)
+    journal = Journal.create(tmp_path, Problem.from_study(make_study()), seed=0)
     full = 2  # https://www.sqlite.org/pragma.html#pragma_synchronous; in WAL mode NORMAL (1) may lose commits
     assert journal._db.execute("PRAGMA synchronous").fetchone() == (full,)
     assert journal._db.execute("PRAGMA journal_mode").fetchone() == (mode,)
@@ -98,7 +98,7 @@ def test_every_commit_waits_for_the_disk(tmp_path, monkeypatch, kind, mode):
 
 def test_a_commit_that_does_not_wait_is_in_the_log_and_those_after_it_wait_again(tmp_path, monkeypatch):
     monkeypatch.setattr("designopt.store.journal.writer.file_system", lambda path: "ext4")
-    journal = Journal.create(tmp_path, Problem.of(make_study()), seed=0)
+    journal = Journal.create(tmp_path, Problem.from_study(make_study()), seed=0)
     normal, full = 1, 2  # NORMAL: written to the log, which reaches the disk with the next commit that waits
     found = []
 
@@ -120,7 +120,7 @@ def test_a_commit_that_does_not_wait_is_in_the_log_and_those_after_it_wait_again
 
 def test_a_commit_without_records_flushes_those_that_did_not_wait_once(tmp_path, monkeypatch, flushed):
     monkeypatch.setattr("designopt.store.journal.writer.file_system", lambda path: "ext4")
-    journal = Journal.create(tmp_path, Problem.of(make_study()), seed=0)
+    journal = Journal.create(tmp_path, Problem.from_study(make_study()), seed=0)
     journal.add_event("kind", "text")
     journal.commit(flush=False)
     assert flushed == []
@@ -131,7 +131,7 @@ def test_a_commit_without_records_flushes_those_that_did_not_wait_once(tmp_path,
 
 
 def test_of_a_commit_that_fails_nothing_is_recorded(tmp_path):
-    journal = Journal.create(tmp_path, Problem.of(make_study()), seed=0)
+    journal = Journal.create(tmp_path, Problem.from_study(make_study()), seed=0)
     journal.add_event("kind", "text")
     journal.add_evaluations([(b"too short",)])
     with pytest.raises(StoreError):
@@ -141,7 +141,7 @@ def test_of_a_commit_that_fails_nothing_is_recorded(tmp_path):
 
 
 def test_the_time_of_a_stage_is_the_sum_over_its_sessions(tmp_path):
-    journal = Journal.create(tmp_path, Problem.of(make_study()), seed=0)
+    journal = Journal.create(tmp_path, Problem.from_study(make_study()), seed=0)
     for wall in (2.0, 3.0, 0.5):
         journal.begin_session(host="here", executor="serial", workers=1, provenance={})
         journal.set_usage(1, wall / 2.0)  # so far; the last value of a session counts

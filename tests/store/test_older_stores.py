@@ -68,7 +68,7 @@ def test_its_evaluations_have_the_keys_that_this_version_gives_them(tmp_path):
         path = copied(name, tmp_path)
         result = Result.open(path)
         study = designopt.load(path / "study.yaml", plugin_files=[DATA / "bracket.py"])
-        assert Problem.of(study.definition).digest == result.problem.digest
+        assert Problem.from_study(study.definition).digest == result.problem.digest
         recorded = evaluations(dump(result))
         assert recorded <= evaluations(dump(study.run(tmp_path / f"{name}_anew")))
 
@@ -137,7 +137,7 @@ def test_a_store_of_the_second_format_says_what_it_said_without_its_plugin(tmp_p
     assert best == pytest.approx(np.array([[631.49, 323.62], [3348.0, 260.1]]), rel=1e-3)
     near = result.tolerated()
     assert len(near) == 4
-    assert (near.known.sum(axis=1) == 4).all()
+    assert (near.is_recorded.sum(axis=1) == 4).all()
     assert near.feasible.all()
     page = write_report(result, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "cheap evaluations (not part of the results)" in page

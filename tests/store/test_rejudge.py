@@ -100,7 +100,7 @@ def test_what_is_read_of_the_store_stays_what_it_was(path):
     changed = result.with_changes(["title=Hot", "objectives.wear.minimize=2*wear"])
     assert changed.study.title == "Hot"
     assert changed.status.tolist() == result.status.tolist()
-    assert changed.asked("sobol").tolist() == result.asked("sobol").tolist()
+    assert changed.designs_of("sobol").tolist() == result.designs_of("sobol").tolist()
     assert changed.message(3, 1) == ""
     assert changed.sessions == result.sessions
     assert changed.study.stages == result.study.stages

@@ -33,17 +33,17 @@ def run(tmp_path, values, **others):
 def test_what_each_stage_asked_is_reported_in_its_order(tmp_path):
     stages = (listed([1.0, 0.5, 1.0], batch=1, name="one"), listed([0.25, 0.5], name="two"))
     result = run(tmp_path, (), stages=stages)
-    assert result.asked("one").tolist() == [0, 1, 0]
-    assert result.asked("two").tolist() == [2, 1]
+    assert result.designs_of("one").tolist() == [0, 1, 0]
+    assert result.designs_of("two").tolist() == [2, 1]
     with pytest.raises(KeyError, match=r"no stage named 'three' \(known: one, two\)"):
-        result.asked("three")
+        result.designs_of("three")
 
 
 def test_a_design_that_is_not_complete_has_no_row(tmp_path):
     result = run(tmp_path, [1.0, 0.5, 0.25], scenarios=({}, {"shift": 1.0}))
     rewrite(result.path, "DELETE FROM evaluation WHERE design = 1 AND number = 1")
     partial = Result.open(result.path)
-    assert partial.asked("list").tolist() == [0, -1, 1]
+    assert partial.designs_of("list").tolist() == [0, -1, 1]
     assert partial.outcomes.X[:, 0].tolist() == [1.0, 0.25]
 
 
@@ -61,7 +61,7 @@ def test_a_stage_that_has_not_begun_asked_nothing(tmp_path):
     result = run(tmp_path, [1.0])
     stages = (*result.study.stages, Stage("later", use("solver", "walk")))
     later = dataclasses.replace(result, study=dataclasses.replace(result.study, stages=stages))
-    assert later.asked("later").tolist() == []
+    assert later.designs_of("later").tolist() == []
 
 
 # ------------------------------------------------------------------------------------------------------ hypervolume

@@ -24,7 +24,7 @@ budget: {evaluations: 60}
 
 
 def load(text: str, *overrides: str):
-    return load_text(text, "short.yaml", overrides=overrides, problem_of=Problem.of)
+    return load_text(text, "short.yaml", overrides=overrides, problem_of=Problem.from_study)
 
 
 def test_figures_without_a_name_go_by_what_they_are():

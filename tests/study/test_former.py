@@ -120,7 +120,7 @@ def loaded(folder, text):
 
 
 def identity(study):
-    problem = Problem.of(study.definition)
+    problem = Problem.from_study(study.definition)
     X = problem.space.from_search([[1.25, 0.0], [1.75, 1.0]])
     return problem.digest, problem.keys(X)
 

@@ -159,7 +159,7 @@ execution: {executor: serial, arrays: {path_12: all}}
 
 
 def load(text: str = STUDY, leg: str = YAML) -> Any:
-    return load_text(text, "leg_study.yaml", files={"leg.yaml": leg.encode()}, problem_of=Problem.of)
+    return load_text(text, "leg_study.yaml", files={"leg.yaml": leg.encode()}, problem_of=Problem.from_study)
 
 
 def test_what_is_declared_for_the_settings_is_checked_like_all_else() -> None:
@@ -188,11 +188,11 @@ def test_a_mistake_in_the_file_is_reported_at_the_setting_that_names_it() -> Non
 
 def test_workers_and_stores_know_it_without_asking_the_model_again() -> None:
     study = load()
-    model_, _ = Delivery.of(study).plugins()
+    model_, _ = Delivery.for_problem(study).plugins()
     assert set(model_.plugin.outputs) == {"total", "force_soleus", "force_12"}
     assert set(model_.plugin.arrays) == {"path_soleus", "path_12"}
     files = {file.digest: file for file in archive.files(study)}
-    back = archive.decode(archive.encode(study), file=lambda name, digest: InputFile.known(name, digest))
+    back = archive.decode(archive.encode(study), file=lambda name, digest: InputFile.from_digest(name, digest))
     assert files
     assert back.model.plugin.outputs["force_12"].quantity == Quantity("N", "force of 12", ge=0.0)
 

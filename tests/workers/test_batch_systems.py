@@ -106,7 +106,7 @@ def test_an_evaluation_that_does_not_end_before_its_job_is_begun_anew_and_nobody
     state, tmp_path, monkeypatch
 ):
     times = iter([cluster.Retirement(20.0, 0.0, 22.0), cluster.Retirement(600.0, 0.0, 600.0)])
-    monkeypatch.setattr(cluster.Retirement, "of", lambda *_: next(times))
+    monkeypatch.setattr(cluster.Retirement, "for_walltime", lambda *_: next(times))
     slow = study([0.1], pause=25.0, asked=wanted(jobs=1))
     result = run_study(slow, tmp_path / "s", progress=(recorder := Recorder()))
     assert any("had to exit before its evaluation was done" in text for _, text in recorder.events)
@@ -246,9 +246,9 @@ def test_without_the_extra_one_sentence_says_what_to_install(state, tmp_path, mo
 
 
 def test_workers_leave_a_tenth_of_the_wall_time_before_its_end_and_not_all_at_once():
-    day = cluster.Retirement.of(24 * 3600.0, None)
+    day = cluster.Retirement.for_walltime(24 * 3600.0, None)
     assert (day.begin, day.stagger, day.end) == (86400 - 30 - 600, 600, 86400 - 30)
-    hour = cluster.Retirement.of(3600.0, 800.0)  # one time-out and a quarter, if that is longer
+    hour = cluster.Retirement.for_walltime(3600.0, 800.0)  # one time-out and a quarter, if that is longer
     assert (hour.begin, hour.stagger, hour.end) == (3600 - 30 - 1000, 360, 3570)
     begins = sorted(int(re.search(r"\+ (\d+) ", hour.line(number)).group(1)) for number in range(1, 9))
     assert hour.begin - hour.stagger <= begins[0]

@@ -85,8 +85,8 @@ def kept(monkeypatch):
     forking.end_kept()
     with local._together:
         pass
-    assert _alive(forking._kept.pid)
-    return forking._kept
+    assert _alive(forking._idle_origin.pid)
+    return forking._idle_origin
 
 
 def _alive(pid):
@@ -129,10 +129,10 @@ def test_the_second_run_uses_the_process_of_the_first_and_both_leave_the_environ
     monkeypatch.delenv("__DASK_PARENT_PID", raising=False)
     before = dict(os.environ)
     run_study(study(4), tmp_path / "first")
-    first = forking._kept.pid
+    first = forking._idle_origin.pid
     assert dict(os.environ) == before
     run_study(study(4), tmp_path / "second")
-    assert forking._kept.pid == first
+    assert forking._idle_origin.pid == first
     assert dict(os.environ) == before
 
 
@@ -190,7 +190,7 @@ def test_a_process_that_was_killed_between_two_runs_is_replaced(kept):
     os.kill(kept.pid, signal.SIGKILL)
     os.waitid(os.P_PID, kept.pid, os.WEXITED | os.WNOWAIT)
     assert _used() != kept.pid
-    again = forking._kept
+    again = forking._idle_origin
     os.kill(again.pid, signal.SIGKILL)
     os.waitpid(again.pid, 0)  # somebody else in this process did so
     assert _used() != again.pid
@@ -241,7 +241,7 @@ def test_it_ends_with_this_process(end):
 def test_a_process_that_is_forked_from_this_one_leaves_it_alone(kept):
     child = os.fork()
     if child == 0:
-        alone = forking._kept is None
+        alone = forking._idle_origin is None
         forking.end_kept()
         os._exit(0 if alone else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -23,7 +23,7 @@ def run_on(monkeypatch, executor, path, values=(0.25, 0.5, 0.75), **options):
     """The result of a run of designs `values` on a serial `executor`."""
     monkeypatch.setattr(
         "designopt.run.runner.executor_for",
-        lambda study, problem, *_, **__: lambda _: executor(lambda: Evaluator.of(problem, None)),
+        lambda study, problem, *_, **__: lambda _: executor(lambda: Evaluator.for_problem(problem, None)),
     )
     return run_study(make_study(names=("a",), stages=(listed(values, **options),)), path)
 

@@ -29,7 +29,7 @@ def supervised(place, limit, preparation=None, pid=None):
     after so many seconds, and returns the cause and words with which it would end the worker."""
     judge = Supervisor.__new__(Supervisor)
     judge.run, judge.limit, judge.preparation = "r", limit, preparation
-    judge._place, judge._last, judge._reported = place, None, 0
+    judge._notes, judge._last, judge._reported = place, None, 0
     judge._still = judge._silent = judge._advanced = 0.0
     pid = os.getpid() if pid is None else pid
     (place / "pid").write_text(str(pid))

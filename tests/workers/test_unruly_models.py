@@ -202,7 +202,9 @@ def test_what_a_model_starts_ends_with_the_run(tmp_path):
     started = [int(line) for line in log.read_text().split()]
     assert len(started) == 6
     end = time.monotonic() + 120.0
-    while any(_alive(pid) for pid in started) or _left_of(groups) != [forking._kept.pid]:  # it waits for the next run
+    while any(_alive(pid) for pid in started) or _left_of(groups) != [
+        forking._idle_origin.pid
+    ]:  # it waits for the next run
         assert time.monotonic() < end, (started, _left_of(groups))
         time.sleep(0.05)
     assert len(groups) >= 2

@@ -148,7 +148,9 @@ def measured_guess(problem: TrajectoryProblem) -> Guess:
             has_weight = np.broadcast_to(samples.data[f"weight {name}"] > 0.0, samples.times.shape)
             if name in variable_names:
                 order = np.argsort(samples.times[has_weight], kind="stable")
-                measured_values = np.broadcast_to(samples.data[f"measured {name}"], samples.times.shape)[has_weight][order]
+                measured_values = np.broadcast_to(samples.data[f"measured {name}"], samples.times.shape)[has_weight][
+                    order
+                ]
                 values[name] = np.interp(times, samples.times[has_weight][order], measured_values)
         phases[phase.name] = Sampled(fractions, values, phase.t0, phase.tf)
     return Guess(dict(phases))

@@ -45,7 +45,7 @@ SAME = 1e-9
 
 
 class FitError(ProblemError):
-    """A fit has failed; ``Guess.of(error.solution)`` continues from its `solution`, the last iterate."""
+    """A fit has failed; ``Guess.from_solution(error.solution)`` continues from its `solution`, the last iterate."""
 
     def __init__(self, solution: Solution) -> None:
         super().__init__(
@@ -127,11 +127,18 @@ def _weighted(problem: TrajectoryProblem) -> Any:
 
 
 def _residuals(
-    transcription: Transcription, bounds: ProgramBounds, i: int, phase: Phase, residuals: MeasurementResiduals, x: Vector
+    transcription: Transcription,
+    bounds: ProgramBounds,
+    i: int,
+    phase: Phase,
+    residuals: MeasurementResiduals,
+    x: Vector,
 ) -> tuple[Any, Vector]:
     """The Jacobian (n k, N) of the residuals of a phase with respect to all scaled variables, sample by sample, and
     their values."""
-    index, sample = next((j, s) for j, s in enumerate(transcription.statement.samples) if (s.phase, s.name) == (i, MISFIT))
+    index, sample = next(
+        (j, s) for j, s in enumerate(transcription.statement.samples) if (s.phase, s.name) == (i, MISFIT)
+    )
     phase_layout = transcription.layout.samples[index]
     point = transcription.statement.points[i]
     column = _ResidualPoint(sample, residuals, point)
@@ -161,11 +168,15 @@ class _ResidualPoint(SamplePoint):
 def _unknowns(problem: TrajectoryProblem, transcription: Transcription) -> dict[str, int]:
     """Parameters, free times and initial states by name, with their indices among the variables."""
     index_of = dict(transcription.layout.parameters)
-    for phase, phase_layout, point in zip(problem.phases, transcription.layout.phases, transcription.statement.points, strict=True):
+    for phase, phase_layout, point in zip(
+        problem.phases, transcription.layout.phases, transcription.statement.points, strict=True
+    ):
         for name, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf)):
             if k >= 0 and k not in index_of.values():
                 index_of[f"{phase.name}.{name}"] = k
-        index_of.update({f"{phase.name}.initial.{n}": int(k) for n, k in zip(point.names, phase_layout.states[0], strict=False)})
+        index_of.update(
+            {f"{phase.name}.initial.{n}": int(k) for n, k in zip(point.names, phase_layout.states[0], strict=False)}
+        )
     return index_of
 
 
@@ -184,7 +195,13 @@ def _is_misfit(problem: TrajectoryProblem, transcription: Transcription, bounds:
 
 
 def _root(
-    transcription: Transcription, bounds: ProgramBounds, kkt: Kkt, jacobian: Any, information: Information | None, *, pure: bool
+    transcription: Transcription,
+    bounds: ProgramBounds,
+    kkt: Kkt,
+    jacobian: Any,
+    information: Information | None,
+    *,
+    pure: bool,
 ) -> Matrix | None:
     """A matrix (n, r) whose product with its transpose is the covariance of all scaled variables."""
     if pure:
@@ -284,22 +301,30 @@ def _weakest(transcription: Transcription, x: Vector, free: Mapping[str, int], c
     with_variance = np.flatnonzero(np.isfinite(covariance.diagonal()))
     if not len(with_variance):
         return "", math.nan
-    values, vectors = np.linalg.eigh(covariance[np.ix_(with_variance, with_variance)] / np.outer(size[with_variance], size[with_variance]))
+    values, vectors = np.linalg.eigh(
+        covariance[np.ix_(with_variance, with_variance)] / np.outer(size[with_variance], size[with_variance])
+    )
     deviation = 100.0 * math.sqrt(max(values[-1], 0.0)) * vectors[:, -1]
     deviation = deviation * np.sign(deviation[np.abs(deviation).argmax()])
     names, largest = list(free), float(np.abs(deviation).max())
     parts = [
-        f"{names[k]} {d:+.2g} %" for k, d in zip(with_variance, deviation.tolist(), strict=True) if abs(d) > SMALL * largest
+        f"{names[k]} {d:+.2g} %"
+        for k, d in zip(with_variance, deviation.tolist(), strict=True)
+        if abs(d) > SMALL * largest
     ]
     ratio = math.sqrt(values[-1] / values[0]) if values[0] > 0.0 else math.inf
     return ", ".join(parts), ratio if len(with_variance) == len(free) else math.inf
 
 
-def _undetermined(transcription: Transcription, information: Information | None, x: Vector, free: Mapping[str, int]) -> set[str]:
+def _undetermined(
+    transcription: Transcription, information: Information | None, x: Vector, free: Mapping[str, int]
+) -> set[str]:
     """The unknowns that change along the undetermined directions."""
     if information is None or not information.null.shape[1] or not free:
         return set()
-    moved = np.abs(np.array([_relative(transcription, x, free, direction) for direction in information.null.T])).max(axis=0)
+    moved = np.abs(np.array([_relative(transcription, x, free, direction) for direction in information.null.T])).max(
+        axis=0
+    )
     return {name for name, size in zip(free, moved, strict=True) if size > FREE * max(1.0, moved.max())}
 
 

@@ -51,11 +51,11 @@ def source() -> str:
 
 def loaded() -> ctypes.CDLL | None:
     """The library; None without a compiler."""
-    return _made(find_compiler(), cache_dir())
+    return _loaded(find_compiler(), cache_dir())
 
 
 @lru_cache(maxsize=4)
-def _made(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL | None:
+def _loaded(compiler: tuple[str, ...] | None, cache: Path) -> ctypes.CDLL | None:
     """The library from this compiler, stored in `cache`; None if compilation fails."""
     if compiler is None:
         return None

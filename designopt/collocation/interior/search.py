@@ -39,7 +39,7 @@ class Interior:
     """The method for the program `made`."""
 
     def __init__(self, transcription: Transcription, code: ctypes.CDLL) -> None:
-        self.made, self.code = transcription, code
+        self.transcription, self.code = transcription, code
         self.functions = ProgramFunctions(transcription)
         self.evaluate = library.EVALUATE(self.functions.evaluate)
         self._structures: dict[tuple[bytes, ...], KKTStructure] = {}
@@ -49,7 +49,7 @@ class Interior:
         masks = kinds(bounds)
         key = tuple(mask.tobytes() for mask in masks)
         if key not in self._structures:
-            self._structures = {key: structure(self.made, *masks)}
+            self._structures = {key: structure(self.transcription, *masks)}
         return self._structures[key]
 
 
@@ -58,14 +58,14 @@ class Run:
     then to a smaller one."""
 
     def __init__(self, method: Interior, program_bounds: ProgramBounds, x: Vector, multipliers: Iterate | None) -> None:
-        transcription, self._of, self._given = method.made, method, program_bounds
+        transcription, self._method, self._bounds = method.transcription, method, program_bounds
         self._s = s = method.structure(program_bounds)
         warm, free, slacks = multipliers is not None, len(s.column), len(s.slack_row)
         low, high = transcription.box(program_bounds)
         row_low, row_high = transcription.row_box(program_bounds)
         rows = s.equation[s.slack_row]
         self._limits = np.concatenate([low[s.column], row_low[rows]]), np.concatenate([high[s.column], row_high[rows]])
-        self._asked = low[s.column], high[s.column]  # limits may be passed within rounding errors
+        self._box = low[s.column], high[s.column]  # limits may be passed within rounding errors
         self._value = row_low[s.equation]
         self._value[s.slack_row] = 0.0
         self._fixed = np.where(program_bounds.low < program_bounds.high, 0.0, low)
@@ -79,19 +79,20 @@ class Run:
         arrays = {"value": self._value, "low": self._limits[0], "up": self._limits[1], "x": self._x, "y": self._y}
         arrays |= {"zl": self._zl, "zu": self._zu}
         passed = library.SearchData(
-            n=s.n, free=free, m=len(s.equation), columns=transcription.layout.size, rows=len(transcription.row_scale), nz=len(s.row),
+            n=s.n, free=free, m=len(s.equation), columns=transcription.layout.size,
+            rows=len(transcription.row_scale), nz=len(s.row),
             w_count=len(s.w_from), w_all=len(functions.hessian), j_count=len(s.j_from), j_all=len(functions.jacobian),
             **s.addresses, **functions.addresses, **{name: each.ctypes.data for name, each in arrays.items()},
             evaluate=method.evaluate, barrier=BARRIER[warm], push=PUSH[warm], warm=warm,
         )  # fmt: skip
-        self._begun = False
+        self._started = False
         self._state = method.code.interior_new(ctypes.byref(passed))
         if not self._state:
             raise MemoryError("no memory for the interior point method")
 
     def __del__(self) -> None:
         if state := getattr(self, "_state", None):
-            self._of.code.interior_free(state)
+            self._method.code.interior_free(state)
 
     def go(
         self, tolerance: float, constraint_tolerance: float, acceptable: float, most: int, stops: Callable[[], bool]
@@ -99,16 +100,16 @@ class Run:
         """Continue to the `tolerance` of multipliers and the violation `constraint_tolerance`, up to `most` iterations
         in total, or until it stalls within the tolerance `acceptable`. `stops` is tested after every function call.
         Raises the exceptions of the functions."""
-        functions = self._of.functions
-        functions.x[:], functions.p[:] = self._fixed, self._given.parameters
+        functions = self._method.functions
+        functions.x[:], functions.p[:] = self._fixed, self._bounds.parameters
         functions.row_factors[:] = 0.0
         functions.stops, functions.raised = stops, None
         functions.x[self._s.column] = self._x[: len(self._s.column)]
-        if functions.user is not self and self._begun:  # the current derivatives belong to another search
+        if functions.user is not self and self._started:  # the current derivatives belong to another search
             functions.evaluate(SLOPES)
-        functions.user, self._begun = self, True
+        functions.user, self._started = self, True
         end_code = int(
-            self._of.code.interior_run(self._state, tolerance, constraint_tolerance, acceptable, min(most, MOST))
+            self._method.code.interior_run(self._state, tolerance, constraint_tolerance, acceptable, min(most, MOST))
         )
         if functions.raised is not None:
             raise functions.raised
@@ -118,28 +119,32 @@ class Run:
     def iterations(self) -> int:
         """Number of iterations."""
         count = ctypes.c_int()
-        self._of.code.interior_history(self._state, ctypes.byref(count))
+        self._method.code.interior_history(self._state, ctypes.byref(count))
         return max(count.value - 1, 0)
 
     @property
     def cost(self) -> float:
         """The scaled cost."""
-        return float(self._of.code.interior_cost(self._state))
+        return float(self._method.code.interior_cost(self._state))
 
-    def place(self) -> tuple[Iterate, Vector, Vector]:
+    def iterate(self) -> tuple[Iterate, Vector, Vector]:
         """The iterate with the multipliers of all rows and variables; the rows (m,) and the gradient (n,) of cost and
         constraints there, for variables that are not fixed."""
-        s, transcription = self._s, self._of.made
+        s, transcription = self._s, self._method.transcription
         y, zl, zu = np.zeros(len(s.equation)), np.zeros(s.n), np.zeros(s.n)
         free = len(s.column)
         slopes, gradient = np.zeros(free), np.zeros(transcription.layout.size)
-        self._of.code.interior_unscale(self._state, *(each.ctypes.data for each in (y, zl, zu, slopes)))
-        x, rows, bounds = self._fixed.copy(), np.zeros(len(transcription.row_scale)), np.zeros(transcription.layout.size)
-        x[s.column] = np.clip(self._x[:free], *self._asked)
+        self._method.code.interior_unscale(self._state, *(each.ctypes.data for each in (y, zl, zu, slopes)))
+        x, rows, bounds = (
+            self._fixed.copy(),
+            np.zeros(len(transcription.row_scale)),
+            np.zeros(transcription.layout.size),
+        )
+        x[s.column] = np.clip(self._x[:free], *self._box)
         rows[s.equation] = y
         bounds[s.column] = zu[:free] - zl[:free]
         gradient[s.column] = slopes
-        functions = self._of.functions
+        functions = self._method.functions
         functions.x[:] = x
         functions.evaluate(VALUES)
         return Iterate(x, rows, bounds), functions.g.copy(), gradient
@@ -147,7 +152,7 @@ class Run:
     def stats(self) -> Mapping[str, Any]:
         """The records, under IPOPT's names."""
         count = ctypes.c_int()
-        at = self._of.code.interior_history(self._state, ctypes.byref(count))
+        at = self._method.code.interior_history(self._state, ctypes.byref(count))
         table = np.ctypeslib.as_array(at, (count.value, len(RECORDED))) if count.value else np.empty((0, len(RECORDED)))
         iterations = {name: table[:, j].tolist() for j, name in enumerate(RECORDED)}
         return {"iter_count": max(count.value - 1, 0), "iterations": iterations}
@@ -173,10 +178,16 @@ class ProgramFunctions:
         self.addresses = {name: each.ctypes.data for name, each in shared.items()}
         arguments = (self.x, self.p)
         multiplied = (*arguments, self.cost_factor, self.row_factors)
-        self._kept: list[Any] = []  # memory used by the calls
+        self._buffers: list[Any] = []  # memory used by the calls
         self._calls = (
-            (self._call(transcription.objective, arguments, 0, self.cost), self._call(transcription.constraints, arguments, 0, self.g)),
-            (self._call(transcription.gradient, arguments, 1, self.gradient), self._call(transcription.jacobian, arguments, 1, self.jacobian)),
+            (
+                self._call(transcription.objective, arguments, 0, self.cost),
+                self._call(transcription.constraints, arguments, 0, self.g),
+            ),
+            (
+                self._call(transcription.gradient, arguments, 1, self.gradient),
+                self._call(transcription.jacobian, arguments, 1, self.jacobian),
+            ),
             (self._call(transcription.hessian, multiplied, 0, self.hessian),),
         )
         self.stops: Callable[[], bool] = lambda: False
@@ -190,7 +201,7 @@ class ProgramFunctions:
                 buffer.set_arg(i, memoryview(each.data))
         if result.size:
             buffer.set_res(number, memoryview(result.data))
-        self._kept.append(buffer)
+        self._buffers.append(buffer)
         return call
 
     def evaluate(self, what: int) -> int:

@@ -66,8 +66,7 @@ def _places(pattern: Any) -> tuple[Indices, Indices]:
 
 
 def structure(transcription: Transcription, free: Mask, limited: Mask, slack: Mask) -> KKTStructure:
-    """The structure of the program `transcription` with the `free` variables (n,) and the `limited` rows (m,), some with a
-    `slack`."""
+    """The structure of a program with the `free` variables (n,) and the `limited` rows (m,), some with a `slack`."""
     column, equation = np.flatnonzero(free), np.flatnonzero(limited)
     slack_row = np.flatnonzero(slack[equation])
     count, n, m = len(column), len(column) + len(slack_row), len(equation)

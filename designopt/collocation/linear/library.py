@@ -31,7 +31,7 @@ def settings(compile: str, stated: Mapping[str, object]) -> dict[str, str | floa
     another solver or library, or there is no compiler."""
     if compile == "never" or stated.keys() & {"linear_solver", "hsllib"}:
         return {}
-    path = _made(find_compiler(), cache_dir())
+    path = _compiled_path(find_compiler(), cache_dir())
     return {"linear_solver": "ma97", "hsllib": path, "ma97_scaling": "none", "ma97_small": ZERO} if path else {}
 
 
@@ -42,7 +42,7 @@ def source() -> str:
 
 
 @lru_cache(maxsize=4)
-def _made(compiler: tuple[str, ...] | None, cache: Path) -> str | None:
+def _compiled_path(compiler: tuple[str, ...] | None, cache: Path) -> str | None:
     """The path of the library from this compiler, stored in `cache`; None if compilation fails."""
     if compiler is None:
         return None

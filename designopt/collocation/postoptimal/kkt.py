@@ -60,7 +60,12 @@ def active_set(transcription: Transcription, bounds: ProgramBounds, iterate: Ite
     if not near.any() and not near_rows.any():
         return initial_set
     # the step to the optimum without the limits in question gives the distance
-    released = Kkt(transcription, bounds, iterate, replace(initial_set, free=initial_set.free | near, rows=initial_set.rows & ~near_rows))
+    released = Kkt(
+        transcription,
+        bounds,
+        iterate,
+        replace(initial_set, free=initial_set.free | near, rows=initial_set.rows & ~near_rows),
+    )
     if released.factor is None:
         return initial_set
     multipliers = np.where(near_rows, iterate.constraint_multipliers, 0.0)
@@ -84,7 +89,9 @@ def _active(values: Vector, multipliers: Vector, low: Vector, high: Vector) -> t
 class Kkt:
     """The linearised conditions of the program `made` at the scaled variables and multipliers of `iterate`."""
 
-    def __init__(self, transcription: Transcription, bounds: ProgramBounds, iterate: Iterate, active: ActiveSet) -> None:
+    def __init__(
+        self, transcription: Transcription, bounds: ProgramBounds, iterate: Iterate, active: ActiveSet
+    ) -> None:
         self.active = active
         self.free, self.rows = np.flatnonzero(active.free), np.flatnonzero(active.rows)
         upper = _sparse(transcription.hessian(iterate.x, bounds.parameters, 1.0, iterate.constraint_multipliers))

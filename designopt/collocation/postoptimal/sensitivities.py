@@ -67,9 +67,11 @@ class Sensitivities:
     def __repr__(self) -> str:
         """Short text; the arrays would fill many screens."""
         derivatives_text = ", ".join(f"{n}: {v:.6g}" for n, v in zip(self.names, self.objective, strict=True))
-        return f"Sensitivities(objective by {derivatives_text}; {'regular' if self.regular else '; '.join(self.doubts)})"
+        return (
+            f"Sensitivities(objective by {derivatives_text}; {'regular' if self.regular else '; '.join(self.doubts)})"
+        )
 
-    def of(self, result: str) -> dict[str, float]:
+    def derivatives_of(self, result: str) -> dict[str, float]:
         """d result / d each number; `result` is "objective", a parameter or a figure. Raises `KeyError` for others."""
         tables = {"objective": self.objective, **self.figures, **self.parameters}
         if result not in tables:
@@ -85,8 +87,8 @@ def sensitivities(
 
     A number is a fixed parameter, a data entry (of all phases that have it, or "phase.entry"; a signal is shifted as a
     whole), a fixed time ("phase.tf") or a fixed end value ("phase.initial.angle"). The problem is solved again from
-    `solution` on its meshes, to a tolerance of 1e-10, with the equations in the form of `options`. Raises `ProblemError`
-    (bad_statement) for other names, (bad_guess) for a failed solution.
+    `solution` on its meshes, to a tolerance of 1e-10, with the equations in the form of `options`. Raises
+    `ProblemError` (bad_statement) for other names, (bad_guess) for a failed solution.
 
     The optimality conditions are linearised on the active limits: Fiacco, Introduction to Sensitivity and Stability
     Analysis in Nonlinear Programming, 1983, section 3.2.
@@ -99,23 +101,25 @@ def sensitivities(
         raise ProblemError("bad_statement", "names", text)
     transcription, bounds, optimum, doubts = at_optimum(problem, solution, options)
     number_names = [names] if isinstance(names, str) else all_names(problem) if names is None else names
-    moves = directions(problem, transcription, bounds, list(dict.fromkeys(number_names)))  # a spread counts each number once
-    return _found(problem, transcription, bounds, optimum, moves, doubts)
+    moves = directions(
+        problem, transcription, bounds, list(dict.fromkeys(number_names))
+    )  # a spread counts each number once
+    return _sensitivities(problem, transcription, bounds, optimum, moves, doubts)
 
 
 def at_optimum(
     problem: TrajectoryProblem, solution: Solution, options: Options | None
 ) -> tuple[Transcription, ProgramBounds, Solution, list[str]]:
-    """The program of `problem` on the meshes of `solution`, its numbers, its solution to a tight tolerance from there, and
-    warnings if that is another optimum. Raises `ProblemError` (bad_guess) for a failed solution.
+    """The program of `problem` on the meshes of `solution`, its numbers, its solution to a tight tolerance from there,
+    and warnings if that is another optimum. Raises `ProblemError` (bad_guess) for a failed solution.
     """
     if not solution.success:
         raise ProblemError("bad_guess", "found", f"is not a result ({solution.status.name}): solve the problem first")
     options = replace(options or Options(), refine=None, starts=1, rollout=False, scales={})
     options = replace(options, tolerance=min(options.tolerance, TIGHT))
     meshes = [solution.phases[phase.name].mesh for phase in problem.phases]
-    program = Program(problem, options, Guess.of(solution), meshes=meshes)
-    optimum = program.solve(guess=Guess.of(solution))
+    program = Program(problem, options, Guess.from_solution(solution), meshes=meshes)
+    optimum = program.solve(guess=Guess.from_solution(solution))
     if not optimum.success:
         text = f"a solve from it, to a tolerance of {options.tolerance:g}, ends with {optimum.status.name}"
         raise ProblemError("bad_guess", "found", text)
@@ -128,7 +132,7 @@ def at_optimum(
     return transcription, bounds, optimum, doubts
 
 
-def _found(
+def _sensitivities(
     problem: TrajectoryProblem,
     transcription: Transcription,
     bounds: ProgramBounds,
@@ -145,7 +149,9 @@ def _found(
         moved = np.full(moves.variables.shape, np.nan)
     else:
         moved, _ = kkt.moved(
-            of_gradient, of_rows - moves.rows / transcription.row_scale[:, None], moves.variables / transcription.scale[:, None]
+            of_gradient,
+            of_rows - moves.rows / transcription.row_scale[:, None],
+            moves.variables / transcription.scale[:, None],
         )
     gradient = np.asarray(transcription.gradient(x, bounds.parameters)[1], float).ravel()
     dx = transcription.scale[:, None] * moved
@@ -153,7 +159,9 @@ def _found(
     phases = {}
     for i, phase in enumerate(problem.phases):
         phases[phase.name] = _of_phase(transcription, i, dx, moves)
-    figures = _figures(transcription, transcription.shift + transcription.scale * x, bounds.parameters, dx, moves.numbers)
+    figures = _figures(
+        transcription, transcription.shift + transcription.scale * x, bounds.parameters, dx, moves.numbers
+    )
     return Sensitivities(
         solution=solution,
         names=moves.names,
@@ -179,7 +187,9 @@ def _by_numbers(
     gradient = transcription.gradient(X, P)[1] + transcription.jacobian(X, P)[1].T @ L
     moved = ca.jtimes(ca.vertcat(transcription.objective(X, P), gradient, rows), P, D)
     function = ca.Function("by_numbers", [X, P, L, D], [moved])
-    derivatives = np.stack([np.asarray(function(x, parameters, multipliers, d), float).ravel() for d in numbers.T], axis=1)
+    derivatives = np.stack(
+        [np.asarray(function(x, parameters, multipliers, d), float).ravel() for d in numbers.T], axis=1
+    )
     return derivatives[0], derivatives[1 : 1 + n], derivatives[1 + n :]
 
 
@@ -197,7 +207,9 @@ def _of_phase(transcription: Transcription, i: int, dx: Matrix, moves: Direction
     return PhaseSensitivities((1.0 - fractions) * begin + fractions * end, values)
 
 
-def _figures(transcription: Transcription, x: Vector, parameters: Vector, dx: Matrix, numbers: Matrix) -> dict[str, Vector]:
+def _figures(
+    transcription: Transcription, x: Vector, parameters: Vector, dx: Matrix, numbers: Matrix
+) -> dict[str, Vector]:
     """Derivatives (k,) of the figures: central differences along the change of the optimum."""
     reader = Reader(transcription.statement, transcription.layout)
     phases = range(len(transcription.layout.phases))
@@ -206,7 +218,9 @@ def _figures(transcription: Transcription, x: Vector, parameters: Vector, dx: Ma
     for k in range(dx.shape[1]):
         if not np.isfinite(dx[:, k]).all() or not names:
             continue
-        largest = max(float(np.abs(dx[:, k] / transcription.scale).max(initial=0.0)), _relative(numbers[:, k], parameters))
+        largest = max(
+            float(np.abs(dx[:, k] / transcription.scale).max(initial=0.0)), _relative(numbers[:, k], parameters)
+        )
         step = STEP / max(largest, 1e-300)
         sides = []
         for sign in (step, -step):
@@ -249,9 +263,8 @@ def _variable(transcription: Transcription, solution: Solution, k: int) -> str:
             where = np.argwhere(table == k)
             if len(where):
                 slot, j = where[0]
-                return (
-                    f"{transcription.statement.points[i].names[j]} of {name} at {solution.phases[name].times[slot + first]:.4g} s"
-                )
+                variable = transcription.statement.points[i].names[j]
+                return f"{variable} of {name} at {solution.phases[name].times[slot + first]:.4g} s"
         if k in (phase_layout.t0, phase_layout.tf):
             return f"{'t0' if k == phase_layout.t0 else 'tf'} of {name}"
     names = {index: name for name, index in transcription.layout.parameters.items()}

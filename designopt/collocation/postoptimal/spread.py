@@ -31,9 +31,9 @@ class Spread:
 def spread(sensitivities: Sensitivities, uncertainty: Mapping[str, float] | ArrayLike) -> Spread:
     """The standard deviations of the optimum, to first order, for uncertain numbers of its problem.
 
-    `uncertainty` are the standard deviations of these numbers by name, zero for others, or the covariance (k, k) of all numbers
-    of `sensitivities`, in their order. The model re-optimises for every value of the numbers. Raises `ProblemError`
-    (bad_statement) for unknown names and for a matrix that is not a covariance.
+    `uncertainty` are the standard deviations of these numbers by name, zero for others, or the covariance (k, k) of
+    all numbers of `sensitivities`, in their order. The model re-optimises for every value of the numbers. Raises
+    `ProblemError` (bad_statement) for unknown names and for a matrix that is not a covariance.
     """
     root = _root(sensitivities.names, uncertainty)
     parameters = np.array([d @ root for d in sensitivities.parameters.values()]).reshape(-1, root.shape[1])
@@ -63,7 +63,11 @@ def _root(names: tuple[str, ...], uncertainty: Mapping[str, float] | ArrayLike) 
         return np.diag([float(uncertainty.get(name, 0.0)) for name in names])
     covariance = np.asarray(uncertainty, float)
     size = len(names)
-    if covariance.shape != (size, size) or not np.isfinite(covariance).all() or not np.allclose(covariance, covariance.T, rtol=1e-9):
+    if (
+        covariance.shape != (size, size)
+        or not np.isfinite(covariance).all()
+        or not np.allclose(covariance, covariance.T, rtol=1e-9)
+    ):
         raise ProblemError("bad_statement", "covariance", f"give a finite, symmetric matrix ({size}, {size})")
     values, vectors = np.linalg.eigh(covariance)
     if size and values.min() < -1e-9 * max(abs(values).max(), 1e-300):

@@ -64,7 +64,7 @@ class Violation:
                 required = f"{self.value:.4g}, at most {self.high:.4g}{unit}"
         else:
             required = f"off by {abs(self.missed):.3g}{unit}"
-        return f"{self.name}{_place(self.phase, self.time)}: {required}"
+        return f"{self.name}{_location(self.phase, self.time)}: {required}"
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,9 @@ def explain(solution: Solution) -> Explanation:
     return Explanation(solution.message, constraints.violation, tuple(groups(constraints, solution.phases)))
 
 
-def groups(constraints: ConstraintValues, phases: Mapping[str, PhaseSolution], threshold: float = KEPT) -> list[ViolationGroup]:
+def groups(
+    constraints: ConstraintValues, phases: Mapping[str, PhaseSolution], threshold: float = KEPT
+) -> list[ViolationGroup]:
     """Violations by constraint, the worst first. NaN counts as infinite."""
     violation_groups = []
     relative = constraints.relative
@@ -114,7 +116,9 @@ def groups(constraints: ConstraintValues, phases: Mapping[str, PhaseSolution], t
             bad = np.flatnonzero(relative[rows_of_name] > threshold)
             if len(bad):
                 worst = violation_at(constraints, phases, int(rows_of_name[bad[relative[rows_of_name[bad]].argmax()]]))
-                violation_groups.append(ViolationGroup(worst.name, block.kind, worst.phase, len(bad), len(rows_of_name), worst))
+                violation_groups.append(
+                    ViolationGroup(worst.name, block.kind, worst.phase, len(bad), len(rows_of_name), worst)
+                )
     return sorted(violation_groups, key=lambda group: -group.worst.relative)
 
 
@@ -171,7 +175,7 @@ def _unit(block: Block, name: str, phase: PhaseSolution | None) -> str:
     return phase.units.get(name, "")
 
 
-def _place(phase: str, time: float) -> str:
+def _location(phase: str, time: float) -> str:
     if math.isnan(time):
         return f" of {phase}" if phase else ""
     return f" of {phase} at {time:.4g} s"

@@ -20,5 +20,5 @@ def peak_values(problem: TrajectoryProblem, solution: Solution) -> dict[str, flo
                 room = min(room, float(rows.values[block.rows[:, columns]].min(initial=math.inf)))
         if room < math.inf:
             level = float(solution.phases[peak.phase].values[peak.state][0])
-            peak_of[name] = level + room if peak.of == "smallest" else level - room
+            peak_of[name] = level + room if peak.extremum == "smallest" else level - room
     return peak_of

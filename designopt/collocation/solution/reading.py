@@ -31,7 +31,7 @@ class Reader:
     def __init__(self, statement: ProblemFunctions, places: Layout) -> None:
         self.statement, self.places = statement, places
         self._of_points = [
-            PerPoint(point.everything, len(layout.point))
+            PerPoint(point.all_expressions, len(layout.point))
             for point, layout in zip(statement.points, places.phases, strict=True)
         ]
         ends = statement.ends
@@ -154,7 +154,7 @@ def _phase(
             a, b = ((float(program_bounds.low[k]), float(program_bounds.high[k])) for k in (states[0], states[-1]))
             ends[name] = (a, b)
         bounds[name] = (float(program_bounds.low[inner]), float(program_bounds.high[inner]))
-        if not isinstance(phase.held.get(name, 0), int):  # the boxes of its points are its values
+        if not isinstance(phase.held_controls.get(name, 0), int):  # the boxes of its points are its values
             control = next(v for v in system.controls if v.name == name)
             bounds[name] = phase.bounds.get(name, (control.low, control.high))
     names = [name for block in path_blocks(transcription, i) for name in block.names]
@@ -204,9 +204,15 @@ def _constraints(
             "integral": phase.integrals,
         }
         stated = tables.get(block.kind, {})
-        stated_block = stated.get(_stem(block.names[0]))  # a variant need not repeat constraints that the problem adds itself
+        stated_block = stated.get(
+            _stem(block.names[0])
+        )  # a variant need not repeat constraints that the problem adds itself
         units.append(stated_block.unit if stated_block else "")
-        if block.kind == "integral" and stated_block and (math.isfinite(stated_block.low) or math.isfinite(stated_block.high)):
+        if (
+            block.kind == "integral"
+            and stated_block
+            and (math.isfinite(stated_block.low) or math.isfinite(stated_block.high))
+        ):
             number = list(phase.integrals).index(block.names[0])
             values[block.first], low[block.first], high[block.first] = (
                 of_points[block.phase].integrals[number], stated_block.low, stated_block.high,
@@ -217,11 +223,17 @@ def _constraints(
 def scales_by_name(statement: ProblemFunctions, transcription: Transcription) -> dict[str, float]:
     """Scales of variables by "phase.name", of parameters by name."""
     scale_of = {}
-    for phase, point, phase_layout in zip(statement.problem.phases, statement.points, transcription.layout.phases, strict=True):
+    for phase, point, phase_layout in zip(
+        statement.problem.phases, statement.points, transcription.layout.phases, strict=True
+    ):
         for j, name in enumerate(point.names):
             scale_of[f"{phase.name}.{name}"] = float(transcription.scale[phase_layout.point[0, j]])
         scale_of.update(
-            {f"{phase.name}.{n}": float(transcription.scale[k]) for n, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf)) if k >= 0}
+            {
+                f"{phase.name}.{n}": float(transcription.scale[k])
+                for n, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf))
+                if k >= 0
+            }
         )
     scale_of.update({name: float(transcription.scale[k]) for name, k in transcription.layout.parameters.items()})
     return scale_of
@@ -243,14 +255,14 @@ class Deferred(Mapping[str, Value]):
 
     def __init__(self, compute: Callable[[], Mapping[str, Value]]) -> None:
         self._compute: Callable[[], Mapping[str, Value]] | None = compute
-        self._known: Mapping[str, Value] = {}
+        self._cache: Mapping[str, Value] = {}
 
     def _all(self) -> Mapping[str, Value]:
         if self._compute is not None:
             with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
-                self._known = self._compute()
+                self._cache = self._compute()
             self._compute = None
-        return self._known
+        return self._cache
 
     def __getitem__(self, name: str) -> Value:
         return self._all()[name]

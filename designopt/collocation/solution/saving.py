@@ -137,7 +137,9 @@ def _decoded(tree: Any, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if kind == "Mesh":
         distinct = [_scheme(header) for header in content["distinct"]]
         which = _decoded(content["which"], arrays)
-        return Mesh(_decoded(content["nodes"], arrays), tuple(distinct[k] for k in which), content.get("left_point", False))
+        return Mesh(
+            _decoded(content["nodes"], arrays), tuple(distinct[k] for k in which), content.get("left_point", False)
+        )
     if kind in _TUPLES:
         return _TUPLES[kind](*(_decoded(v, arrays) for v in content))
     return _RECORDS[kind](**{_FORMER.get(name, name): _decoded(v, arrays) for name, v in content.items()})

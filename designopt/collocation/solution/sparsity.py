@@ -69,7 +69,12 @@ def sparsity(transcription: Transcription) -> Sparsity:
     row, column = (np.concatenate([a, b[off]]) for a, b in (upper, upper[::-1]))
     return Sparsity(
         _pattern(
-            J.size1(), J.size2(), np.array(J.row(), np.int64), np.array(J.get_col(), np.int64), _rows(transcription), columns
+            J.size1(),
+            J.size2(),
+            np.array(J.row(), np.int64),
+            np.array(J.get_col(), np.int64),
+            _rows(transcription),
+            columns,
         ),
         _pattern(H.size1(), H.size2(), row, column, columns, columns),
     )
@@ -141,6 +146,8 @@ def sparsity_from(arrays: Mapping[str, NDArray[Any]]) -> Sparsity | None:
         rows, columns, numbers = np.asarray(arrays[f"{PREFIX}{name}"], np.int64)
         counts[rows, columns] = numbers
         blocks = (tuple((str(n), int(k)) for n, k in pattern_header[side]) for side in ("rows", "columns"))
-        return Pattern((pattern_header["shape"][0], pattern_header["shape"][1]), pattern_header["nonzeros"], counts, *blocks)
+        return Pattern(
+            (pattern_header["shape"][0], pattern_header["shape"][1]), pattern_header["nonzeros"], counts, *blocks
+        )
 
     return Sparsity(pattern("jacobian"), pattern("hessian"))

@@ -98,14 +98,16 @@ def _from_coarse(program: Program, problem: TrajectoryProblem, guess: Guess | No
     for phase, mesh in zip(problem.phases, program.meshes, strict=True):
         meshes.append(first_mesh(phase, mesh.schemes[0], max(len(mesh) // COARSER, FEWEST)))
     coarse = Program(problem, program.options, guess, meshes=meshes, statement=program.statement).solve(guess=guess)
-    return (coarse, program.solve(problem, guess=Guess.of(coarse))) if coarse.success else (coarse,)
+    return (coarse, program.solve(problem, guess=Guess.from_solution(coarse))) if coarse.success else (coarse,)
 
 
 def _with_unit_scales(program: Program, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
     """Solved with a scale of 1 for variables without a range; the result is in the scales of `program`."""
     names: set[str] = set()
     transcription = program.transcription
-    for point, layout, phase in zip(transcription.statement.points, transcription.layout.phases, problem.phases, strict=True):
+    for point, layout, phase in zip(
+        transcription.statement.points, transcription.layout.phases, problem.phases, strict=True
+    ):
         names |= {name for name, index in (("t0", layout.t0), ("tf", layout.tf)) if index >= 0}
         ranges = {v.name: (v.low, v.high) for v in _variables(phase)}
         limits = {name: phase.bounds.get(name, ranges[name]) for name in point.names}
@@ -139,7 +141,7 @@ def _with_moved_ends(program: Program, problem: TrajectoryProblem, guess: Guess 
         chain.append(program.solve(_moved(problem, begin, share), guess=start))
         if not chain[-1].success:
             return tuple(chain)
-        start = Guess.of(chain[-1])
+        start = Guess.from_solution(chain[-1])
     return (*chain, program.solve(problem, guess=start))
 
 

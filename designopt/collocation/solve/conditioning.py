@@ -53,7 +53,9 @@ def conditioning(transcription: Transcription, x: Vector, parameters: Vector) ->
     smallest, largest = int(np.where(real, sizes, np.inf).argmin()), int(sizes.argmax())
     if not sizes[largest] > BAD * sizes[smallest]:
         return Conditioning(float(sizes[smallest]), float(sizes[largest]))
-    names = [f"{row_name(transcription, rows[k])} by {variable_name(transcription, columns[k])}" for k in (smallest, largest)]
+    names = [
+        f"{row_name(transcription, rows[k])} by {variable_name(transcription, columns[k])}" for k in (smallest, largest)
+    ]
     return Conditioning(float(sizes[smallest]), float(sizes[largest]), names[0], names[1])
 
 

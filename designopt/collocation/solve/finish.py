@@ -45,13 +45,13 @@ def optimisation_error(search: Search, bounds: ProgramBounds, end: End, *, flat:
 
     For a `flat` problem (a singular arc), inactive bounds also change the cost.
     """
-    if search.made.constant_cost:
+    if search.transcription.constant_cost:
         return 0.0
     iterate = end.iterate
     size = _size(end)
     bend = 0.0 if flat else size / len(iterate.x)
-    columns = _gaps(iterate.x, iterate.bound_multipliers, *search.made.box(bounds), bend)
-    rows = _gaps(end.rows, iterate.constraint_multipliers, *search.made.row_box(bounds), bend)
+    columns = _gaps(iterate.x, iterate.bound_multipliers, *search.transcription.box(bounds), bend)
+    rows = _gaps(end.rows, iterate.constraint_multipliers, *search.transcription.row_box(bounds), bend)
     gradient = search.gradient(bounds, iterate) if end.gradient is None else end.gradient
     left = np.abs(gradient + iterate.bound_multipliers)[bounds.low < bounds.high].sum()
     step = _last(end.stats.get("iterations", {}), "d_norm")
@@ -82,9 +82,9 @@ def _last(history: Mapping[str, Any], name: str) -> float:
 def _size(end: End) -> float:
     """The size of the scaled cost: that at the end, unless it is near zero compared with the iterations; 1 if all were
     zero."""
-    found = abs(end.cost)
+    final_cost = abs(end.cost)
     usual = [abs(cost) for cost in end.stats.get("iterations", {}).get("obj", [])]
-    size = max(found, ZERO * statistics.median(usual) if usual else 0.0)
+    size = max(final_cost, ZERO * statistics.median(usual) if usual else 0.0)
     return size if size > NOTHING else 1.0
 
 
@@ -96,7 +96,7 @@ def finished(search: Search, bounds: ProgramBounds, end: End, *, flat: bool) -> 
     best = replace(end, error=optimisation_error(search, bounds, end, flat=flat))
     if end.status is not Status.SOLVED:
         return best
-    return _by_ipopt(search, bounds, best, flat) if best.own is None else _by_own(search, bounds, best, flat)
+    return _by_ipopt(search, bounds, best, flat) if best.run is None else _by_own(search, bounds, best, flat)
 
 
 def _unfinished(search: Search, best: End) -> bool:
@@ -110,11 +110,11 @@ def _by_own(search: Search, bounds: ProgramBounds, best: End, flat: bool) -> End
     the cost."""
     requested = tolerance = search.options.tolerance
     for _ in range(RUNS):
-        if best.own is None or not _unfinished(search, best):
+        if best.run is None or not _unfinished(search, best):
             break
         size = _size(best)
         tolerance = max(tolerance * AIM * requested / best.error, TIGHTEST * size)
-        continued = search.further(best.own, tolerance, min(max(tolerance / size, TIGHTEST), requested))
+        continued = search.further(best.run, tolerance, min(max(tolerance / size, TIGHTEST), requested))
         if continued is None:
             break
         continued, helped = _compared(search, bounds, best, continued, flat)

@@ -53,7 +53,7 @@ def with_later_nodes(phase: Phase, mesh: Mesh) -> Mesh:
 def _jumping(phase: Phase) -> list[float]:
     """Delays, as shares of the phase below 1, of variables that may jump: states are continuous."""
     states = {v.name for v in phase.system.states}
-    shares = {share(phase, delay) for delay in phase.delays.values() if delay.of not in states}
+    shares = {share(phase, delay) for delay in phase.delays.values() if delay.variable not in states}
     return sorted(each for each in shares if each < 1.0 - SAME)
 
 
@@ -88,7 +88,11 @@ def _edges(phase: Phase, pieces: int, intervals: int) -> Vector:
     most = max(MOST, MOST_TIMES * intervals) if jumps else MORE * intervals
     edge_fractions = few = _distinct(np.linspace(0.0, 1.0, pieces + 1))
     for order in itertools.count(1):
-        more = _distinct(np.concatenate([edge_fractions, *(edge_fractions + s for s in shares), *(edge_fractions - s for s in shares)]))
+        more = _distinct(
+            np.concatenate(
+                [edge_fractions, *(edge_fractions + s for s in shares), *(edge_fractions - s for s in shares)]
+            )
+        )
         if len(more) == len(edge_fractions):
             break
         if len(more) > most + 1:

@@ -33,5 +33,8 @@ def check_given(problem: Any, options: Any, guess: Any, meshes: Any) -> None:
 def check_guess(guess: Any) -> None:
     """Raises `ProblemError` (bad_guess) unless `guess` is a guess."""
     if not isinstance(guess, Guess | Solution | None):
-        text = f"is {short(guess)}: give a Guess, as Guess.of(solution) or Guess({{phase: sampled(times, values)}})"
+        text = (
+            f"is {short(guess)}: give a Guess, as Guess.from_solution(solution) or"
+            " Guess({phase: sampled(times, values)})"
+        )
         raise ProblemError("bad_guess", "guess", text)

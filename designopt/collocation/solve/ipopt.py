@@ -62,13 +62,19 @@ def ipopt(
     settings |= limits(start, options)
     start_settings = _of_start(start, options)
     settings |= library.settings(options.compile, options.ipopt)
-    settings |= start_settings | {name: value for name, value in options.ipopt.items() if not (start.finishes and name in start_settings)}
+    settings |= start_settings | {
+        name: value for name, value in options.ipopt.items() if not (start.finishes and name in start_settings)
+    }
     solver_options: dict[str, Any] = {"grad_f": transcription.gradient, "jac_g": transcription.jacobian}
     if options.hessian == "exact":
         solver_options["hess_lag"] = transcription.hessian
     else:
         settings["hessian_approximation"] = "limited-memory"
-    watch = watcher((transcription.layout.size, len(transcription.row_scale), transcription.parameter_size)) if watched else None
+    watch = (
+        watcher((transcription.layout.size, len(transcription.row_scale), transcription.parameter_size))
+        if watched
+        else None
+    )
     if watch is not None:
         solver_options["iteration_callback"] = watch
     around: dict[str, Any] = {

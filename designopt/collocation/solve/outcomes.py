@@ -110,7 +110,9 @@ def _missed(solution: Solution, options: Options) -> str:
     residuals = _residuals(solution)
     missed = [f"{name} {value:.2g}" for name, value in residuals.items() if value > options.tolerance]
     if not missed:  # the solver uses its own factors for them
-        missed = [f"{name} {residuals[name]:.2g}" for name in [max(residuals, key=lambda n: np.nan_to_num(residuals[n]))]]
+        missed = [
+            f"{name} {residuals[name]:.2g}" for name in [max(residuals, key=lambda n: np.nan_to_num(residuals[n]))]
+        ]
     return f"Above the tolerance of {options.tolerance:g}: {', '.join(missed)}."
 
 

@@ -56,7 +56,10 @@ def without_idle_rows(transcription: Transcription, bounds: ProgramBounds, x: Ve
     of_entries, columns = np.array(sparsity.row(), np.int64), np.array(sparsity.get_col(), np.int64)
     free = bounds.low < bounds.high
     touched = np.bincount(of_entries[free[columns]], minlength=len(rows)) > 0
-    holds = np.maximum(bounds.row_low / transcription.row_scale - rows, rows - bounds.row_high / transcription.row_scale) <= ROUNDED
+    holds = (
+        np.maximum(bounds.row_low / transcription.row_scale - rows, rows - bounds.row_high / transcription.row_scale)
+        <= ROUNDED
+    )
     idle = ~touched & holds
     return replace(
         bounds,

@@ -98,7 +98,9 @@ class Program:
         else:
             meshes = [with_later_nodes(phase, mesh) for phase, mesh in zip(problem.phases, meshes, strict=True)]
         self.meshes = self.statement.meshes(meshes)
-        places = layout(problem, self.statement.points, self.meshes, self.statement.kept, self.statement.samples)
+        places = layout(
+            problem, self.statement.points, self.meshes, self.statement.integral_variables, self.statement.samples
+        )
         guess = guess or Guess()
         program_bounds = boxes(self.statement, problem, places, ())
         self._reader = Reader(self.statement, places)
@@ -164,8 +166,10 @@ class Program:
         if previous is not None and warm != "none":
             x = previous.iterate.x
         else:
-            start = guess or (Guess.of(previous) if previous else Guess())
-            x = (self._first(problem, transcription.layout, program_bounds, start) - transcription.shift) / transcription.scale
+            start = guess or (Guess.from_solution(previous) if previous else Guess())
+            x = (
+                self._first(problem, transcription.layout, program_bounds, start) - transcription.shift
+            ) / transcription.scale
         # the result of a solve has passed the test for stationary points
         guessed = previous is None and not any(isinstance(c, PhaseSolution) for c in (guess or Guess()).phases.values())
         return self._run(problem, program_bounds, x, previous.iterate if warm == "full" and previous else None, guessed)
@@ -199,7 +203,7 @@ class Program:
             self._conditioning = conditioning(transcription, x, bounds.parameters)
         active_bounds = bounds
         if equations(bounds) > free_variables(bounds):
-            x = np.clip(x, *self._search.made.box(bounds))
+            x = np.clip(x, *self._search.transcription.box(bounds))
             active_bounds = without_idle_rows(transcription, bounds, x, self._search.rows(x, bounds))
         arcs: tuple[Arc, ...] = ()
         values: Sequence[PhaseValues] | None = None
@@ -219,19 +223,32 @@ class Program:
         timing = {**self.timing, "solve": end.seconds, "check": 0.0}
         with np.errstate(all="ignore"):  # the last iterate of a failed solve may contain any numbers
             solution = read_solution(
-                self._reader, problem, transcription, bounds, end.iterate, end.rows, end.status, end.stats, timing, values
+                self._reader,
+                problem,
+                transcription,
+                bounds,
+                end.iterate,
+                end.rows,
+                end.status,
+                end.stats,
+                timing,
+                values,
             )
         if end.status is Status.INVALID_NUMBER:
-            more = invalid_number(self._reader, transcription.shift + transcription.scale * end.iterate.x, bounds.parameters) or (
-                "All functions are finite at the last iterate: it happened at a point that the search tried."
-            )
+            more = invalid_number(
+                self._reader, transcription.shift + transcription.scale * end.iterate.x, bounds.parameters
+            ) or ("All functions are finite at the last iterate: it happened at a point that the search tried.")
         elif end.status is Status.FAILED:
             more = f"IPOPT reports {end.stats['return_status']}."
         solution = replace(
             solution,
             optimisation_error=end.error,
             singular_arcs=arcs,
-            warnings=(*self.warnings, *self._conditioning.warnings, *([CONSTANT_COST] if transcription.constant_cost else [])),
+            warnings=(
+                *self.warnings,
+                *self._conditioning.warnings,
+                *([CONSTANT_COST] if transcription.constant_cost else []),
+            ),
             scaling_range=(self._conditioning.smallest, self._conditioning.largest),
             solver=self._solver_name(end),
             versions=versions(),
@@ -241,7 +258,7 @@ class Program:
         return with_message(solution, self.options, more)
 
     def _solver_name(self, end: End) -> str:
-        if end.own is not None:
+        if end.run is not None:
             return f"{OWN}, exact hessian, {NAME}"
         return f"ipopt, {self.options.hessian} hessian, {self._linear_solver}"
 
@@ -264,13 +281,15 @@ class Program:
 
         The solver also ends at maxima and saddle points, where derivatives are zero: motions at rest often are.
         """
-        low, high = self._search.made.box(bounds)
+        low, high = self._search.transcription.box(bounds)
         if free_variables(bounds) <= equations(bounds):
             return first_end
         x = first_end.iterate.x
         x = np.clip(x + BESIDE * np.random.default_rng(0).standard_normal(len(x)), low, high)
         second_end = self._search.run(bounds, x)
-        better = second_end.status is Status.SOLVED and second_end.cost < first_end.cost - LOWER * max(1.0, abs(first_end.cost))
+        better = second_end.status is Status.SOLVED and second_end.cost < first_end.cost - LOWER * max(
+            1.0, abs(first_end.cost)
+        )
         if better or second_end.status in (Status.DIVERGING, Status.CANCELLED):
             return replace(second_end, seconds=first_end.seconds + second_end.seconds)
         return first_end

@@ -141,14 +141,14 @@ def _round(
     program: Program, before: Solution, meshes: Sequence[Mesh], start: Guess | None
 ) -> tuple[Solution, list[Attempt]]:
     """The round on finer `meshes` from the solution `before`, and its retries; else the first failure."""
-    problem, options, guess = program.problem, program.options, Guess.of(before)
+    problem, options, guess = program.problem, program.options, Guess.from_solution(before)
     finer = Program(problem, options, guess, meshes=meshes, statement=program.statement)
     result = finer.solve(guess=guess)
     if result.success or result.status is Status.CANCELLED or not options.persistent:
         return result, []
     tried = [Attempt("as stated", result.status, result.iterations)]
     for way, settings in RETRIES.items():
-        begin = {"from its end": Guess.of(result), "cold": start}.get(way, guess)
+        begin = {"from its end": Guess.from_solution(result), "cold": start}.get(way, guess)
         changed = replace(options, ipopt={**settings, **options.ipopt})
         program_of_round = Program(problem, changed, guess, meshes=meshes, statement=program.statement)
         attempt = program_of_round.solve(guess=begin)

@@ -51,20 +51,20 @@ class End:
     error: float = float("nan")
     cost: float = float("nan")
     gradient: Vector | None = None
-    own: Run | None = None
+    run: Run | None = None
 
 
 class Search:
     """Runs the solver on the program `made`; one instance for each type of start is cached."""
 
     def __init__(self, transcription: Transcription, options: Options) -> None:
-        self.made, self.options = transcription, options
+        self.transcription, self.options = transcription, options
         self.building = 0.0
         self._solvers: dict[tuple[Start, bool], tuple[Any, Any]] = {}
 
     @cached_property
     def _nlp(self) -> dict[str, Any]:
-        transcription = self.made
+        transcription = self.transcription
         x, p = ca.MX.sym("x", transcription.layout.size), ca.MX.sym("p", transcription.parameter_size)
         return {"x": x, "p": p, "f": transcription.objective(x, p), "g": transcription.constraints(x, p)}
 
@@ -73,7 +73,7 @@ class Search:
         solver = self._solvers.get((start, watched))
         if solver is None:
             begin = time.perf_counter()
-            solver = ipopt(self.made, self._nlp, self.options, start, watched=watched)
+            solver = ipopt(self.transcription, self._nlp, self.options, start, watched=watched)
             self.building += time.perf_counter() - begin
             if not start.iterations and not start.seconds:  # the remaining limits differ each time
                 self._solvers[start, watched] = solver
@@ -81,7 +81,7 @@ class Search:
 
     def rows(self, x: Vector, bounds: ProgramBounds) -> Vector:
         """The scaled constraints (m,) at scaled variables."""
-        return np.asarray(self.made.constraints(x, bounds.parameters), float).ravel()
+        return np.asarray(self.transcription.constraints(x, bounds.parameters), float).ravel()
 
     def gradient(self, bounds: ProgramBounds, iterate: Iterate) -> Vector:
         """The scaled gradient (n,) of cost and constraints, without the boxes."""
@@ -90,7 +90,7 @@ class Search:
 
     @cached_property
     def _lagrangian(self) -> Any:
-        nlp, transcription = self._nlp, self.made
+        nlp, transcription = self._nlp, self.transcription
         x, p, multipliers = nlp["x"], nlp["p"], ca.MX.sym("lam_g", len(transcription.row_scale))
         gradient = transcription.gradient(x, p)[1] + transcription.jacobian(x, p)[1].T @ multipliers
         return ca.Function("lagrangian", [x, p, multipliers], [gradient])
@@ -108,8 +108,8 @@ class Search:
             seconds = 0.0 if self.options.time_limit is None else time.perf_counter() - begin
             start = start._replace(iterations=interior_run.iterations, seconds=seconds)
         solver, watch = self._solver(start, watched=Stopping.possible())
-        low, high = self.made.box(bounds)
-        row_low, row_high = self.made.row_box(bounds)
+        low, high = self.transcription.box(bounds)
+        row_low, row_high = self.transcription.row_box(bounds)
         arguments = {"x0": x, "p": bounds.parameters, "lbx": low, "ubx": high, "lbg": row_low, "ubg": row_high}
         if multipliers is not None:
             arguments |= {"lam_x0": multipliers.bound_multipliers, "lam_g0": multipliers.constraint_multipliers}
@@ -141,7 +141,7 @@ class Search:
         options = self.options
         wants_ipopt = options.compile == "never" or options.hessian != "exact" or bool(options.ipopt)
         code = None if wants_ipopt else library.loaded()
-        return None if code is None else Interior(self.made, code)
+        return None if code is None else Interior(self.transcription, code)
 
     def further(self, run: Run, tolerance: float, constraint_tolerance: float) -> End | None:
         """The end of `run` after its continuation to the `tolerance` of multipliers and the violation
@@ -162,12 +162,12 @@ class Search:
         if end_code == LOST and not stopping.requested:
             return None
         status = Status.CANCELLED if stopping.requested else ENDS.get(end_code, Status.TIME_LIMIT)
-        iterate, rows, gradient = run.place()
+        iterate, rows, gradient = run.iterate()
         seconds = time.perf_counter() - begin
-        return End(iterate, rows, status, run.stats(), seconds, cost=run.cost, gradient=gradient, own=run)
+        return End(iterate, rows, status, run.stats(), seconds, cost=run.cost, gradient=gradient, run=run)
 
     def _feasible(self, rows: Vector, bounds: ProgramBounds) -> bool:
-        low, high = self.made.row_box(bounds)
+        low, high = self.transcription.row_box(bounds)
         missed = np.maximum(low - rows, rows - high)
         return float(missed.max(initial=0.0)) <= max(self.options.tolerance, ROUNDED)
 

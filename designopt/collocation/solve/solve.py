@@ -115,22 +115,26 @@ def checked(problem: TrajectoryProblem, statement: ProblemFunctions, solution: S
     doubts += tuple(_not_finite(solution))
     timing = {**solution.timing, "check": time.perf_counter() - begin}
     return replace(
-        solution, phases=phases, message=f"{solution.message} {text}", timing=timing, warnings=(*solution.warnings, *doubts)
+        solution,
+        phases=phases,
+        message=f"{solution.message} {text}",
+        timing=timing,
+        warnings=(*solution.warnings, *doubts),
     )
 
 
-def _optimisation_error(found: Solution) -> str:
+def _optimisation_error(solution: Solution) -> str:
     """A sentence; the error of a cost that is zero to all digits is absolute."""
-    error = found.optimisation_error
-    if error > 1.0 or found.objective == 0.0 != error:
-        size = abs(found.objective) or 1.0
+    error = solution.optimisation_error
+    if error > 1.0 or solution.objective == 0.0 != error:
+        size = abs(solution.objective) or 1.0
         return f"The cost is zero to within its optimisation error of {error * size:.1e}."
     return f"Optimisation error {error:.1e}."
 
 
-def _not_finite(found: Solution) -> Iterator[str]:
+def _not_finite(solution: Solution) -> Iterator[str]:
     """Warnings about intervals on which the error could not be estimated, with the first times."""
-    for phase in found.phases.values():
+    for phase in solution.phases.values():
         rows = np.flatnonzero(np.isinf(phase.error))
         if len(rows):
             times = phase.times[phase.mesh.bases]

@@ -92,8 +92,8 @@ def _check_data(phase: Phase) -> None:
 
 
 def _check_held(phase: Phase) -> None:
-    check_known(f"{phase.name}: held", phase.held, [v.name for v in phase.system.controls], "control")
-    for name, pieces in phase.held.items():
+    check_known(f"{phase.name}: held", phase.held_controls, [v.name for v in phase.system.controls], "control")
+    for name, pieces in phase.held_controls.items():
         if isinstance(pieces, int) and not isinstance(pieces, bool) and 1 <= pieces <= MOST_INTERVALS:
             continue
         if (
@@ -119,10 +119,10 @@ def _check_delays(phase: Phase) -> None:
         if not isinstance(delay, Delay):
             text = f"is a {type(delay).__name__}, not Delay(of, by, history)"
             raise ProblemError("bad_statement", where, text)
-        if name in phase.held:
+        if name in phase.held_controls:
             raise ProblemError("bad_statement", where, "is also held: remove one of them")
-        if delay.of not in variables:
-            text = f"there is no variable '{delay.of}' that could be delayed; known: {', '.join(variables)}"
+        if delay.variable not in variables:
+            text = f"there is no variable '{delay.variable}' that could be delayed; known: {', '.join(variables)}"
             raise ProblemError("bad_statement", where, text)
         if any(time is None or len(set(ends(time))) == 2 for time in (phase.t0, phase.tf)):
             text = (
@@ -177,7 +177,8 @@ def _check_shared(problem: TrajectoryProblem) -> None:
             raise ProblemError("bad_statement", f"parameters.{v.name}", text)
         if (v.low, v.high) != (first_variable.low, first_variable.high) and v.name not in problem.parameters:
             text = (
-                f"its range is {first_variable.low:g} to {first_variable.high:g} in {first_place} and {v.low:g} to {v.high:g} in {where}:"
+                f"its range is {first_variable.low:g} to {first_variable.high:g} in {first_place}"
+                f" and {v.low:g} to {v.high:g} in {where}:"
                 " state the intended one in the problem's `parameters`"
             )
             raise ProblemError("bad_bounds", f"parameters.{v.name}", text)

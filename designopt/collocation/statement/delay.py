@@ -23,7 +23,7 @@ class Delay:
     type of history.
     """
 
-    of: str
+    variable: str
     by: float
     history: float | Callable[[float], float] | Signal
 
@@ -49,7 +49,7 @@ class Delay:
             values = np.array([_number(history, float(t)) for t in times])
         if not np.isfinite(values).all():
             first = int(np.flatnonzero(~np.isfinite(values))[0])
-            raise ValueError(f"the history of '{self.of}' is {values[first]} at {times[first]:g} s")
+            raise ValueError(f"the history of '{self.variable}' is {values[first]} at {times[first]:g} s")
         return np.asarray(values, float)
 
 

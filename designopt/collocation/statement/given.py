@@ -61,9 +61,9 @@ def stated_box(where: str, entry: Any) -> Box:
     return float(pair[0]), float(pair[1])
 
 
-def stated_time(where: str, given: Any) -> Box:
+def stated_time(where: str, entry: Any) -> Box:
     """A `stated_box` of times (s). Raises `ProblemError` (bad_bounds), also for finite ones beyond `LATEST`."""
-    box = stated_box(where, given)
+    box = stated_box(where, entry)
     if far := [end for end in ends(box) if LATEST < abs(end) < math.inf]:
         text = f"{far[0]:g} s is too far away: times of a phase are at most {LATEST:g} s"
         raise ProblemError("bad_bounds", where, f"{text}; give a smaller one, or scale the time of the system")

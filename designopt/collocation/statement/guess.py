@@ -79,6 +79,6 @@ class Guess:
             object.__setattr__(self, name, stated_table(f"guess: {name}", getattr(self, name)))
 
     @classmethod
-    def of(cls, solution: KnownSolution) -> Guess:
+    def from_solution(cls, solution: KnownSolution) -> Guess:
         """A `designopt.collocation.Solution` as a guess, on any mesh."""
         return cls(dict(solution.phases), dict(solution.parameters))

@@ -152,10 +152,13 @@ class Options:
         """The initial scheme of all intervals."""
         name = self.scheme
         if name == "auto":
-            has_held = any(phase.held or phase.delays for phase in problem.phases)
+            has_held = any(phase.held_controls or phase.delays for phase in problem.phases)
             sampled = any(phase.is_sampled for phase in problem.phases)
             needs = (
-                has_held or sampled or self.refine is not None or any(phase.system.algebraic for phase in problem.phases)
+                has_held
+                or sampled
+                or self.refine is not None
+                or any(phase.system.algebraic for phase in problem.phases)
             )
             asks_for_radau = self.degree is not None or self.defects == "differential"
             linear = self.midpoint_control == "linear"

@@ -63,14 +63,14 @@ class Phase:
     integrals: Mapping[str, Integral] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
     guess: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    held: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
+    held_controls: Mapping[str, int | Sequence[float]] = field(default_factory=dict)
     samples: Mapping[str, Constraint] = field(default_factory=dict)
     delays: Mapping[str, Delay] = field(default_factory=dict)
 
     @property
     def pieces(self) -> dict[str, int]:
         """Number of pieces of each held control."""
-        return {n: hold if isinstance(hold, int) else len(hold) for n, hold in self.held.items()}
+        return {n: hold if isinstance(hold, int) else len(hold) for n, hold in self.held_controls.items()}
 
     @property
     def is_sampled(self) -> bool:
@@ -89,11 +89,13 @@ class Phase:
         for name in ("bounds", "initial", "final", "guess", "held", "data"):
             entries = getattr(self, name)
             try:
-                stated = spread_data(entries, vectors) if name == "data" else spread(entries, vectors, pair=name != "held")
+                stated = (
+                    spread_data(entries, vectors) if name == "data" else spread(entries, vectors, pair=name != "held")
+                )
             except (ValueError, KeyError) as error:
                 raise ProblemError("bad_bounds", f"{self.name}: {name}", str(error.args[0])) from error
             object.__setattr__(self, name, stated)
-        object.__setattr__(self, "held", {name: stated_held(entries) for name, entries in self.held.items()})
+        object.__setattr__(self, "held", {name: stated_held(entries) for name, entries in self.held_controls.items()})
         for name in ("t0", "tf"):
             if name == "tf" or self.t0 is not None:
                 object.__setattr__(self, name, stated_time(f"{self.name}: {name}", getattr(self, name)))

@@ -89,12 +89,12 @@ class Peak:
     """
 
     value: Callable[[Symbols], Any]
-    of: Literal["largest", "smallest", "size"] = "largest"
+    extremum: Literal["largest", "smallest", "size"] = "largest"
     unit: str = ""
     phase: str = "motion"
     at: Samples | None = None
     state: str = ""
 
     def __post_init__(self) -> None:
-        if self.of not in (choices := ("largest", "smallest", "size")):
-            raise ValueError(f"a peak must be of one of {', '.join(choices)}, not of {self.of!r}")
+        if self.extremum not in (choices := ("largest", "smallest", "size")):
+            raise ValueError(f"a peak must be of one of {', '.join(choices)}, not of {self.extremum!r}")

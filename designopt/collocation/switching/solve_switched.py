@@ -36,16 +36,16 @@ class Switch:
 
     pieces: int
     step: float | None = None
-    others: tuple[str, ...] = ()
+    exclusive_with: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.pieces, int) or isinstance(self.pieces, bool) or not 1 <= self.pieces <= MOST_INTERVALS:
             raise ValueError(f"pieces is {self.pieces!r}: give an integer from 1 to {MOST_INTERVALS}")
         if self.step is not None and not 0.0 < self.step < math.inf:
             raise ValueError(f"step is {self.step!r}: give a positive number")
-        if isinstance(self.others, str):
-            raise ValueError(f"others is {self.others!r}: give a row of names")
-        if self.step is not None and self.others:
+        if isinstance(self.exclusive_with, str):
+            raise ValueError(f"others is {self.exclusive_with!r}: give a row of names")
+        if self.step is not None and self.exclusive_with:
             raise ValueError("one of several switches is on or off: leave out its step")
 
 
@@ -96,7 +96,7 @@ def solve_switched(
         if gap is None or not solution.relaxed.success or (solution.success and solution.gap <= gap):
             break
         switch_of = {name: replace(s, pieces=2 * s.pieces) for name, s in switch_of.items()}
-        solution = _solved(problem, switch_of, options, Guess.of(solution.relaxed))
+        solution = _solved(problem, switch_of, options, Guess.from_solution(solution.relaxed))
     return solution
 
 
@@ -109,11 +109,11 @@ def relaxed_problem(problem: TrajectoryProblem, switches: Mapping[str, Switch]) 
         pieces = {name: switch.pieces for name, switch in phase_switches.items()}
         samples = dict(phase.samples)
         for name, switch in phase_switches.items():
-            pieces |= dict.fromkeys(switch.others, switch.pieces)
-            if switch.others:  # once on each piece: elsewhere it would be redundant
+            pieces |= dict.fromkeys(switch.exclusive_with, switch.pieces)
+            if switch.exclusive_with:  # once on each piece: elsewhere it would be redundant
                 middles = Samples((np.arange(switch.pieces) + 0.5) / switch.pieces, of_duration=True)
-                samples[ONE_OF.format(name)] = Constraint(_Sum((name, *switch.others)), 1.0, 1.0, at=middles)
-        phases.append(replace(phase, held={**phase.held, **pieces}, samples=samples))
+                samples[ONE_OF.format(name)] = Constraint(_Sum((name, *switch.exclusive_with)), 1.0, 1.0, at=middles)
+        phases.append(replace(phase, held_controls={**phase.held_controls, **pieces}, samples=samples))
     return replace(problem, phases=phases)
 
 
@@ -127,10 +127,10 @@ def rounded_problem(
         solved = relaxed.phases[phase.name]
         of_phase: dict[str, Vector] = {}
         for name, switch in _of_phase(phase, switches).items():
-            names = (name, *switch.others)
+            names = (name, *switch.exclusive_with)
             means = np.stack([_means(solved, n, switch.pieces) for n in names], axis=1)
             widths = np.full(switch.pieces, (solved.tf - solved.t0) / switch.pieces)
-            if switch.others:
+            if switch.exclusive_with:
                 rounded, most = sum_up_one_of(means, widths), float(len(names) - 1)
             else:
                 low, high, step = _range(phase, name, switch)
@@ -139,8 +139,8 @@ def rounded_problem(
             worst = max(worst, deviation(means, rounded, widths))
             bound = max(bound, most * float(widths[0]))
         levels[phase.name] = of_phase
-        held_controls = {**phase.held, **{n: tuple(values.tolist()) for n, values in of_phase.items()}}
-        phases.append(replace(phase, held=held_controls))
+        held_controls = {**phase.held_controls, **{n: tuple(values.tolist()) for n, values in of_phase.items()}}
+        phases.append(replace(phase, held_controls=held_controls))
     return replace(problem, phases=phases), levels, worst, bound
 
 
@@ -156,7 +156,7 @@ def _solved(
     if not relaxed.success:
         return Switched(relaxed, relaxed, {}, math.nan, math.nan, math.nan)
     stated, levels, worst, bound = rounded_problem(problem, switches, relaxed)
-    rounded = with_rounding_advice(stated, solve(stated, options, Guess.of(relaxed)))
+    rounded = with_rounding_advice(stated, solve(stated, options, Guess.from_solution(relaxed)))
     return Switched(rounded, relaxed, levels, gap_of(rounded, relaxed), worst, bound)
 
 
@@ -201,26 +201,30 @@ def _range(phase: Phase, name: str, switch: Switch) -> tuple[float, float, float
 
 def _check(problem: TrajectoryProblem, switches: Mapping[str, Switch]) -> None:
     controls = list(dict.fromkeys(v.name for phase in problem.phases for v in phase.system.controls))
-    _check_names("switches", [n for name, s in switches.items() for n in (name, *s.others)], controls)
+    _check_names("switches", [n for name, s in switches.items() for n in (name, *s.exclusive_with)], controls)
     for phase in problem.phases:
         for name, switch in _of_phase(phase, switches).items():
             where = f"{phase.name}: switches.{name}"
-            for control in (name, *switch.others):
-                if control in phase.held:
+            for control in (name, *switch.exclusive_with):
+                if control in phase.held_controls:
                     text = (
-                        f"the phase has '{control}' held, but a switch is constant on its own pieces: remove one of them"
+                        f"the phase holds '{control}', but a switch is constant on its own pieces: remove one of them"
                     )
                     raise ProblemError("bad_statement", where, text)
                 for side, boxes in (("initial", phase.initial), ("final", phase.final)):
                     if control in boxes:
-                        text = f"'{control}' has an {side} value" if side == "initial" else f"'{control}' has a final value"
+                        text = (
+                            f"'{control}' has an {side} value"
+                            if side == "initial"
+                            else f"'{control}' has a final value"
+                        )
                         text += ", a switch has the level that its relaxed value is rounded to: leave it out"
                         raise ProblemError("bad_statement", where, text)
                 low, high, step = _range(phase, control, switch)
                 if not (math.isfinite(low) and math.isfinite(high) and low < high):
                     text = f"'{control}' lies between {low:g} and {high:g}: a switch has two finite levels"
                     raise ProblemError("bad_bounds", where, text)
-                if switch.others and (low, high) != (0.0, 1.0):
+                if switch.exclusive_with and (low, high) != (0.0, 1.0):
                     text = f"'{control}' lies between {low:g} and {high:g}: one of several switches is 0 or 1"
                     raise ProblemError("bad_bounds", where, text)
                 if abs((high - low) / step - round((high - low) / step)) > WHOLE:

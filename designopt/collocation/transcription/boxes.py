@@ -85,18 +85,18 @@ def _limit_variables(phase: Phase, point: CollocationPoint, layout: PhaseLayout,
                     raise ProblemError("bad_bounds", f"{phase.name}: {side}.{v.name}", text)
                 if j < point.nx:  # rows that the problem adds limit the others
                     low[layout.states[slot, j]], high[layout.states[slot, j]] = a, b
-        if _given(phase, v.name):
+        if _hold_text(phase, v.name):
             _hold(phase, v.name, box, layout, layout.point[:, j], low, high)
 
 
 def _pieces(phase: Phase) -> list[str]:
     """Held controls in words."""
-    return [f"{name}: {count}{_given(phase, name)}" for name, count in phase.pieces.items()]
+    return [f"{name}: {count}{_hold_text(phase, name)}" for name, count in phase.pieces.items()]
 
 
-def _given(phase: Phase, name: str) -> str:
+def _hold_text(phase: Phase, name: str) -> str:
     """A word for a control with given values."""
-    return "" if isinstance(phase.held.get(name, 0), int) else " given values"
+    return "" if isinstance(phase.held_controls.get(name, 0), int) else " given values"
 
 
 def _hold(
@@ -104,7 +104,7 @@ def _hold(
 ) -> None:
     """The values of a control on its pieces as the boxes of all its points, within its own `box`."""
     label = f"{phase.name}: held.{name}"
-    values = np.asarray(phase.held[name], float)
+    values = np.asarray(phase.held_controls[name], float)
     if values.min() < box[0] - INSIDE or values.max() > box[1] + INSIDE:
         text = f"{values.min():g} to {values.max():g} is outside the bounds {box[0]:g} to {box[1]:g} of the control"
         raise ProblemError("bad_bounds", label, text)
@@ -196,7 +196,9 @@ def _delays(phase: Phase) -> list[str]:
     """Delays in words, equal for equal stencils."""
     if phase.t0 is None:  # no phase with delays
         return list(phase.delays)
-    return [f"{name}: {delay.of}, {share(phase, delay):.9f} of the phase ago" for name, delay in phase.delays.items()]
+    return [
+        f"{name}: {delay.variable}, {share(phase, delay):.9f} of the phase ago" for name, delay in phase.delays.items()
+    ]
 
 
 def _box(where: str, stated: Box) -> tuple[float, float]:

@@ -55,7 +55,7 @@ class RowCollector:
             self._defects(i, layout)
             self._equations(i, layout)
             self._control_rows(i, layout)
-            self._held(i, layout)
+            self._held_controls(i, layout)
             self._delays(i, layout)
             self._integrals(i, layout)
         self._samples()
@@ -147,12 +147,12 @@ class RowCollector:
                     controls = layout.point[mesh.bases[some] + r - mesh.first, of_controls]
                     self._variables(rows, controls, combination[r])
 
-    def _held(self, i: int, layout: PhaseLayout) -> None:
+    def _held_controls(self, i: int, layout: PhaseLayout) -> None:
         """Controls that are constant on each piece of the phase: each point has the control of the one before it."""
         mesh, point, phase = layout.mesh, self.statement.points[i], self.statement.problem.phases[i]
         intervals = np.repeat(np.arange(len(mesh)), [scheme.steps for scheme in mesh.schemes])  # of slots from 1 on
         for name, pieces in phase.pieces.items():
-            if not isinstance(phase.held[name], int):
+            if not isinstance(phase.held_controls[name], int):
                 pieces_of(mesh, pieces, f"{phase.name}: held.{name}")  # boxes fix it at its values
                 continue
             of_slots = pieces_of(mesh, pieces, f"{phase.name}: held.{name}")[intervals]
@@ -176,7 +176,7 @@ class RowCollector:
         which = self.statement.functions[i].rows
         names = list(self.statement.problem.phases[i].integrals)
         weights = layout.mesh.weights[layout.mesh.first :]
-        integral_keys = [key for key in self.statement.kept if key[0] == i]
+        integral_keys = [key for key in self.statement.integral_variables if key[0] == i]
         for of_point, key in zip(which.integrands, integral_keys, strict=True):
             rows = self._block("integral", i, (names[key[1]],), np.zeros(1, np.int64))
             self._variables(rows, self.layout.integrals[key], 1.0)

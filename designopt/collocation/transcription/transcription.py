@@ -66,7 +66,9 @@ def transcribe(
     places: Layout | None = None,
 ) -> Transcription:  # fmt: skip
     """The program of `statement` on `meshes` (one per phase) with variables scaled by `scale` and `shift` (n,)."""
-    places = places or layout(statement.problem, statement.points, meshes, statement.kept, statement.samples)
+    places = places or layout(
+        statement.problem, statement.points, meshes, statement.integral_variables, statement.samples
+    )
     rows = RowCollector(statement, places)
     parts = _Parts(statement, places, rows, scale, shift, cost_scale)
     for i, phase_layout in enumerate(places.phases):
@@ -222,7 +224,9 @@ class _Parts:
         phase_layout, count, nw = self.places.phases[point.phase], layout.count, point.nw
         is_point_variable = layout.variable < nw
         at = layout.sample[is_point_variable] * nw + layout.variable[is_point_variable]
-        stencil = constant_matrix(at, layout.columns[is_point_variable], layout.weights[is_point_variable], (count * nw, self.places.size))
+        stencil = constant_matrix(
+            at, layout.columns[is_point_variable], layout.weights[is_point_variable], (count * nw, self.places.size)
+        )
         theta = self._variables[phase_layout.theta.tolist()] if len(phase_layout.theta) else ca.MX(0, 1)
         return [
             ca.reshape(stencil @ self._variables, nw, count),
@@ -261,7 +265,9 @@ class _Parts:
     def _arguments(self, i: int, layout: PhaseLayout) -> list[Any]:
         """Arguments of the functions of a point, for all points of the phase side by side."""
         ns, count = self.statement.points[i].signals.numel(), len(layout.point)
-        point_variables = self._variables[int(layout.point[0, 0]) : int(layout.point[-1, -1]) + 1]  # they are neighbours
+        point_variables = self._variables[
+            int(layout.point[0, 0]) : int(layout.point[-1, -1]) + 1
+        ]  # they are neighbours
         theta = self._variables[layout.theta.tolist()] if len(layout.theta) else ca.MX(0, 1)
         return [
             ca.reshape(point_variables, layout.point.shape[1], count),

@@ -30,7 +30,9 @@ class InterpretedLsoda:
             raise ValueError("step: a fixed step needs a Rosenbrock method and a C compiler")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # LSODA also warns; its status says the same
-            return self._run(Interpreted(self._functions, run_input.u, run_input.p, run_input.q, run_input.signals), run_input)
+            return self._run(
+                Interpreted(self._functions, run_input.u, run_input.p, run_input.q, run_input.signals), run_input
+            )
 
     def _run(self, model: Interpreted, run_input: RunInput) -> Trajectory:
         x0, times, first_step, transition = run_input.x0, run_input.times, run_input.first_step, run_input.transition

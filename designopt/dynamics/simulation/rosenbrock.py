@@ -98,7 +98,10 @@ class CompiledRosenbrock:
     def run(self, run_input: RunInput) -> Trajectory:
         """Integrate; a fixed step turns error control off. Raises `MemoryError`."""
         followed = (_Signal * max(len(run_input.signals), 1))(
-            *(_Signal(_pointer(knots), _pointer(c), len(c)) for knots, c in (signal.pieces for signal in run_input.signals))
+            *(
+                _Signal(_pointer(knots), _pointer(c), len(c))
+                for knots, c in (signal.pieces for signal in run_input.signals)
+            )
         )
         rows, nx, ny = len(run_input.times) + 1, len(run_input.x0), len(self._system.outputs)
         t, x, y = np.empty(rows), np.empty((rows, nx)), np.empty((rows, ny))

@@ -124,12 +124,16 @@ class Simulator:
         system = self.system
         x = system.values("states", x0)
         followed = self._followed(signals, at)
-        q, u = (system.values(table, entries, without=self.signals) for table, entries in (("data", q), ("controls", u)))
+        q, u = (
+            system.values(table, entries, without=self.signals) for table, entries in (("data", q), ("controls", u))
+        )
         p = system.values("parameters", p)
         trajectory = self._engine.run(RunInput(x, at, p, q, u, first_step, step, followed, transition))
         return replace(trajectory, states=system.states, outputs=system.outputs)
 
-    def _followed(self, signals: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Vector) -> list[Signal]:
+    def _followed(
+        self, signals: Mapping[str, Signal | SignalTable] | SignalTable | None, times: Vector
+    ) -> list[Signal]:
         """The signals in the order of their names."""
         name = self.system.name
         signal_of = columns({"": signals} if isinstance(signals, SignalTable) else signals or {}, self.system.vectors)
@@ -213,7 +217,11 @@ def _signal_names(system: System, stated: Sequence[str]) -> tuple[str, ...]:
     entry_names = [v.name for v in (*system.controls, *system.data)]
     for n in names:
         if n not in entry_names or names.count(n) > 1:
-            text = "named twice" if n in entry_names else f"not a control or data entry; known: {', '.join(entry_names) or 'none'}"
+            text = (
+                "named twice"
+                if n in entry_names
+                else f"not a control or data entry; known: {', '.join(entry_names) or 'none'}"
+            )
             raise ValueError(f"system '{system.name}': the signal '{n}' is {text}")
     return tuple(names)
 

@@ -96,7 +96,9 @@ def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objec
         directions = {k[name].direction for k in objectives_of}
         if len(directions) > 1:
             displayed = objectives_of[0][name].name
-            raise ValueError(f"objective {displayed} is minimised in one store and maximised in another: not comparable")
+            raise ValueError(
+                f"objective {displayed} is minimised in one store and maximised in another: not comparable"
+            )
     notes = []
     left = sorted({o.name for k in objectives_of for n, o in k.items() if n not in names})
     if left:
@@ -109,7 +111,9 @@ def _common(results: Sequence[Result]) -> tuple[list[ComparedStore], tuple[Objec
             factor, offset = _conversion(k[name], objectives_of[0][name], label)
             values = objective_values(result)[:, names_here.index(name)] * factor + offset
             if (factor, offset) != (1.0, 0.0):
-                notes.append(f"{k[name].name} of {label} is converted from {k[name].unit} to {objectives_of[0][name].unit}.")
+                notes.append(
+                    f"{k[name].name} of {label} is converted from {k[name].unit} to {objectives_of[0][name].unit}."
+                )
             columns.append(np.where(np.isfinite(values), k[name].sign * values, np.inf))
         entries.append(ComparedStore(label, result, np.column_stack(columns)))
     return entries, tuple(objectives_of[0][n] for n in names), notes
@@ -131,7 +135,9 @@ def _conversion(objective: Objective, common: Objective, label: str) -> tuple[fl
     if objective.unit == common.unit:
         return 1.0, 0.0
     if not units.same_dimension(objective.unit, common.unit):
-        what = f"{common.unit or 'a plain number'} in the first store and {objective.unit or 'a plain number'} in {label}"
+        what = (
+            f"{common.unit or 'a plain number'} in the first store and {objective.unit or 'a plain number'} in {label}"
+        )
         raise ValueError(f"objective {common.name} is in {what}: not comparable")
     return units.factor_offset(objective.unit, common.unit)
 
@@ -365,4 +371,6 @@ def _chosen(entries: list[ComparedStore], objectives: tuple[Objective, ...]) -> 
     head = ("store", "chosen as", "design", *(f"{with_unit(o.name, o.unit)} ({o.direction})" for o in objectives))
     if not rows:
         return Section("Chosen designs", introduction="No store has a design within its limits.")
-    return Section("Chosen designs", tables=(Table("Side by side", (*head, *parameters), tuple(rows), shown=60),))
+    return Section(
+        "Chosen designs", tables=(Table("Side by side", (*head, *parameters), tuple(rows), visible_rows=60),)
+    )

@@ -127,7 +127,9 @@ def _tests(groups: list[_Group], scores: Scores) -> tuple[list[str], Table]:
     what = scores.name.partition(" [")[0]
     if len(groups) > 2:
         p = kruskal([g.scores for g in groups])
-        findings.append(f"Over all {len(groups)} studies: {what} {_said(p)} (Kruskal and Wallis, p = {number(p, 2)}).")
+        findings.append(
+            f"Over all {len(groups)} studies: {what} {_significance(p)} (Kruskal and Wallis, p = {number(p, 2)})."
+        )
     pairs = list(combinations(groups, 2))
     sign = 1.0 if scores.rising else -1.0
     single = [mann_whitney(sign * a.scores, sign * b.scores) for a, b in pairs]
@@ -137,17 +139,17 @@ def _tests(groups: list[_Group], scores: Scores) -> tuple[list[str], Table]:
         rows.append((a.label, b.label, share, p, together))
         better, worse, part = (a, b, share) if share >= 0.5 else (b, a, 1.0 - share)
         text = f"a run of {better.label} is better than one of {worse.label} with a probability of {number(part, 3)}"
-        findings.append(f"{what[0].upper()}{what[1:]} {_said(together)} (p = {number(together, 2)}): {text}.")
+        findings.append(f"{what[0].upper()}{what[1:]} {_significance(together)} (p = {number(together, 2)}): {text}.")
     n = [len(g.scores) for g in groups]
     least = min(2.0 / math.comb(a + b, a) for a, b in combinations(n, 2))
     note = "Two-sided test of Mann and Whitney."
     if least > LEVEL / 10.0:
         note += f" With this few runs, p cannot be below {number(least, 2)}."
     head = ("first", "second", "share of pairs won by the first", "p", "p with Holm's correction")
-    return findings, Table("Rank test", head, tuple(rows), note=note, shown=60)
+    return findings, Table("Rank test", head, tuple(rows), note=note, visible_rows=60)
 
 
-def _said(p: float) -> str:
+def _significance(p: float) -> str:
     return "differs significantly" if p < LEVEL else "does not differ significantly"
 
 

@@ -40,7 +40,7 @@ def _brushed(table: Table) -> dict[str, Any]:
         "columns": list(table.columns),
         "values": [as_plain(c) for c in columns],
         "designs": list(table.designs),
-        "shown": table.shown,
+        "shown": table.visible_rows,
     }
 
 

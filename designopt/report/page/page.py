@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from designopt.plugin.calling import shown
-from designopt.plugin.error_location import said
+from designopt.plugin.calling import value_text
+from designopt.plugin.error_location import error_line
 from designopt.report.colours import CATEGORIES, THEMED
 from designopt.report.labels import hover_columns, number
 from designopt.report.page.data import as_plain, csv_link, figure_data, is_number, script_json
@@ -116,7 +116,7 @@ def part_names(result: Result) -> list[str]:
 def sections(result: Result, only: Collection[str] | None = None) -> Iterable[Section]:
     """The sections of the report of `result`, in order, of the parts named `only` if given; empty parts are omitted."""
     for name, part in _parts(result):
-        section = _made(name, part, result) if only is None or name in only else None
+        section = _section(name, part, result) if only is None or name in only else None
         if section is not None:
             yield section
 
@@ -130,18 +130,18 @@ def _parts(result: Result) -> list[tuple[str, Part]]:
     return [*first, *plots, *last]
 
 
-def _made(name: str, part: Part, result: Result) -> Section | None:
+def _section(name: str, part: Part, result: Result) -> Section | None:
     """The section of a part, or one with its error."""
     try:
         section = part(result)
         if section is not None and not isinstance(section, Section):
-            raise TypeError(f"it must return a Section or None, not {shown(section)}")
+            raise TypeError(f"it must return a Section or None, not {value_text(section)}")
         return section
     except Exception as error:
-        logger.warning("warning: the part '%s' of the report failed: %s", name, said(error))
+        logger.warning("warning: the part '%s' of the report failed: %s", name, error_line(error))
         return Section(
             title=name,
-            introduction=f"This part of the report failed: {said(error)}",
+            introduction=f"This part of the report failed: {error_line(error)}",
             notes=("The other parts and the store are not affected.",),
         )
 
@@ -251,7 +251,9 @@ def _packed_library() -> tuple[str, str]:
 
 def _designs(result: Result, parts: list[Section]) -> dict[str, Any]:
     """Values of all designs in figures, once for the page."""
-    rows_of_figures = [np.asarray(rows) for part in parts for figure in part.figures for rows in figure.designs.values()]
+    rows_of_figures = [
+        np.asarray(rows) for part in parts for figure in part.figures for rows in figure.designs.values()
+    ]
     if not rows_of_figures:
         return {}
     rows = np.unique(np.concatenate(rows_of_figures)).astype(np.intp)

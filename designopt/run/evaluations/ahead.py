@@ -33,8 +33,8 @@ class AheadStage(Protocol):
     points: StagePoints
     budget: StageBudget
     dispatcher: Dispatcher
-    asked: int
-    told: int
+    asks: int
+    tells: int
 
     def admitted(self, X: Matrix) -> Matrix:
         """Designs in the form of the space."""
@@ -69,7 +69,7 @@ class Ahead:
         self._old = len(run.ledger.slot_of)
         self._tells = run.dispatcher.journal.tells(run.points.number)
         #: Requested but not sent, for want of budget: rejected pending designs return some of it.
-        self._held: deque[Matrix] = deque()
+        self._delayed: deque[Matrix] = deque()
         self._out: dict[int, tuple[Matrix, Matrix, Integers]] = {}
         self._generation: list[Outcomes] = []
         self._over = False
@@ -101,33 +101,33 @@ class Ahead:
 
     def _may_ask(self) -> bool:
         """Asks happen in their turn, also beyond the budget: a larger budget must find them on record there."""
-        return not self._over and len(self._out) + len(self._held) < self._look_ahead
+        return not self._over and len(self._out) + len(self._delayed) < self._look_ahead
 
     def _ask(self) -> None:
         X = self._run.admitted(self._ask_solver())
         if len(X) > 1:
             raise ValueError(f"a solver with look-ahead must return one design at a time, not {len(X)}")
         if len(X):
-            self._held.append(X)
+            self._delayed.append(X)
         else:
             self._over = True
 
     def _may_send(self) -> bool:
         run, left = self._run, self._run.budget.designs_left
         if not self.ended:
-            held_for_good = bool(self._held) and (run.out_of_time() if left > 0 else not self._out)
-            if held_for_good or run.mostly_invalid(one_by_one=True) or run.ended_before(run.asked + 1):
+            held_for_good = bool(self._delayed) and (run.out_of_time() if left > 0 else not self._out)
+            if held_for_good or run.mostly_invalid(one_by_one=True) or run.ended_before(run.asks + 1):
                 self._over = self.ended = True
-        return bool(self._held) and left > 0 and not self.ended
+        return bool(self._delayed) and left > 0 and not self.ended
 
     def _send(self) -> Work:
         run = self._run
-        index = run.asked
-        X = self._held.popleft()
+        index = run.asks
+        X = self._delayed.popleft()
         relation_violation = run.problem.space.relation_violation(X)
         slots = np.full((1, len(run.problem.scenarios)), -1, np.int64)
         work = run.points.register(X, relation_violation, index, slots, self._old)
-        run.asked += 1
+        run.asks += 1
         run.budget.take(relation_violation)
         self._out[index] = (X, relation_violation, slots)
         return _nothing(run) if index in run.points.missing else work
@@ -143,7 +143,7 @@ class Ahead:
         if not self._out:
             return None
         first = next(iter(self._out))
-        next_ask = self._tells.get(self._run.told, first)
+        next_ask = self._tells.get(self._run.tells, first)
         if next_ask in self._out and not self._waits(next_ask):
             return next_ask
         return None
@@ -152,7 +152,7 @@ class Ahead:
         run = self._run
         X, relation_violation, slots = self._out.pop(index)
         outcomes = self._ledger.outcomes(X, slots, relation_violation)
-        run.told += 1
+        run.tells += 1
         run.record(outcomes, relation_violation)
         self._generation.append(outcomes)
         if len(self._generation) == self._look_ahead:

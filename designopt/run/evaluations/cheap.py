@@ -37,7 +37,7 @@ class CheapBatch:
         todo = [key for key in reversed(places) if ledger.status[ledger.slot_of[key]] == PENDING]
         rows: Integers = np.array([places[key][0] for key in todo], np.int64)
         self.waiting = len(todo)
-        self._whole = Work(
+        self._all_work = Work(
             slots=np.array([ledger.slot_of[key] for key in todo], np.int64),
             keys=todo,
             designs=designs[rows],
@@ -49,7 +49,7 @@ class CheapBatch:
     def work(self) -> Iterator[Work]:
         """The unknown evaluations."""
         for begin in range(0, self.waiting, LARGEST_CHUNK):
-            yield self._whole.part(begin, begin + LARGEST_CHUNK)
+            yield self._all_work.part(begin, begin + LARGEST_CHUNK)
 
     def outcomes(self) -> Outcomes:
         """Outcomes of all rows, scored like full evaluations."""

@@ -355,7 +355,7 @@ class Dispatcher:
             [message or None for _, message, _ in reasons] if reasons else repeat(None, n),
             result.wall.tolist(),
             result.cpu.tolist(),
-            map(self._made, work.keys, names) if self._attempts else repeat(1, n),
+            map(self._attempt_number, work.keys, names) if self._attempts else repeat(1, n),
             repeat(session, n),
             repeat(worker, n),
             repeat(finished, n),
@@ -382,7 +382,7 @@ class Dispatcher:
                 if self._printed >= PRINTED:
                     self.event("prints", f"output of evaluations is no longer kept: it has reached {PRINTED >> 20} MB")
 
-    def _made(self, key: bytes, status: str) -> int:
+    def _attempt_number(self, key: bytes, status: str) -> int:
         """Number of attempts of a result; one that might be retried is already recorded."""
         counted = status in LOSSES or self._attempts.retried(status)
         return self._attempts[key] + (0 if counted else 1)
@@ -392,7 +392,9 @@ class Dispatcher:
         for i in np.flatnonzero(repeated).tolist():
             slot = work.slots[i]
             columns = self.ledger.columns
-            recorded_figures = [self.ledger.figures[slot, columns[name]] if name in columns else np.nan for name in result.names]
+            recorded_figures = [
+                self.ledger.figures[slot, columns[name]] if name in columns else np.nan for name in result.names
+            ]
             same = np.array_equal(recorded_figures, result.values[i], equal_nan=True)
             if not same or result.status[i] != self.ledger.status[slot]:
                 first = self.journal.evaluation(work.keys[i], "worker")
@@ -446,7 +448,9 @@ class Dispatcher:
             queue.put_back(work.take([i for i in range(len(work)) if i != suspect]))
         else:
             queue.put_back(work.part(suspect + 1, len(work)))
-            queue.put_back(work.part(0, suspect, indivisible=True))  # its last one may be the cause, which its end shows
+            queue.put_back(
+                work.part(0, suspect, indivisible=True)
+            )  # its last one may be the cause, which its end shows
         alone = work.suspect(suspect)
         if is_retried and loss.cause == "lost_worker":  # a process killed from outside risks only its own time
             queue.put_back(work.part(suspect, suspect + 1, indivisible=True))

@@ -32,7 +32,7 @@ class StagePoints:
         #: Number of points of the stage so far.
         self.count = 0
         self._designs: list[Integers] = []
-        self._sent: set[int] = set()
+        self._sent_slots: set[int] = set()
 
     def register(self, X: Matrix, relation_violation: Matrix, first: int, slots: Integers, old: int) -> Work:
         """Register points, designs and slots for rows `X`; `first` is the ask index of the first.
@@ -95,8 +95,8 @@ class StagePoints:
                     ledger.slot_of[key] = slot
                     new_keys.append(key)
                     needed[slot] = (i, s, key)
-                elif slot < old and status[slot] == PENDING and slot not in self._sent:
-                    self._sent.add(slot)
+                elif slot < old and status[slot] == PENDING and slot not in self._sent_slots:
+                    self._sent_slots.add(slot)
                     needed[slot] = (i, s, key)
                 slots[i, s] = slot
         if new_keys:
@@ -138,7 +138,9 @@ class StagePoints:
         """Packages whose versions have changed since the journal was written, in words."""
         *before, present = (json.loads(session["versions"] or "{}") for session in self._journal.records("session"))
         changed = {n: old for versions in before for n, old in versions.items() if present.get(n) != old}
-        changes = [f"{name} {present.get(name, 'is absent')}, journal written with {old}" for name, old in changed.items()]
+        changes = [
+            f"{name} {present.get(name, 'is absent')}, journal written with {old}" for name, old in changed.items()
+        ]
         return "; ".join(changes) or "the packages have the versions of the journal"
 
     def take_recorded(self, first: int, end: int) -> Integers:

@@ -48,11 +48,15 @@ class ProgramBatch:
         lost = self._lost()
         lost_chains = {chain for chain, is_lost in zip(chains, lost, strict=True) if is_lost}
         status = ledger.status[self.slots]
-        has_outcome = (status == CODE["ok"]) | (status == CODE["diverged"])  # others ended their worker, or may do so again
-        needed = [s == PENDING or (bool(k) and c in lost_chains) for s, k, c in zip(status, has_outcome, chains, strict=True)]
+        has_outcome = (status == CODE["ok"]) | (
+            status == CODE["diverged"]
+        )  # others ended their worker, or may do so again
+        needed = [
+            s == PENDING or (bool(k) and c in lost_chains) for s, k, c in zip(status, has_outcome, chains, strict=True)
+        ]
         rows = sorted({key: i for i, key in reversed(list(enumerate(keys))) if needed[i]}.values())
         self.waiting = len(rows)
-        self._whole = Work(
+        self._all_work = Work(
             slots=self.slots[rows],
             keys=[keys[i] for i in rows],
             designs=designs[rows],
@@ -80,11 +84,11 @@ class ProgramBatch:
         begin = 0
         for _, same in itertools.groupby(self._chains):
             end = begin + len(list(same))
-            yield self._whole.part(begin, end)
+            yield self._all_work.part(begin, end)
             begin = end
 
     @property
-    def done(self) -> int:
+    def completed(self) -> int:
         """Number of rows with a result."""
         return int((self._dispatcher.ledger.status[self.slots] != PENDING).sum())
 
@@ -140,6 +144,6 @@ def ticking(show: Callable[[int], None], batch: ProgramBatch) -> Callable[[], No
         time_now = time.monotonic()
         if time_now - last_shown[0] >= 0.5:
             last_shown[0] = time_now
-            show(batch.done)
+            show(batch.completed)
 
     return tick

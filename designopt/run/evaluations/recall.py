@@ -61,12 +61,12 @@ class Recalling(Dispatcher):
 
     def __init__(self, *arguments: Any, stores: Sequence[Other]) -> None:
         super().__init__(*arguments)
-        self._others = stores
+        self._stores = stores
 
     def _unknown(self, source: Iterator[Work | None], arrays: tuple[str, ...]) -> Iterator[Work | None]:
         """The work of `source` that no other store contains. Chains of programs are always solved here."""
         for work in source:
-            for store in self._others:
+            for store in self._stores:
                 work = self._recall(work, store, arrays) if work is not None and len(work) and not work.chain else work
             yield work
 
@@ -96,6 +96,6 @@ class Recalling(Dispatcher):
     def close(self) -> None:
         """End the executor, close the other stores."""
         with contextlib.ExitStack() as exits:
-            for store in self._others:
+            for store in self._stores:
                 exits.callback(store.close)
             super().close()

@@ -36,7 +36,7 @@ class Work:
     designs: NDArray[np.int64]
     scenarios: NDArray[np.int32]
     X: Matrix = field(repr=False)
-    whole: bool = False
+    indivisible: bool = False
     chain: bool = False
     seeds: tuple[int, ...] = ()
     alone: bool = False
@@ -84,7 +84,7 @@ class Queue:
         self._ready: deque[Work] = deque()
         self._later: list[tuple[float, Work]] = []
         self._expected = expected
-        self._drawn = 0
+        self._taken_from_source = 0
 
     @property
     def exhausted(self) -> bool:
@@ -106,32 +106,34 @@ class Queue:
 
     def left(self) -> int:
         """Approximate number of pending evaluations."""
-        return sum(len(w) for w in (*self._ready, *(w for _, w in self._later))) + max(0, self._expected - self._drawn)
+        return sum(len(w) for w in (*self._ready, *(w for _, w in self._later))) + max(
+            0, self._expected - self._taken_from_source
+        )
 
     def total(self) -> int:
         """Approximate total number of evaluations."""
-        return max(self._drawn, self._expected)
+        return max(self._taken_from_source, self._expected)
 
     def draw(self, size: int) -> Work | None:
         """Up to `size` evaluations for one chunk; None if nothing is pending."""
         if self._later:
-            now = time.monotonic()
-            self._ready.extendleft(work for due, work in self._later if due <= now)
-            self._later = [(due, work) for due, work in self._later if due > now]
+            time_now = time.monotonic()
+            self._ready.extendleft(work for due, work in self._later if due <= time_now)
+            self._later = [(due, work) for due, work in self._later if due > time_now]
         while not self._ready:
             try:
                 work = next(self._source)
             except StopIteration:
                 self._ended = True
-                self._drawn = self._expected
+                self._taken_from_source = self._expected
                 return None
             if work is None:
                 return None
-            self._drawn += len(work)
+            self._taken_from_source += len(work)
             if len(work):
                 self._ready.append(work)
         first = self._ready.popleft()
-        if first.whole or first.chain or len(first) <= size:
+        if first.indivisible or first.chain or len(first) <= size:
             return first
         self._ready.appendleft(first.part(size, len(first)))
         return first.part(0, size)

@@ -77,7 +77,10 @@ def compared(
     model_objectives = objective.sign * outcomes.objectives[:, 0]
     comparable = np.isfinite(model_objectives) & np.isfinite(objectives)
     with np.errstate(invalid="ignore"):  # missing results are infinite or NaN
-        size, difference = np.maximum(np.maximum(np.abs(model_objectives), np.abs(objectives)), 1e-300), np.abs(model_objectives - objectives)
+        size, difference = (
+            np.maximum(np.maximum(np.abs(model_objectives), np.abs(objectives)), 1e-300),
+            np.abs(model_objectives - objectives),
+        )
     apart = np.zeros(len(model_objectives))
     apart[comparable] = difference[comparable] / size[comparable]
     if (apart > APART).any():

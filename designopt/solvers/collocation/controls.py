@@ -47,11 +47,13 @@ class Controls:
     """
 
     rates: Mapping[str, Rate] = field(default_factory=dict)
-    held: Mapping[str, int] = field(default_factory=dict)
+    pieces: Mapping[str, int] = field(default_factory=dict)
     switches: Mapping[str, Switch] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rates: Mapping[str, Any], pieces: Mapping[str, int], switches: Mapping[str, Any]) -> Controls:
+    def from_settings(
+        cls, rates: Mapping[str, Any], pieces: Mapping[str, int], switches: Mapping[str, Any]
+    ) -> Controls:
         """From the settings of the solver. Raises `InvalidSetting` for contradictory limits."""
         limits = {}
         for name, setting in rates.items():
@@ -66,7 +68,7 @@ class Controls:
                 rounded[name] = Switch(switch["pieces"], switch.get("step"), tuple(switch.get("others", ())))
             except ValueError as error:
                 raise InvalidSetting(f"switches.{name}", str(error)) from error
-            for control in (name, *rounded[name].others):
+            for control in (name, *rounded[name].exclusive_with):
                 if control in rates:
                     text = f"the rate of '{control}' has limits or a penalty: a switch jumps; leave out one of them"
                     raise InvalidSetting(f"rates.{control}", text)
@@ -76,7 +78,7 @@ class Controls:
         return cls(limits, dict(pieces), rounded)
 
     def __bool__(self) -> bool:
-        return bool(self.rates or self.held or self.switches)
+        return bool(self.rates or self.pieces or self.switches)
 
     def applied(self, problem: TrajectoryProblem, scenarios: int) -> TrajectoryProblem:
         """`problem`, with phases for that many scenarios, with these controls in all phases that contain them.
@@ -96,13 +98,17 @@ class Controls:
                 problem = relaxed_problem(problem, self.switches)
             except ProblemError as error:
                 raise InvalidSetting(f"switches.{error.where.split('switches.')[-1]}", str(error)) from error
-        if not self.held:
+        if not self.pieces:
             return problem
-        _check("held", self.held, problem)
+        _check("held", self.pieces, problem)
         phases = []
         for phase in problem.phases:
             names = {v.name for v in phase.system.controls}
-            phases.append(replace(phase, held={**phase.held, **{n: k for n, k in self.held.items() if n in names}}))
+            phases.append(
+                replace(
+                    phase, held_controls={**phase.held_controls, **{n: k for n, k in self.pieces.items() if n in names}}
+                )
+            )
         return replace(problem, phases=phases)
 
     def penalty(self, solution: Solution, scenarios: int) -> float:

@@ -26,7 +26,7 @@ class LimitMargins:
     deviations: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, times: Mapping[str, float], deviations: Mapping[str, float]) -> LimitMargins:
+    def from_settings(cls, times: Mapping[str, float], deviations: Mapping[str, float]) -> LimitMargins:
         """From the settings of the solver; no margins without `times`. Raises `InvalidSetting` for `times` without
         deviations."""
         if not times:

@@ -119,15 +119,16 @@ class Merged:
                 complementary[self._named(scenario, n)] = replace(pair, phase=self._named(scenario, pair.phase))
         cost, extra, below = self._goal(objective)
         terms = {
-            _other(f"{objective.name}{where}", "objective", figures): value for where, value in self._values(objective)
+            _distinct_name(f"{objective.name}{where}", "objective", figures): value
+            for where, value in self._values(objective)
         }
         for c in self.problem.constraints:
             for where, value in self._values(c):
-                label = _other(f"{c.name}{where}", "limit", constraints)
+                label = _distinct_name(f"{c.name}{where}", "limit", constraints)
                 constraints[label] = _limited(c, value, margin)
                 self.limits.setdefault(c.name, []).append(label)
         for name, rows in below.items():
-            constraints[_other(name, "objective", constraints)] = rows
+            constraints[_distinct_name(name, "objective", constraints)] = rows
         for name, relation in relations.items():
             constraints[name] = _related(self.problem, relation)
         boxes = self._boxes()
@@ -164,7 +165,7 @@ class Merged:
         return boxes
 
 
-def _other(name: str, what: str, names: Mapping[str, Any]) -> str:
+def _distinct_name(name: str, what: str, names: Mapping[str, Any]) -> str:
     """The study's `name`, made distinct from the names `names` by the model's trajectory problem."""
     return f"{what} {name}" if name in names else name
 

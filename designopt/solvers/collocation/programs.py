@@ -152,7 +152,9 @@ class StudyPrograms:
         if self._options.refine is None:
             near = solve_near(self._program, problem, before.solution, before.cold)
             return replace(self._persisted(problem, guess, near), warm_path=near.warm_path)
-        solution = self._program.solve(problem, guess=Guess.of(before.solution))  # on the mesh before refinement
+        solution = self._program.solve(
+            problem, guess=Guess.from_solution(before.solution)
+        )  # on the mesh before refinement
         return solution if solution.success else self._cold(problem, guess)
 
     def _cold(self, problem: TrajectoryProblem, guess: Guess | None) -> Solution:
@@ -178,7 +180,9 @@ class StudyPrograms:
             return problem, solution, {}
         stated, _, apart, bound = rounded_problem(problem, switches, solution)
         options = replace(self._options, starts=1, rollout=False)
-        rounded = solve(stated, options, Guess.of(solution), meshes=[phase.mesh for phase in solution.phases.values()])
+        rounded = solve(
+            stated, options, Guess.from_solution(solution), meshes=[phase.mesh for phase in solution.phases.values()]
+        )
         if rounded.success and options.refine is None and self._refinement is not None:  # the check of its mesh
             program = Program(stated, options)
             rounded = checked(stated, program.statement, refine(program, rounded, self._refinement))
@@ -198,7 +202,7 @@ class StudyPrograms:
         factors = {p.name: p.factor for p in study.problem.space.parameters}
         figures = {f"deviation({name})": value for name, value in deviations.items()}
         figures["deviation(objective)"] = inherited.objective
-        for name, slope in s.of("objective").items():
+        for name, slope in s.derivatives_of("objective").items():
             figures[f"d(objective)/d({name})"] = sign * slope
         for result in study.released:
             figures[f"deviation(optimum({result}))"] = inherited.parameters[result] / factors[result]

@@ -142,11 +142,13 @@ def check_peak(item: Objective | StudyConstraint, name: str, peak: Peak, slope: 
     else:
         two_sided = item.equals is not None or (item.minimum is not None and item.maximum is not None)
         what, presses = "constraint", 0.0 if two_sided else slope if item.maximum is not None else -slope
-    if not (presses < 0.0 if peak.of == "smallest" else presses > 0.0):
-        direction = "raised, or kept above a limit," if peak.of == "smallest" else "lowered, or kept below a limit,"
+    if not (presses < 0.0 if peak.extremum == "smallest" else presses > 0.0):
+        direction = (
+            "raised, or kept above a limit," if peak.extremum == "smallest" else "lowered, or kept below a limit,"
+        )
         raise InvalidSetting(
             "use",
-            f"{what} '{item.name}' uses the {'smallest' if peak.of == 'smallest' else 'largest'} value '{name}' in a"
-            f" way that collocation cannot: it can only be {direction} alone or in a weighted sum with other figures; use"
-            " a solver that evaluates designs",
+            f"{what} '{item.name}' uses the {'smallest' if peak.extremum == 'smallest' else 'largest'} value '{name}'"
+            f" in a way that collocation cannot: it can only be {direction} alone or in a weighted sum with other"
+            " figures; use a solver that evaluates designs",
         )

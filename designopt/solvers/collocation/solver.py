@@ -148,7 +148,7 @@ class Collocation:
         Quantity("", "relative tightening of limits, so that the model's evaluation meets them", ge=0, lt=0.1),
     ] = 1e-4
 
-    _known: tuple[Problem, StudyTrajectory, Matrix] | None = field(default=None, init=False, repr=False, compare=False)
+    _cached: tuple[Problem, StudyTrajectory, Matrix] | None = field(default=None, init=False, repr=False, compare=False)
 
     def check(self, problem: Problem) -> None:
         """Raises `InvalidSetting` for a study that cannot be stated as a program."""
@@ -224,13 +224,13 @@ class Collocation:
 
     def _points(self, problem: Problem) -> tuple[StudyTrajectory, Matrix]:
         """The trajectory problem, and the points of the sweep (n, d) along their path; stated once for a problem."""
-        if self._known is None or self._known[0] is not problem:
-            controls = Controls.of(self.rates, self.held, self.switches)
-            margins = LimitMargins.of(self.margins, self.deviations)
+        if self._cached is None or self._cached[0] is not problem:
+            controls = Controls.from_settings(self.rates, self.held, self.switches)
+            margins = LimitMargins.from_settings(self.margins, self.deviations)
             study = study_trajectory(problem, tuple(self.sweep), self.margin, controls=controls, margins=margins)
             fixed = sweep.levels(problem, self.sweep)
-            self._known = problem, study, sweep.points(problem, fixed, study.first(), study.released)
-        return self._known[1], self._known[2].copy()
+            self._cached = problem, study, sweep.points(problem, fixed, study.first(), study.released)
+        return self._cached[1], self._cached[2].copy()
 
     def solve(self, problem: Problem, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> str:
         """Solve all programs, then evaluate the best design of each point. Returns how the programs ended."""
@@ -239,7 +239,7 @@ class Collocation:
         good = np.flatnonzero(start.feasible) if len(start) else np.empty(0, np.int64)
         if len(good):  # start from the best design of the previous stage
             points[:, columns] = start.X[good[np.argmin(start.objectives[good, 0])], columns]
-        programs = self._asked(problem, points, columns, rng)
+        programs = self._planned(problem, points, columns, rng)
         solved = evaluate.programs(programs.X, programs.chains.tolist(), programs.seeds.tolist())
         counts = Counter(solved.reasons).most_common()
         rows = best(problem, programs, solved, len(points))
@@ -265,7 +265,7 @@ class Collocation:
             else np.empty((0, dimension))
         )
 
-    def _asked(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> AskedPrograms:
+    def _planned(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> AskedPrograms:
         """All programs: each point in its chain, then from other guesses, then cold solves for verification."""
         space, n = problem.space, len(points)
         numbers = np.arange(n)

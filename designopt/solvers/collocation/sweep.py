@@ -34,7 +34,7 @@ def levels(problem: Problem, sweep: Mapping[str, Any]) -> dict[str, list[float]]
     entries = {}
     for name, p in free.items():
         if name in sweep:
-            entries[name] = _given(p, sweep[name])
+            entries[name] = _stated_levels(p, sweep[name])
         elif p.kind != "real":
             entries[name] = _all(p)
     _check_count(entries, math.prod(len(values) for values in entries.values()))
@@ -71,7 +71,7 @@ def points(problem: Problem, fixed: Mapping[str, Sequence[float]], first: Matrix
     return np.asarray(X[nearest_neighbour_path(space.to_search(X))])
 
 
-def _given(p: DesignVariable, stated: int | Sequence[Any]) -> list[float]:
+def _stated_levels(p: DesignVariable, stated: int | Sequence[Any]) -> list[float]:
     where = f"sweep.{p.name}"
     if isinstance(stated, int):
         if p.kind == "choice":

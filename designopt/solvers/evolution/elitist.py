@@ -34,7 +34,7 @@ class Population:
     crowding: Matrix
 
     @classmethod
-    def of(cls, S: Matrix, outcomes: Outcomes) -> Population:
+    def from_outcomes(cls, S: Matrix, outcomes: Outcomes) -> Population:
         """Designs with their outcomes. A failed design has no objectives; its constraint alone ranks it."""
         F = np.where(np.isfinite(outcomes.objectives), outcomes.objectives, 0.0)
         return cls(S, F, outcomes.rank_violation, np.full(len(S), np.nan))
@@ -75,14 +75,14 @@ class Elitist:
         )
         self._operators = variation(crossover, mutation)
         self._sorting, self._crowding = NonDominatedSorting(), get_crowding_function("cd")
-        self._asked = {row.tobytes() for row in start.X + 0.0}
-        start_population = Population.of(space.to_search(start.X), start).take(~start.failed)
+        self._requested = {row.tobytes() for row in start.X + 0.0}
+        start_population = Population.from_outcomes(space.to_search(start.X), start).take(~start.failed)
         if len(start_population) > size:
             start_population = self._survivors(start_population, size)
         rows = self._rows(start_population.S)
         self.alive = start_population.take(np.array([i for i, row in enumerate(rows) if row not in rows[:i]], np.intp))
         self._missing = size - len(start_population)
-        self._asked.update(rows)
+        self._requested.update(rows)
 
     def first(self) -> Matrix:
         """The unknown part of the first population (n, d), at random."""
@@ -92,19 +92,21 @@ class Elitist:
         """New designs (count, d) by mating; random ones if mating finds none; fewer if there are no more."""
         offspring, rows_so_far = self.alive.S[:0], set[bytes]()
         for _ in range(ROUNDS if len(self.alive) else 0):
-            offspring = np.concatenate([offspring, self._unasked(self._mated(count - len(offspring)), rows_so_far)])[:count]
+            offspring = np.concatenate([offspring, self._unasked(self._mated(count - len(offspring)), rows_so_far)])[
+                :count
+            ]
             if len(offspring) == count:
                 break
         return offspring if len(offspring) else self._unasked(self._random(100 * self._size), set())[:count]
 
-    def asked(self, S: Matrix) -> Matrix:
+    def request(self, S: Matrix) -> Matrix:
         """Record designs as proposed; returns rows of ``X``."""
-        self._asked.update(self._rows(S))
+        self._requested.update(self._rows(S))
         return self._space.from_search(S)
 
     def hear(self, S: Matrix, outcomes: Outcomes) -> None:
         """Take in the outcomes of designs; the best survive."""
-        self.alive = self.alive.join(Population.of(S, outcomes))
+        self.alive = self.alive.join(Population.from_outcomes(S, outcomes))
         self.select()
 
     def select(self) -> None:
@@ -124,7 +126,7 @@ class Elitist:
         """The first of each design that was neither proposed nor `rows_so_far`."""
         keep = []
         for row in self._rows(S):
-            keep.append(row not in rows_so_far and row not in self._asked)
+            keep.append(row not in rows_so_far and row not in self._requested)
             rows_so_far.add(row)
         return S[keep]
 
@@ -196,7 +198,7 @@ def generations(search: Elitist, evaluate: Evaluate, offspring: int) -> str:
         search.select()
         S = search.children(offspring) if len(search.alive) else S
     while len(S):
-        search.hear(S, evaluate(search.asked(S)))
+        search.hear(S, evaluate(search.request(S)))
         S = search.children(offspring)
     return EXHAUSTED
 
@@ -214,10 +216,10 @@ def one_by_one(search: Elitist, evaluate: Evaluate, look_ahead: int) -> str:
         if not waiting:
             waiting.extend(search.children(2))
         if not waiting:
-            return search.asked(search.alive.S[:0])
+            return search.request(search.alive.S[:0])
         S = waiting.popleft()[None]
         under_way.append(S)
-        return search.asked(S)
+        return search.request(S)
 
     evaluate.ahead(ask, lambda outcomes: search.hear(under_way.popleft(), outcomes), look_ahead)
     return EXHAUSTED

@@ -103,9 +103,9 @@ class CMAES:
         centre = _centre(space, start)
         runs = 0
         while self.restarts is None or runs <= self.restarts:
-            requests = memory.asked
+            requests = memory.requests
             ordered = self._run(memory, centre, int(size), rng)
-            if memory.asked == requests and not memory.ask_at_random(int(size)):
+            if memory.requests == requests and not memory.ask_at_random(int(size)):
                 return EXHAUSTED
             if ordered:  # else no information was gained: the population stays
                 runs += 1
@@ -127,9 +127,9 @@ class CMAES:
         while True:
             with _quiet():
                 S = np.array(strategy.ask())
-            requests = memory.asked
+            requests = memory.requests
             order = memory.order(space.from_search(space.lower + (space.upper - space.lower) * S[:, :d]))
-            idle = idle + 1 if memory.asked == requests else 0
+            idle = idle + 1 if memory.requests == requests else 0
             if np.all(order[:, 0] == order[0, 0]) and order[0, 0] > 1.0 and len(np.unique(order)) <= 2:
                 return False
             rank = np.unique(order, axis=0, return_inverse=True)[1].reshape(-1)
@@ -208,7 +208,7 @@ class _Memory:
 
     def __init__(self, space: Space, evaluate: Evaluate, rng: np.random.Generator, start: Outcomes) -> None:
         self.space = space
-        self.asked = 0
+        self.requests = 0
         self._evaluate = evaluate
         self._rng = rng
         self._order: dict[bytes, tuple[float, float]] = {}
@@ -220,7 +220,7 @@ class _Memory:
         rows = [row.tobytes() for row in X]
         new = {row: i for i, row in reversed(list(enumerate(rows))) if row not in self._order}
         if new:
-            self.asked += len(new)
+            self.requests += len(new)
             self._add(self._evaluate(X[sorted(new.values())]))
         return np.array([self._order[row] for row in rows])
 

@@ -90,16 +90,16 @@ class SearchDerivatives:
         self._points = points
         self._settings = settings
         self._model = model
-        self._known: dict[bytes, Matrix] = {}
+        self._cached: dict[bytes, Matrix] = {}
 
     def at(self, u: Matrix, without_result: str) -> Matrix:
         """Derivatives (k, d) at `u` (d,). Raises `Ended` with the reason if they are not available."""
         key = u.tobytes()
-        if key not in self._known:
-            self._known[key] = self._taken(u, without_result)
-        return self._known[key]
+        if key not in self._cached:
+            self._cached[key] = self._slopes_at(u, without_result)
+        return self._cached[key]
 
-    def _taken(self, u: Matrix, without_result: str) -> Matrix:
+    def _slopes_at(self, u: Matrix, without_result: str) -> Matrix:
         settings, points = self._settings, self._points
         from_model = settings.wants_gradient() and points.problem.gradients
         if from_model:

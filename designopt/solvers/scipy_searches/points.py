@@ -54,14 +54,14 @@ class EvaluatedPoints:
         self.problem = problem
         self._evaluate = evaluate
         self._measure = measure
-        self._known: dict[bytes, EvaluatedPoint] = {}
-        self._given: dict[bytes, Matrix] = {}
+        self._evaluated: dict[bytes, EvaluatedPoint] = {}
+        self._designs: dict[bytes, Matrix] = {}
         if start is not None and len(start):
             complete = _complete(problem, start)
             if complete.any():
                 self._add(start if complete.all() else start.take(complete))
             for u, x in zip(self.coordinates(start.X), start.X, strict=True):
-                self._given[u.tobytes()] = x
+                self._designs[u.tobytes()] = x
 
     def coordinates(self, X: Matrix) -> Matrix:
         """The coordinates of designs `X` (n, d)."""
@@ -74,7 +74,7 @@ class EvaluatedPoints:
         U = np.clip(U, 0.0, 1.0) + 0.0
         X = space.from_search(space.lower + (space.upper - space.lower) * U)
         for i, u in enumerate(U):
-            X[i] = self._given.get(u.tobytes(), X[i])
+            X[i] = self._designs.get(u.tobytes(), X[i])
         return X + 0.0  # no -0.0: it would be a different design
 
     def scale(self, X: Matrix) -> Matrix:
@@ -87,15 +87,15 @@ class EvaluatedPoints:
         """The points at coordinates `U` (n, d), in their order; new ones are evaluated in one batch."""
         X = self.designs(U)
         keys = [x.tobytes() for x in X]
-        new = {key: i for i, key in reversed(list(enumerate(keys))) if key not in self._known}
+        new = {key: i for i, key in reversed(list(enumerate(keys))) if key not in self._evaluated}
         if new:
             self._add(self._evaluate(X[sorted(new.values())]))
-        return [self._known[key] for key in keys]
+        return [self._evaluated[key] for key in keys]
 
     def _add(self, outcomes: Outcomes) -> None:
         values = np.where(outcomes.failed[:, None], np.nan, self._measure(outcomes))
         for i, x in enumerate(outcomes.X + 0.0):
-            self._known[x.tobytes()] = EvaluatedPoint(outcomes.take(np.array([i])), values[i])
+            self._evaluated[x.tobytes()] = EvaluatedPoint(outcomes.take(np.array([i])), values[i])
 
     def differences(self, u: Matrix, step: float, *, central: bool) -> Matrix:
         """Derivatives (k, d) of the values at `u` (d,) with respect to its coordinates, from one batch of d (central: 2

@@ -140,7 +140,9 @@ class Relations:
         """``smaller side - larger side`` (k,), relative to the size of both at the centre, plus the margin."""
         _, columns = self._columns(u)
         values = [
-            (less.evaluate(columns) - more.evaluate(columns)) / size + MARGIN if _known(less, more, columns) else -1.0
+            (less.evaluate(columns) - more.evaluate(columns)) / size + MARGIN
+            if _is_decidable(less, more, columns)
+            else -1.0
             for (less, more), size in zip(self._sides, self._sizes, strict=True)
         ]
         return np.asarray(np.nan_to_num(np.array(values, dtype=float), nan=1.0, posinf=1e6, neginf=-1e6))
@@ -151,7 +153,7 @@ class Relations:
         free = self._points.problem.space.free
         rows = np.zeros((len(self._sides), len(free)))
         for row, (less, more), size in zip(rows, self._sides, self._sizes, strict=True):
-            if _known(less, more, columns):
+            if _is_decidable(less, more, columns):
                 for side, sign in ((less, 1.0), (more, -1.0)):
                     slope_of = derivatives(side, columns)
                     row += [sign * float(slope_of.get(p.name, 0.0)) / size for p in free]
@@ -168,11 +170,13 @@ def _sides(relation: Expression) -> tuple[Expression, Expression]:
     return (left, right) if relation.root.kind in ("<=", "<") else (right, left)
 
 
-def _known(less: Expression, more: Expression, columns: dict[str, float]) -> bool:
+def _is_decidable(less: Expression, more: Expression, columns: dict[str, float]) -> bool:
     """Whether all parameters of the relation are active; otherwise it holds."""
     return less.names | more.names <= columns.keys()
 
 
 def _size(less: Expression, more: Expression, columns: dict[str, float]) -> float:
-    size = float(abs(less.evaluate(columns)) + abs(more.evaluate(columns))) if _known(less, more, columns) else 1.0
+    size = (
+        float(abs(less.evaluate(columns)) + abs(more.evaluate(columns))) if _is_decidable(less, more, columns) else 1.0
+    )
     return size if np.isfinite(size) and size > 0.0 else 1.0

@@ -29,7 +29,9 @@ class CoKriging:
     factor: float
 
     @classmethod
-    def of(cls, cheap: GaussianProcess, full: GaussianProcess, fit: Callable[[Array], Hyperparameters]) -> CoKriging:
+    def fitted_to(
+        cls, cheap: GaussianProcess, full: GaussianProcess, fit: Callable[[Array], Hyperparameters]
+    ) -> CoKriging:
         """From the processes of cheap and of full values; `fit` returns the hyperparameters of differences (n,).
 
         The factor is estimated for slowly varying differences, then for their fitted hyperparameters.

@@ -113,7 +113,7 @@ class GaussianProcess:
     groups: Indices
     hyperparameters: Hyperparameters
     observed_slopes: Slopes | None = None
-    known: tuple[CholeskyFactor, ...] = field(default=(), compare=False, repr=False)
+    reusable: tuple[CholeskyFactor, ...] = field(default=(), compare=False, repr=False)
     jumps: float = 0.0
     """Variance of the jumps of the values, relative to that of the process: they follow a second kernel of much shorter
     length scales, instead of noise. 0 with observed slopes."""
@@ -145,7 +145,7 @@ class GaussianProcess:
 
     def _inverse_factor(self, noise: float) -> Array:
         if self.observed_slopes is None:
-            for factor in self.known:
+            for factor in self.reusable:
                 if (carried := factor.carried_on(self.scaled, noise)) is not None:
                     return carried
         R, _ = of_observations(self.scaled, self.scales, self.observed_slopes, self.jumps)
@@ -218,7 +218,7 @@ class GaussianProcess:
         if not len(points):
             return self
         values = np.append(self.values, self.predict(points)[0])
-        return replace(self, points=np.vstack([self.points, points]), values=values, known=self.factors)
+        return replace(self, points=np.vstack([self.points, points]), values=values, reusable=self.factors)
 
     def near(self, point: Array, count: int, jumps: bool = False) -> GaussianProcess:
         """The process of the `count` points nearest to `point` (d,), fitted to them.
@@ -229,7 +229,7 @@ class GaussianProcess:
         distances = ((self.points - point) ** 2).sum(axis=1)
         rows = np.sort(np.argsort(distances, kind="stable")[:count])
         slopes = None if self.observed_slopes is None else self.observed_slopes.among(rows)
-        local = replace(self, points=self.points[rows], values=self.values[rows], observed_slopes=slopes, known=())
+        local = replace(self, points=self.points[rows], values=self.values[rows], observed_slopes=slopes, reusable=())
         if np.ptp(local.values) == 0.0:
             return local
         h = self.hyperparameters
@@ -237,7 +237,9 @@ class GaussianProcess:
             refitted, _ = fitted(local.points, local.values, self.groups, h, slopes)
             return replace(local, hyperparameters=refitted)
         starts = [replace(h, noisy=True, noise=noise) for noise in (h.noise, JUMPY)]
-        refitted, _ = min((fitted(local.points, local.values, self.groups, start) for start in starts), key=itemgetter(1))
+        refitted, _ = min(
+            (fitted(local.points, local.values, self.groups, start) for start in starts), key=itemgetter(1)
+        )
         return replace(local, hyperparameters=refitted, jumps=refitted.noise if refitted.noise > SMOOTH else 0.0)
 
     def leave_one_out(self) -> tuple[Array, Array]:

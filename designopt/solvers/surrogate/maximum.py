@@ -42,7 +42,7 @@ class Maximum:
 
     design: Matrix
     value: float
-    others: Matrix
+    further: Matrix
     processes: Processes
     bounds: Bounds | None
 

@@ -77,7 +77,7 @@ class Observations:
     slopes: Matrix | None = None
 
     @classmethod
-    def of(cls, problem: Problem, outcomes: Sequence[Outcomes], slopes: bool = False) -> Observations:
+    def from_outcomes(cls, problem: Problem, outcomes: Sequence[Outcomes], slopes: bool = False) -> Observations:
         """The content of outcomes, with `slopes` on request. Designs that violate a relation are dropped, because
         relations are checked beforehand."""
         valid_outcomes = [(o, problem.space.relation_violation(o.X) <= 0.0) for o in outcomes]
@@ -152,7 +152,9 @@ class Processes:
 
     def cheap_share(self, feature: Matrix) -> float:
         """The share of the variance at `feature` (e,) that a cheap evaluation would remove, mean of all outputs."""
-        varying = [p for p, size in zip((*self.objectives, *self.limits), self._sizes, strict=True) if np.isfinite(size)]
+        varying = [
+            p for p, size in zip((*self.objectives, *self.limits), self._sizes, strict=True) if np.isfinite(size)
+        ]
         shares = [float(p.share(feature[None])[0]) if isinstance(p, CoKriging) else 0.0 for p in varying]
         return float(np.mean(shares)) if shares else 0.0
 
@@ -215,7 +217,7 @@ class Processes:
 
     @cached_property
     def _together(self) -> Together:
-        return Together.of((*self.objectives, *self.limits))
+        return Together.from_processes((*self.objectives, *self.limits))
 
 
 def _limit_values(problem: Problem, outcomes: Outcomes) -> Matrix:
@@ -268,7 +270,7 @@ class Surrogate:
             self._with_cheap(
                 f"objective {j}",
                 self._process(f"objective {j}", features[good], values, Scale.choices(values, feasible), slopes[j]),
-                _known(cheap, cheap.objectives[:, j]) if cheap else None,
+                _with_result(cheap, cheap.objectives[:, j]) if cheap else None,
             )
             for j, values in enumerate(objective_values.T)
         ]
@@ -276,7 +278,7 @@ class Surrogate:
             self._with_cheap(
                 f"limit {j}",
                 self._process(f"limit {j}", features[good], values, Scale.choices_of_limit(values), slopes[m + j]),
-                _known(cheap, cheap.limits[:, j]) if cheap else None,
+                _with_result(cheap, cheap.limits[:, j]) if cheap else None,
             )
             for j, values in enumerate(observations.limits[good].T)
         ]
@@ -356,7 +358,11 @@ class Surrogate:
         good = ~observations.failed
         X, slopes, n = features[good], observations.slopes[good][:, :, real], int(good.sum())
         feasible = observations.feasible[good]
-        best = X[feasible][_nondominated(observations.objectives[good][feasible])] if feasible.any() else X[self._nearest(observations)]
+        best = (
+            X[feasible][_nondominated(observations.objectives[good][feasible])]
+            if feasible.any()
+            else X[self._nearest(observations)]
+        )
         apart = np.sqrt(((X[:, None] - best[None]) ** 2).sum(axis=2)).min(axis=1)
         observed: list[Slopes | None] = []
         for j in range(count):
@@ -381,7 +387,7 @@ class Surrogate:
         def process(length: float) -> GaussianProcess:
             lengths = np.array([length * np.sqrt(len(self.problem.space.free))])
             hyperparameters = Hyperparameters(lengths, SUCCESS_NOISE, self.noisy)
-            return GaussianProcess(features, values, alike, hyperparameters, known=self._factors.get(name, ()))
+            return GaussianProcess(features, values, alike, hyperparameters, reusable=self._factors.get(name, ()))
 
         length, found_at = self._lengths.get(name, (SUCCESS_LENGTHS[0], 0))
         if n >= 1.1 * found_at:
@@ -405,7 +411,7 @@ class Surrogate:
             identity = Scale(np.inf, 1.0)
             return self._process(f"difference {name}", full.points, differences, [identity], None)[1].hyperparameters
 
-        combined = CoKriging.of(level, replace(full, observed_slopes=None), of_differences)
+        combined = CoKriging.fitted_to(level, replace(full, observed_slopes=None), of_differences)
         return scale, combined if better(combined, full) else full
 
     def _guesses(self, count: int) -> list[Hyperparameters]:
@@ -422,11 +428,11 @@ class Surrogate:
         groups, n = self.coordinates.groups, len(values)
         chosen = self._chosen.get(name)
         if np.ptp(values) == 0.0:
-            return scales[0], GaussianProcess(features, scales[0].seen(values), groups, self._guesses(0)[0])
+            return scales[0], GaussianProcess(features, scales[0].scaled(values), groups, self._guesses(0)[0])
         if chosen is None or n >= 1.5 * chosen.chosen_at:
             chosen = min(
                 (
-                    _Chosen.of(i, features, scale, values, groups, start, slopes)
+                    _Chosen.fitted_on(i, features, scale, values, groups, start, slopes)
                     for i, scale in enumerate(scales)
                     for start in self._guesses(n)
                 ),
@@ -436,25 +442,25 @@ class Surrogate:
         elif n >= (1.1 if chosen.fitted_at < SOON else 1.2) * chosen.fitted_at:
             scale = scales[chosen.scale]
             chosen = replace(
-                _Chosen.of(chosen.scale, features, scale, values, groups, chosen.hyperparameters, slopes),
+                _Chosen.fitted_on(chosen.scale, features, scale, values, groups, chosen.hyperparameters, slopes),
                 chosen_at=chosen.chosen_at,
             )
             self._chosen[name] = chosen
         scale = scales[chosen.scale]
-        seen_slopes = _seen(scale, values, slopes)
+        seen_slopes = _scaled_slopes(scale, values, slopes)
         reusable = self._factors.get(name, ())
-        process = GaussianProcess(features, scale.seen(values), groups, chosen.hyperparameters, seen_slopes, reusable)
+        process = GaussianProcess(features, scale.scaled(values), groups, chosen.hyperparameters, seen_slopes, reusable)
         self._factors[name] = process.factors
         return scale, process
 
 
-def _known(cheap: Observations, values: Matrix) -> tuple[Matrix, Matrix] | None:
+def _with_result(cheap: Observations, values: Matrix) -> tuple[Matrix, Matrix] | None:
     """Designs and values of cheap evaluations with a result; None if there are too few for a process."""
     has_result = ~cheap.failed
     return (cheap.X[has_result], values[has_result]) if int(has_result.sum()) >= LEAST else None
 
 
-def _seen(scale: Scale, values: Matrix, slopes: Slopes | None) -> Slopes | None:
+def _scaled_slopes(scale: Scale, values: Matrix, slopes: Slopes | None) -> Slopes | None:
     """The slopes after the transformation of `values` by `scale`."""
     return None if slopes is None else replace(slopes, values=slopes.values * scale.slopes(values)[slopes.rows, None])
 
@@ -471,7 +477,7 @@ class _Chosen:
     fitted_at: int
 
     @classmethod
-    def of(
+    def fitted_on(
         cls,
         index: int,
         features: Matrix,
@@ -483,7 +489,9 @@ class _Chosen:
     ) -> _Chosen:
         """Fitted on a scale; `badness` is the negative logarithm of the posterior density of the values themselves, and
         of their slopes."""
-        hyperparameters, negative = fitted(features, scale.seen(values), groups, start, _seen(scale, values, slopes))
+        hyperparameters, negative = fitted(
+            features, scale.scaled(values), groups, start, _scaled_slopes(scale, values, slopes)
+        )
         density = scale.log_slopes(values)
         if slopes is not None:
             density += len(slopes.columns) * scale.log_slopes(values[slopes.rows])

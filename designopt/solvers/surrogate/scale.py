@@ -43,10 +43,10 @@ class Scale:
         return [cls(np.inf, typical, 0.0, typical), cls(3.0 * typical, 3.0 * typical, 0.0, typical, odd=True)]
 
     def _standard(self, values: Matrix) -> Scale:
-        scaled = self.seen(values)
+        scaled = self.scaled(values)
         return replace(self, mean=float(scaled.mean()), sd=float(scaled.std()) or 1.0)
 
-    def seen(self, values: Matrix) -> Matrix:
+    def scaled(self, values: Matrix) -> Matrix:
         """The transformed `values`."""
         if self.odd:
             return np.asarray(np.arcsinh(values / self.size) * self.size / self.sd)

@@ -153,8 +153,8 @@ class GaussianProcessSearch:
             evaluate.note("fidelity", text)
         try:
             while True:
-                if len(search.wanted):
-                    search.learn(evaluate.cheap(search.wanted))
+                if len(search.cheap_designs):
+                    search.learn(evaluate.cheap(search.cheap_designs))
                 evaluate.ahead(ask, search.tell, self.look_ahead)
                 if not search.paused:
                     break
@@ -178,7 +178,7 @@ class _Search:
         self._surrogate = Surrogate(problem, settings.noise)
         self._outcomes = [start] if len(start) else []
         self._pending: list[Matrix] = []
-        self._asked = {x.tobytes() for x in start.X + 0.0}
+        self._requested = {x.tobytes() for x in start.X + 0.0}
         self._known_cheap: set[bytes] = set()
         d = len(problem.space.free)
         startup = settings.startup or min(max(2 * d + 2, 8), 40)
@@ -187,14 +187,14 @@ class _Search:
         self.cost = problem.fidelity.cost if problem.fidelity is not None and settings.fidelity else None
         self._cheap: list[Observations] = []
         self._slopes = problem.gradients and settings.wants_gradient() and self.cost is None
-        self._seen = [Observations.of(problem, self._outcomes, self._slopes)]
-        self.wanted = np.empty((0, d))
+        self._observations = [Observations.from_outcomes(problem, self._outcomes, self._slopes)]
+        self.cheap_designs = np.empty((0, d))
         """Designs that are to be evaluated cheaply before the next full evaluation."""
         self.paused = False
         """Whether nothing is asked for until all that was asked for is known, and what is `startup` is learnt."""
         if self.cost is not None and count > LEAST:  # most of the start-up's budget for cheap evaluations
             cheap = min(int((count - LEAST) / self.cost), CHEAP * d)
-            self.wanted, count = _distinct(_spread(self._coordinates, cheap, rng)), LEAST
+            self.cheap_designs, count = _distinct(_spread(self._coordinates, cheap, rng)), LEAST
         self._first = self._new(_distinct(_spread(self._coordinates, count, rng)))
         self._recent: deque[bool] = deque(maxlen=RECENT)
         self._ends, self._misses = np.full(len(problem.objectives), np.inf), [0] * len(problem.objectives)
@@ -203,12 +203,12 @@ class _Search:
         self._chosen: dict[bytes, int] = {}
         self._worth = np.ones((2, 2))
         """Improvements and designs, one more of each, by AWAY and NEAR, where values jump."""
-        self._small = self._told = self._since_cheap = self._turns = 0
+        self._small = self._tells = self._since_cheap = self._turns = 0
 
     @property
     def starting(self) -> bool:
         """Whether no result of a design chosen by the processes is available yet."""
-        return self._told <= len(self._first)
+        return self._tells <= len(self._first)
 
     @property
     def _stuck(self) -> bool:
@@ -219,20 +219,20 @@ class _Search:
         x = self._next()
         if x is None:
             return np.empty((0, len(self._problem.space.free)))
-        self._asked.add(x.tobytes())
+        self._requested.add(x.tobytes())
         self._pending.append(x)
         return x[None]
 
     def learn(self, outcomes: Outcomes) -> None:
         """Called with the outcomes of the designs `wanted`."""
-        self._cheap.append(Observations.of(self._problem, [outcomes]))
+        self._cheap.append(Observations.from_outcomes(self._problem, [outcomes]))
         self._since_cheap = 0
         self._known_cheap.update(x.tobytes() for x in outcomes.X + 0.0)
-        self.wanted = np.empty((0, outcomes.X.shape[1]))
+        self.cheap_designs = np.empty((0, outcomes.X.shape[1]))
 
     def tell(self, outcomes: Outcomes) -> None:
         """Called with the outcome (1 row) of the first pending design."""
-        self._told += 1
+        self._tells += 1
         self._pending = [x for x in self._pending if x.tobytes() != (outcomes.X[0] + 0.0).tobytes()]
         better = self._better(outcomes)
         if (way := self._chosen.pop((outcomes.X[0] + 0.0).tobytes(), None)) is not None:
@@ -242,24 +242,24 @@ class _Search:
         if self._region is not None:
             self._region.learn(better)
         self._outcomes.append(outcomes)
-        self._seen.append(Observations.of(self._problem, [outcomes], self._slopes))
+        self._observations.append(Observations.from_outcomes(self._problem, [outcomes], self._slopes))
 
     def _next(self) -> Matrix | None:
         for x in self._first:
-            if x.tobytes() not in self._asked:
+            if x.tobytes() not in self._requested:
                 return np.asarray(x)
-        self.paused = self.cost is not None and self._told < len(self._first)
+        self.paused = self.cost is not None and self._tells < len(self._first)
         if self.paused:  # early in the search: wait for their results
             return None
-        observations = Observations.together(self._seen)
+        observations = Observations.together(self._observations)
         if int((~observations.failed).sum()) < 2:
-            return self._anything()
+            return self._random_design()
         cheap = Observations.together(self._cheap) if self._cheap else None
         pending = np.array(self._pending).reshape(len(self._pending), observations.X.shape[1])
         processes = self._surrogate.processes(observations, pending, cheap)
-        candidate = self._found(processes, observations.X[~observations.failed])
+        candidate = self._best_candidate(processes, observations.X[~observations.failed])
         if candidate is None:
-            return self._anything()
+            return self._random_design()
         best = observations.objectives[observations.feasible].min(axis=0, initial=np.inf)
         if self.cost is None and (end := self._end(candidate, best)) is not None:
             return end
@@ -272,12 +272,12 @@ class _Search:
         feature = self._coordinates.features(candidate.design[None])[0]
         if self.cost is not None and self._since_cheap >= self._settings.look_ahead:
             if 1.0 - processes.cheap_share(feature) < np.exp(-self.cost * KNOWN):
-                self.wanted = self._worth_a_look(candidate.design, candidate.others)
-            self.paused = len(self.wanted) > 0
+                self.cheap_designs = self._for_cheap_evaluation(candidate.design, candidate.further)
+            self.paused = len(self.cheap_designs) > 0
         self._since_cheap += 1
         return None if self.paused else candidate.design
 
-    def _found(self, processes: Processes, X: Matrix) -> Maximum | None:
+    def _best_candidate(self, processes: Processes, X: Matrix) -> Maximum | None:
         """The next design for known designs `X` (n, d); None without a candidate."""
         if self._region is not None:
             centre = processes.front[int(self._rng.integers(len(processes.front)))]
@@ -317,13 +317,13 @@ class _Search:
 
     def _searched(self, processes: Processes, bounds: Bounds | None, crowd: Crowd | None = None) -> Maximum | None:
         X = candidates(self._coordinates, processes.front, self._settings.candidates, self._rng, bounds)
-        return maximum(self._coordinates, processes, X, bounds, self._asked, crowd)
+        return maximum(self._coordinates, processes, X, bounds, self._requested, crowd)
 
     def _end(self, candidate: Maximum, best: Matrix) -> Matrix | None:
         """The design that is expected to move an end of the front most, if it is due and worthwhile.
 
-        The search starts from the maximum `candidate`; `best` are the smallest feasible values (m,) of the objectives. An
-        unsuccessful attempt doubles the interval to the next one.
+        The search starts from the maximum `candidate`; `best` are the smallest feasible values (m,) of the objectives.
+        An unsuccessful attempt doubles the interval to the next one.
         """
         self._turns += 1
         processes, m = candidate.processes, len(best)
@@ -333,14 +333,14 @@ class _Search:
         moved = best[j] < self._ends[j]
         if not moved and turn % 2 ** self._misses[j]:
             return None
-        end = maximum(self._coordinates, processes.toward_end(j), candidate.others, candidate.bounds, self._asked)
+        end = maximum(self._coordinates, processes.toward_end(j), candidate.further, candidate.bounds, self._requested)
         if end is None or np.exp(end.value) <= END * processes.widths[j]:
             return None
         self._misses[j] = 0 if moved else self._misses[j] + 1
         self._ends[j] = best[j]
         return end.design
 
-    def _worth_a_look(self, best: Matrix, further: Matrix) -> Matrix:
+    def _for_cheap_evaluation(self, best: Matrix, further: Matrix) -> Matrix:
         """Designs for cheap evaluations at the cost of one full one: the `best`, and others (n, d) that follow it,
         apart from each other."""
         X = np.array([x for x in (best, *further) if x.tobytes() not in self._known_cheap]).reshape(-1, len(best))
@@ -373,9 +373,9 @@ class _Search:
 
     def _new(self, X: Matrix) -> Matrix:
         """The designs of `X` that are new."""
-        return np.array([x for x in X + 0.0 if x.tobytes() not in self._asked]).reshape(-1, X.shape[1])
+        return np.array([x for x in X + 0.0 if x.tobytes() not in self._requested]).reshape(-1, X.shape[1])
 
-    def _anything(self) -> Matrix | None:
+    def _random_design(self) -> Matrix | None:
         """A new random design, None if none is found."""
         for _ in range(PATIENCE):
             U = self._rng.random((256, len(self._problem.space.free)))
@@ -383,7 +383,7 @@ class _Search:
             X = self._new(X[self._problem.space.relation_violation(X) <= 0.0])
             if len(X):
                 return np.asarray(X[0])
-        if not self._asked:  # relations that cannot be met: the run reports it after some invalid designs
+        if not self._requested:  # relations that cannot be met: the run reports it after some invalid designs
             return np.asarray(self._coordinates.designs(self._rng.random((1, len(self._problem.space.free))))[0])
         self.ended = f"no design is left that was not evaluated{self._restricted()}"
         return None

@@ -27,7 +27,7 @@ class Stack:
     jumps: Array
 
     @classmethod
-    def of(cls, processes: Sequence[GaussianProcess]) -> Stack:
+    def from_processes(cls, processes: Sequence[GaussianProcess]) -> Stack:
         """The stack of `processes`, at least one."""
         return cls(
             np.stack([p.scales for p in processes]),
@@ -60,10 +60,10 @@ class Together:
 
     stacks: tuple[Stack, ...]
     stacked: tuple[tuple[int, ...], ...]
-    others: dict[int, GaussianProcess | CoKriging]
+    single: dict[int, GaussianProcess | CoKriging]
 
     @classmethod
-    def of(cls, processes: Sequence[GaussianProcess | CoKriging]) -> Together:
+    def from_processes(cls, processes: Sequence[GaussianProcess | CoKriging]) -> Together:
         """Processes without slopes or cheap values are stacked with others of as many points."""
         alike: dict[int, list[int]] = defaultdict(list)
         single = {}
@@ -73,17 +73,18 @@ class Together:
             else:
                 single[i] = p
         stacks = tuple(
-            Stack.of([p for i in places if isinstance(p := processes[i], GaussianProcess)]) for places in alike.values()
+            Stack.from_processes([p for i in places if isinstance(p := processes[i], GaussianProcess)])
+            for places in alike.values()
         )
         return cls(stacks, tuple(map(tuple, alike.values())), single)
 
     def slopes(self, point: Array) -> tuple[Array, Array, Array, Array]:
         """Means and standard deviations (p,), without the noise, and their derivatives (p, d) at one `point` (d,)."""
-        count = sum(map(len, self.stacked)) + len(self.others)
+        count = sum(map(len, self.stacked)) + len(self.single)
         values, derivatives = np.empty((2, count)), np.empty((2, count, len(point)))
         for places, stack in zip(self.stacked, self.stacks, strict=True):
             chosen = list(places)
             values[0, chosen], values[1, chosen], derivatives[0, chosen], derivatives[1, chosen] = stack.slopes(point)
-        for i, p in self.others.items():
+        for i, p in self.single.items():
             values[0, i], values[1, i], derivatives[0, i], derivatives[1, i] = p.slopes(point)
         return values[0], values[1], derivatives[0], derivatives[1]

@@ -228,7 +228,9 @@ def intact(path: Path, names_by_key: Mapping[bytes, Sequence[str]]) -> set[bytes
             return False
 
     with ThreadPoolExecutor(FLUSHES) as pool:
-        return {key for key, is_sound in zip(names_by_key, pool.map(sound, names_by_key.items()), strict=True) if is_sound}
+        return {
+            key for key, is_sound in zip(names_by_key, pool.map(sound, names_by_key.items()), strict=True) if is_sound
+        }
 
 
 def remove_arrays(path: Path, key: bytes) -> None:
@@ -237,7 +239,7 @@ def remove_arrays(path: Path, key: bytes) -> None:
 
 
 def remove_orphans(path: Path, references: set[str]) -> None:
-    """Remove array files without a row (`references` are the references of all) and incomplete ones: their process ended in
+    """Remove array files without a row (`references` are those of all rows) and incomplete ones: their process ended in
     between. Files without the name of a key are not touched."""
     for reference, entry in _named(path):
         if reference not in references and not entry.is_dir(follow_symlinks=False):

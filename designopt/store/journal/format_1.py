@@ -19,8 +19,8 @@ def show_as_2(db: sqlite3.Connection, problem: Problem) -> None:
     replaced = {
         "kind": f"CASE WHEN scenario >= {PROGRAMS} THEN 'program' WHEN scenario >= {scenario_count} THEN 'validation'"
         " ELSE 'scenario' END",
-        "number": f"scenario - CASE WHEN scenario >= {PROGRAMS} THEN {PROGRAMS} WHEN scenario >= {scenario_count} THEN {scenario_count}"
-        " ELSE 0 END",
+        "number": f"scenario - CASE WHEN scenario >= {PROGRAMS} THEN {PROGRAMS} WHEN scenario >= {scenario_count}"
+        f" THEN {scenario_count} ELSE 0 END",
     }
     columns = {
         "evaluation": ", ".join(f"{replaced.get(c, c)} AS {c}" for c in names("evaluation")),

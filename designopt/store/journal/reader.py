@@ -30,8 +30,8 @@ class Ending:
     time.
     """
 
-    told: int
-    asked: int
+    tells: int
+    asks: int
     missing: frozenset[int]
     wall: float
 

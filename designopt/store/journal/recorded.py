@@ -32,7 +32,7 @@ class Recorded:
     wall: Matrix
     points: Mapping[str, NDArray[np.int64]]
 
-    def asked(self, stage: str) -> NDArray[np.int64]:
+    def designs_of(self, stage: str) -> NDArray[np.int64]:
         """Rows of the designs requested by a stage of `points`, in its ask order; -1 for an incomplete design."""
         points = self.points[stage]
         row_of = np.full(max(int(points.max(initial=-1)), int(self.numbers.max(initial=-1))) + 1, -1, np.int64)
@@ -113,5 +113,7 @@ def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Reco
     # The start of a program is a design that no stage requested.
     rows_ = np.flatnonzero((status != "").all(axis=1) & (stage != ""))
     scored_figures = {name: values[rows_] for name, values in figures.items()}
-    outcomes = scored_with.judge(X[rows_], scored_figures, status[rows_] != "ok", relation_violation[rows_], refused[rows_])
+    outcomes = scored_with.judge(
+        X[rows_], scored_figures, status[rows_] != "ok", relation_violation[rows_], refused[rows_]
+    )
     return Recorded(outcomes, rows_, status[rows_], reason[rows_], stage[rows_], wall[rows_], points)

@@ -192,7 +192,7 @@ class Journal(JournalReader):
 
     def set_ending(self, stage: int, ending: Ending) -> None:
         """The stage ended at its time limit."""
-        row = (stage, int(ending.told), int(ending.asked), json.dumps(sorted(ending.missing)), float(ending.wall))
+        row = (stage, int(ending.tells), int(ending.asks), json.dumps(sorted(ending.missing)), float(ending.wall))
         self._add(_ENDING, [_sealed(row)])
 
     def set_usage(self, stage: int, wall: float) -> None:

@@ -48,19 +48,19 @@ class LimitActivity(NamedTuple):
     active: Mask
 
     @property
-    def known(self) -> Mask:
+    def has_value(self) -> Mask:
         """Mask (n,) of the designs with a value."""
         return np.isfinite(self.margin)
 
     @property
     def broken(self) -> Mask:
         """Mask (n,) of the designs that violate it."""
-        return np.asarray(self.known & (self.margin < 0.0))
+        return np.asarray(self.has_value & (self.margin < 0.0))
 
     @property
     def best(self) -> int:
         """The row of the design with the largest margin, or the smallest violation."""
-        return int(np.argmax(np.where(self.known, self.margin, -np.inf)))
+        return int(np.argmax(np.where(self.has_value, self.margin, -np.inf)))
 
 
 def attained_bounds(space: Space, X: Matrix, near: float = NEAR) -> list[Attained]:

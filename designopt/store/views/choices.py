@@ -76,10 +76,10 @@ class Choices:
             return None
         row = first[1]
         near, robust = self.read_tolerated(), self.most_robust()
-        index = None if near is None else near.place(row)
+        index = None if near is None else near.index_of(row)
         if near is None or index is None or robust is None or near.share[index] >= ENOUGH:
             return first
-        if near.share[near.place(robust)] <= near.share[index]:
+        if near.share[near.index_of(robust)] <= near.share[index]:
             return first
         return next((name for name, picked_row in self.picked().items() if picked_row == robust), ROBUST), robust
 
@@ -96,7 +96,11 @@ class Choices:
     def most_robust(self) -> int | None:
         """The row of the feasible design with the most neighbours that meet all limits."""
         tolerated = self.read_tolerated()
-        places = [] if tolerated is None else [i for i, row in enumerate(tolerated.rows.tolist()) if self.outcomes.feasible[row]]
+        places = (
+            []
+            if tolerated is None
+            else [i for i, row in enumerate(tolerated.rows.tolist()) if self.outcomes.feasible[row]]
+        )
         if tolerated is None or not places or not self.problem.objectives:
             return None
         signs = np.array([o.sign for o in self.problem.objectives])

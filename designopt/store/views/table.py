@@ -109,8 +109,8 @@ def stated_units(problem: Problem | StudyDefinition) -> dict[str, tuple[float, s
         if figure is not None and factor is not None:
             figure_units.append((figure[1], (figure[0] * factor, unit)))
     stated: dict[str, tuple[float, str]] = {}
-    for name, figure_unit in sorted(figure_units, key=lambda one: one[1][0] == 1.0):
-        stated.setdefault(name, figure_unit)
+    for name, factor_unit in sorted(figure_units, key=lambda one: one[1][0] == 1.0):
+        stated.setdefault(name, factor_unit)
     return stated
 
 
@@ -186,13 +186,15 @@ def as_html(table: Sequence[Column], rows: Mapping[str, int]) -> str:
     values_of = {c.heading: c.values(list(rows.values())) for c in table}
     header = "".join(f"<th>{html.escape(name)}</th>" for name in ("", *values_of))
     body = "".join(
-        f"<tr><td>{html.escape(label)}</td>" + "".join(f"<td>{_shown(v[i])}</td>" for v in values_of.values()) + "</tr>"
+        f"<tr><td>{html.escape(label)}</td>"
+        + "".join(f"<td>{_cell_text(v[i])}</td>" for v in values_of.values())
+        + "</tr>"
         for i, label in enumerate(rows)
     )
     return f"<table><tr>{header}</tr>{body}</table>"
 
 
-def _shown(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     return f"{value:.5g}" if isinstance(value, float) else html.escape("–" if value is None else str(value))
 
 
@@ -238,7 +240,7 @@ def _asks(recorded: Recorded) -> NDArray[np.int64]:
     """Position of each design among the requests of its first stage."""
     asks = np.full(len(recorded.outcomes), -1, np.int64)
     for stage in recorded.points:
-        rows, first = np.unique(recorded.asked(stage), return_index=True)
+        rows, first = np.unique(recorded.designs_of(stage), return_index=True)
         first, rows = first[rows >= 0], rows[rows >= 0]
         in_stage = recorded.stage[rows] == stage
         asks[rows[in_stage]] = first[in_stage]

@@ -39,7 +39,7 @@ class Tolerated:
 
     rows: Integers
     names: tuple[str, ...]
-    known: Mask
+    is_recorded: Mask
     feasible: Mask
     objectives: Matrix
     effects: Matrix
@@ -50,7 +50,7 @@ class Tolerated:
     @property
     def share(self) -> Matrix:
         """See the class."""
-        return np.asarray((self.feasible & self.known).sum(axis=1) / np.maximum(self.known.sum(axis=1), 1))
+        return np.asarray((self.feasible & self.is_recorded).sum(axis=1) / np.maximum(self.is_recorded.sum(axis=1), 1))
 
     @property
     def spread(self) -> Matrix:
@@ -61,28 +61,28 @@ class Tolerated:
         """See the class; `signs` (m,) are those of the objectives."""
         return signs * _ignoring_gaps(np.nanmax, signs * self.objectives)
 
-    def place(self, row: int) -> int | None:
+    def index_of(self, row: int) -> int | None:
         """The index of the design `row` in `rows`; None without neighbours."""
         matches = np.flatnonzero(self.rows == row)
         return int(matches[0]) if len(matches) else None
 
-    def kept(self, row: int) -> tuple[int, int] | None:
+    def within_limits(self, row: int) -> tuple[int, int] | None:
         """Number of neighbours of the design `row` that meet all limits, and their total; None without neighbours."""
-        index = self.place(row)
+        index = self.index_of(row)
         if index is None:
             return None
-        return int((self.feasible[index] & self.known[index]).sum()), int(self.known[index].sum())
+        return int((self.feasible[index] & self.is_recorded[index]).sum()), int(self.is_recorded[index].sum())
 
     def words(self, row: int) -> str:
         """The same in words: "7 of 8", or a dash."""
-        counts = self.kept(row)
+        counts = self.within_limits(row)
         return "–" if counts is None else f"{counts[0]} of {counts[1]}"
 
     def matters(self, index: int) -> str:
         """The most important parameter: for meeting the limits if neighbours violate them, else for the objectives; ""
         without variation."""
         effects = self.effects[index]
-        broken = bool(np.any(self.known[index] & ~self.feasible[index]))
+        broken = bool(np.any(self.is_recorded[index] & ~self.feasible[index]))
         shares = effects[:, -1] if broken and np.isfinite(effects[:, -1]).any() else _mean(effects[:, :-1])
         return self.names[int(np.nanargmax(shares))] if np.isfinite(shares).any() else ""
 

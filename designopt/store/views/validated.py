@@ -92,7 +92,9 @@ def read_validation(
         objectives=objectives,
         statuses=statuses.reshape(shape),
         quantiles=_quantiles(objectives, validation.quantiles),
-        feasible_share=np.where(is_recorded.any(axis=1), within_limits / np.maximum(is_recorded.sum(axis=1), 1), np.nan),
+        feasible_share=np.where(
+            is_recorded.any(axis=1), within_limits / np.maximum(is_recorded.sum(axis=1), 1), np.nan
+        ),
     )
 
 

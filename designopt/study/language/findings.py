@@ -29,7 +29,7 @@ class Finding:
     key: str | None = None
     part: tuple[int, int] | None = None
     at: str | None = None
-    other: Path | None = None
+    related: Path | None = None
 
     def below(self, path: Path) -> Finding:
         """The same finding with `path` prepended."""
@@ -50,15 +50,15 @@ def nearest_or_all(word: str, candidates: Iterable[str]) -> str:
 
 def issues(findings: Iterable[Finding], root: Node) -> list[Issue]:
     """The findings as issues in file order; those without a position come last, in the order found."""
-    placed = [_place(finding, root) for finding in list(dict.fromkeys(findings))[:MOST]]
+    placed = [_issue(finding, root) for finding in list(dict.fromkeys(findings))[:MOST]]
     return sorted(placed, key=lambda i: (i.line is None, i.line or 0, i.column or 0))
 
 
-def _place(finding: Finding, root: Node) -> Issue:
+def _issue(finding: Finding, root: Node) -> Issue:
     path = ".".join(short(str(step), 80) for step in finding.path)
     span, column = _span(finding, root)
     lines = span.source.lines
-    message = short(finding.message) + (_elsewhere(finding.other, root) if finding.other is not None else "")
+    message = short(finding.message) + (_elsewhere(finding.related, root) if finding.related is not None else "")
     if not lines:
         return Issue(span.source.name, None, None, None, path, message)
     line = span.line

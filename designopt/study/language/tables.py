@@ -49,7 +49,7 @@ class DataTable:
     columns: tuple[Heading, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
-    def place(self, cell: Cell) -> str:
+    def position(self, cell: Cell) -> str:
         """``subjects.csv:3:12``."""
         return f"{self.name}:{cell.line}:{cell.column}"
 
@@ -79,7 +79,7 @@ def read_table(file: InputFile) -> DataTable:
     columns = tuple(_column(file.name, cell) for cell in _cells(file.name, first, number, separator))
     for position, column in enumerate(columns):
         if column.name in (earlier.name for earlier in columns[:position]):
-            raise TableError(f"{_place(file.name, column.cell)}: there is another column '{column.name}'")
+            raise TableError(f"{_position(file.name, column.cell)}: there is another column '{column.name}'")
     rows = []
     for number, line in filled:
         row = tuple(_cells(file.name, line, number, separator))
@@ -91,19 +91,19 @@ def read_table(file: InputFile) -> DataTable:
     return DataTable(file.name, columns, tuple(rows))
 
 
-def _place(name: str, cell: Cell) -> str:
+def _position(name: str, cell: Cell) -> str:
     return f"{name}:{cell.line}:{cell.column}"
 
 
 def _column(name: str, cell: Cell) -> Heading:
     match = _HEAD.fullmatch(cell.text)
     if match is None or not match[1]:
-        raise TableError(f"{_place(name, cell)}: the header of a column is its name, as in 'mass' or 'mass [kg]'")
+        raise TableError(f"{_position(name, cell)}: the header of a column is its name, as in 'mass' or 'mass [kg]'")
     if match[2] is not None:
         try:
             units.check(match[2].strip())
         except units.UnitError as error:
-            raise TableError(f"{_place(name, cell)}: {error}") from None
+            raise TableError(f"{_position(name, cell)}: {error}") from None
     return Heading(match[1], None if match[2] is None else match[2].strip(), cell)
 
 

@@ -84,7 +84,7 @@ class Amount:
     value: float
     unit: str | None = None
 
-    def written(self, unit: str) -> str:
+    def text_in(self, unit: str) -> str:
         """The number as given, in `unit` if it has none."""
         return f"{self.value!r} {self.unit or unit}".rstrip()
 
@@ -238,7 +238,7 @@ def factor_offset(from_unit: str, to_unit: str) -> tuple[float, float]:
         check(from_unit)
         return 1.0, 0.0
     if not same_dimension(from_unit, to_unit):
-        raise UnitError(f"{named(from_unit)} cannot be converted to {named(to_unit)}{_meant(from_unit, to_unit)}")
+        raise UnitError(f"{named(from_unit)} cannot be converted to {named(to_unit)}{_suggestion(from_unit, to_unit)}")
     a, b = _quick(from_unit), _quick(to_unit)
     if a is not None and b is not None:
         return _tidy(a[0] / b[0]), 0.0
@@ -275,7 +275,7 @@ def _letters(unit: str) -> str:
 _BY_LETTERS = {_letters(unit): unit for unit in ("N m", "kN m", *KNOWN)}
 
 
-def _meant(unit: str, target: str) -> str:
+def _suggestion(unit: str, target: str) -> str:
     """``; did you mean 'km'?`` if a unit compatible with `target` has the same letters as `unit`."""
     near = target if _letters(unit) == _letters(target) else _BY_LETTERS.get(_letters(unit), "")
     return f"; did you mean '{near}'?" if near and same_dimension(near, target) else ""

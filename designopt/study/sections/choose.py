@@ -130,7 +130,7 @@ def _choice(ctx: Context, method: Method, settings: Mapping[str, Any], goals: Go
             ctx.add(path, "at least one objective is needed")
         return Choice(method, target=goals.amounts(ctx, settings, path, every=False))
     if method == "epsilon_constraint":
-        goals.known(ctx, settings["of"], (*path, "of"))
+        goals.check_name(ctx, settings["of"], (*path, "of"))
         limits = goals.amounts(ctx, settings["within"], (*path, "within"), every=False)
         if not settings["within"] and ctx.sound(path):
             ctx.add((*path, "within"), "at least one limit is needed")
@@ -139,7 +139,7 @@ def _choice(ctx: Context, method: Method, settings: Mapping[str, Any], goals: Go
         return Choice(method, target=limits, objective=settings["of"])
     weights = dict(settings.get("weights") or {})
     for name in weights:
-        goals.known(ctx, name, (*path, "weights", name))
+        goals.check_name(ctx, name, (*path, "weights", name))
     judged = goals.complete and goals.units and ctx.sound((*path, "weights"))
     if judged and not sum(weights.get(name, 1.0) for name in goals.units) > 0.0:
         ctx.add((*path, "weights"), "at least one weight must be above 0")

@@ -22,7 +22,7 @@ from designopt.plugin import (
     names,
     with_declared,
 )
-from designopt.plugin.error_location import said
+from designopt.plugin.error_location import error_line
 from designopt.plugin.kinds import P
 from designopt.study.language import units
 from designopt.study.language.checking.part import Part
@@ -52,7 +52,7 @@ class Context:
     folder: pathlib.Path | None = None
     typed: Callable[[Path], bool] = lambda path: False
     findings: list[Finding] = field(default_factory=list)
-    known: dict[tuple[Kind, str], Plugin | str] = field(default_factory=dict)
+    plugins: dict[tuple[Kind, str], Plugin | str] = field(default_factory=dict)
     tables: list[InputFile] = field(default_factory=list)
     former: Mapping[str, str] = field(default_factory=dict)
 
@@ -89,13 +89,13 @@ class Context:
                 return part.use
             self.add(path, f"'{part.use.name}' is a plugin of kind {part.use.kind}, not {kind.kind}")
             return None
-        plugin = self.known.get((kind.kind, part.use))
+        plugin = self.plugins.get((kind.kind, part.use))
         if plugin is None:
             try:
                 plugin = find(kind.kind, part.use)
             except PluginError as error:
                 plugin = " ".join(str(error).split())
-            self.known[kind.kind, part.use] = plugin
+            self.plugins[kind.kind, part.use] = plugin
         if isinstance(plugin, kind):
             return plugin
         assert isinstance(plugin, str)
@@ -140,8 +140,8 @@ class Context:
     def _setting(self, error: InvalidSetting, plugin: Plugin, path: Path) -> None:
         """Record a mistake in a setting: 'plant.delay' leads into the setting 'plant', 'files.0' to its first entry."""
         steps = [int(step) if step.isdigit() else step for step in error.name.split(".")]
-        known = steps[0] in plugin.settings
-        self.add((*path, *steps) if known else path, error.message if known else str(error))
+        is_setting = steps[0] in plugin.settings
+        self.add((*path, *steps) if is_setting else path, error.message if is_setting else str(error))
 
     def in_file(self, error: StudyError, use: Use[Plugin], path: Path) -> None:
         """Record the mistakes of a model file (`designopt.study.model_file`) at the setting that names it."""
@@ -165,7 +165,7 @@ class Context:
 
     def failed(self, plugin: Plugin, error: Exception, path: Path) -> None:
         """Record that code of `plugin`, whose section is at `path`, failed: in one line with its position."""
-        self.add(path, f"{plugin.name}: {said(error)}", at="use")
+        self.add(path, f"{plugin.name}: {error_line(error)}", at="use")
 
     def formula(self, text: str | None, path: Path) -> Expression | None:
         """The expression in the text at `path`, with finite constant parts."""

@@ -47,7 +47,9 @@ def contradictions(ctx: Context, placed: Sequence[Placed], scenarios: int) -> No
             continue
         first, later = sorted((low, high), key=lambda end: end.position)
         figure = same[0][0].expression.text
-        message = f"no design satisfies both: '{figure}' must be {later.clause} here and {first.clause} in '{first.name}'"
+        message = (
+            f"no design satisfies both: '{figure}' must be {later.clause} here and {first.clause} in '{first.name}'"
+        )
         ctx.add(later.path, message, related=first.path)
 
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from designopt.plugin import Field, ModelPlugin, SolverPlugin, Use, find
 from designopt.study.language import units
 from designopt.study.language.checking.annotations import type_words
-from designopt.study.language.checking.refusals import shown
+from designopt.study.language.checking.refusals import value_text
 from designopt.study.language.checking.words import LABEL
 from designopt.study.language.findings import Path, nearest_or_all
 from designopt.study.language.units import UnitError
@@ -46,7 +46,7 @@ class GivenDesigns:
         return replace(self.use, settings={**self.use.settings, "designs": list(designs), "table": None})
 
 
-def given(ctx: Context, use: Use[SolverPlugin], path: Path) -> GivenDesigns:
+def listed_designs(ctx: Context, use: Use[SolverPlugin], path: Path) -> GivenDesigns:
     """The designs of the solver at `path`, with checked names."""
     listed, table = use.settings["designs"], use.settings["table"]
     if listed and table is not None:
@@ -72,7 +72,9 @@ def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool)
         if section is None:
             continue
         row = Row(dict(section), (*path, position) if listed else path)
-        baselines.append(row if listed or "name" in row.values else replace(row, values={"name": BASELINE, **row.values}))
+        baselines.append(
+            row if listed or "name" in row.values else replace(row, values={"name": BASELINE, **row.values})
+        )
     names: set[str] = set()
     for row in baselines:
         _check_name(ctx, row, names)
@@ -86,13 +88,14 @@ def baseline(ctx: Context, sections: Sequence[Any], path: Path, *, listed: bool)
 
 def _check_name(ctx: Context, row: Row, earlier_names: set[str]) -> None:
     name = row.values.get("name")
-    if name is None and row.place:  # rows of a table need no name
+    if name is None and row.table_position:  # rows of a table need no name
         return
     if "name" not in row.values:
         ctx.add(row.path, "'name' is missing")
     elif not isinstance(name, str) or not LABEL.fullmatch(name):
         ctx.add(
-            (*row.path, "name"), f"{shown(name)} is not a name: use letters, digits and _ . + -, and begin with one"
+            (*row.path, "name"),
+            f"{value_text(name)} is not a name: use letters, digits and _ . + -, and begin with one",
         )
     elif name in earlier_names:
         ctx.add((*row.path, "name"), f"there is another design named '{name}'")
@@ -121,7 +124,7 @@ def _resolved(ctx: Context, row: Row, parameters: Mapping[str, DesignVariable]) 
                 design[name] = value
             elif name not in parameters:
                 ctx.add(path, f"'{name}' is not in space{nearest_or_all(name, parameters)}", key="")
-            elif (parameter_value := _own(ctx, value, parameters[name], path)) is not None:
+            elif (parameter_value := _parameter_value(ctx, value, parameters[name], path)) is not None:
                 design[name] = parameter_value
         for name, p in parameters.items():
             if name not in row.values and p.kind != "fixed" and not p.when:
@@ -129,18 +132,18 @@ def _resolved(ctx: Context, row: Row, parameters: Mapping[str, DesignVariable]) 
     return design
 
 
-def _own(ctx: Context, value: Any, p: DesignVariable, path: Path) -> Any:
+def _parameter_value(ctx: Context, value: Any, p: DesignVariable, path: Path) -> Any:
     """The value of `p` for `value`; None, with a finding, if there is none."""
     before = len(ctx.findings)
     parameter_value = _real(ctx, value, p, path) if p.kind == "real" else own_value(ctx, value, p, path)
     if parameter_value is None and len(ctx.findings) == before:
-        ctx.add(path, f"'{p.name}' cannot be {shown(value)}{offered(value, p)}")
+        ctx.add(path, f"'{p.name}' cannot be {value_text(value)}{offered(value, p)}")
     return parameter_value
 
 
 def _real(ctx: Context, value: Any, p: DesignVariable, path: Path) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        ctx.add(path, f"expected a number, not {shown(value)}")
+        ctx.add(path, f"expected a number, not {value_text(value)}")
         return None
     try:
         amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
@@ -215,7 +218,7 @@ def _of_model(ctx: Context, row: Row, model: ModelPlugin, inputs: Mapping[str, F
 def _undeclared(ctx: Context, value: Any, model: ModelPlugin, path: Path) -> Any:
     """A value for a model without declared inputs: a unit could not be converted."""
     if not isinstance(value, (str, int, float, bool)) or (isinstance(value, float) and value != value):
-        ctx.add(path, f"expected a word or a number, not {shown(value)}")
+        ctx.add(path, f"expected a word or a number, not {value_text(value)}")
         return None
     if isinstance(value, str):
         try:

@@ -41,7 +41,9 @@ def namespace(
 ) -> Namespace:
     """The names of the model's outputs and of the study's `figures` (None: invalid); `parameters` are in `space`."""
     complete = sections is not None
-    space = Namespace(model, parameters=frozenset(parameters), open=model is None or not model.outputs, complete=complete)
+    space = Namespace(
+        model, parameters=frozenset(parameters), open=model is None or not model.outputs, complete=complete
+    )
     if model:
         space.units.update({name: unit_of(item) for name, item in model.outputs.items()})
     for name, part in (sections or {}).items():
@@ -240,7 +242,9 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
         _reachable(ctx, space, expression, limits, path)
         stated = stated_unit or next((section[key].unit for key in limits if section[key].unit), "")
         former = section.get("former") or ""
-        placed.append((StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated, former), path))
+        placed.append(
+            (StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated, former), path)
+        )
     contradictions(ctx, placed, scenarios)
     return [constraint for constraint, _ in placed]
 

@@ -34,7 +34,9 @@ class Goals:
         return self.complete and not self.units
 
     @classmethod
-    def of(cls, sections: Sequence[Any] | None, objectives: Sequence[Objective], *, has_section: bool = True) -> Goals:
+    def from_sections(
+        cls, sections: Sequence[Any] | None, objectives: Sequence[Objective], *, has_section: bool = True
+    ) -> Goals:
         """From the valid `sections` (None for an invalid one) and their objectives `objectives`.
 
         `has_section` is False in a study without such a section.
@@ -46,7 +48,7 @@ class Goals:
         units = {**dict.fromkeys(names), **{o.name: o.unit for o in objectives}}
         return cls(units, bool(named) and None not in named, len(named))
 
-    def known(self, ctx: Context, name: str, path: Path) -> bool:
+    def check_name(self, ctx: Context, name: str, path: Path) -> bool:
         """Whether `name`, a key at `path`, is an objective; a finding if not."""
         if name in self.units:
             return True
@@ -54,12 +56,14 @@ class Goals:
             ctx.add(path, f"there is no objective named '{name}'{nearest_or_all(name, self.units)}", key="")
         return False
 
-    def amounts(self, ctx: Context, amounts: Mapping[str, Amount | None], path: Path, *, every: bool) -> dict[str, float]:
+    def amounts(
+        self, ctx: Context, amounts: Mapping[str, Amount | None], path: Path, *, every: bool
+    ) -> dict[str, float]:
         """The values `amounts` by objective in its unit; with `every`, none may be missing."""
         values: dict[str, float] = {}
         for name, amount in amounts.items():
             entry_path: Path = (*path, name)
-            if self.known(ctx, name, entry_path) and (unit := self.units[name]) is not None:
+            if self.check_name(ctx, name, entry_path) and (unit := self.units[name]) is not None:
                 value = ctx.in_unit(amount, unit, entry_path)
                 if value is not None:
                     values[name] = value

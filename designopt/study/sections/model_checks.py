@@ -20,7 +20,7 @@ def space(ctx: Context, model: Use[ModelPlugin], parameters: Sequence[DesignVari
     if not model.plugin.has_check_space or not parameters or not ctx.sound(("space",)):
         return
     by_name = {p.name: p for p in parameters}
-    for error in _said(ctx, model, model.build().check_space, by_name):
+    for error in _mistakes(ctx, model, model.build().check_space, by_name):
         if error.name in by_name:
             ctx.add(("space", error.name), error.message, key="")
         else:
@@ -41,15 +41,17 @@ def scenarios(ctx: Context, model: Use[ModelPlugin], valid: Sequence[Scenario], 
         section_path, section = section_of(scenario.name)
         if section_path in reported or ctx.full or not ctx.sound(section_path):
             continue
-        for error in _said(ctx, model, check, scenario.values):
+        for error in _mistakes(ctx, model, check, scenario.values):
             reported.add(section_path)
             if error.name in section and "use" not in section:
                 ctx.add((*section_path, error.name), f"in scenario '{scenario.name}': {error.message}")
             else:
-                ctx.add(section_path, f"in scenario '{scenario.name}': {error}", at="use" if "use" in section else "name")
+                ctx.add(
+                    section_path, f"in scenario '{scenario.name}': {error}", at="use" if "use" in section else "name"
+                )
 
 
-def _said(ctx: Context, model: Use[ModelPlugin], check: Any, about: Any) -> Iterable[InvalidSetting]:
+def _mistakes(ctx: Context, model: Use[ModelPlugin], check: Any, about: Any) -> Iterable[InvalidSetting]:
     """The mistakes that the model returns or raises; an exception in its code is one."""
     mistakes: list[InvalidSetting] = []
     try:

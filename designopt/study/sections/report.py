@@ -81,7 +81,9 @@ def exports(ctx: Context, section: Mapping[str, Any] | None) -> list[Use[ExportP
         if use in formats:
             ctx.add(entry_path, f"'{use.plugin.name}' is given twice")
         elif lacking := [name for name in use.plugin.packages if importlib.util.find_spec(name) is None]:
-            ctx.add(entry_path, f"export to {use.plugin.name} needs {', '.join(lacking)}: {install_command(use.plugin)}")
+            ctx.add(
+                entry_path, f"export to {use.plugin.name} needs {', '.join(lacking)}: {install_command(use.plugin)}"
+            )
         formats.append(use)
     return formats
 

@@ -24,7 +24,7 @@ class Row:
 
     values: Mapping[str, Any]
     path: Path
-    place: str = ""
+    table_position: str = ""
     cells: Mapping[str, str] = field(default_factory=dict)
     heads: Mapping[str, str] = field(default_factory=dict)
 
@@ -34,7 +34,7 @@ class Row:
         column's head if that is invalid (once for all rows)."""
         before = len(ctx.findings)
         yield
-        if self.place:
+        if self.table_position:
             ctx.findings[before:] = [
                 replace(
                     f, path=self.path, key=None, part=None, at=None, message=f"{self._cell(f.path, f.key)}: {f.message}"
@@ -44,7 +44,7 @@ class Row:
 
     def _cell(self, path: Path, key: str | None) -> str:
         step = str(path[len(self.path)]) if len(path) > len(self.path) else str(key)
-        return (self.cells if key is None else self.heads).get(step, self.place)
+        return (self.cells if key is None else self.heads).get(step, self.table_position)
 
 
 def of_list(mappings: Sequence[Mapping[str, Any]], path: Path) -> list[Row]:
@@ -71,14 +71,14 @@ def _with_present_names(table: DataTable, former: Mapping[str, str]) -> DataTabl
     heads = {column.name for column in table.columns}
     names = {name: former[name] for name in heads & former.keys() if former[name] not in heads}
     for column in (column for column in table.columns if column.name in names):
-        text = f"{table.place(column.cell)}: '{column.name}' is now called '{names[column.name]}'"
+        text = f"{table.position(column.cell)}: '{column.name}' is now called '{names[column.name]}'"
         warnings.warn(text, FutureWarning, stacklevel=2)
     return replace(table, columns=tuple(replace(c, name=names.get(c.name, c.name)) for c in table.columns))
 
 
 def _row(table: DataTable, position: int, path: Path) -> Row:
     cells = table.values(table.rows[position])
-    heads = {column.name: table.place(column.cell) for column in table.columns}
-    places = {name: table.place(cell) for name, (_, cell) in cells.items()}
+    heads = {column.name: table.position(column.cell) for column in table.columns}
+    places = {name: table.position(cell) for name, (_, cell) in cells.items()}
     line = table.rows[position][0].line
     return Row({name: value for name, (value, _) in cells.items()}, path, f"{table.name}:{line}", places, heads)

@@ -293,7 +293,7 @@ class TopLevelKey:
     `alone`: a single mapping may replace a list.
     """
 
-    of: Any
+    value_type: Any
     shape: Literal["one", "list", "mapping"] = "one"
     meaning: str = ""
     required: bool = False
@@ -331,7 +331,7 @@ SECTIONS: dict[str, TopLevelKey] = {
 
 def section_type(name: str) -> Checked:
     """The check for a member of the top-level section `name`."""
-    return known_checker(SECTIONS[name].of)
+    return known_checker(SECTIONS[name].value_type)
 
 
 def schema(plugins: Sequence[Plugin] | None = None) -> dict[str, Any]:

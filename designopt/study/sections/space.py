@@ -62,7 +62,9 @@ def parameters(
         if not name.isidentifier():
             ctx.add(path, "the name of a parameter has only letters, digits and underscores", key="")
         elif earlier_name != name:
-            ctx.add(path, f"'{earlier_name}' has the same letters; a store does not tell upper case from lower case", key="")
+            ctx.add(
+                path, f"'{earlier_name}' has the same letters; a store does not tell upper case from lower case", key=""
+            )
         elif inputs is not None and name not in inputs:
             assert model is not None
             free = [n for n in inputs if n not in sections]
@@ -256,7 +258,12 @@ def _listed(
     if any(isinstance(value, (str, bool)) for value in values):
         return DesignVariable(parameter.name, parameter.kind, values=tuple(values))
     return DesignVariable(
-        parameter.name, parameter.kind, values=tuple(values), unit=parameter.unit, factor=parameter.factor, offset=parameter.offset
+        parameter.name,
+        parameter.kind,
+        values=tuple(values),
+        unit=parameter.unit,
+        factor=parameter.factor,
+        offset=parameter.offset,
     )
 
 
@@ -277,7 +284,11 @@ def _value(ctx: Context, value: Any, parameter: DesignVariable, item: Field | No
         return None
     if item is None:
         return float(value) if number and parameter.factor != 1.0 else value
-    in_model = parameter.factor * value + parameter.offset if number and (parameter.factor, parameter.offset) != (1.0, 0.0) else value
+    in_model = (
+        parameter.factor * value + parameter.offset
+        if number and (parameter.factor, parameter.offset) != (1.0, 0.0)
+        else value
+    )
     checked = ctx.checked(in_model, item, path)
     return checked if checked is None or in_model is value else float(value)
 
@@ -289,7 +300,7 @@ def relations(
     sections: Mapping[str, Any],
     model: ModelPlugin | None,
 ) -> list[Expression]:
-    """Relations between parameters, with units resolved. `sections` are all names in `space`, including invalid ones."""
+    """Relations between parameters, with units resolved. `sections` has all names in `space`, also invalid ones."""
     parameter_of = {p.name: p for p in parameters}
     inputs = (model.inputs if model else None) or {}
     declared = {name for name, item in inputs.items() if unit_of(item) is not None}

@@ -22,7 +22,7 @@ Admitted = tuple[str | float | int | bool, ...]
 def conditional(
     ctx: Context, sections: Mapping[str, Any], parameters: Sequence[DesignVariable], model: ModelPlugin | None
 ) -> list[DesignVariable]:
-    """The parameters `parameters` with their conditions; `sections` are those of all parameters, None for an invalid one."""
+    """The `parameters` with their conditions; `sections` are those of all parameters, None for an invalid one."""
     parameter_of = {p.name: p for p in parameters}
     inputs = (model.inputs if model else None) or {}
     conditions: dict[str, dict[str, Admitted]] = {}

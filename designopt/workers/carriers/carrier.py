@@ -34,7 +34,7 @@ class Carrier(Protocol):
     def tend(self) -> None:
         """Called a few times per second while nothing returns."""
 
-    def held(self) -> Mapping[str, Sequence[int]]:
+    def chunks_of_workers(self) -> Mapping[str, Sequence[int]]:
         """The chunks of each worker: pending, or complete and in transit."""
 
     def withdraw(self, numbers: Iterable[int]) -> None:

@@ -46,7 +46,7 @@ class Streams(SchedulerPlugin):
         self._loop = cluster.loop
         self._ends = ends
         self._waiting: deque[Parcel] = deque()
-        self._held: dict[str, list[Parcel]] = {}
+        self._parcels: dict[str, list[Parcel]] = {}
         handlers = {FIT: self._fit, RESULT: self._result, RETURNED: self._returned}
         self._scheduler.stream_handlers.update(handlers)
         self._scheduler.add_plugin(self)
@@ -62,9 +62,9 @@ class Streams(SchedulerPlugin):
         """Move chunks that wait behind a long one to an idle worker."""
         self._loop.add_callback(self._share)
 
-    def held(self) -> dict[str, list[int]]:
+    def chunks_of_workers(self) -> dict[str, list[int]]:
         """The chunks of each worker."""
-        return {worker: [parcel.number for parcel in list(parcels)] for worker, parcels in list(self._held.items())}
+        return {worker: [parcel.number for parcel in list(parcels)] for worker, parcels in list(self._parcels.items())}
 
     def withdraw(self, numbers: Iterable[int]) -> None:
         """Drop unsent chunks; results of the others are ignored."""
@@ -79,12 +79,12 @@ class Streams(SchedulerPlugin):
     def _send(self) -> None:
         """Send waiting chunks to workers with room."""
         while self._waiting:
-            free = [worker for worker in self._held if self._takes(worker) and len(self._held[worker]) < DEPTH]
+            free = [worker for worker in self._parcels if self._takes(worker) and len(self._parcels[worker]) < DEPTH]
             if not free:
                 return
-            worker = min(free, key=lambda address: len(self._held[address]))
+            worker = min(free, key=lambda address: len(self._parcels[address]))
             parcel = self._waiting.popleft()
-            self._held[worker].append(Parcel(parcel.number, parcel.data, time.monotonic()))
+            self._parcels[worker].append(Parcel(parcel.number, parcel.data, time.monotonic()))
             self._scheduler.worker_send(worker, {"op": CHUNK, "number": parcel.number, "chunk": parcel.data})
 
     def _takes(self, worker: str) -> bool:
@@ -95,7 +95,7 @@ class Streams(SchedulerPlugin):
     def _fit(self, worker: str) -> None:
         """Called for a worker that is fit for the problem."""
         send_at_once(self._scheduler.stream_comms[worker])
-        self._held.setdefault(worker, [])
+        self._parcels.setdefault(worker, [])
         self._send()
 
     def _result(self, worker: str, number: int, end: Any) -> None:
@@ -117,14 +117,14 @@ class Streams(SchedulerPlugin):
 
     def _share(self) -> None:
         self._send()
-        if all(self._held.values()):
+        if all(self._parcels.values()):
             return
-        for worker, parcels in self._held.items():
+        for worker, parcels in self._parcels.items():
             if len(parcels) == DEPTH and time.monotonic() - parcels[-1].since > WAITS:
                 self._scheduler.worker_send(worker, {"op": RETURN, "number": parcels[-1].number})
 
     def _drop(self, worker: str, number: int) -> Parcel | None:
-        parcels = self._held.get(worker, [])
+        parcels = self._parcels.get(worker, [])
         dropped = next((parcel for parcel in parcels if parcel.number == number), None)
         if dropped is not None:
             parcels.remove(dropped)
@@ -135,5 +135,5 @@ class Streams(SchedulerPlugin):
 
     def remove_worker(self, scheduler: Any, worker: str, **_: Any) -> None:
         """Called for a worker that has left or died: its chunks are lost."""
-        for parcel in self._held.pop(worker, []):
+        for parcel in self._parcels.pop(worker, []):
             self._ends.put((parcel.number, Gone(worker)))

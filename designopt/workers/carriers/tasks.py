@@ -52,7 +52,7 @@ class Tasks:
     def tend(self) -> None:
         """No effect: Dask manages its tasks."""
 
-    def held(self) -> dict[str, list[int]]:
+    def chunks_of_workers(self) -> dict[str, list[int]]:
         """The chunks of each worker: pending, or complete and not fetched."""
         futures = dict(self._futures)
         ours = {f"designopt-{self._run}-{number}": number for number in futures}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from designopt.plugin import ObjectivePlugin, closest
-from designopt.plugin.calling import code_of, shown
+from designopt.plugin.calling import code_of, value_text
 
 
 class WrongAnswer(Exception):
@@ -34,7 +34,9 @@ def numbers(returned: Any, declared: Mapping[str, bool], required_names: Sequenc
             f"{model} did not return {_listed(missing)}; it returned {_listed(returned)} and declares "
             f"{_listed(declared)}"
         )
-    returned_outputs = {name: returned[name] for name in declared if returned.get(name) is not None} if declared else returned
+    returned_outputs = (
+        {name: returned[name] for name in declared if returned.get(name) is not None} if declared else returned
+    )
     outputs = {str(name): _number(name, value, model) for name, value in returned_outputs.items()}
     if lacking := [name for name in required_names if not declared and name not in outputs]:
         near = closest(lacking[0], outputs)
@@ -48,14 +50,14 @@ def figure(returned: Any, objective: ObjectivePlugin) -> float:
     try:
         return float(returned)
     except (TypeError, ValueError):
-        raise WrongAnswer(f"{code_of(objective)} returned no number, but {shown(returned)}") from None
+        raise WrongAnswer(f"{code_of(objective)} returned no number, but {value_text(returned)}") from None
 
 
 def _number(name: object, value: Any, model: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise WrongAnswer(f"{model} returned no number as '{name}', but {shown(value)}") from None
+        raise WrongAnswer(f"{model} returned no number as '{name}', but {value_text(value)}") from None
 
 
 def _listed(names: Mapping[Any, Any] | Sequence[str]) -> str:
@@ -63,4 +65,4 @@ def _listed(names: Mapping[Any, Any] | Sequence[str]) -> str:
 
 
 def _returned(answer: Any) -> str:
-    return f"it returned {shown(answer)}"
+    return f"it returned {value_text(answer)}"

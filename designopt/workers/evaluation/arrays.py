@@ -18,7 +18,9 @@ _MADE_OF = {"float": "biuf", "float32": "biuf", "int": "biu", "bool": "b", "comp
 _TYPES = {"float": np.float64, "float32": np.float32, "bool": np.bool_, "complex": np.complex128}
 
 
-def taken(returned: Mapping[str, Any], names: Sequence[str], declared: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
+def stored_arrays(
+    returned: Mapping[str, Any], names: Sequence[str], declared: Mapping[str, Array]
+) -> dict[str, NDArray[Any]]:
     """Those of the arrays `returned` with the `names`, in their stored form.
 
     Raises `TypeError` and `ValueError`, with the array's name, for objects, undeclared text or structures, another

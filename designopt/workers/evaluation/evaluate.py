@@ -35,7 +35,7 @@ from designopt.problem import STATUSES, Problem, derivative_name, evaluation_see
 from designopt.space import Space
 from designopt.study.study import Scenario, StudyDefinition
 from designopt.workers.evaluation import answers
-from designopt.workers.evaluation.arrays import taken
+from designopt.workers.evaluation.arrays import stored_arrays
 from designopt.workers.evaluation.prepared import PreparedScenarios
 from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
 
@@ -59,7 +59,7 @@ class Evaluation:
     outputs: Mapping[str, float]
     reason: str = ""
     message: str = ""
-    place: str = ""
+    raise_location: str = ""
     wall: float = 0.0
     cpu: float = 0.0
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class Evaluator:
     scenarios: tuple[Scenario, ...]
     programs: Solve | None = None
     prepared: PreparedScenarios | None = None
-    asked: tuple[str, ...] = ()
+    required_outputs: tuple[str, ...] = ()
     cheap: Evaluator | None = None
     code: str = "the model"
     keeps_failed: tuple[str, ...] = ()
@@ -108,9 +108,9 @@ class Evaluator:
         """Build the model and its figures and call the model's `prepare`.
 
         With `gradients` every evaluation includes the model's derivatives (`Problem.gradients`). `programs` solves
-        chunks of programs. `required_outputs` are the required outputs of a model that declares none. `cheap` is the model for
-        chunks of cheap evaluations. `permission` states what the model may run outside Python. Raises `PluginError`,
-        in one line, if that fails; `CannotRun` without permission.
+        chunks of programs. `required_outputs` are the required outputs of a model that declares none. `cheap` is the
+        model for chunks of cheap evaluations. `permission` states what the model may run outside Python. Raises
+        `PluginError`, in one line, if that fails; `CannotRun` without permission.
         """
         try:
             built = model.build()
@@ -137,7 +137,7 @@ class Evaluator:
             scenarios=scenarios,
             programs=programs,
             prepared=PreparedScenarios(built.prepare_scenario, scenarios) if model.plugin.takes_prepared else None,
-            asked=required_outputs,
+            required_outputs=required_outputs,
             cheap=None
             if cheap is None
             else cls.build(cheap, figures, space, scenarios, required_outputs=required_outputs, permission=permission),
@@ -146,7 +146,9 @@ class Evaluator:
         )
 
     @classmethod
-    def of(cls, problem: Problem, programs: Solve | None = None, permission: Permission = NO_PERMISSION) -> Evaluator:
+    def for_problem(
+        cls, problem: Problem, programs: Solve | None = None, permission: Permission = NO_PERMISSION
+    ) -> Evaluator:
         """The evaluator of `problem` in this process. Raises the exceptions of `build`."""
         parts = (problem.model, problem.figures, problem.space, problem.scenarios)
         return cls.build(
@@ -177,7 +179,7 @@ class Evaluator:
             raise ValueError("the model uses random numbers; give the evaluation's seed")
 
         def answer() -> Any:
-            array_names = (self._wanted(arrays),) if self.takes_arrays else ()
+            array_names = (self._array_names(arrays),) if self.takes_arrays else ()
             return self.model.evaluate(
                 design, self.scenarios[scenario].values, *array_names, **self._special(scenario, seed)
             )
@@ -186,7 +188,7 @@ class Evaluator:
 
     def _special(self, scenario: int, seed: int | None) -> dict[str, Any]:
         """Named arguments of a model's methods: the prepared data of the scenario, and random numbers."""
-        special: dict[str, Any] = {} if self.prepared is None else {"prepared": self.prepared.of(scenario)}
+        special: dict[str, Any] = {} if self.prepared is None else {"prepared": self.prepared.for_scenario(scenario)}
         return special | ({"rng": np.random.default_rng(seed)} if self.takes_rng else {})
 
     def _evaluation(
@@ -213,13 +215,18 @@ class Evaluator:
         except Diverged as error:
             status, reason, message, raise_location = DIVERGED, text_of(error.reason), text_of(error), ""
             try:
-                kept_arrays = taken(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
+                kept_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
             except (TypeError, ValueError) as wrong_array:
                 status, reason, message = ERROR, name_of(wrong_array), f"{text_of(error)}; {text_of(wrong_array)}"
         except ProgramFailed as error:
-            status, reason, message, raise_location = STATUSES.index(error.status), text_of(error.reason), text_of(error), ""
+            status, reason, message, raise_location = (
+                STATUSES.index(error.status),
+                text_of(error.reason),
+                text_of(error),
+                "",
+            )
             with contextlib.suppress(TypeError, ValueError):  # the failure itself is what matters
-                kept_arrays = taken(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
+                kept_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
         except InvalidDesign as error:
             status, reason, message, raise_location = INVALID, "refused", text_of(error), ""
         except answers.WrongAnswer as error:
@@ -233,7 +240,7 @@ class Evaluator:
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         return Evaluation(STATUSES[status], outputs, reason, message, raise_location, wall, cpu, kept_arrays)
 
-    def _wanted(self, arrays: Sequence[str]) -> frozenset[str]:
+    def _array_names(self, arrays: Sequence[str]) -> frozenset[str]:
         """The arrays requested from the model: those to store and those for figures."""
         needed = {need for _, plugin, _ in self.figures for need in plugin.needs if need not in self.outputs}
         return frozenset({*arrays, *needed})
@@ -243,7 +250,7 @@ class Evaluator:
     ) -> tuple[dict[str, float], Mapping[str, NDArray[Any]], list[str]]:
         """Figures, requested arrays, and the names of required figures that are not finite."""
         returned, have = answers.parts(answer, self.code) if self.takes_arrays else (answer, {})
-        outputs = answers.numbers(returned, self.outputs, self.asked, self.code)
+        outputs = answers.numbers(returned, self.outputs, self.required_outputs, self.code)
         wrong = [name for name, value in outputs.items() if self.outputs.get(name, True) and not math.isfinite(value)]
         if not wrong:
             for name, plugin, figure in self.figures:
@@ -254,7 +261,7 @@ class Evaluator:
         missing = [name for name in arrays if name not in have]
         if missing and not wrong:
             raise KeyError(f"the model did not return its array '{missing[0]}'")
-        return outputs, taken(have, arrays, self.arrays), wrong
+        return outputs, stored_arrays(have, arrays, self.arrays), wrong
 
     def _derivatives(self, design: Mapping[str, Any], scenario: int, seed: int | None) -> dict[str, float]:
         """The model's derivatives with respect to the real parameters, by the names of their records."""
@@ -290,7 +297,7 @@ class Evaluator:
             wall[i], cpu[i] = evaluation.wall, evaluation.cpu
             rows.append(evaluation.outputs)
             if evaluation.status != "ok":
-                messages[i] = (evaluation.reason, evaluation.message, evaluation.place)
+                messages[i] = (evaluation.reason, evaluation.message, evaluation.raise_location)
             if evaluation.arrays:
                 arrays[i] = evaluation.arrays
         names = self._names
@@ -325,10 +332,10 @@ class Evaluator:
     ) -> list[Evaluation] | None:
         """Several evaluations in one call of the model; None if it raised: then each is evaluated alone."""
         wall, cpu = time.perf_counter(), time.process_time()
-        array_names = (self._wanted(arrays),) if self.takes_arrays else ()
+        array_names = (self._array_names(arrays),) if self.takes_arrays else ()
         try:
             ready = self.prepared
-            special = {} if ready is None else {"prepared": [ready.of(s) for s in scenarios]}
+            special = {} if ready is None else {"prepared": [ready.for_scenario(s) for s in scenarios]}
             conditions = [self.scenarios[s].values for s in scenarios]
             answers = list(self.model.batch(designs, conditions, *array_names, **special))
         except Break:
@@ -339,7 +346,7 @@ class Evaluator:
             return None
         wall, cpu = (time.perf_counter() - wall) / len(answers), (time.process_time() - cpu) / len(answers)
         rows = zip(answers, designs, scenarios, strict=True)
-        evaluations = [self._evaluation(_given(a), design, s, arrays, None, True) for a, design, s in rows]
+        evaluations = [self._evaluation(_returning(a), design, s, arrays, None, True) for a, design, s in rows]
         return [dataclasses.replace(one, wall=one.wall + wall, cpu=one.cpu + cpu) for one in evaluations]
 
     @property
@@ -348,7 +355,7 @@ class Evaluator:
         return (*self.outputs, *(name for name, _, _ in self.figures)) if self.outputs else ()
 
 
-def _given(answer: Any) -> Callable[[], Any]:
+def _returning(answer: Any) -> Callable[[], Any]:
     """Returns the model's result for one design of several, or raises it if it is an exception."""
 
     def give() -> Any:
@@ -449,7 +456,7 @@ def evaluate_one(
     `scenario` defaults to the first. Raises `KeyError` for an unknown or missing name, `ValueError` for a value that
     the parameter does not admit, `CannotRun` if the model runs something that `permission` does not contain.
     """
-    problem = dataclasses.replace(Problem.of(study), fidelity=None)
+    problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
     names = [s.name for s in problem.scenarios]
     if scenario is not None and scenario not in names:
         raise KeyError(f"no scenario '{scenario}' (known: {', '.join(names)})")
@@ -473,7 +480,7 @@ def evaluate_one(
         raise KeyError(f"parameter '{missing[0]}' has no value")
     index = names.index(scenario) if scenario is not None else 0
     seed = None if problem.seed is None else evaluation_seed(problem.keys(np.array([x]))[0][index], study.seed)
-    evaluator = Evaluator.of(problem, permission=permission)
+    evaluator = Evaluator.for_problem(problem, permission=permission)
     return evaluator.evaluate(evaluator.design(x, index), index, arrays, seed=seed)
 
 
@@ -482,20 +489,20 @@ def middle(study: StudyDefinition) -> list[str]:
 
     Raises `PluginError`, with the model's message, if the evaluation fails.
     """
-    problem = dataclasses.replace(Problem.of(study), fidelity=None)
+    problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
     x = problem.space.from_search((problem.space.lower + problem.space.upper)[None] / 2.0)
-    evaluator = dataclasses.replace(Evaluator.of(problem), asked=())
+    evaluator = dataclasses.replace(Evaluator.for_problem(problem), required_outputs=())
     seed = None if problem.seed is None else evaluation_seed(problem.keys(x)[0][0], study.seed)
     evaluation = evaluator.evaluate(evaluator.design(x[0].tolist(), 0), 0, seed=seed)
     if not evaluation.outputs:
         at = ", ".join(f"{name} = {value}" for name, value in problem.space.values(x[0].tolist()).items())
         reason = (evaluation.message.strip() or evaluation.reason or evaluation.status).splitlines()[-1]
-        reason += f" ({evaluation.place})" if evaluation.place else ""
+        reason += f" ({evaluation.raise_location})" if evaluation.raise_location else ""
         raise PluginError(f"the model returns no figure at the centre of the space ({at}): {reason}")
     return list(evaluation.outputs)
 
 
-def _shown(name: str, value: Any, unit: str) -> str:
+def _assignment(name: str, value: Any, unit: str) -> str:
     """A value with its name and unit, in words."""
     number = f"{value:.6g}" if isinstance(value, float) else value
     return f"{name} = {number} {unit}".rstrip()
@@ -507,18 +514,18 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
 
     A rejected or diverged design is a valid result, unless there are no others.
     """
-    problem = dataclasses.replace(Problem.of(study), fidelity=None)
+    problem = dataclasses.replace(Problem.from_study(study), fidelity=None)
     space = problem.space
     units = {p.name: p.unit for p in space.parameters}
     rng = np.random.default_rng(study.seed)
     S = space.lower + rng.random((count, len(space.free))) * (space.upper - space.lower)
     X = space.from_search(S)
-    evaluator = Evaluator.of(problem, permission=permission)
+    evaluator = Evaluator.for_problem(problem, permission=permission)
     lines, statuses = [], ["invalid"]
     for x, relation_violation, keys in zip(
         X.tolist(), space.relation_violation(X).tolist(), problem.keys(X), strict=True
     ):
-        at = ", ".join(_shown(name, value, units[name]) for name, value in space.values(x).items())
+        at = ", ".join(_assignment(name, value, units[name]) for name, value in space.values(x).items())
         if relation_violation > 0.0:
             lines.append(f"{at}: invalid, a relation is broken")
             continue
@@ -528,7 +535,7 @@ def trial(study: StudyDefinition, count: int, permission: Permission = NO_PERMIS
             outputs = {
                 k: v for k, v in evaluation.outputs.items() if not k.startswith("d(")
             }  # derivatives are not needed here
-            outcome = ", ".join(_shown(k, v, figure_unit(problem, k)) for k, v in outputs.items())
+            outcome = ", ".join(_assignment(k, v, figure_unit(problem, k)) for k, v in outputs.items())
             outcome = outcome if evaluation.ok else evaluation.message
             where = f", {scenario.name}" if len(problem.scenarios) > 1 else ""
             lines.append(f"{at}{where}: {evaluation.status} in {evaluation.wall:.3g} s: {outcome}")

@@ -26,24 +26,24 @@ class PreparedScenarios:
         self._scenarios = scenarios
         self._room = room
         self._keys: dict[int, str] = {}
-        self._kept: OrderedDict[str, tuple[Any, int]] = OrderedDict()
+        self._cached: OrderedDict[str, tuple[Any, int]] = OrderedDict()
         self._used = 0
 
-    def of(self, scenario: int) -> Any:
+    def for_scenario(self, scenario: int) -> Any:
         """The prepared data of a scenario. Raises the model's exceptions."""
         conditions = self._scenarios[scenario].values
         if scenario not in self._keys:
             self._keys[scenario] = canonical_json(plain(conditions))
         key = self._keys[scenario]
-        if key not in self._kept:
+        if key not in self._cached:
             value = self._prepare(conditions)
             size = size_of(value)
             self._used += size
-            self._kept[key] = value, size
-            while self._used > self._room and len(self._kept) > 1:
-                self._used -= self._kept.popitem(last=False)[1][1]
-        self._kept.move_to_end(key)
-        return self._kept[key][0]
+            self._cached[key] = value, size
+            while self._used > self._room and len(self._cached) > 1:
+                self._used -= self._cached.popitem(last=False)[1][1]
+        self._cached.move_to_end(key)
+        return self._cached[key][0]
 
 
 def size_of(value: Any) -> int:

@@ -24,9 +24,9 @@ class ProgramWorker:
         self._built: dict[int, Programs] = {}
 
     @classmethod
-    def of(cls, study: StudyDefinition) -> ProgramWorker:
+    def for_study(cls, study: StudyDefinition) -> ProgramWorker:
         """For the stages of `study`."""
-        return cls(Problem.of(study), [stage.solver.build for stage in study.stages])
+        return cls(Problem.from_study(study), [stage.solver.build for stage in study.stages])
 
     def __call__(self, chunk: Chunk, begin: Callable[[int], None]) -> ChunkResult:
         """Solve a chain of programs in its order. A failed one is skipped: the next starts from the last solved one.

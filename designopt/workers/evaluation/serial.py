@@ -33,7 +33,7 @@ class Serial:
             self._exits = exits.pop_all()
         self._waiting: deque[Chunk] = deque()
         self._advance: Advance | None = None
-        self._shown = 0.0
+        self._last_shown = 0.0
 
     def submit(self, chunk: Chunk) -> None:
         """Accept a chunk."""
@@ -53,8 +53,8 @@ class Serial:
         def hear(share: float, words: str) -> None:
             self._advance = Advance(chunk.number, at, share, words)
             time_now = time.monotonic()
-            if time_now - self._shown > SHOWN:
-                self._shown = time_now
+            if time_now - self._last_shown > SHOWN:
+                self._last_shown = time_now
                 self._show()
 
         try:

@@ -65,7 +65,7 @@ class Retirement:
     end: float
 
     @classmethod
-    def of(cls, walltime: float, timeout: float | None) -> Retirement:
+    def for_walltime(cls, walltime: float, timeout: float | None) -> Retirement:
         """A tenth of the wall time (at most 10 min), or one time-out, for active evaluations; the same for the
         stagger."""
         closing = min(30.0, 0.1 * walltime)
@@ -88,7 +88,7 @@ class _Job:
     number: str
     submitted: float
     running: float | None = None
-    seen: bool = False
+    had_workers: bool = False
     leaving: bool = False
 
 
@@ -100,12 +100,12 @@ class Jobs:
 
     def __init__(self, run: str, cluster: Cluster, path: Path, *, timeout: float | None) -> None:
         self._run = run
-        self._asked = cluster
+        self._cluster_section = cluster
         self._path = path
         self._system = SYSTEMS[cluster.use]
         self._timeout = timeout
         self._logs = path / "logs"
-        self._wanted = cluster.jobs
+        self._target = cluster.jobs
         self._jobs: list[_Job] = []
         self._submitted = 0
         self._present: Counter[str] = Counter()
@@ -144,7 +144,7 @@ class Jobs:
             security = self._exits.enter_context(_temporary_security(self._path.resolve() / "tls"))
         except OSError as error:
             raise WorkersError(f"{error.filename}: cannot be written: {error.strerror}", self._path) from error
-        section = self._asked
+        section = self._cluster_section
         configuration = dask.config.get(f"jobqueue.{section.use}", None) or {}
         prologue = configuration.get("job-script-prologue") or []
         temporary = _temporary_folder(configuration.get("local-directory") or "${TMPDIR:-/tmp}")
@@ -204,21 +204,21 @@ class Jobs:
         return [self._notices.popleft() for _ in range(len(self._notices))]
 
     def _job_of(self, worker: str) -> str:
-        return worker if self._asked.cores == 1 else worker.rpartition("-")[0]
+        return worker if self._cluster_section.cores == 1 else worker.rpartition("-")[0]
 
     def _adapt(self, workers: int, in_flight: int) -> None:
         """More jobs if all slots are taken, one less if the chunks in flight need one less for a while."""
-        minimum = self._asked.minimum
+        minimum = self._cluster_section.minimum
         if minimum is None or not workers:
             return
         time_now = time.monotonic()
-        if in_flight >= 2 * workers and self._wanted < self._asked.jobs:
-            self._wanted = min(self._asked.jobs, 2 * self._wanted)
-        if in_flight > workers - self._asked.cores:
+        if in_flight >= 2 * workers and self._target < self._cluster_section.jobs:
+            self._target = min(self._cluster_section.jobs, 2 * self._target)
+        if in_flight > workers - self._cluster_section.cores:
             self._slack_since = time_now
-        elif time_now - self._slack_since > SLACK_TIME and self._wanted > max(1, minimum):
+        elif time_now - self._slack_since > SLACK_TIME and self._target > max(1, minimum):
             self._slack_since = time_now
-            self._wanted -= 1
+            self._target -= 1
 
     def carrier(self, ends: Ends) -> Tasks:
         """Tasks: workers leave before the time of their batch job is used up, and Dask moves their chunks."""
@@ -257,10 +257,10 @@ class Jobs:
         time_now = time.monotonic()
         present = self._present
         for job in self._jobs:
-            job.seen = job.seen or present[job.name] > 0
+            job.had_workers = job.had_workers or present[job.name] > 0
             job.leaving = job.leaving or job.name in self._going  # another one is submitted at once
         self._failed_starts = 0 if present else self._failed_starts
-        missed = any(job.seen and not present[job.name] for job in self._jobs)
+        missed = any(job.had_workers and not present[job.name] for job in self._jobs)
         if time_now - self._answered < (2.0 * ROUND if missed else QUESTION):
             return
         self._answered = time_now
@@ -274,15 +274,15 @@ class Jobs:
                 self._ended(job)
             elif state == "running":
                 job.running = job.running or time_now
-        late = [job for job in self._jobs if job.running and not job.seen and time_now - job.running > ARRIVAL]
-        if late and not any(job.seen for job in self._jobs):
+        late = [job for job in self._jobs if job.running and not job.had_workers and time_now - job.running > ARRIVAL]
+        if late and not any(job.had_workers for job in self._jobs):
             raise self._hopeless(
                 f"job {late[0].number} has run for {ARRIVAL:.0f} s without a worker; can its workers reach "
                 f"{self._cluster.scheduler_address}? (execution.cluster.interface names the network)"
             )
 
     def _ended(self, job: _Job) -> None:
-        if job.seen:
+        if job.had_workers:
             return
         self._failed_starts += 1
         if self._failed_starts >= FAILED_JOBS:
@@ -304,7 +304,7 @@ class Jobs:
 
     def _fill(self) -> None:
         """Submit missing jobs."""
-        while len([job for job in self._jobs if not job.leaving]) < self._wanted and not self._closing.is_set():
+        while len([job for job in self._jobs if not job.leaving]) < self._target and not self._closing.is_set():
             if time.monotonic() - self._refused < AGAIN:
                 return
             try:
@@ -314,7 +314,7 @@ class Jobs:
                 if not self._jobs:
                     raise self._hopeless(f"the job was rejected: {error}") from error
                 text = (
-                    f"a job was rejected ({error}); {len(self._jobs)} of {self._wanted} are running, it will be "
+                    f"a job was rejected ({error}); {len(self._jobs)} of {self._target} are running, it will be "
                     "resubmitted"
                 )
                 self._notices.append(("job_refused", text))
@@ -322,7 +322,7 @@ class Jobs:
     def _submit_one(self) -> None:
         self._submitted += 1
         name = f"designopt-{self._run}-{self._submitted}"
-        retirement = Retirement.of(self._asked.walltime, self._timeout).line(self._submitted)
+        retirement = Retirement.for_walltime(self._cluster_section.walltime, self._timeout).line(self._submitted)
         lines = str(self._cluster.job_script()).replace(_PLACEHOLDER, f"--name {name}").splitlines()
         first = 1 + max(i for i, line in enumerate(lines) if line.startswith(("#!", "#SBATCH", "#PBS")))
         script = self._logs / f"{name}.sh"
@@ -337,10 +337,12 @@ class Jobs:
 
     def _give_back(self) -> None:
         """End surplus jobs: pending ones first; of others the workers leave after their chunks."""
-        staying = sorted((job for job in self._jobs if not job.leaving), key=lambda job: (job.seen, -job.submitted))
-        for job in staying[: max(0, len(staying) - self._wanted)]:
+        staying = sorted(
+            (job for job in self._jobs if not job.leaving), key=lambda job: (job.had_workers, -job.submitted)
+        )
+        for job in staying[: max(0, len(staying) - self._target)]:
             job.leaving = True
-            if not job.seen:
+            if not job.had_workers:
                 with contextlib.suppress(BatchError):
                     self._system.cancel([job.number])
                 self._jobs.remove(job)

@@ -66,7 +66,7 @@ class _Origin:
 
 
 #: The origin kept for the next run.
-_kept: _Origin | None = None
+_idle_origin: _Origin | None = None
 
 
 @contextlib.contextmanager
@@ -120,15 +120,19 @@ def forked() -> Iterator[None]:
 
 def _take(server: Any) -> tuple[object, ...]:
     """Reuse the kept process if it matches, else end it; returns the inherited state."""
-    global _kept
-    origin, _kept = _kept, None
+    global _idle_origin
+    origin, _idle_origin = _idle_origin, None
     if origin is None:
         return ()
     fits = origin.inherited == inherited() and set(origin.loads).issuperset(server._preload_modules)
     if not fits or not os.path.exists(origin.address) or _state(origin.pid) != "runs":
         origin.end()
         return ()
-    server._forkserver_pid, server._forkserver_address, server._forkserver_alive_fd = origin.pid, origin.address, origin.alive
+    server._forkserver_pid, server._forkserver_address, server._forkserver_alive_fd = (
+        origin.pid,
+        origin.address,
+        origin.alive,
+    )
     server._preload_modules = list(origin.loads)
     return origin.inherited
 
@@ -136,26 +140,26 @@ def _take(server: Any) -> tuple[object, ...]:
 def _keep(server: Any, took_over: tuple[object, ...]) -> None:
     """End all descendants of the process of `server`, which is kept for the next run, without interfering with other
     fork servers here."""
-    global _kept
+    global _idle_origin
     pid, address, alive = server._forkserver_pid, server._forkserver_address, server._forkserver_alive_fd
     server._forkserver_pid = server._forkserver_address = server._forkserver_alive_fd = None
     if pid is not None:
         children.end_descendants(pid)
-        _kept = _Origin(pid, address, alive, tuple(server._preload_modules), took_over)
+        _idle_origin = _Origin(pid, address, alive, tuple(server._preload_modules), took_over)
 
 
 def end_kept() -> None:
     """End the kept process."""
-    global _kept
-    origin, _kept = _kept, None
+    global _idle_origin
+    origin, _idle_origin = _idle_origin, None
     if origin is not None:
         origin.end()
 
 
 def _forget_kept() -> None:
     """The kept process belongs to the parent of this process."""
-    global _kept
-    origin, _kept = _kept, None
+    global _idle_origin
+    origin, _idle_origin = _idle_origin, None
     if origin is not None:
         os.close(origin.alive)
 

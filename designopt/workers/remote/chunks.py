@@ -65,9 +65,9 @@ class GivenChunks:
         """Runs in the thread of evaluations."""
         end = self._evaluate(chunk)
         with contextlib.suppress(RuntimeError):  # the worker has ended meanwhile
-            self._worker.loop.add_callback(self._done, number, end)
+            self._worker.loop.add_callback(self._report_end, number, end)
 
-    def _done(self, number: int, end: Serialized) -> None:
+    def _report_end(self, number: int, end: Serialized) -> None:
         self._tell({"op": RESULT, "number": number, "end": end})
         self._handed_over(number)
         self._busy = False

@@ -88,11 +88,12 @@ class DeliveredProblem(WorkerPlugin):
         death = read_death(notes_folder)
         self.watch = Watch(self.run, identity, worker.address, self.notes)
         self.inbox = Inbox(
-            notes_folder / "inbox", lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address})
+            notes_folder / "inbox",
+            lambda digest: worker.log_event(self.name, {"wants": digest, "worker": worker.address}),
         )
         self.warned = Warned(lambda text: worker.log_event(self.name, {"warned": text}))
         if self.local:
-            self.watch.own()
+            self.watch.take_over()
             self.watch.prints.take_over()
         self.pulsing = asyncio.create_task(self._pulse())
         _problems[self.run] = self
@@ -259,12 +260,12 @@ class RunGuard(SchedulerPlugin):
         self.client = client
         self.before = 0
 
-    def _others(self, scheduler: Any) -> list[RunGuard]:
+    def _other_guards(self, scheduler: Any) -> list[RunGuard]:
         return [p for p in scheduler.plugins.values() if isinstance(p, RunGuard) and p.run != self.run]
 
     async def start(self, scheduler: Any) -> None:
         """Remember the state; other runs may exist."""
-        guards = self._others(scheduler)
+        guards = self._other_guards(scheduler)
         self.before = guards[0].before if guards else int(scheduler.allowed_failures)
         scheduler.allowed_failures = 0
 
@@ -273,7 +274,7 @@ class RunGuard(SchedulerPlugin):
         if client != self.client:
             return
         scheduler.plugins.pop(self.name, None)
-        if not self._others(scheduler):
+        if not self._other_guards(scheduler):
             scheduler.allowed_failures = self.before
         self._leaving = asyncio.ensure_future(self._leave(scheduler))
 

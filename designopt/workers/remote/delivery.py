@@ -58,12 +58,12 @@ class Delivery:
     allow_version_skew: bool = False
     programs: tuple[str, tuple[InputFile, ...]] | None = None
     declared: tuple[Mapping[str, Field], Mapping[str, Array]] | None = None
-    asked: tuple[str, ...] = ()
+    required_outputs: tuple[str, ...] = ()
     cheap: Mapping[str, Any] | None = None
     permission: Permission = NO_PERMISSION
 
     @classmethod
-    def of(
+    def for_problem(
         cls,
         study: StudyDefinition,
         *,
@@ -76,7 +76,7 @@ class Delivery:
         uses = [study.model, *study.figures.values()]
         judging = [o.over for o in study.objectives] + [c.over for c in study.constraints]
         files = dict.fromkeys(study.plugin_files)
-        problem = Problem.of(study)
+        problem = Problem.from_study(study)
         for use in [*uses, *judging, *(stage.solver for stage in study.stages)] if programs else uses:
             files.update(dict.fromkeys(_files_of(use.plugin, study)))
         return cls(
@@ -90,9 +90,9 @@ class Delivery:
             timeout=study.execution.timeout,
             preparation=preparation_limit(study.execution.timeout),
             allow_version_skew=allow_version_skew,
-            programs=_whole(programs) if programs else None,
+            programs=_encoded_study(programs) if programs else None,
             declared=_declared(study.model.plugin),
-            asked=asked_of(problem),
+            required_outputs=asked_of(problem),
             cheap=dict(problem.fidelity.settings) if problem.fidelity else None,
             permission=permission,
         )
@@ -123,7 +123,7 @@ class Delivery:
         if self.programs is not None:
             text, files = self.programs
             file_of = {file.digest: file for file in files}
-            solve = ProgramWorker.of(archive.decode(json.loads(text), file=lambda name, digest: file_of[digest]))
+            solve = ProgramWorker.for_study(archive.decode(json.loads(text), file=lambda name, digest: file_of[digest]))
         space = Space(self.parameters)
         return Evaluator.build(
             model,
@@ -132,7 +132,7 @@ class Delivery:
             scenarios,
             gradients=self.gradients,
             programs=solve,
-            required_outputs=self.asked,
+            required_outputs=self.required_outputs,
             cheap=None if self.cheap is None else Use(model.plugin, {**model.settings, **self.cheap}),
             permission=self.permission,
         )
@@ -152,7 +152,11 @@ class Delivery:
         figures = {n: _same(find("objective", use), version, s) for n, use, version, s in self.figures}
         if not self.allow_version_skew:
             worker_versions = versions([model.plugin, *(use.plugin for use in figures.values())])
-            differences = [f"{k} {worker_versions.get(k, 'none')} instead of {v}" for k, v in self.versions.items() if worker_versions.get(k) != v]
+            differences = [
+                f"{k} {worker_versions.get(k, 'none')} instead of {v}"
+                for k, v in self.versions.items()
+                if worker_versions.get(k) != v
+            ]
             if differences:
                 raise PluginError(
                     f"the worker has other versions: {', '.join(differences)}; install the same there, "
@@ -199,7 +203,7 @@ def _collect(value: Any, files: dict[str, InputFile]) -> None:
             _collect(item, files)
 
 
-def _whole(study: StudyDefinition) -> tuple[str, tuple[InputFile, ...]]:
+def _encoded_study(study: StudyDefinition) -> tuple[str, tuple[InputFile, ...]]:
     """The whole study without its plugin files, which are sent separately."""
     bare = dataclasses.replace(study, plugin_files=())
     return json.dumps(archive.encode(bare)), tuple(archive.files(bare))

@@ -60,7 +60,7 @@ class Supervisor(NannyPlugin):
     def setup(self, nanny: Any) -> None:
         """Start the checks, and wrap the handler."""
         self._guard = None if self.local else OrphanGuard(self.run, nanny.address)
-        self._place = folder(self.run, nanny.address)
+        self._notes = folder(self.run, nanny.address)
         self._last: Note | None = None
         self._still = self._silent = self._advanced = 0.0
         self._reported = 0
@@ -70,7 +70,7 @@ class Supervisor(NannyPlugin):
             return
 
         async def note_and_go_on(code: int) -> Any:
-            pid = _pid(self._place)
+            pid = _pid(self._notes)
             if pid is not None:
                 with contextlib.suppress(OSError):
                     os.kill(
@@ -78,7 +78,7 @@ class Supervisor(NannyPlugin):
                     )  # it is alive: the process from which it was forked has died, and it is ended for that
                     code = -getattr(signal, "SIGKILL", signal.SIGTERM)
                 end_group(pid)
-            write_exit_code(self._place, code)
+            write_exit_code(self._notes, code)
             end_marked(self.run, nanny.address)
             self._report(nanny)
             return await handler(code)
@@ -87,7 +87,7 @@ class Supervisor(NannyPlugin):
 
     def _report(self, nanny: Any) -> None:
         """Report the death of the worker now: its replacement may start late, or never."""
-        death = read_death(self._place)
+        death = read_death(self._notes)
         if death is not None:
             nanny.log_event(f"designopt-{self.run}", {"death": dataclasses.asdict(death)})
 
@@ -96,7 +96,7 @@ class Supervisor(NannyPlugin):
         its worker after this call; the guard then removes it."""
         if self._guard is not None and nanny.status not in (Status.closing, Status.closed):
             self._guard.close()
-            shutil.rmtree(self._place, ignore_errors=True)
+            shutil.rmtree(self._notes, ignore_errors=True)
         self._looking.cancel()
         nanny.__dict__.pop("_on_worker_exit", None)
 
@@ -112,8 +112,8 @@ class Supervisor(NannyPlugin):
 
     async def _judge(self, nanny: Any, passed: float) -> None:
         """Read the notes, `passed` seconds after the last check, and end the worker if it is time."""
-        note = read_note(self._place)
-        pid = _pid(self._place)
+        note = read_note(self._notes)
+        pid = _pid(self._notes)
         if note is None or pid is None or pid != nanny.pid:  # it is starting, or dead
             self._last = None
             return
@@ -126,7 +126,7 @@ class Supervisor(NannyPlugin):
             self._advanced, self._reported = 0.0, note.advance
             advance = [nanny.worker_address, note.chunk, note.position, note.share, note.words]
             nanny.log_event(f"designopt-{self.run}", {"advance": advance})
-        Prints.bound(self._place / "prints")
+        Prints.bound(self._notes / "prints")
         if late := self._late(note, pid):
             await self._end(pid, note, *late)
 
@@ -150,7 +150,7 @@ class Supervisor(NannyPlugin):
 
     async def _end(self, pid: int, note: Note, cause: str, why: str) -> None:
         """End the worker, unless it continues meanwhile."""
-        trace = self._place / "trace"
+        trace = self._notes / "trace"
         if TRACE_SIGNAL is not None and not _stopped(pid):
             os.kill(pid, TRACE_SIGNAL)
             for _ in range(round(TRACING / TRACED)):
@@ -158,12 +158,12 @@ class Supervisor(NannyPlugin):
                 if trace.stat().st_size:
                     break
         os.kill(pid, getattr(signal, "SIGSTOP", signal.SIGTERM))
-        latest = read_note(self._place)
+        latest = read_note(self._notes)
         if latest is not None and latest.beat != note.beat:
             os.truncate(trace, 0)
             os.kill(pid, getattr(signal, "SIGCONT", signal.SIGTERM))
             return
-        judge(self._place, cause, why)
+        judge(self._notes, cause, why)
         self._last = None
         self._still = self._silent = 0.0
         os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))

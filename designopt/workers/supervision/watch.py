@@ -75,7 +75,7 @@ class Watch:
 
     def __init__(self, run: str, worker: str, address: str, root: Path | None = None) -> None:
         notes = folder(run, worker, root)
-        self._place = notes
+        self._notes = notes
         self._temporary = notes / "tmp"
         self._name = run, worker
         self._address = address
@@ -96,12 +96,12 @@ class Watch:
         self.prints = Prints(notes / "prints")
         (notes / "trace").unlink(missing_ok=True)
         self._trace = (notes / "trace").open("a")
-        self._own = _identity(self._trace.fileno())
+        self._trace_identity = _identity(self._trace.fileno())
         faulthandler.enable(self._trace)
         if TRACE_SIGNAL is not None:
             faulthandler.register(TRACE_SIGNAL, file=self._trace, all_threads=True)
 
-    def own(self) -> None:
+    def take_over(self) -> None:
         """Children started and temporary files created from now on belong to this run."""
         mark(*self._name)
         use_folder(self._temporary)
@@ -118,7 +118,7 @@ class Watch:
     def owning(self) -> Iterator[None]:
         """Children started and temporary files created inside this context belong to this run; other runs may also have
         work for this process."""
-        self.own()
+        self.take_over()
         try:
             yield
         finally:
@@ -184,13 +184,13 @@ class Watch:
     def give_up(self, why: str) -> None:
         """End this process, which cannot continue; its replacement reports `why`."""
         with contextlib.suppress(OSError):
-            judge(self._place, CRASHED, why)
+            judge(self._notes, CRASHED, why)
         os._exit(BROKEN)
 
     def intact(self) -> bool:
         """Whether this process still has its files open."""
         try:
-            return _identity(self._trace.fileno()) == self._own
+            return _identity(self._trace.fileno()) == self._trace_identity
         except (OSError, ValueError):
             return False
 
@@ -212,9 +212,9 @@ class Watch:
         self.prints.close()
         if busy:
             with contextlib.suppress(OSError):
-                judge(self._place, LOST, "had to leave")
+                judge(self._notes, LOST, "had to leave")
         else:
-            shutil.rmtree(self._place, ignore_errors=True)
+            shutil.rmtree(self._notes, ignore_errors=True)
 
 
 def _identity(descriptor: int) -> tuple[int, int]:

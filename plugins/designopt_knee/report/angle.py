@@ -122,7 +122,7 @@ def scenario_table(
     names = scenario_names(result)
     several = len(names) > 1
     named = tuple((names[s], *cells) if several else cells for s, cells in rows)
-    return Table(title, (*(("scenario",) if several else ()), *columns), named, shown=60)
+    return Table(title, (*(("scenario",) if several else ()), *columns), named, visible_rows=60)
 
 
 @report("knee_angle", version=1)
@@ -153,7 +153,8 @@ def knee_angle(
         ),
         figures=(
             selected(
-                "Chosen designs and the recorded knee", {"Scenario": list(nonempty)}, lambda s: plots[s], layout(**axes),
+                "Chosen designs and the recorded knee", {"Scenario": list(nonempty)}, lambda s: plots[s],
+                layout(**axes),
                 height=500,
             ),
         ),
@@ -216,4 +217,4 @@ def _agreement(result: Result, designs: Mapping[str, int]) -> Table:
     )
     units = (figure_unit(result.problem, n) for n in names)
     head = ("", "design", *(("scenario",) if several else ()), *map(with_unit, names, units))
-    return Table("Agreement with the recorded knee", head, rows, shown=60)
+    return Table("Agreement with the recorded knee", head, rows, visible_rows=60)

@@ -161,8 +161,9 @@ def _intervals(result: Result, dampers: list[_Best]) -> Figure:
         best, low, high = (np.array([getattr(b, name) for b in in_scenario]) for name in ("stiffness", "low", "high"))
         bars = {"type": "data", "symmetric": False, "array": high - best, "arrayminus": best - low}
         data.append(
-            trace(np.array([b.at for b in in_scenario]), best, plain(name), mode="lines+markers", colour=category(s), width=1.2,
-                  dash="dot", error_y=bars, marker={"size": 7, "color": category(s)}, showlegend=len(names) > 1,
+            trace(np.array([b.at for b in in_scenario]), best, plain(name), mode="lines+markers", colour=category(s),
+                  width=1.2, dash="dot", error_y=bars, marker={"size": 7, "color": category(s)},
+                  showlegend=len(names) > 1,
                   customdata=np.array([b.rho for b in in_scenario]),
                   hover="%{x}: <b>%{y:.5~g} N/m</b>, rho %{customdata:.4f}")
         )  # fmt: skip

@@ -44,7 +44,7 @@ def instant_centre(result: Result) -> Section | None:
     data: list[Trace] = []
     rows = []
     for k, (label, g) in enumerate(legs.items()):
-        data += _drawn(label, g, k)
+        data += _traces(label, g, k)
         height, offset = linkage.centre_offset(g)
         rows.append((label, 1e3 * height, 1e3 * offset, hip_moment(g)))
     axes = {
@@ -126,7 +126,7 @@ def _straight(g: Mapping[str, float]) -> dict[str, tuple[float, float]]:
     return linkage.points(g, (0.0, 0.0), 0.0, 0.0, float(linkage.relative_angles(g, 0.0)[0]), 0.0, 0.0)
 
 
-def _drawn(label: str, g: Mapping[str, float], k: int) -> list[Trace]:
+def _traces(label: str, g: Mapping[str, float], k: int) -> list[Trace]:
     places = {name: np.array(point, dtype=float) for name, point in _straight(g).items()}
     origin = places["A"]
     path = 1e3 * _path(g)

@@ -65,7 +65,11 @@ def _spectrum_map(result: Result, grid: Grid) -> Figure | None:
     choices, rows_shown = scan_choices(result, grid)
     every = range(len(result.problem.scenarios))
     spectra_of = {(k, s): _spectra(result, grid.rows[q], s) for k, q in enumerate(rows_shown) for s in every}
-    frequency = max((frequencies for spectra in spectra_of.values() for frequencies, _ in spectra.values()), key=len, default=np.empty(0))
+    frequency = max(
+        (frequencies for spectra in spectra_of.values() for frequencies, _ in spectra.values()),
+        key=len,
+        default=np.empty(0),
+    )
     if not len(frequency):
         return None
     ticks = [0.01, 0.1, 1.0, 10.0]

@@ -95,10 +95,10 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
     default = "allow_default_laws" in entries and entries["allow_default_laws"].node.scalar is True
     wires = []
     for wire in geometry.wires:
-        points = [Point(p.link, _local(geometry, p.link, p.place)) for p in wire.points]
+        points = [Point(p.link, _local(geometry, p.link, p.position)) for p in wire.points]
         wires.append(Wire(wire.name, tuple(points)))
         length = sum(
-            float(np.linalg.norm(np.subtract(a.place, b.place)))
+            float(np.linalg.norm(np.subtract(a.position, b.position)))
             for a, b in zip(wire.points, wire.points[1:], strict=False)
         )
         with findings.item():
@@ -108,7 +108,7 @@ def _anatomy(at: At, geometry: Geometry, findings: Findings) -> Anatomy | None:
                 laws[wire.name] = Muscle(1000.0) if wire.kind == "Mus" else Elastic(1e4, length)
             else:
                 raise at.wrong(f"wire '{wire.name}' has no law; give one, or allow_default_laws: true")
-    if findings.found:
+    if findings.mistakes:
         return None
     for link in geometry.virtual:
         laws_of_link = [laws[w.name] for w in geometry.wires if link in (w.points[0].link, w.points[-1].link)]
@@ -162,8 +162,8 @@ def _bone(bone: str, at: At, geometry: Geometry) -> tuple[list[Coordinate], list
         raise entries["mass"].wrong("a bone needs a mass")
     turned = before[:3, :3].T
     frames = [
-        Frame(f"{bone}_joint", parent, tuple(motions), place=tuple(turned @ (centre - before[:3, 3])), turn=turned),
-        Frame(bone, f"{bone}_joint", (), body, place=tuple(pose[:3, 3] - centre), turn=pose[:3, :3]),
+        Frame(f"{bone}_joint", parent, tuple(motions), position=tuple(turned @ (centre - before[:3, 3])), turn=turned),
+        Frame(bone, f"{bone}_joint", (), body, position=tuple(pose[:3, 3] - centre), turn=pose[:3, :3]),
     ]
     return coordinates, frames
 

@@ -166,5 +166,7 @@ class Equilibrium:
         gradient = ca.gradient(energy, state.z)[m:]
         mixed, pose_stiffness = (ca.densify(ca.jacobian(gradient, part)) for part in (state.z[:m], state.z[m:]))
         return ca.Function(
-            "results", [state.z, pull], [lengths(state, a.wires), tension, ca.densify(force), mixed, pose_stiffness, contact]
+            "results",
+            [state.z, pull],
+            [lengths(state, a.wires), tension, ca.densify(force), mixed, pose_stiffness, contact],
         )

@@ -50,7 +50,9 @@ class Forward:
         """
         balance = self.equilibrium.at(q, muscles, pose)
         outer = load_rows(self.loaded, loads, 1)[0]
-        accelerations = self._moved(np.asarray(q, dtype=np.float64), np.asarray(dq, dtype=np.float64), balance.tau, outer)
+        accelerations = self._moved(
+            np.asarray(q, dtype=np.float64), np.asarray(dq, dtype=np.float64), balance.tau, outer
+        )
         return np.asarray(accelerations, dtype=np.float64).ravel()
 
     def replay(self, time: ArrayLike, muscles: ArrayLike, q: ArrayLike, dq: ArrayLike, rtol: float = 1e-9) -> Replay:

@@ -19,7 +19,7 @@ class FixedPoint:
     """A point of a wire: the link that it is fixed to, and its place (3) m in the reference posture, in world axes."""
 
     link: str
-    place: tuple[float, float, float]
+    position: tuple[float, float, float]
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,9 @@ class _Reader:
 
     def take(self, expected: str = "") -> _Token:
         if self.next >= len(self.tokens):
-            raise self.wrong(max(0, len(self.text.rstrip()) - 1), f"the file ends where {expected or 'more'} is expected")
+            raise self.wrong(
+                max(0, len(self.text.rstrip()) - 1), f"the file ends where {expected or 'more'} is expected"
+            )
         token = self.tokens[self.next]
         if expected in _MARKS and token.text != expected:
             raise self.wrong(token.at, f"'{expected}' is expected here, not '{token.text[:40]}'", len(token.text))
@@ -205,7 +207,9 @@ class _Reader:
         sections: dict[str, tuple[_Node, Matrix]] = {}
         for section in world.children:
             if section.name not in section_names:
-                raise self.wrong(section.at, f"no section '{section.name}'{nearest_or_all(section.name, section_names)}")
+                raise self.wrong(
+                    section.at, f"no section '{section.name}'{nearest_or_all(section.name, section_names)}"
+                )
             sections[section.name] = (section, top @ placement(section.fields))
         bones, virtual = (self.links(sections.get(name), name) for name in ("bones", "virtual_bones"))
         wires = [
@@ -274,7 +278,7 @@ class _Reader:
         if len({p.link for p in points}) == 1:
             raise self.wrong(node.at, f"'{node.name}' lies on '{points[0].link}' alone: its length is constant")
         for one, second in pairwise(points):
-            if math.dist(one.place, second.place) < _SAME:
+            if math.dist(one.position, second.position) < _SAME:
                 raise self.wrong(node.at, f"'{node.name}' has two points at the same place", len(node.name))
         return Strand(node.name, tuple(points))
 
@@ -310,7 +314,7 @@ def write_vrml(geometry: Geometry) -> str:
             lines.append(f"    DEF {wire.name} Transform {{ children [")
             for k, point in enumerate(wire.points):
                 tag = "Org" if k == 0 else "End" if k == len(wire.points) - 1 else str(k)
-                location = _numbers(np.array(point.place))
+                location = _numbers(np.array(point.position))
                 lines.append(f"      DEF {wire.name}_{tag}_{point.link} Transform {{ translation {location} }}")
             lines.append("    ] }")
         lines.append("  ] }")

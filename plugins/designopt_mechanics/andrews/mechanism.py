@@ -129,7 +129,7 @@ def _tree(coordinates: tuple[Coordinate, ...], value: Any) -> Tree:
         k = int(name[1:]) - 1
         body = Body(MASSES[k], (*centre, 0.0), (INERTIAS[k] / 2.0, INERTIAS[k] / 2.0, INERTIAS[k]))
         angle: Value = value(variable)
-        frames.append(Frame(name, parent, (Rotate(_Z, angle),), body, place=(*joint, 0.0)))
+        frames.append(Frame(name, parent, (Rotate(_Z, angle),), body, position=(*joint, 0.0)))
     return Tree(coordinates, tuple(frames))
 
 

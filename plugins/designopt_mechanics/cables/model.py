@@ -195,8 +195,8 @@ class CableRobot:
         gap = np.full((1, moves), np.nan)
         parts: list[Vector] = []
         for cable in machine.cables:
-            anchor = np.asarray(ca.evalf(cable.points[0].place), dtype=np.float64).ravel()[:moves]
-            end = middle + np.asarray(cable.points[1].place)[:moves]
+            anchor = np.asarray(ca.evalf(cable.points[0].position), dtype=np.float64).ravel()[:moves]
+            end = middle + np.asarray(cable.points[1].position)[:moves]
             parts += [np.stack([anchor, end]), gap]
         half = np.array(HALF)[[0, 2]] if moves == 2 else np.array(HALF)
         corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0)]

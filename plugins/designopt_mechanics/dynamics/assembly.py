@@ -69,7 +69,7 @@ class Assembly:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self._bodies = [f.name for f in tree.frames if f.body is not None]
-        self._joints = self._found()
+        self._joints = self._joints_of_bodies()
 
     def accelerations(
         self,
@@ -116,7 +116,7 @@ class Assembly:
 
     # ------------------------------------------------------------------------------------------------------ joints
 
-    def _found(self) -> list[_Joint]:
+    def _joints_of_bodies(self) -> list[_Joint]:
         """The joint before every body, with the coordinates that move it."""
         joints = []
         mover_of: dict[int, str] = {}
@@ -172,7 +172,13 @@ class Assembly:
         return moved
 
     def _join(
-        self, joint: _Joint, parts: dict[str, _Part], part_of: dict[str, str], motion: Vector, effort: Vector, bias: Vector
+        self,
+        joint: _Joint,
+        parts: dict[str, _Part],
+        part_of: dict[str, str],
+        motion: Vector,
+        effort: Vector,
+        bias: Vector,
     ) -> _Join:
         """Join two parts; the bodies of further joints remain."""
         c, p = joint.child, joint.parent

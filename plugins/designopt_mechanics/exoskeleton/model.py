@@ -125,7 +125,9 @@ class ExoskeletonGait:
         exoskeleton = _built(self.rods, chosen, conditions)
         moments = np.column_stack([output_of[n] for n in output_of if n.startswith("Mp")])
         stretch = np.column_stack([output_of[n] for n in output_of if n.startswith("stretch_")])
-        pulled = stretch * np.array([exoskeleton.tree.rods[i].rest_length for i in exoskeleton.legs]) * chosen["stiffness"]
+        pulled = (
+            stretch * np.array([exoskeleton.tree.rods[i].rest_length for i in exoskeleton.legs]) * chosen["stiffness"]
+        )
         saturated = (np.abs(moments) >= self.limit * (1.0 - 1e-12)).any(axis=1)
         distance = float(np.trapezoid(output_of["squared_error"], run.t))
         outputs = GaitOutputs(
@@ -138,7 +140,12 @@ class ExoskeletonGait:
             saturation_share=float(saturated.mean()),
             effort=float(np.trapezoid((moments**2).sum(axis=1), run.t)),
         )
-        all_arrays = {"time": run.t, "moments": moments, "stretch": stretch, "distance": np.sqrt(output_of["squared_error"])}
+        all_arrays = {
+            "time": run.t,
+            "moments": moments,
+            "stretch": stretch,
+            "distance": np.sqrt(output_of["squared_error"]),
+        }
         if "scene" in arrays:
             all_arrays["scene"] = drawing(self.rods, chosen, conditions, run.x)
         return outputs, {name: all_arrays[name] for name in arrays}
@@ -284,6 +291,9 @@ def _recorded(size: Size) -> Any:
         np.concatenate([recorded_motion.dphi, recorded_motion.dpsi, none]),
         np.concatenate([recorded_motion.d2phi, recorded_motion.d2psi, none]),
     )
-    angles, rates = ca.vertcat(*recorded_motion.phi, *recorded_motion.psi), ca.vertcat(*recorded_motion.dphi, *recorded_motion.dpsi)
+    angles, rates = (
+        ca.vertcat(*recorded_motion.phi, *recorded_motion.psi),
+        ca.vertcat(*recorded_motion.dphi, *recorded_motion.dpsi),
+    )
     results = [angles, rates, ca.vertcat(*forces[2 * n :]), ca.vertcat(*rest)]
     return ca.Function("recorded", [time, row], results)

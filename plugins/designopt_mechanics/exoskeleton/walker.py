@@ -97,7 +97,10 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
         moments = [[ca.fmin(ca.fmax(m, -limit), limit) for m in part] for part in moments]
     passive = _passive(exoskeleton, aims, q, dq)
     azimuth, elevation = (
-        _net(exoskeleton, [d if i in exoskeleton.driven else p for i, (d, p) in enumerate(zip(of_drives, of_springs, strict=True))])
+        _net(
+            exoskeleton,
+            [d if i in exoskeleton.driven else p for i, (d, p) in enumerate(zip(of_drives, of_springs, strict=True))],
+        )
         for of_drives, of_springs in zip(moments, passive, strict=True)
     )
     pull = elastic_forces(tree, q, dq)
@@ -133,7 +136,9 @@ def system(size: Size, *, limit: float, feed_forward: bool = False) -> System:
     )
 
 
-def _moments(exoskeleton: Build, aims_of: Reference, q: Any, dq: Any, design: Mapping[str, Any], deviation: Any) -> list[Any]:
+def _moments(
+    exoskeleton: Build, aims_of: Reference, q: Any, dq: Any, design: Mapping[str, Any], deviation: Any
+) -> list[Any]:
     """Of azimuth and elevation the moment of every joint by computed torque; those of undriven joints are not used."""
     tree, n = exoskeleton.tree, exoskeleton.tree.n
     w, z = (objects(design[name]) for name in ("frequency", "drive_damping"))  # arrays of one entry
@@ -164,7 +169,10 @@ def _passive(exoskeleton: Build, aims_of: Reference, q: Any, dq: Any) -> list[An
     n = exoskeleton.tree.n
     moments = []
     for k, aim in enumerate((aims_of.phi, aims_of.psi)):
-        at, speed = _relative(exoskeleton, q[k * n : (k + 1) * n] - aim), _relative(exoskeleton, dq[k * n : (k + 1) * n])
+        at, speed = (
+            _relative(exoskeleton, q[k * n : (k + 1) * n] - aim),
+            _relative(exoskeleton, dq[k * n : (k + 1) * n]),
+        )
         constants = [SOLE if rod.name == "stance_foot" else ARM for rod in exoskeleton.tree.rods]
         moments.append([-c[0] * a - c[1] * s for c, a, s in zip(constants, at, speed, strict=True)])
     return moments
@@ -200,7 +208,10 @@ def _measured(
 
 def _relative(exoskeleton: Build, values: Any) -> list[Any]:
     """Of each joint the value of its rod less that of the rod before it."""
-    return [value if before < 0 else value - values[before] for value, before in zip(values, exoskeleton.joints, strict=True)]
+    return [
+        value if before < 0 else value - values[before]
+        for value, before in zip(values, exoskeleton.joints, strict=True)
+    ]
 
 
 def _net(exoskeleton: Build, moments: Any) -> Any:

@@ -25,7 +25,7 @@ def frame(name: str, at: At, coordinates: Mapping[str, Coordinate], functions: M
         entries["parent"].word() if "parent" in entries else GROUND,
         tuple(motions),
         _body(entries["body"]) if "body" in entries else None,
-        place=entries["place"].vector("m") if "place" in entries else (0.0, 0.0, 0.0),
+        position=entries["place"].vector("m") if "place" in entries else (0.0, 0.0, 0.0),
         turn=_turn(entries["turn"]) if "turn" in entries else None,
     )
 

@@ -44,7 +44,7 @@ def function(at: At, coordinates: Mapping[str, Coordinate]) -> Any:
         entries = at.mapping(("affine",), ("offset",))
         slopes = {}
         for name, entry in entries["affine"].mapping().items():
-            _known(entry, name, coordinates)
+            _check_coordinate(entry, name, coordinates)
             slopes[name] = entry.number("")
         return Affine(slopes, entries["offset"].number("rad") if "offset" in entries else 0.0)
     at.mapping((kind,), ())
@@ -52,11 +52,11 @@ def function(at: At, coordinates: Mapping[str, Coordinate]) -> Any:
     if kind == "polynomial":
         parts = inner.mapping(("of", "coefficients"), ())
         name = parts["of"].word()
-        _known(parts["of"], name, coordinates)
+        _check_coordinate(parts["of"], name, coordinates)
         return polynomial(name, parts["coefficients"].numbers(""))
     parts = inner.mapping(("of", "x", "y"), ("outside", "unit"))
     name = parts["of"].word()
-    _known(parts["of"], name, coordinates)
+    _check_coordinate(parts["of"], name, coordinates)
     outside = cast(Literal["nan", "linear"], parts["outside"].word(("nan", "linear")) if "outside" in parts else "nan")
     unit = parts["unit"].word(("rad", "m")) if "unit" in parts else "m"
     try:
@@ -69,7 +69,7 @@ def loop(at: At, coordinates: Mapping[str, Coordinate]) -> dict[str, Any]:
     entries = at.mapping(("coordinates", "unknowns", "equations"), ("at", "nodes"))
     ranges = {}
     for name, entry in entries["coordinates"].mapping().items():
-        _known(entry, name, coordinates)
+        _check_coordinate(entry, name, coordinates)
         low, high = (item.number(coordinates[name].unit) for item in entry.items(2))
         ranges[name] = (low, high)
     start = {name: entry.number("rad") for name, entry in named(entries["unknowns"]).items()}
@@ -77,7 +77,7 @@ def loop(at: At, coordinates: Mapping[str, Coordinate]) -> dict[str, Any]:
     if "at" in entries:
         places = {}
         for name, entry in entries["at"].mapping().items():
-            _known(entry, name, coordinates)
+            _check_coordinate(entry, name, coordinates)
             places[name] = entry.number(coordinates[name].unit)
     if len(start) > _MOST_UNKNOWNS:
         raise entries["unknowns"].wrong(f"a loop has at most {_MOST_UNKNOWNS} unknowns")
@@ -126,6 +126,6 @@ def _formula(at: At, names: Mapping[str, Any]) -> Formula:
     return formula
 
 
-def _known(at: At, name: str, coordinates: Mapping[str, Coordinate]) -> None:
+def _check_coordinate(at: At, name: str, coordinates: Mapping[str, Coordinate]) -> None:
     if name not in coordinates:
         raise at.wrong(f"no coordinate '{name}'{nearest_or_all(name, coordinates)}")

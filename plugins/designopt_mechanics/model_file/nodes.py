@@ -29,7 +29,7 @@ class Wrong(Exception):
 class Findings:
     """All that is wrong so far."""
 
-    found: list[Finding] = field(default_factory=list)
+    mistakes: list[Finding] = field(default_factory=list)
 
     @contextmanager
     def item(self) -> Iterator[None]:
@@ -37,7 +37,7 @@ class Findings:
         try:
             yield
         except Wrong as wrong:
-            self.found.append(wrong.finding)
+            self.mistakes.append(wrong.finding)
 
     def each(self, entries: Mapping[str, At], make: Callable[[str, At], T]) -> dict[str, T]:
         """What `make` makes of every entry; what goes wrong is noted."""
@@ -105,7 +105,9 @@ class At:
             raise self.wrong(f"must be a number{f' in {unit}' if unit else ''}")
         try:
             amount = units.parse_amount(value) if isinstance(value, str) else units.Amount(float(value))
-            converted = amount.value if amount.unit in (None, unit) else units.convert(amount.value, str(amount.unit), unit)
+            converted = (
+                amount.value if amount.unit in (None, unit) else units.convert(amount.value, str(amount.unit), unit)
+            )
         except (units.UnitError, OverflowError) as error:
             raise self.wrong(str(error) or "the number is too large") from None
         if not math.isfinite(converted):
@@ -141,6 +143,6 @@ def read_as(content: bytes, name: str, make: Callable[[At, Findings], T | None])
     result = None
     with findings.item():
         result = make(At(root), findings)
-    if findings.found or result is None:
-        raise StudyError(issues(findings.found, root))
+    if findings.mistakes or result is None:
+        raise StudyError(issues(findings.mistakes, root))
     return result

@@ -69,14 +69,14 @@ def _mechanism(at: At, findings: Findings) -> Mechanism | None:
         return findings.each(section_entries, make)
 
     coordinates = each("coordinates", coordinate)
-    if findings.found:  # what follows from a mistake is none
+    if findings.mistakes:  # what follows from a mistake is none
         return None
     functions: dict[str, Any] = each("functions", lambda _, entry: function(entry, coordinates))
-    if findings.found:
+    if findings.mistakes:
         return None
     for result_entry in each("loops", lambda _, entry: loop(entry, coordinates)).values():
         functions |= result_entry
-    if findings.found:
+    if findings.mistakes:
         return None
     frame_entries = named(entries["frames"])
     if len(frame_entries) > _MOST_FRAMES:
@@ -95,7 +95,7 @@ def _mechanism(at: At, findings: Findings) -> Mechanism | None:
     wires = each("wires", lambda name, entry: wire(name, entry, frame_names))
     springs = each("springs", lambda name, entry: spring(name, entry, frame_names))
     contacts = each("contacts", lambda name, entry: contact(name, entry, frame_names))
-    if findings.found:
+    if findings.mistakes:
         return None
     tree = _tree(tuple(coordinates.values()), tuple(frames.values()), frame_entries)
     for section, paths in (("wires", list(wires.values())), ("springs", [s.wire for s in springs.values()])):
@@ -145,7 +145,7 @@ def contact(name: str, at: At, frames: set[str]) -> Contact:
     if "plane" in entries:
         parts = entries["plane"].mapping(("on", "at", "normal"), ())
         through = _point(parts, frames)
-        plane = Plane(through.frame, through.place, axis(parts["normal"]))
+        plane = Plane(through.frame, through.position, axis(parts["normal"]))
     try:
         return Contact(name, _point(entries, frames), plane, **values)
     except ContactError as error:

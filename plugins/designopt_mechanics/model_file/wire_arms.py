@@ -179,7 +179,9 @@ class WireArms:
         shift, tension = ca.SX.sym("shift", 3), ca.SX.sym("tension")
         pull = moment_arms(state, [self._moved(shift)]) * tension
         parts = equations_of(state, pull, mechanism.gravity, mechanism.attached(state))
-        weight = sum(f.body.mass for f in mechanism.tree.frames if f.body is not None) * float(np.linalg.norm(mechanism.gravity))
+        weight = sum(f.body.mass for f in mechanism.tree.frames if f.body is not None) * float(
+            np.linalg.norm(mechanism.gravity)
+        )
         return System.from_expressions(
             "wire",
             states=parts.states,
@@ -204,7 +206,9 @@ class WireArms:
         """The wire with its last point moved by `shift` (3), numbers or symbols."""
         wire = self._mechanism.wire(self.wire)
         end = wire.points[-1]
-        location: Any = tuple(np.add(end.place, shift)) if isinstance(shift, list) else shift + ca.SX(list(end.place))
+        location: Any = (
+            tuple(np.add(end.position, shift)) if isinstance(shift, list) else shift + ca.SX(list(end.position))
+        )
         return replace(wire, points=(*wire.points[:-1], Point(end.frame, location)))
 
     def _range(self, scenario: Mapping[str, Any]) -> tuple[float, float]:

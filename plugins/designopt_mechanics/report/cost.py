@@ -63,6 +63,8 @@ def _plot(groups: Mapping[str, list[int]], work: Vector, values: Vector, x: dict
         marker = {"symbol": _MARKS[k % len(_MARKS)], "size": 8, "color": category(k)}
         y = [float(f"{v:.4g}") for v in values[positive]]
         hover = f"{name}<br>%{{x}} evaluations: <b>%{{y:.3~g}}</b>"
-        data.append(trace(work[positive], y, name, mode="lines+markers", colour=category(k), marker=marker, hover=hover))
+        data.append(
+            trace(work[positive], y, name, mode="lines+markers", colour=category(k), marker=marker, hover=hover)
+        )
     up = axis(title, type="log", exponentformat="power")
     return {"data": data, "layout": layout(xaxis=x, yaxis=up)}

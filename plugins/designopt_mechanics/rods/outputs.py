@@ -42,7 +42,9 @@ def energies(tree: RodTree, q: Any, dq: Any) -> Energies:
     dphi, dpsi, _ = split(tree, dq)
     about_h, about_w = turning_moments(tree, basis(tree, q))
     about_centre = m * (tree.column("second") - com**2)
-    kinetic = 0.5 * (m * (v**2).sum(-1) + about_centre * (stretched**2).sum(-1) + about_h * dphi**2 + about_w * dpsi**2).sum(-1)
+    kinetic = 0.5 * (
+        m * (v**2).sum(-1) + about_centre * (stretched**2).sum(-1) + about_h * dphi**2 + about_w * dpsi**2
+    ).sum(-1)
     weight = -(m * (centres * np.array(tree.gravity)).sum(-1)).sum(-1)
     stretch = split(tree, q)[2] - tree.column("rest_length")
     return Energies(kinetic, weight, 0.5 * (tree.column("stiffness") * stretch**2).sum(-1))
@@ -114,7 +116,9 @@ def _of_parent(tree: RodTree, values: Any) -> Any:
 
 def _less_children(tree: RodTree, moments: Any) -> Any:
     moment_rows = np.asarray(moments)
-    parts = [moment_rows[..., i] - sum((moment_rows[..., c] for c in kids), 0.0) for i, kids in enumerate(tree.children)]
+    parts = [
+        moment_rows[..., i] - sum((moment_rows[..., c] for c in kids), 0.0) for i, kids in enumerate(tree.children)
+    ]
     return np.stack(parts, axis=-1)
 
 

@@ -36,7 +36,7 @@ def _tree(at: At, findings: Findings) -> RodTree | None:
     for item in rod_entries:
         with findings.item():
             rods.append(_rod(item))
-    if findings.found:
+    if findings.mistakes:
         return None
     try:
         return RodTree(tuple(rods), **more)

@@ -99,6 +99,6 @@ def shoulder(rhythm: Rhythm) -> Tree:
         angle: Value = Affine({c: sign * slope for c, slope in ratios.items()})
         direction = np.array(_AXES[axis])
         unit = tuple(float(v) for v in direction / np.linalg.norm(direction))
-        frames.append(Frame(name, before, (Rotate(unit, angle),), _SEGMENTS.get(bone), place=offset))  # type: ignore[arg-type]
+        frames.append(Frame(name, before, (Rotate(unit, angle),), _SEGMENTS.get(bone), position=offset))  # type: ignore[arg-type]
         before = name
     return Tree(tuple(Coordinate(name, "rad", -np.pi, np.pi) for name in COORDINATES), tuple(frames))

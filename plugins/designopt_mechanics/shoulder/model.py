@@ -98,7 +98,7 @@ class ShoulderRhythm:
         arm, timing = filled(Arm, design), filled(Timing, scenario)
         elevation, travel, duration = arm["elevation_angle"], arm["travel"], timing["duration"]
         time = np.linspace(0.0, duration, _SAMPLES)
-        z, dz, ddz = _wanted(time, elevation, travel, duration)
+        z, dz, ddz = _desired(time, elevation, travel, duration)
         torques, reference = (_rows(r).inverse_dynamics(z, dz, ddz) for r in (arm["rhythm"], "original"))
         away = torques - reference
         spans = np.ptp(reference, axis=0)
@@ -124,7 +124,9 @@ class ShoulderRhythm:
         )
         all_arrays = {"time": time, "torques": torques, "reference": reference, "errors": errors}
         if "scene" in arrays:
-            all_arrays["scene"] = scene.drawing(_rows("original"), _BONES, run.x[:, :3])[:, :, [2, 0, 1]]  # upwards is z
+            all_arrays["scene"] = scene.drawing(_rows("original"), _BONES, run.x[:, :3])[
+                :, :, [2, 0, 1]
+            ]  # upwards is z
         return outputs, {name: all_arrays[name] for name in arrays}
 
     def trajectory_problem(self, scenario: Mapping[str, Any]) -> TrajectoryProblem:
@@ -161,7 +163,7 @@ _BONES = (
 )  # fmt: skip
 
 
-def _wanted(time: Any, elevation: Any, travel: Any, duration: Any) -> tuple[Any, Any, Any]:
+def _desired(time: Any, elevation: Any, travel: Any, duration: Any) -> tuple[Any, Any, Any]:
     """Coordinates, rates and accelerations (n, 3) of the reference motion: the plane of elevation by a quintic, the
     others fixed.
     """

@@ -44,14 +44,14 @@ def _upright(places: Vector) -> Vector:
 def _bones(model: OsimModel, motion: Kinematics) -> Vector:
     """(n, v, 3) lines of two points with a gap after each."""
     n = len(motion.origin[GROUND])
-    begin = {joint.child: motion.place(joint.child, joint.in_child[:3, 3]) for joint in model.joints}
+    begin = {joint.child: motion.position(joint.child, joint.in_child[:3, 3]) for joint in model.joints}
     gap = np.full((n, 3), np.nan)
     lines: list[Vector] = []
     for joint in model.joints:
         if joint.parent != GROUND:
-            lines += [begin[joint.parent], motion.place(joint.parent, joint.in_parent[:3, 3]), gap]
+            lines += [begin[joint.parent], motion.position(joint.parent, joint.in_parent[:3, 3]), gap]
     ending = {joint.child for joint in model.joints} - {joint.parent for joint in model.joints}
     for body in model.bodies:
         if body.name in ending and body.mass > 0:
-            lines += [begin[body.name], motion.place(body.name, body.centre), gap]
+            lines += [begin[body.name], motion.position(body.name, body.centre), gap]
     return np.stack(lines, axis=1) if lines else np.zeros((n, 1, 3))

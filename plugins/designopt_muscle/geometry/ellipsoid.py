@@ -90,14 +90,14 @@ class _Silhouette:
         spare = np.eye(3)[np.abs(self.axis).argmin(axis=1)]
         one = cross(self.axis, spare)
         self.one = one / np.linalg.norm(one, axis=1, keepdims=True)
-        self.other = cross(self.axis, self.one)
+        self.across = cross(self.axis, self.one)
 
     def points(self, angle: Vector) -> Vector:
         c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
-        return np.asarray(self.middle + self.radius * (c * self.one + s * self.other))
+        return np.asarray(self.middle + self.radius * (c * self.one + s * self.across))
 
     def angle(self, points: Vector) -> Vector:
-        return np.asarray(np.arctan2((points * self.other).sum(axis=1), (points * self.one).sum(axis=1)))
+        return np.asarray(np.arctan2((points * self.across).sum(axis=1), (points * self.one).sum(axis=1)))
 
 
 def _missed(

@@ -36,7 +36,7 @@ class Kinematics:
         child = {joint.name: joint.child for joint in self.model.joints}
         return {c.name: frozenset(below[child[c.joint]]) for c in self.model.coordinates}
 
-    def place(self, body: str, points: Vector) -> Vector:
+    def position(self, body: str, points: Vector) -> Vector:
         """Points (3,) or (n, 3) of a body in the ground."""
         return self.origin[body] + turned(self.rotation[body], points)
 

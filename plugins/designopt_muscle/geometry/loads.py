@@ -54,7 +54,7 @@ def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: V
         if point is None:
             at = motion.origin[body]
         else:
-            at = motion.place(_body(element, "point_expressed_in_body", motion.model, GROUND), point)
+            at = motion.position(_body(element, "point_expressed_in_body", motion.model, GROUND), point)
         load = np.concatenate([pull, np.cross(at, pull) + turn], axis=1)
         loads_by_body[body] = loads_by_body[body] + load if body in loads_by_body else load
     return loads_by_body

@@ -73,9 +73,9 @@ def _groups(present: Mask) -> list[tuple[tuple[bool, ...], Frames]]:
 def _placed(point: PathPoint, motion: Kinematics) -> Vector:
     """(n, 3) in the ground."""
     if not point.moving:
-        return motion.place(point.body, point.location)
+        return motion.position(point.body, point.location)
     parts = [a.function.value(motion.coordinates[a.coordinate])[:, None] * a.axis for a in point.moving]
-    return motion.place(point.body, np.asarray(sum(parts)))
+    return motion.position(point.body, np.asarray(sum(parts)))
 
 
 def _present(point: PathPoint, motion: Kinematics, n: int) -> Mask:
@@ -160,8 +160,8 @@ def _find(
     """Find the contact of one surface while the others stay; returns how far its points have moved (m)."""
     surface = contact.surface
     before = np.where(np.isnan(contact.key)[:, None], 0.0, np.column_stack([contact.first, contact.last]))
-    turn = motion.rotation[surface.body][frames] @ surface.place[:3, :3]
-    at = motion.origin[surface.body][frames] + turned(motion.rotation[surface.body][frames], surface.place[:3, 3])
+    turn = motion.rotation[surface.body][frames] @ surface.pose[:3, :3]
+    at = motion.origin[surface.body][frames] + turned(motion.rotation[surface.body][frames], surface.pose[:3, 3])
     contact.key[:] = np.nan
     for pattern, some in _alike(other_contacts) if other_contacts else [((), np.arange(len(frames)))]:
         chosen = [(c, key) for c, key in zip(other_contacts, pattern, strict=True) if key == key]

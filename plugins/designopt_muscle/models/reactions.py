@@ -48,7 +48,9 @@ def joint_reactions(trial: Trial, terms: Sequence[ReactionTerm]) -> tuple[JointR
     good = trial.balance.usable
     joint_terms = []
     for term in terms:
-        body = {"child": joint_of[term.joint].child, "parent": joint_of[term.joint].parent, "ground": "ground"}[term.axes]
+        body = {"child": joint_of[term.joint].child, "parent": joint_of[term.joint].parent, "ground": "ground"}[
+            term.axes
+        ]
         turn = motion.rotation[body].transpose(0, 2, 1)
         offset = np.where(good[:, None], (turn @ offsets[joint_of[term.joint].child][:, :, None])[:, :, 0], 0.0)
         gain = np.where(good[:, None, None], turn @ gains[term.joint], 0.0)

@@ -91,7 +91,9 @@ class StaticSharing:
         float | None, Q("s", "minimum time in which an activation goes from 0 to 1; unlimited if none", gt=0)
     ] = None
 
-    _given: dict[tuple[str, ...], SharingData] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _cached_data: dict[tuple[str, ...], SharingData] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def check(self) -> None:
         """Read the model before the run. Raises `InvalidSetting` for an unusable file and unknown names."""
@@ -165,9 +167,7 @@ class StaticSharing:
             "shortfall": sharing.shortfall,
             "multipliers": sharing.multipliers,
             "status": sharing.status,
-            "signals": np.full(sharing.forces.shape, np.nan)
-            if data.signals is None
-            else data.signals * sharing.scales,
+            "signals": np.full(sharing.forces.shape, np.nan) if data.signals is None else data.signals * sharing.scales,
             "joints": np.array([term.joint for term in self.joint_reactions], dtype=str),
             "reactions": reactions,
             "strength_factor": sharing.strength_factor,
@@ -213,13 +213,13 @@ class StaticSharing:
         """The files of a scenario, read once in a process. Raises `Diverged` for files that make no trial."""
         files = files_of(scenario)
         key = tuple("" if file is None else file.digest for file in files.values())
-        if key not in self._given:
+        if key not in self._cached_data:
             self._refuse(files)
             try:
-                self._given[key] = self._made(files)
+                self._cached_data[key] = self._read_files(files)
             except (TrialError, ModelError) as error:
                 raise Diverged(str(error), reason="unreadable") from None
-        return self._given[key]
+        return self._cached_data[key]
 
     def _refuse(self, files: Files) -> None:
         refuse(
@@ -239,7 +239,7 @@ class StaticSharing:
             measured(files["emg"], self.emg, tuple(m.name for m in skeleton.muscles), read_trial_table(motion).time)
         return notes
 
-    def _made(self, files: Files) -> SharingData:
+    def _read_files(self, files: Files) -> SharingData:
         loads, forces, motion = files["external_loads"], files["external_forces"], files["motion"]
         assert motion is not None
         trial = read_trial(

@@ -125,9 +125,11 @@ def read_trial(
     moving = None
     if dynamics or inverse_dynamics == "compute":
         moved = {name: (coordinate_values[:, i], rates[:, i], seconds[:, i]) for i, name in enumerate(free)}
-        moving = Dynamics.of(skeleton, moved, _loads(external, skeleton, recorded, moved))
+        moving = Dynamics.of_model(skeleton, moved, _loads(external, skeleton, recorded, moved))
     column_of = {name: coordinate_values[:, i] for i, name in enumerate(free)}
-    column_of = {c.name: column_of.get(c.name, np.full(len(coordinate_values), c.default)) for c in skeleton.coordinates}
+    column_of = {
+        c.name: column_of.get(c.name, np.full(len(coordinate_values), c.default)) for c in skeleton.coordinates
+    }
     if moving is not None and inverse_dynamics == "compute":
         rows, needed = _computed(skeleton, moving)
     else:

@@ -24,7 +24,7 @@ from designopt.study.language.errors import StudyError
 from designopt_muscle.models.static_inputs import CriterionName, criterion_of
 from designopt_muscle.models.trial import bundled
 from designopt_muscle.sharing.statement.formulation import Terms
-from designopt_muscle.wires.share import WireSharing, drawn, share_wires
+from designopt_muscle.wires.share import WireSharing, drawing_arrays, share_wires
 
 #: Order of the zero-phase low-pass filter of coordinates.
 _ORDER = 3
@@ -156,7 +156,7 @@ class WireSharingModel:
             "strength_factor": sharing.strength_factor,
         }
         if arrays & {"skeleton", "paths"}:
-            all_arrays |= drawn(self._anatomy, q, wire_solution)
+            all_arrays |= drawing_arrays(self._anatomy, q, wire_solution)
         return self._figures(wire_solution), {name: all_arrays[name] for name in arrays}
 
     def _figures(self, wire_solution: WireSharing) -> WireOutputs:

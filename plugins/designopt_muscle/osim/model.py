@@ -102,7 +102,7 @@ class WrapObject:
     body: str
     kind: Literal["cylinder", "sphere", "ellipsoid", "torus"]
     sizes: tuple[float, ...]
-    place: Vector
+    pose: Vector
     quadrant: Quadrant = "all"
     active: bool = True
 

@@ -205,7 +205,9 @@ def _wraps(body: Element, name: str) -> list[WrapObject]:
             raise element.need("quadrant").error(f"'{quadrant}' is not one of {', '.join(_QUADRANTS)}")
         if kind in ("cylinder", "torus") and quadrant[1] == "z":
             raise element.need("quadrant").error(f"a {kind} has no side along its axis z")
-        surface_pose = pose(element.numbers("translation", 3, (0.0,) * 3), element.numbers("xyz_body_rotation", 3, (0.0,) * 3))
+        surface_pose = pose(
+            element.numbers("translation", 3, (0.0,) * 3), element.numbers("xyz_body_rotation", 3, (0.0,) * 3)
+        )
         surfaces.append(
             WrapObject(element.name, name, kind, sizes, surface_pose, quadrant, element.flag("active", True))  # type: ignore[arg-type]
         )

@@ -43,7 +43,9 @@ def muscle_calibration(result: Result) -> Section | None:
     if not varied:
         return None
     names = [names[i] for i in varied]
-    informations = [np.asarray(arrays["information"], dtype=float)[np.ix_(varied, varied)] for arrays in arrays_of_scenarios]
+    informations = [
+        np.asarray(arrays["information"], dtype=float)[np.ix_(varied, varied)] for arrays in arrays_of_scenarios
+    ]
     objective = float(np.sum(result.outcomes.figures["objective"][row]))
     identified = identifiability(names, informations, _RISE * objective)
     parameters = {p.name: p for p in space.parameters}
@@ -114,7 +116,14 @@ def _table(
     shares = np.stack([np.maximum(np.diag(i), 0.0) for i in informations])
     shares = shares / np.maximum(shares.sum(axis=0), 1e-300)
     rows = tuple(
-        (name, values[i], *limits[i], float(identified.widths[i]), float(identified.alone[i]), *(float(s) for s in shares[:, i]))
+        (
+            name,
+            values[i],
+            *limits[i],
+            float(identified.widths[i]),
+            float(identified.alone[i]),
+            *(float(s) for s in shares[:, i]),
+        )
         for i, name in enumerate(names)
     )
     columns = ("factor", "value", "low", "high", "width", "width, others fixed", *(f"from {s}" for s in scenarios))

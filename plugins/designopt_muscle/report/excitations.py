@@ -9,12 +9,12 @@ import numpy as np
 
 from designopt.plugin import report
 from designopt.report.colours import axis, layout
-from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
+from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Figure, Section
 from designopt.store.result import Result
 from designopt_muscle.curves import OPENSIM
 from designopt_muscle.report.balances import BALANCE, balance_figures
-from designopt_muscle.report.named import drawn, key_of_lines, signals_of
+from designopt_muscle.report.named import drawn_muscles, key_of_lines, signals_of
 
 _NAMES = ("time", "muscles", "excitations", "activations", "forces")
 #: Arrays of the figures on curves.
@@ -29,7 +29,7 @@ def muscle_excitations(result: Result) -> Section | None:
     `tendon_forces`; `coordinates`, `muscle_moments`, `net_moments` and `reserves`.
     """
     title = "Excitations and activations"
-    motions = kept(result, *_NAMES)
+    motions = stored_arrays(result, *_NAMES)
     if not motions:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
     more = key_of_lines(motions, "Points: measured signals.", "The most excited muscles are named.")
@@ -47,7 +47,7 @@ def muscle_excitations(result: Result) -> Section | None:
 
 def _excitations(arrays: Arrays) -> Plot:
     time, signals, data = arrays["time"], signals_of(arrays), []
-    for j, name, style in drawn(arrays, "excitations"):
+    for j, name, style in drawn_muscles(arrays, "excitations"):
         group: dict[str, Any] = {"legendgroup": name} if name else {}
         data.append(line(time, arrays["excitations"][:, j], name, line=style, **group))
         if name:
@@ -60,7 +60,7 @@ def _excitations(arrays: Arrays) -> Plot:
 
 
 def _forces(arrays: Arrays) -> Plot:
-    lines = drawn(arrays, "excitations")
+    lines = drawn_muscles(arrays, "excitations")
     data = [line(arrays["time"], arrays["forces"][:, j], name, line=style) for j, name, style in lines]
     return {"data": data, "layout": layout(xaxis=axis("time [s]"), yaxis=axis("force [N]", rangemode="tozero"))}
 
@@ -98,7 +98,7 @@ def _speeds(arrays: Arrays) -> Plot:
 
 
 def _loops(arrays: Arrays, x: Any) -> list[dict[str, Any]]:
-    lines = drawn(arrays, "excitations")
+    lines = drawn_muscles(arrays, "excitations")
     return [line(x[:, j], arrays["tendon_forces"][:, j], name, line=style) for j, name, style in lines]
 
 

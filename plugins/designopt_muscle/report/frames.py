@@ -54,9 +54,10 @@ def _plot(arrays: Arrays) -> Plot:
         has_status = status == value
         kind = _KINDS[value]
         data.append(
-            {"type": "scatter", "mode": "markers", "x": np.round(time[has_status], 5), "y": np.zeros(int(has_status.sum())),
-             "yaxis": "y3", "name": words(kind), "marker": {"size": 7, "symbol": "square",
-             "color": _COLOURS.get(kind, "@faint")}, "hovertemplate": "%{x:.4g} s<extra>" + words(kind) + "</extra>"}
+            {"type": "scatter", "mode": "markers", "x": np.round(time[has_status], 5),
+             "y": np.zeros(int(has_status.sum())), "yaxis": "y3", "name": words(kind),
+             "marker": {"size": 7, "symbol": "square", "color": _COLOURS.get(kind, "@faint")},
+             "hovertemplate": "%{x:.4g} s<extra>" + words(kind) + "</extra>"}
         )  # fmt: skip
     return {
         "data": data,

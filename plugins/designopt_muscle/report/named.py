@@ -22,7 +22,7 @@ def signals_of(arrays: Arrays) -> Array:
     return np.full((len(arrays["time"]), len(arrays["muscles"])), np.nan)
 
 
-def drawn(arrays: Arrays, activity: str) -> list[tuple[int, str, dict[str, Any]]]:
+def drawn_muscles(arrays: Arrays, activity: str) -> list[tuple[int, str, dict[str, Any]]]:
     """Muscles in the order in which they are drawn, with their names and the style of their lines.
 
     Measured muscles and those with the largest `activity`, an array, come last and are named; others have no name.

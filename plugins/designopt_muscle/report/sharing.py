@@ -9,13 +9,13 @@ import numpy as np
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
+from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Figure, Section
 from designopt.store.result import Result
 from designopt_muscle.curves import OPENSIM
 from designopt_muscle.report.balances import balance_figures
 from designopt_muscle.report.frames import frame_table, short_frames
-from designopt_muscle.report.named import drawn, key_of_lines, signals_of
+from designopt_muscle.report.named import drawn_muscles, key_of_lines, signals_of
 
 #: Notes on the trials that are shown.
 _MOST_NOTES = 30
@@ -34,7 +34,7 @@ def muscle_sharing(result: Result) -> Section | None:
     with `joints`, and `fibre_lengths` are recorded.
     """
     title = "Muscles"
-    motions = kept(result, *_NAMES)
+    motions = stored_arrays(result, *_NAMES)
     if not motions:
         return missing(title, *_NAMES) if len(result.outcomes.X) else None
     short, reactions = short_frames(motions), reaction_figure(motions)
@@ -70,7 +70,7 @@ def _notes(motions: Mapping[tuple[str, str], Arrays]) -> tuple[str, ...]:
 def _activations(arrays: Arrays) -> Plot:
     time, a, signals = arrays["time"], np.asarray(arrays["activations"], dtype=float), signals_of(arrays)
     data: list[dict[str, Any]] = []
-    for j, name, style in drawn(arrays, "activations"):
+    for j, name, style in drawn_muscles(arrays, "activations"):
         group: dict[str, Any] = {"legendgroup": name} if name else {}
         data.append(line(time, a[:, j], name, line=style, **group))
         if name and np.isfinite(signals[:, j]).any():

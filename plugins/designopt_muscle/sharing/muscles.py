@@ -88,15 +88,15 @@ class Muscles:
 
     def volumes(self) -> Vector:
         """(k,) weights F_o l_o, relative to their mean. Raises `ValueError` where one of the two is not given."""
-        volume = self._known("isometric") * self._known("fibre")
+        volume = self._required("isometric") * self._required("fibre")
         return np.asarray(volume / volume.mean())
 
     def areas(self) -> Vector:
         """(k,) weights in proportion to the physiological cross-section (to F_o), relative to their mean."""
-        force = self._known("isometric")
+        force = self._required("isometric")
         return np.asarray(force / force.mean())
 
-    def _known(self, name: str) -> Vector:
+    def _required(self, name: str) -> Vector:
         value: Vector = getattr(self, name)
         if not value.size:
             word = {"isometric": "maximum isometric forces", "fibre": "optimal fibre lengths"}[name]

@@ -34,7 +34,7 @@ class Posture:
     all wires on the joints and their `slopes` (n, m, k) by the muscle tensions; `tensions` (n, w) N of all wires."""
 
     pose: Vector
-    found: Mask
+    converged: Mask
     moments: Vector
     slopes: Vector
     tensions: Vector

@@ -87,7 +87,7 @@ def share_wires(
         last = change
         s = s + part[:, None] * np.nan_to_num(sharing.forces - s)  # frames without an answer stay
     open_ = (change > _SETTLED) & (sharing.status < SharingStatus.INFEASIBLE)
-    lost = (~posture.found & good) | open_
+    lost = (~posture.converged & good) | open_
     status = np.where(lost, int(SharingStatus.NOT_CONVERGED), sharing.status)
     gone = np.reshape(status >= int(SharingStatus.EMPTY_BOUNDS), (-1, 1))
     contact = rows.contacts(q, dq, ddq, posture.pose, s)
@@ -130,7 +130,7 @@ def _balance(anatomy: Anatomy, time: Vector, needed: Vector, posture: Posture, s
     )
 
 
-def drawn(anatomy: Anatomy, q: Vector, wire_solution: WireSharing) -> dict[str, Vector]:
+def drawing_arrays(anatomy: Anatomy, q: Vector, wire_solution: WireSharing) -> dict[str, Vector]:
     """`skeleton` (n, v, 3) and `paths` (n, w, v, 3) m of joints `q` (n, m); NaN without an answer."""
     rows = TreeRows(anatomy.tree, compiled=False)
     z = np.concatenate([np.where(np.isfinite(q), q, np.nan), wire_solution.pose], axis=1)

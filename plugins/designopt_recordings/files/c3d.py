@@ -75,7 +75,9 @@ def _opened(file: InputFile) -> Any:
             return ezc3d.c3d(str(path))
         except Exception as problem:  # the library raises what its C++ raises: OSError, RuntimeError, ValueError ...
             reason = shortened(str(problem) or type(problem).__name__, 160)
-            raise RecordingError(f"ezc3d cannot read it: {reason}", file=file.name, position="parameter section") from None
+            raise RecordingError(
+                f"ezc3d cannot read it: {reason}", file=file.name, position="parameter section"
+            ) from None
 
 
 def channels_of(

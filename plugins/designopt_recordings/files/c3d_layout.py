@@ -184,7 +184,11 @@ def _check_data(file: InputFile, header: _Header, numbers: Mapping[str, float]) 
     if header.last < _MOST and stated_frames < _MOST and stated_frames != counted:
         raise _refused(file, "parameter POINT:FRAMES", f"it is {stated_frames}, the header says {counted}")
     if frame_count < max(counted, stated_frames):
-        raise _refused(file, "data section", f"{frame_count} of {max(counted, stated_frames)} frames are in the file; it is truncated")
+        raise _refused(
+            file,
+            "data section",
+            f"{frame_count} of {max(counted, stated_frames)} frames are in the file; it is truncated",
+        )
 
 
 def _check_scales(file: InputFile, header: _Header, counts: Mapping[str, int]) -> None:

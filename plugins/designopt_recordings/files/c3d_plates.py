@@ -71,7 +71,7 @@ def _raw(group: Group, i: int, analog: Channels, scale: float, notes: list[str])
     if kind not in _CHANNELS:
         raise _Unusable(f"its type is {kind}; types 1 to 4 are read")
     columns = _columns(group, i, _CHANNELS[kind], analog)
-    origin = _of(group, "ORIGIN", (3,), i) * scale
+    origin = _parameter(group, "ORIGIN", (3,), i) * scale
     if origin[2] > 0.0:
         notes.append("ORIGIN has the surface below the transducers; the opposite is assumed")
         origin = origin * [1.0, 1.0, -1.0] if kind == 3 else -origin
@@ -84,8 +84,8 @@ def _raw(group: Group, i: int, analog: Channels, scale: float, notes: list[str])
         analog.values[:, columns],
         np.array([scale if factor is None else factor for factor in factors]),
         origin,
-        _of(group, "CORNERS", (3, 4), i).T * scale,
-        _of(group, "CAL_MATRIX", (6, 6), i) if kind == 4 else np.eye(6),
+        _parameter(group, "CORNERS", (3, 4), i).T * scale,
+        _parameter(group, "CAL_MATRIX", (6, 6), i) if kind == 4 else np.eye(6),
         scale,
     )
 
@@ -96,7 +96,7 @@ def _idle(group: Group) -> str | None:
     return f"{frames[0]:g} to {frames[1]:g}" if len(frames) > 1 and 0 < frames[0] <= frames[1] else None
 
 
-def _of(group: Group, key: str, sizes: tuple[int, ...], i: int) -> Array:
+def _parameter(group: Group, key: str, sizes: tuple[int, ...], i: int) -> Array:
     """Values of plate `i`, the last dimension."""
     value = group.array(key)
     if value.shape[: len(sizes)] != sizes or value.size < np.prod(sizes) * (i + 1):

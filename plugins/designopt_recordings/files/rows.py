@@ -40,7 +40,8 @@ def read_rows(
             raise lines.error(line, f"the time '{shortened(row[time])}' is not a number")
         if row_time <= before:
             raise lines.error(
-                line, f"the time {row_time:g} s is not later than {before:g} s in line {at[-1]}; remove the repeated rows"
+                line,
+                f"the time {row_time:g} s is not later than {before:g} s in line {at[-1]}; remove the repeated rows",
             )
         before = row_time
         rows.append(values)

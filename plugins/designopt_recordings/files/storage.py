@@ -24,7 +24,7 @@ def read_storage(file: InputFile) -> TimeTable:
     rotations are in degrees with the old header without `version` (as OpenSim reads it), in radians otherwise
     (`Table.assumption`). Raises `RecordingError` with the line.
     """
-    lines = Lines.of(file)
+    lines = Lines.of_file(file)
     header, end = _header(lines)
     title = lines[1].strip() if end > 1 and not _pair(lines[1]) else ""
     at = next((n for n in range(end + 1, len(lines) + 1) if lines[n].strip()), None)
@@ -68,7 +68,9 @@ def _header(lines: Lines) -> tuple[dict[str, tuple[int, str]], int]:
             key, value = pair
             if key in header and header[key][1].lower() != value.lower():
                 before, first_value = header[key]
-                raise lines.error(at, f"{key} is '{shortened(value)}' here and '{shortened(first_value)}' in line {before}")
+                raise lines.error(
+                    at, f"{key} is '{shortened(value)}' here and '{shortened(first_value)}' in line {before}"
+                )
             header[key] = (at, value)
     raise RecordingError("there is no line 'endheader'; is this an STO or MOT file?", file=lines.file)
 

@@ -37,7 +37,9 @@ def csv_text(table: TimeTable, units: Mapping[str, str] | None = None) -> str:
     writer = csv.writer(file, lineterminator="\n")
     columns_of_table = dict(units or {})
     time = "time" if units is None else "time [s]"
-    writer.writerow([time, *(f"{_name(n)} [{columns_of_table[n]}]" if columns_of_table.get(n) else _name(n) for n in table.names)])
+    writer.writerow(
+        [time, *(f"{_name(n)} [{columns_of_table[n]}]" if columns_of_table.get(n) else _name(n) for n in table.names)]
+    )
     rows = np.column_stack([table.time, table.values]).tolist()
     writer.writerows([["" if math.isnan(value) else repr(value) for value in row] for row in rows])
     return file.getvalue()

@@ -73,7 +73,9 @@ def fill(
     positions never change. Raises `RecordingError` where a cluster has no shape. Nunes 2017, section 3.2.3.
     """
     names = list(recording.marker_names)
-    added = [n for members in clusters.values() for n in members if n not in names and static and n in static.marker_names]
+    added = [
+        n for members in clusters.values() for n in members if n not in names and static and n in static.marker_names
+    ]
     names += list(dict.fromkeys(added))
     positions = np.full((len(recording.time), len(names), 3), np.nan)
     positions[:, : len(recording.marker_names)] = recording.markers
@@ -116,7 +118,13 @@ def _shape(body: str, members: Sequence[str], recording: Recording, static: Reco
 
 
 def _fill_cluster(
-    time: Array, positions: Array, status: Integers, columns: list[int], cluster_shape: Array, longest: float, method: Method
+    time: Array,
+    positions: Array,
+    status: Integers,
+    columns: list[int],
+    cluster_shape: Array,
+    longest: float,
+    method: Method,
 ) -> float:
     """Fill `positions` and `status` of one cluster in place; returns the RMS misfit of the measured markers, m."""
     measured = np.isfinite(positions[:, columns, 0])
@@ -158,7 +166,13 @@ def _rebuild(
 
 
 def _interpolate_to_three(
-    time: Array, positions: Array, status: Integers, columns: list[int], cluster_shape: Array, lacking: Integers, longest: float
+    time: Array,
+    positions: Array,
+    status: Integers,
+    columns: list[int],
+    cluster_shape: Array,
+    lacking: Integers,
+    longest: float,
 ) -> None:
     """Interpolate, in frames that lack them, as many markers as a pose needs, those with the shortest gaps first."""
     splines = {}

@@ -24,7 +24,7 @@ class ContactInterval:
 
     start: float
     end: float
-    whole: bool = True
+    is_complete: bool = True
 
 
 def loaded_samples(plate: ForcePlate, threshold: float = THRESHOLD, shortest: float = SHORTEST) -> Mask:

@@ -36,7 +36,7 @@ class Bearing:
     distance: Array
     status: Integers
 
-    def of(self, segment: str) -> Array:
+    def frames_of(self, segment: str) -> Array:
         """(n,) factor for the load: 1 while `segment` bears on the plate, else 0.
 
         Raises `RecordingError` for an unknown segment.
@@ -66,7 +66,11 @@ def bearing_segment(
         raise RecordingError("no segments are given that could load the plate")
     names = tuple(segments)
     distances = np.stack(
-        [_distances(recording.selected(member_names), plate, load.point, clearance) for member_names in segments.values()], axis=1
+        [
+            _distances(recording.selected(member_names), plate, load.point, clearance)
+            for member_names in segments.values()
+        ],
+        axis=1,
     )
     count = len(recording.time)
     which, distance = np.full(count, -1), np.full(count, np.nan)

@@ -50,7 +50,9 @@ def event_times(recording: Recording, label: str, side: str = "") -> tuple[float
 
     Raises `RecordingError` without such an event.
     """
-    matching = [e for e in recording.events if e.label.lower() == label.lower() and side.lower() in ("", e.side.lower())]
+    matching = [
+        e for e in recording.events if e.label.lower() == label.lower() and side.lower() in ("", e.side.lower())
+    ]
     if not matching:
         event_labels = sorted({f"{e.side} {e.label}".strip() for e in recording.events})
         raise RecordingError(f"no event is '{f'{side} {label}'.strip()}'; known: {', '.join(event_labels) or 'none'}")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from designopt.dynamics.compile import CompilerError, load_library
 from designopt.lazy import casadi as ca
 from designopt_regulator.carrier.step import Loops, Measured, References, runge_kutta, sample
-from designopt_regulator.controllers.nested import leaves, like
+from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import Memory
 
 logger = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def compiled(loops: Loops, states: int) -> CompiledLoops | None:
 
     None if it cannot be compiled, which is logged once.
     """
-    return _compiled(like(loops, iter([0.0] * len(list(leaves(loops))))), states)
+    return _compiled(with_structure(loops, iter([0.0] * len(list(leaves(loops))))), states)
 
 
 @lru_cache(maxsize=8)
@@ -82,7 +82,7 @@ def _compiled(pattern: Loops, states: int) -> CompiledLoops | None:
 def c_source(pattern: Loops, states: int) -> str:
     """One self-contained C text with `designopt_carrier` for loops of the structure of `pattern`."""
     numbers = ca.SX.sym("numbers", len(list(leaves(pattern))))
-    loops = like(pattern, iter(ca.vertsplit(numbers)))
+    loops = with_structure(pattern, iter(ca.vertsplit(numbers)))
     x, command, load = (ca.SX.sym(name, size) for name, size in (("x", states), ("command", 2), ("load", 2)))
     memory, measured, references, h = (
         ca.SX.sym(name, size) for name, size in (("memory", 6), ("seen", 3), ("wanted", 3), ("h", 1))
@@ -95,7 +95,10 @@ def c_source(pattern: Loops, states: int) -> str:
     commands, remembered = sample(
         ca,
         loops,
-        (Memory(state_terms[0], state_terms[1], state_terms[2]), Memory(state_terms[3], state_terms[4], state_terms[5])),
+        (
+            Memory(state_terms[0], state_terms[1], state_terms[2]),
+            Memory(state_terms[3], state_terms[4], state_terms[5]),
+        ),
         Measured(*ca.vertsplit(measured)),
         References(*ca.vertsplit(references)),
     )

@@ -25,7 +25,7 @@ from designopt_regulator.carrier.quality import SETTLED, Quality, Times, quality
 from designopt_regulator.carrier.slip import SlippingMotion, trim_slip
 from designopt_regulator.carrier.step import Gain, Loops, Measured, References, runge_kutta, sample
 from designopt_regulator.carrier.vehicle import State
-from designopt_regulator.controllers.nested import leaves, like
+from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import PID, Law, Memory
 
 Loop = Literal["speed", "course"]
@@ -152,7 +152,8 @@ def simulate(
                 continue
             some_rows = partial(_rows, rows=alike, n=n)
             setup = _setup(
-                some_rows(plant), some_rows(speed_regulator), some_rows(course_regulator), some_rows(manoeuvre), some_rows(delay_steps),
+                some_rows(plant), some_rows(speed_regulator), some_rows(course_regulator), some_rows(manoeuvre),
+                some_rows(delay_steps),
                 some_rows(rate_loop), substeps, schedule,
             )  # fmt: skip
             code = compiled(setup.loops, len(setup.start)) if machine_code else None
@@ -192,7 +193,9 @@ class _Setup(NamedTuple):
     def rows(self, which: slice) -> _Setup:
         """Some of the rows."""
         parts = {name: part for name, part in self._asdict().items() if name not in ("times", "samples")}
-        return self._replace(**{name: like(part, (a[which] for a in leaves(part))) for name, part in parts.items()})
+        return self._replace(
+            **{name: with_structure(part, (a[which] for a in leaves(part))) for name, part in parts.items()}
+        )
 
 
 class _Record(NamedTuple):
@@ -227,9 +230,9 @@ def _setup(
     if slips := bool(plant.shear_modulus.any()):
         start += tuple(m.speed / (1.0 - slip) for slip in trim_slip(plant, *forces))
     loops = Loops(
-        motion=SlippingMotion.of(plant) if slips else vehicle.VehicleDynamics.of(plant),
-        speed=Law.of(speed_regulator, m.speed),
-        course=Law.of(course_regulator, rest),
+        motion=SlippingMotion.of_vehicle(plant) if slips else vehicle.VehicleDynamics.of_vehicle(plant),
+        speed=Law.with_settings(speed_regulator, m.speed),
+        course=Law.with_settings(course_regulator, rest),
         schedule=gain,
         forward=rate_loop.forward,
         rate_gain=rate_loop.gain,
@@ -305,7 +308,7 @@ def _by_numpy(rows: _Setup) -> _Record:
         bad = ~((np.abs(x[0]) <= _LIMIT) & (np.abs(x[2]) <= _LIMIT) & np.isfinite(x).all(axis=0))
         if bad.any():  # put to rest, where they disturb no check; their figures are void
             ended[bad & (ended == 0)] = k + 1
-            x, memory = (like(part, (np.where(bad, 0.0, a) for a in leaves(part))) for part in (x, memory))
+            x, memory = (with_structure(part, (np.where(bad, 0.0, a) for a in leaves(part))) for part in (x, memory))
     record[:, -1] = *x[:3], motion.drive_power(np, x)
     speed, yaw_rate, course, power = np.ascontiguousarray(record.transpose(0, 2, 1))
     u, u_raw, w, w_raw = np.ascontiguousarray(commands.transpose(0, 2, 1))

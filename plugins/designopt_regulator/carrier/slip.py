@@ -27,11 +27,11 @@ class SlippingMotion(NamedTuple):
     per_track_mass: Any
 
     @classmethod
-    def of(cls, p: VehicleNumbers) -> SlippingMotion:
+    def of_vehicle(cls, p: VehicleNumbers) -> SlippingMotion:
         """Of the vehicles of a plant whose shear modulus is above 0."""
         mass = p.weight / GRAVITY
         return cls(
-            body=VehicleDynamics.of(p)._replace(per_mass=1.0 / mass),
+            body=VehicleDynamics.of_vehicle(p)._replace(per_mass=1.0 / mass),
             shears=p.contact_length / p.shear_modulus,
             per_track_mass=2.0 / (p.inertial_mass - mass),
         )

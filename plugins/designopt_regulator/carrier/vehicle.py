@@ -210,7 +210,7 @@ class VehicleDynamics(NamedTuple):
     per_yaw_inertia: Any
 
     @classmethod
-    def of(cls, p: VehicleNumbers) -> VehicleDynamics:
+    def of_vehicle(cls, p: VehicleNumbers) -> VehicleDynamics:
         """Of the vehicles of a plant."""
         left, right = p.adhesion_limits
         return cls(

@@ -15,9 +15,9 @@ def leaves(numbers: Any) -> Iterator[Any]:
         yield numbers
 
 
-def like(pattern: Any, values: Iterator[Any]) -> Any:
+def with_structure(pattern: Any, values: Iterator[Any]) -> Any:
     """Nested tuples with the structure of `pattern` and other numbers, taken in order."""
     if isinstance(pattern, tuple):
-        parts = [like(part, values) for part in pattern]
+        parts = [with_structure(part, values) for part in pattern]
         return type(pattern)(*parts) if hasattr(pattern, "_fields") else tuple(parts)
     return None if pattern is None else next(values)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from designopt.arrays import Vector
 from designopt.plugin import InvalidSetting
-from designopt_regulator.controllers.nested import leaves, like
+from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.sections import DifferenceEquation
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Law(NamedTuple):
     sections: tuple[DifferenceEquation, ...] = ()  # in series, before the limits
 
     @classmethod
-    def of(cls, settings: PID, origin: Vector) -> Law:
+    def with_settings(cls, settings: PID, origin: Vector) -> Law:
         """Of n regulators that rest at measurements `origin` (n,)."""
         T = settings.sample_time
         forget = settings.tf / (settings.tf + T)
@@ -211,7 +211,7 @@ class RunningPID:
     def __init__(
         self, settings: PID, y: Vector, u: Vector, *, angle: bool = False, limits: Limits | None = None
     ) -> None:
-        self._law, self._angle, self._limits = Law.of(settings, y.copy()), angle, limits
+        self._law, self._angle, self._limits = Law.with_settings(settings, y.copy()), angle, limits
         self._memory = self._law.at_rest(y.copy(), u.copy())
         self.raw = u.copy()
         self.output = u.copy()
@@ -233,7 +233,7 @@ class RunningPID:
 
     def reset(self, rows: NDArray[np.bool_]) -> None:
         """Put the states of these rows to rest."""
-        self._memory = like(self._memory, (np.where(rows, 0.0, state) for state in leaves(self._memory)))
+        self._memory = with_structure(self._memory, (np.where(rows, 0.0, state) for state in leaves(self._memory)))
         self.output = np.where(rows, 0.0, self.output)
 
 

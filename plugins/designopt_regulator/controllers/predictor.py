@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from designopt_regulator.plants.held import HeldPlant, held
+from designopt_regulator.plants.held import HeldPlant, hold
 from designopt_regulator.plants.linear import Plant
 
 
@@ -40,7 +40,7 @@ class Predictor(NamedTuple):
     samples: int  # of the delay, with the sample in which the command acts
 
     @classmethod
-    def of(cls, plant: Plant, sample_time: float) -> Predictor:
+    def of_plant(cls, plant: Plant, sample_time: float) -> Predictor:
         """With a model of a single stable `plant`; raises `ValueError` for one that is not stable."""
         if not (np.linalg.eigvals(plant.A).real < 0.0).all():
             raise ValueError("a Smith predictor needs a stable plant: the integral of its model would not decay")
@@ -76,7 +76,7 @@ class Predictor(NamedTuple):
 
 def two_outputs(plant: Plant, sample_time: float) -> HeldPlant:
     """The sampled plant with two outputs: with and without its delay."""
-    return held(plant, sample_time, [(plant.C, float(plant.D), 0.0)])
+    return hold(plant, sample_time, [(plant.C, float(plant.D), 0.0)])
 
 
 def _sum(factors: Sequence[Any], values: Sequence[Any]) -> Any:

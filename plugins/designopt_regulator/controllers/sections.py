@@ -53,7 +53,11 @@ def lead(frequency: float, ratio: float) -> Transfer:
 def transfers(design_values: Mapping[str, float]) -> tuple[Transfer, ...]:
     """The sections of a design, of which it has all parameters or none."""
     constructors: dict[str, Callable[..., Transfer]] = {"lead": lead, "notch": notch}
-    return tuple(constructors[kind](*(design_values[name] for name in names)) for kind, names in SECTIONS.items() if names[0] in design_values)
+    return tuple(
+        constructors[kind](*(design_values[name] for name in names))
+        for kind, names in SECTIONS.items()
+        if names[0] in design_values
+    )
 
 
 class DifferenceEquation(NamedTuple):
@@ -66,7 +70,7 @@ class DifferenceEquation(NamedTuple):
     a: tuple[Any, ...]
 
     @classmethod
-    def of(cls, transfer: Transfer, sample_time: float) -> DifferenceEquation:
+    def from_transfer(cls, transfer: Transfer, sample_time: float) -> DifferenceEquation:
         """The sampled section; its frequency must be below half the sampling rate."""
         from scipy.signal import bilinear
 

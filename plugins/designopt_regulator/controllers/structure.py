@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from designopt.arrays import Mask, Vector
-from designopt_regulator.controllers.nested import leaves, like
+from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import Law, Limits, Memory
 from designopt_regulator.controllers.predictor import ModelMemory, Predictor
 
@@ -49,7 +49,9 @@ class Structure(NamedTuple):
             None if self.inner is None else zero,
         )
 
-    def sample(self, m: Any, memory: StructureMemory, r: Any, y: Any, inner_y: Any = None) -> tuple[Any, StructureMemory]:
+    def sample(
+        self, m: Any, memory: StructureMemory, r: Any, y: Any, inner_y: Any = None
+    ) -> tuple[Any, StructureMemory]:
         """Command and next state for the reference `r` and the output `y`.
 
         `inner_y` is the output for the inner law of a cascade.
@@ -58,7 +60,9 @@ class Structure(NamedTuple):
         u, _, law = self.law.sample(m, memory.law, r, measured, limits=self.limits, last=memory.last)
         after = StructureMemory(law, u)
         if self.inner is not None and memory.inner is not None:
-            u, _, inner = self.inner.sample(m, memory.inner, u, inner_y, limits=self.inner_limits, last=memory.inner_last)
+            u, _, inner = self.inner.sample(
+                m, memory.inner, u, inner_y, limits=self.inner_limits, last=memory.inner_last
+            )
             after = after._replace(inner=inner, inner_last=u)
         if self.predictor is not None and memory.model is not None:
             after = after._replace(model=self.predictor.after(memory.model, u))
@@ -70,17 +74,17 @@ class Working:
 
     def __init__(self, structure: Structure, n: int) -> None:
         self._structure = structure
-        self._kept = structure.at_rest(np.zeros(n))
+        self._memory = structure.at_rest(np.zeros(n))
 
     @property
     def setpoint(self) -> Vector:
-        return np.asarray(self._kept.last)
+        return np.asarray(self._memory.last)
 
     def sample(self, r: Vector, y: Vector, inner_y: Vector | None = None) -> Vector:
         """The command of this sample."""
-        u, self._kept = self._structure.sample(np, self._kept, r, y.copy(), inner_y)
+        u, self._memory = self._structure.sample(np, self._memory, r, y.copy(), inner_y)
         return np.asarray(u)
 
     def reset(self, rows: Mask) -> None:
         """Put these rows to rest."""
-        self._kept = like(self._kept, (np.where(rows, 0.0, state) for state in leaves(self._kept)))
+        self._memory = with_structure(self._memory, (np.where(rows, 0.0, state) for state in leaves(self._memory)))

@@ -105,16 +105,34 @@ def _of_plant(model: LinearLoop, design: Mapping[str, Any], origin: tuple[str, .
     if regulators.inner is None:
         title = "Regulator of a linear plant" + (", with a Smith predictor" if regulators.predictor else "")
         return {
-            "loop": program(title, regulators.law, regulators.limits, T, predictor=regulators.predictor, inputs=inputs, remarks=origin)
+            "loop": program(
+                title,
+                regulators.law,
+                regulators.limits,
+                T,
+                predictor=regulators.predictor,
+                inputs=inputs,
+                remarks=origin,
+            )
         }
     order = "In each sample the outer regulator comes first: its command is the set-point of the inner one."
     within = {"r": "command of the outer regulator", "y": "measured inner output, its deviation from rest"}
     return {
         "outer": program(
-            "Outer regulator of a cascade", regulators.law, regulators.limits, T, inputs=inputs, remarks=(*origin, order)
+            "Outer regulator of a cascade",
+            regulators.law,
+            regulators.limits,
+            T,
+            inputs=inputs,
+            remarks=(*origin, order),
         ),
         "inner": program(
-            "Inner regulator of a cascade", regulators.inner, regulators.inner_limits, T, inputs=within, remarks=(*origin, order)
+            "Inner regulator of a cascade",
+            regulators.inner,
+            regulators.inner_limits,
+            T,
+            inputs=within,
+            remarks=(*origin, order),
         ),
     }
 
@@ -127,7 +145,7 @@ def _of_carrier(
         if settings.get(name):
             raise ExportError(f"controller: the design has {meaning} ({name}), which is not exported")
     regulator = model.pid_of([settings])
-    law, limits, T = Law.of(regulator, np.zeros(1)), Limits(-1.0, 1.0), regulator.sample_time
+    law, limits, T = Law.with_settings(regulator, np.zeros(1)), Limits(-1.0, 1.0), regulator.sample_time
     if loop == "speed":
         inputs = {"r": "wanted speed, m/s", "y": "measured speed, m/s"}
         return program("Speed regulator of a tracked vehicle", law, limits, T, inputs=inputs, remarks=origin)

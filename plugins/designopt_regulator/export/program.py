@@ -140,7 +140,9 @@ def _model(
         return name(key)
 
     def output_value(letter: str, outputs: AffineOutput, words: str) -> AffineOutput:
-        row = tuple(named(f"M_{letter}{k}", v, f"model: {words}, of state {k}") for k, v in enumerate(outputs.P, start=1))
+        row = tuple(
+            named(f"M_{letter}{k}", v, f"model: {words}, of state {k}") for k, v in enumerate(outputs.P, start=1)
+        )
         return AffineOutput(row, named(f"M_{letter}", outputs.q, f"model: {words}, of the command"))
 
     R = tuple(

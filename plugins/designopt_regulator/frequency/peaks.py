@@ -26,7 +26,9 @@ def peaks(sizes: Sizes, w: Array, count: int) -> tuple[Array, Array]:
                 return np.asarray(parts[0] / parts[which])
 
             grids = np.broadcast_to(w, (count, len(w)))
-            peak_values.append(np.asarray(1.0 / np.sqrt(lowest(inverse, grids, inverse(each, at).reshape(grids.shape)))))
+            peak_values.append(
+                np.asarray(1.0 / np.sqrt(lowest(inverse, grids, inverse(each, at).reshape(grids.shape))))
+            )
     return peak_values[0], peak_values[1]
 
 

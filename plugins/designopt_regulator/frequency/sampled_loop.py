@@ -57,7 +57,7 @@ def measures(A: Array, B: Array, C: Array, delay_samples: ArrayLike, pid: PID) -
     loops = _loops(A, B, C, delay_samples, pid)
     n = len(A)
     result = LoopMeasures(*(np.empty(n) for _ in fields(LoopMeasures)))
-    kinds = np.stack([loops.whole, loops.late], axis=1)
+    kinds = np.stack([loops.whole_samples, loops.late], axis=1)
     for kind in np.unique(kinds, axis=0):
         rows = np.flatnonzero((kinds == kind).all(axis=1))
         for first in range(0, len(rows), _ROWS):
@@ -93,7 +93,7 @@ class _Loops:
     B0: Array
     B1: Array
     C: Array
-    whole: NDArray[np.int_]
+    whole_samples: NDArray[np.int_]
     late: NDArray[np.bool_]  # whether u[k-d-1] acts
     head: Array
     tail: Array
@@ -125,7 +125,7 @@ def _loops(A: Array, B: Array, C: Array, delay: ArrayLike, pid: PID) -> _Loops:
         B0=B0[plant],
         B1=B1[plant],
         C=C[first][plant],
-        whole=whole_samples[plant],
+        whole_samples=whole_samples[plant],
         late=late[plant],
         head=head[plant],
         tail=tail[plant],
@@ -165,7 +165,7 @@ def _closed(loops: _Loops) -> tuple[Array, Array, Array]:
     States are those of the plant, the chain of past commands, the integral part and the filtered output.
     """
     n, s = loops.B0.shape
-    d = int(loops.whole[0])
+    d = int(loops.whole_samples[0])
     chain = d + bool(loops.late[0])
     size = s + chain + 2
     integral, filtered = size - 2, size - 1
@@ -234,7 +234,9 @@ def _measure(loops: _Loops) -> tuple[Array, ...]:
 
 def _read(loops: _Loops, w: Array, re: Array, im: Array, rows: NDArray[np.intp], loop_margins: Margins) -> None:
     """Put the margins of stable `loops` with the values `re`, `im` at `w` into these rows of `loop_margins`."""
-    margin_values = margins(lambda each, w: _open_loop(loops, each, w), w, re, im, at_rest=_at_rest(loops), real_at_end=True)
+    margin_values = margins(
+        lambda each, w: _open_loop(loops, each, w), w, re, im, at_rest=_at_rest(loops), real_at_end=True
+    )
     for field in fields(Margins):
         getattr(loop_margins, field.name)[rows] = getattr(margin_values, field.name)
 
@@ -362,7 +364,7 @@ def _plant_value(loops: _Loops, each: NDArray[np.intp], angle: Array) -> tuple[A
     x = _delta(angle)
     z = 1.0 + x[0], x[1]
     head, tail = _times(_value(loops.head[each], x), z), _value(loops.tail[each], x)
-    turn = (loops.whole[each] + 1) * angle
+    turn = (loops.whole_samples[each] + 1) * angle
     top = _times((head[0] + tail[0], head[1] + tail[1]), (np.cos(turn), -np.sin(turn)))
     return _over(top, _value(loops.bottom[each], x))
 

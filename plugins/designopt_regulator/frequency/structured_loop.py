@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Array
-from designopt_regulator.controllers.nested import leaves, like
+from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import Law, Limits, Memory
 from designopt_regulator.controllers.structure import Structure, StructureMemory
 from designopt_regulator.frequency.grid import finer, grid
@@ -40,7 +40,7 @@ class Closed(NamedTuple):
     noise: Array
     command: Array
     direct: float
-    own: int
+    regulator_states: int
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class StructuredLoop:
         size = s + sum(chains) + regulator_states
         unit = np.eye(size, size + 1)  # the last column is the noise
         x, late, states = unit[:s], unit[s : size - regulator_states], iter(unit[size - regulator_states :])
-        start = like(rest_memory, (next(states) if lives else np.zeros(size + 1) for lives in alive))
+        start = with_structure(rest_memory, (next(states) if lives else np.zeros(size + 1) for lives in alive))
         noise = np.eye(1, size + 1, size)[0]
         ends = np.cumsum(chains)
         inputs = [late[end - 1] + (noise if k == 0 else 0.0) for k, end in enumerate(ends)]
@@ -138,7 +138,9 @@ class StructuredLoop:
         """Frequencies (rad/s) up to half the sampling rate, dense where anything of the loop is hardly damped."""
         T = self.sample_time
         z = np.linalg.eigvals(self.closed.M).astype(np.complex128)
-        regulator = np.linalg.eigvals(self.closed.M[len(z) - self.closed.own :, len(z) - self.closed.own :])
+        regulator = np.linalg.eigvals(
+            self.closed.M[len(z) - self.closed.regulator_states :, len(z) - self.closed.regulator_states :]
+        )
         rate = float(rates(z[None]).min()) / T
         loop_poles = np.concatenate([z, regulator, _notches(self.structure)])
         poles = np.concatenate([self.plant.poles(), np.log(loop_poles[np.abs(loop_poles) > 0.0]) / T])
@@ -199,13 +201,21 @@ def _alive(structure: Structure, law_memory: StructureMemory) -> StructureMemory
 
     def used_states(law: Law, memory: Memory) -> Memory:
         acts = bool(law.kd != 0.0)
-        return Memory(acts, bool(law.ki != 0.0), acts, like(memory.sections, iter([True] * len([*leaves(memory)]))))
+        return Memory(
+            acts, bool(law.ki != 0.0), acts, with_structure(memory.sections, iter([True] * len([*leaves(memory)])))
+        )
 
-    model = None if law_memory.model is None else like(law_memory.model, iter([True] * len([*leaves(law_memory.model)])))
+    model = (
+        None
+        if law_memory.model is None
+        else with_structure(law_memory.model, iter([True] * len([*leaves(law_memory.model)])))
+    )
     inner = None
     if structure.inner is not None and law_memory.inner is not None:
         inner = used_states(structure.inner, law_memory.inner)
-    return StructureMemory(used_states(structure.law, law_memory.law), False, model, inner, None if inner is None else False)
+    return StructureMemory(
+        used_states(structure.law, law_memory.law), False, model, inner, None if inner is None else False
+    )
 
 
 def _notches(structure: Structure) -> Complex:

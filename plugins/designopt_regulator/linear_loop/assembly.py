@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import InvalidDesign
-from designopt_regulator.controllers.nested import leaves, like
+from designopt_regulator.controllers.nested import leaves, with_structure
 from designopt_regulator.controllers.pid import PARAMETERS, Kind, Law, Limits, pid
 from designopt_regulator.controllers.predictor import Predictor, two_outputs
 from designopt_regulator.controllers.sections import SECTIONS, DifferenceEquation, Transfer, transfers
 from designopt_regulator.controllers.structure import Structure, StructureName
 from designopt_regulator.frequency.structured_loop import StructuredLoop
-from designopt_regulator.plants.held import HeldPlant, held
+from designopt_regulator.plants.held import HeldPlant, hold
 from designopt_regulator.plants.linear import Plant
 
 Settings = dict[str, float]
@@ -46,7 +46,7 @@ class Parts:
         return self.name == "single" and not self.sections
 
     @property
-    def like(self) -> tuple[Any, ...]:
+    def pattern(self) -> tuple[Any, ...]:
         """What designs have alike that are computed side by side."""
         return self.name, tuple(len(section.denominator) for section in self.sections)
 
@@ -162,7 +162,7 @@ def check_sampled(parts: Parts, sample_time: float) -> None:
 def predictor(plant: Plant, sample_time: float) -> Predictor:
     """The Smith predictor with a model of the nominal `plant`; raises `InvalidDesign`."""
     try:
-        return Predictor.of(plant, sample_time)
+        return Predictor.of_plant(plant, sample_time)
     except ValueError as error:
         raise InvalidDesign(f"structure: {error}") from None
 
@@ -179,13 +179,13 @@ def assemble(
             )
         )
         for column in zip(
-            *([DifferenceEquation.of(t, sample_time) for t in parts.sections] for parts in rows), strict=True
+            *([DifferenceEquation.from_transfer(t, sample_time) for t in parts.sections] for parts in rows), strict=True
         )
     )
 
     def law(settings: Sequence[Settings], behind: tuple[DifferenceEquation, ...]) -> Law:
         settings_of_rows = pid(**{name: [s[name] for s in settings] for name in settings[0]}, sample_time=sample_time)
-        return Law.of(replace(settings_of_rows, sections=behind), np.zeros(len(settings)))
+        return Law.with_settings(replace(settings_of_rows, sections=behind), np.zeros(len(settings)))
 
     inner = [parts.inner for parts in rows if parts.inner is not None]
     if inner:
@@ -205,19 +205,19 @@ class SampledPlants:
 def sampled_plants(plants: Plants, nominal: Plant, sample_time: float, name: StructureName) -> SampledPlants:
     """The sampled plants for the linear loops of a structure; `nominal` is the predictor's model of the plant."""
     if name == "smith":
-        return SampledPlants(held(plants.plant, sample_time), model=two_outputs(nominal, sample_time))
+        return SampledPlants(hold(plants.plant, sample_time), model=two_outputs(nominal, sample_time))
     if name == "single" or plants.inner is None:
-        return SampledPlants(held(plants.plant, sample_time))
+        return SampledPlants(hold(plants.plant, sample_time))
     C = np.zeros(len(plants.plant.A))
     C[: len(plants.inner.A)] = plants.inner.C
     more = [(C, float(plants.inner.D), float(plants.inner.delay))]
-    return SampledPlants(held(plants.plant, sample_time, more), held(plants.inner, sample_time))
+    return SampledPlants(hold(plants.plant, sample_time, more), hold(plants.inner, sample_time))
 
 
 def analysed(plants: SampledPlants, parts: Parts, model: Predictor | None, sample_time: float) -> StructuredLoop:
     """The linear loop of one design; `model` is that of a predictor."""
     many = assemble([parts], sample_time, Limits(), Limits(), model)
-    one = like(many, (float(v[0]) if isinstance(v, np.ndarray) else v for v in leaves(many)))
+    one = with_structure(many, (float(v[0]) if isinstance(v, np.ndarray) else v for v in leaves(many)))
     return StructuredLoop(plants.plant, one, plants.model, plants.inner)
 
 

@@ -326,7 +326,7 @@ class LinearLoop:
 
     def _sampled(self, rows: Sequence[tuple[Plants, Parts]], arrays: Set[str]) -> list[Answer | Exception]:
         answers: list[Answer | Exception] = [Diverged("")] * len(rows)
-        kinds = [(parts.like, plants.plant.D != 0.0) for plants, parts in rows]
+        kinds = [(parts.pattern, plants.plant.D != 0.0) for plants, parts in rows]
         for kind in dict.fromkeys(kinds):
             each = [i for i, other_kind in enumerate(kinds) if other_kind == kind]
             for i, answer in zip(each, self._alike([rows[i] for i in each], arrays), strict=True):

@@ -100,7 +100,9 @@ class LinearPlant:
         numbers_stated = {name: getattr(self, name) for name in every if getattr(self, name) is not None}
         for name in numbers_stated:
             if name not in numbers_allowed:
-                raise _wrong(name, f"a plant of type {self.type} does not have it (it has {', '.join(numbers_allowed)})")
+                raise _wrong(
+                    name, f"a plant of type {self.type} does not have it (it has {', '.join(numbers_allowed)})"
+                )
         for name in numbers_allowed:
             if name not in numbers_stated and name not in _DEFAULTS:
                 raise _wrong(name, f"is missing; a plant of type {self.type} needs it")

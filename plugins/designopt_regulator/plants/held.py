@@ -50,7 +50,7 @@ class HeldPlant:
         return np.asarray(np.log(z[np.abs(z) > 0.0]) / self.sample_time)
 
 
-def held(plant: Plant, sample_time: float, more: Sequence[tuple[Array, float, float]] = ()) -> HeldPlant:
+def hold(plant: Plant, sample_time: float, more: Sequence[tuple[Array, float, float]] = ()) -> HeldPlant:
     """The plant with its output and `more` outputs of the same states: each C, D and delay (s)."""
     from scipy.linalg import expm
 

@@ -51,7 +51,9 @@ def loop_bode(result: Result) -> Section | None:
             traces_of_plots = [draw(loops) for loops in plots]
             if any(len(trace["x"]) for traces in traces_of_plots for trace in traces):
                 choices, name = scenario_choice(result, scenario_numbers), f"{heading}{of_loop}"
-                figures.append(selected(name, choices, traces_of_plots.__getitem__, shape(traces_of_plots), note=note, height=560))
+                figures.append(
+                    selected(name, choices, traces_of_plots.__getitem__, shape(traces_of_plots), note=note, height=560)
+                )
     return Section(
         title,
         introduction="Of the linear loop, recomputed from the design; unstable loops are not drawn. The plots open "

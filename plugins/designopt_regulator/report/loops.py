@@ -148,7 +148,11 @@ def _of_plant(model: LinearLoop, design: Mapping[str, Any], scenario: Mapping[st
     within = _structured(inner, alone, alone, inner.response, inner.parts)
     outer = loop.outer_margins() if measures.stable[0] else None
     around = _structured(loop, measures, outer, loop.outer_response, loop.outer_parts)
-    return {**closed_loops, "inner": within, "outer": replace(around, noise_gain=np.nan)}  # that is of the plant's command
+    return {
+        **closed_loops,
+        "inner": within,
+        "outer": replace(around, noise_gain=np.nan),
+    }  # that is of the plant's command
 
 
 def _continuous(loop: Loop) -> SeenLoop:
@@ -160,7 +164,11 @@ def _continuous(loop: Loop) -> SeenLoop:
 
 
 def _structured(
-    loop: StructuredLoop, measures: LoopMeasures, loop_margins: Margins | LoopMeasures | None, L: Response, parts: Parts | None
+    loop: StructuredLoop,
+    measures: LoopMeasures,
+    loop_margins: Margins | LoopMeasures | None,
+    L: Response,
+    parts: Parts | None,
 ) -> SeenLoop:
     """A loop of more parts than a PID; `loop_margins` are its margins, `measures` those of the closed loop."""
     radius = float(measures.spectral_radius[0])
@@ -229,7 +237,7 @@ def loop_sensitivity(
     for loop in names_of(model):
         limit = circle or _limit(result, "ms" if loop == names_of(model)[0] else f"{loop}_ms")
         table = {at: loops[loop] for at, loops in loops_of_designs.items()}
-        figures += _drawn(result, loop, designs, table, limit, "" if circle else ", limit")
+        figures += _loop_figures(result, loop, designs, table, limit, "" if circle else ", limit")
     return Section(
         title,
         introduction=_introduction(model),
@@ -290,7 +298,7 @@ def _findings(result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping
     )
 
 
-def _drawn(
+def _loop_figures(
     result: Result, loop: str, designs: Mapping[str, int], loops_of_designs: Seen, limit: float | None, kind: str
 ) -> list[Figure]:
     """Both figures of one loop; none if it is unstable in all scenarios. `kind` is the limit's label in the legend."""
@@ -299,11 +307,13 @@ def _drawn(
         return []
     names = {label: plain(f"{label}: {design_words(result, row)}") for label, row in designs.items()}
     of_loop = "" if loop == "loop" else f" of the {loop} loop"
-    plots = [_curves({names[label]: loops_of_designs[label, s] for label in designs}, limit, kind) for s in scenario_numbers]
+    plots = [
+        _curves({names[label]: loops_of_designs[label, s] for label in designs}, limit, kind) for s in scenario_numbers
+    ]
     peaks = [float(v[0]) for one in loops_of_designs.values() if one.margins for v in (one.margins.ms, one.margins.mt)]
     return [
-        selected(f"{title}{of_loop}", scenario_choice(result, scenario_numbers), [figure_pair[k] for figure_pair in plots].__getitem__, shape,
-                 height=height)
+        selected(f"{title}{of_loop}", scenario_choice(result, scenario_numbers), [p[k] for p in plots].__getitem__,
+                 shape, height=height)
         for k, (title, shape, height) in enumerate((
             ("Sensitivities", _sensitivity_layout(max([*peaks, limit or 1.0])), 460),
             ("Nyquist plot", _nyquist_layout(), 620),
@@ -409,9 +419,11 @@ def _table(result: Result, loops_of_designs: Mapping[tuple[str, int], Mapping[st
     ]
     head = ("design", "scenario", "loop", "stability", *_COLUMNS)
     # A continuous loop has no spectral radius: what nobody has is left out.
-    filled_columns = [k for k in range(len(head)) if not all(isinstance(row[k], float) and np.isnan(row[k]) for row in rows)]
+    filled_columns = [
+        k for k in range(len(head)) if not all(isinstance(row[k], float) and np.isnan(row[k]) for row in rows)
+    ]
     table = tuple(tuple(row[k] for k in filled_columns) for row in rows)
-    return Table("Margins", tuple(head[k] for k in filled_columns), table, shown=60)
+    return Table("Margins", tuple(head[k] for k in filled_columns), table, visible_rows=60)
 
 
 def _numbers(one: SeenLoop) -> tuple[float, ...]:

@@ -168,7 +168,9 @@ def _introduction(model: Regulated) -> str:
     return f"{text}The command of the regulator is below, in the colour of its design.{more}"
 
 
-def _findings(result: Result, designs: Mapping[str, int], arrays_of: Kept, scenario_numbers: Sequence[int]) -> tuple[str, ...]:
+def _findings(
+    result: Result, designs: Mapping[str, int], arrays_of: Kept, scenario_numbers: Sequence[int]
+) -> tuple[str, ...]:
     sentences, names = [], [s.name for s in result.problem.scenarios]
     for label, row in designs.items():
         if absent := [names[s] for s in scenario_numbers if (row, s) not in arrays_of]:
@@ -197,7 +199,9 @@ def _by_scenario(
     return _figure(f"Chosen designs: {signal.name}", model, signal, plots, scenario_choice(result))
 
 
-def _by_design(result: Result, model: Regulated, signal: ShownSignal, designs: Mapping[str, int], arrays_of: Kept) -> Figure:
+def _by_design(
+    result: Result, model: Regulated, signal: ShownSignal, designs: Mapping[str, int], arrays_of: Kept
+) -> Figure:
     """One design, which the reader selects, in all scenarios."""
     scenarios = [plain(name) for name in scenario_names(result)[:DRAWN]]
     plots = [
@@ -304,4 +308,4 @@ def _quality(result: Result, designs: Mapping[str, int]) -> Table:
         for s, scenario in enumerate(result.problem.scenarios)
     )
     head = ("design", "scenario", *(with_unit(n, figure_unit(result.problem, n)) for n in names))
-    return Table("Quality of the responses", head, rows, shown=60)
+    return Table("Quality of the responses", head, rows, visible_rows=60)

@@ -35,7 +35,7 @@ def axes_of(frame: SegmentFrame, landmarks: Mapping[str, Array], *, mirrored: bo
     ready: dict[str, Array] = {}
     waiting = ["u", "v", "w"]
     while waiting:
-        name = next(n for n in waiting if _known(getattr(frame, n), ready))
+        name = next(n for n in waiting if _is_ready(getattr(frame, n), ready))
         ready[name] = _axis(getattr(frame, name), landmarks, factor, ready)
         waiting.remove(name)
     axes = np.stack([ready["u"], ready["v"], ready["w"]], axis=-1)
@@ -44,7 +44,7 @@ def axes_of(frame: SegmentFrame, landmarks: Mapping[str, Array], *, mirrored: bo
     return axes
 
 
-def _known(axis: Axis, ready_axes: Mapping[str, Array]) -> bool:
+def _is_ready(axis: Axis, ready_axes: Mapping[str, Array]) -> bool:
     return not isinstance(axis, Cross) or all(f in ready_axes for f in axis.cross if isinstance(f, str))
 
 

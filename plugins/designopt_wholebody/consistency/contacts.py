@@ -23,7 +23,7 @@ class Contacts:
     target: Array
     active: Mask
 
-    def taken(self, frames: Integers | slice) -> Contacts:
+    def at_frames(self, frames: Integers | slice) -> Contacts:
         """The contacts of some of the frames."""
         return Contacts(self.bodies, self.local[frames], self.target[frames], self.active[frames])
 

@@ -35,10 +35,10 @@ class LoopClosures:
             slider = subject.bodies[joint.distal]
             self._centre[k] = np.array(joint.centre) - subject.bodies[joint.proximal].first
             self._point[k], self._form[k, :, :, 0] = slider.local[name] - slider.first, ellipsoid_form(joint)
-        self._held = np.array([index_of[name] for name in contact_bodies], dtype=np.int64)
+        self._contact_bodies = np.array([index_of[name] for name in contact_bodies], dtype=np.int64)
         self._first_points = np.stack([np.zeros(3), *(subject.bodies[name].first for name in contact_bodies)])[1:]
-        self.first = np.concatenate([self._surface, np.full(3 * len(self._held), len(index_of))])
-        self.second = np.concatenate([self._slider, np.repeat(self._held, 3)])
+        self.first = np.concatenate([self._surface, np.full(3 * len(self._contact_bodies), len(index_of))])
+        self.second = np.concatenate([self._slider, np.repeat(self._contact_bodies, 3)])
 
     def rows(self, poses: Poses, contacts: Contacts | None) -> tuple[Array, Array]:
         """l (m, 6, f) and e (m, f); both are 0 for contacts that are off."""
@@ -60,7 +60,10 @@ class LoopClosures:
     def _at_contacts(self, poses: Poses, contacts: Contacts) -> tuple[Array, Array]:
         local = np.moveaxis(contacts.local - self._first_points, 0, -1)
         on = np.where(contacts.active.T, 1.0, 0.0)[:, None]
-        r = product(poses.rotation[self._held], local[:, :, None])[:, :, 0] + poses.place[self._held]
+        r = (
+            product(poses.rotation[self._contact_bodies], local[:, :, None])[:, :, 0]
+            + poses.origin_of_body[self._contact_bodies]
+        )
         wrong = np.moveaxis(contacts.target, 0, -1) - poses.origin - r
         unit = np.broadcast_to(np.eye(3)[None, :, :, None], (*r.shape[:1], 3, 3, r.shape[-1]))
         rows = np.concatenate([unit, cross(r[:, None], unit)], axis=2) * on[:, None]

@@ -53,11 +53,11 @@ class MultiplierSearch:
         self.violations = np.linalg.norm(self.phi, axis=1)
         self.iterations = np.zeros(len(raw), dtype=np.int64)
         self.seconds = np.zeros(len(raw))
-        self.done = np.zeros(len(raw), dtype=bool)
+        self.finished = np.zeros(len(raw), dtype=bool)
 
     def run(self, max_iterations: int) -> None:
         for _ in range(max_iterations):
-            active = np.flatnonzero(~self.done & np.isfinite(self.violations))
+            active = np.flatnonzero(~self.finished & np.isfinite(self.violations))
             if not len(active):
                 return
             began = time.thread_time()
@@ -65,7 +65,7 @@ class MultiplierSearch:
             self.iterations[active] += 1
             self.violations[active] = np.linalg.norm(self.phi[active], axis=1)
             small = (self.steps[active] < self.tolerance) & (self.violations[active] < self.tolerance)
-            self.done[active[small]] = True
+            self.finished[active[small]] = True
             self.seconds[active] += (time.thread_time() - began) / len(active)
 
     @property
@@ -78,12 +78,12 @@ class MultiplierSearch:
         return wrong
 
     def _values(self, q: Array, frames: Integers) -> Array:
-        contacts = None if self.contacts is None else self.contacts.taken(frames)
+        contacts = None if self.contacts is None else self.contacts.at_frames(frames)
         return open_rows(self.blocks.subject, q, contacts)
 
     def _rows(self, active: Integers) -> tuple[Array, Array]:
         """Rows in blocks for the active frames."""
-        contacts = None if self.contacts is None else self.contacts.taken(active)
+        contacts = None if self.contacts is None else self.contacts.at_frames(active)
         return self.blocks.rows_of(self.blocks.subject.constraints.entries(self.q[active]), contacts)
 
     def _pull(self, active: Integers, rows: tuple[Array, Array]) -> Array:

@@ -29,7 +29,7 @@ class Shapes:
     axes: Array
 
     @classmethod
-    def of(cls, subject: Subject) -> Shapes:
+    def of_subject(cls, subject: Subject) -> Shapes:
         """Shapes in the static posture; no body is a rod."""
         bodies = list(subject.bodies.values())
         local, point = np.empty((len(bodies), 4, 3)), np.zeros((len(bodies), 4, 1, 1))
@@ -48,7 +48,7 @@ class Poses:
     shapes: Shapes
     origin: Array
     rotation: Array
-    place: Array
+    origin_of_body: Array
     triples: Array
 
     @classmethod
@@ -70,9 +70,11 @@ class Poses:
         rotation, translation = np.concatenate([R, still]), np.concatenate([p, -origin[None]])
         return cls(shapes, origin, rotation, translation, _triples(shapes, rotation, translation)), mirrored
 
-    def taken(self, frames: Integers) -> Poses:
+    def at_frames(self, frames: Integers) -> Poses:
         """Those of some of the frames."""
-        parts = (np.take(part, frames, axis=-1) for part in (self.origin, self.rotation, self.place, self.triples))
+        parts = (
+            np.take(part, frames, axis=-1) for part in (self.origin, self.rotation, self.origin_of_body, self.triples)
+        )
         return Poses(self.shapes, *parts)
 
     def coordinates(self) -> Array:
@@ -82,7 +84,7 @@ class Poses:
 
     def at(self, bodies: Integers, local: Array) -> Array:
         """(g, 3, f) points of `bodies` (g,) that are `local` (g, 3) from their first points, less `origin`."""
-        return np.asarray(turned(self.rotation[bodies], local) + self.place[bodies])
+        return np.asarray(turned(self.rotation[bodies], local) + self.origin_of_body[bodies])
 
     def moved(self, twists: Array) -> Poses:
         """Poses after `twists` (b, 6, f); the ground stays."""
@@ -97,7 +99,7 @@ class Poses:
             across = cross(w, a)
             return np.asarray(a + sine * across + cosine * cross(w, across))
 
-        R, p = self.rotation.copy(), self.place.copy()
+        R, p = self.rotation.copy(), self.origin_of_body.copy()
         for k in range(3):
             R[:-1, :, k] = exp(R[:-1, :, k])
         p[:-1] = exp(p[:-1]) + v

@@ -120,7 +120,7 @@ def consistent_positions(
     blocks = Blocks(subject, names) if recursion is None else None
     for start in range(0, len(ready), _CHUNK[used]):
         chunk = ready[start : start + _CHUNK[used]]
-        chunk_contacts = None if contacts is None else contacts.taken(chunk).zeroed()
+        chunk_contacts = None if contacts is None else contacts.at_frames(chunk).zeroed()
         search: RecursiveSearch | MultiplierSearch
         if recursion is not None:
             search = RecursiveSearch(recursion, raw[chunk], W, chunk_contacts, tolerance)
@@ -130,9 +130,9 @@ def consistent_positions(
             search = MultiplierSearch(blocks, raw[chunk], W, chunk_contacts, used, penalty, tolerance)
         search.run(max_iterations)
         moved = np.linalg.norm(search.q - raw[chunk], axis=1)
-        status = np.where(search.done, ConsistencyStatus.OK, ConsistencyStatus.NOT_CONVERGED)
-        status[search.done & (moved > most_moved)] = ConsistencyStatus.FAR
-        status[search.done & search.mirrored] = ConsistencyStatus.MIRRORED
+        status = np.where(search.finished, ConsistencyStatus.OK, ConsistencyStatus.NOT_CONVERGED)
+        status[search.finished & (moved > most_moved)] = ConsistencyStatus.FAR
+        status[search.finished & search.mirrored] = ConsistencyStatus.MIRRORED
         result.q[chunk], result.status[chunk], result.moved[chunk] = search.q, status, moved
         result.iterations[chunk], result.increment[chunk] = search.iterations, search.steps
         result.violation[chunk], result.seconds[chunk] = search.violations, search.seconds

@@ -36,7 +36,7 @@ class Motion:
     one_sided: Mask
 
     @property
-    def known(self) -> Mask:
+    def complete_frames(self) -> Mask:
         """(f,) frames with position, velocity and acceleration."""
         return np.asarray(np.isfinite(self.q).all(1) & np.isfinite(self.qdot).all(1) & np.isfinite(self.qddot).all(1))
 

@@ -40,7 +40,7 @@ class Recursion:
     def __init__(self, subject: Subject, contact_bodies: tuple[str, ...] = ()) -> None:
         if rods := [name for name, body in subject.bodies.items() if body.rod]:
             raise NoTree(f"model '{subject.model.model}': '{rods[0]}' is a rod")
-        self.subject, self.shapes = subject, Shapes.of(subject)
+        self.subject, self.shapes = subject, Shapes.of_subject(subject)
         self.loops = LoopClosures(subject, contact_bodies)
         # groups of links, and whether one of them leads to a row of a loop: to others its unit force does not come
         carried, groups = {*self.loops.first.tolist(), *self.loops.second.tolist()}, []
@@ -156,7 +156,7 @@ class RecursiveSearch:
         self.last = np.zeros((frames, 6 * bodies))
         self.lengths = np.ones(frames)
         self.iterations = np.zeros(frames, dtype=np.int64)
-        self.done = np.zeros(frames, dtype=bool)
+        self.finished = np.zeros(frames, dtype=bool)
 
     def run(self, max_iterations: int) -> None:
         left, poses, measured, contacts = np.arange(len(self.q)), self.poses, self.measured, self.contacts
@@ -174,12 +174,12 @@ class RecursiveSearch:
             small = left[self.steps[left] < self.tolerance]
             if len(small):
                 self._check(small)
-                self.done[small] = self.violations[small] < self.tolerance
+                self.finished[small] = self.violations[small] < self.tolerance
             self.seconds[left] += (time.thread_time() - began) / len(left)
-            stay = np.flatnonzero(~self.done[left] & np.isfinite(self.steps[left]))
+            stay = np.flatnonzero(~self.finished[left] & np.isfinite(self.steps[left]))
             if len(stay) < len(left):
-                left, poses, measured = left[stay], poses.taken(stay), np.take(measured, stay, axis=-1)
-                contacts = None if contacts is None else contacts.taken(stay)
+                left, poses, measured = left[stay], poses.at_frames(stay), np.take(measured, stay, axis=-1)
+                contacts = None if contacts is None else contacts.at_frames(stay)
         self._check(left)
 
     def _length(self, frames: Integers, twists: Array) -> Array:
@@ -192,5 +192,5 @@ class RecursiveSearch:
         return np.asarray(length)
 
     def _check(self, frames: Integers) -> None:
-        contacts = None if self.contacts is None else self.contacts.taken(frames)
+        contacts = None if self.contacts is None else self.contacts.at_frames(frames)
         self.violations[frames] = np.linalg.norm(open_rows(self.recursion.subject, self.q[frames], contacts), axis=1)

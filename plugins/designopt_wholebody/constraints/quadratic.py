@@ -116,7 +116,7 @@ class QuadraticRows:
             terms = self._terms.setdefault((row, column), {})
             terms[source] = terms.get(source, 0.0) + value
 
-    def done(self, n: int) -> Quadratic:
+    def rows_of(self, n: int) -> Quadratic:
         """All rows stated so far, of n coordinates."""
         places = sorted({*self._linear, *self._terms})
         where = {offset: e for e, offset in enumerate(places)}

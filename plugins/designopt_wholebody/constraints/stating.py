@@ -38,8 +38,8 @@ class _Stating:
             getattr(self, f"_{joint.type}")(joint)
             self._named(joint.type, name)
         n = len(self.q)
-        lifted = self.lifted.done(n) if len(self.lifted) else None
-        return Constraints(n, self.rows.done(n + len(self.lifted)), tuple(self.names), lifted)
+        lifted = self.lifted.rows_of(n) if len(self.lifted) else None
+        return Constraints(n, self.rows.rows_of(n + len(self.lifted)), tuple(self.names), lifted)
 
     def _named(self, kind: str, owner: str, per_metre: float = 1.0) -> None:
         """Give the rows stated since the last call their name."""

@@ -44,7 +44,7 @@ def inverse_dynamics(
 
     Raises `ValueError` for rods, which have no rotation about their line, and for numbers of frames that differ.
     """
-    inverse = _Inverse.of(subject)
+    inverse = _Inverse.of_subject(subject)
     return inverse.solved(motion, Loads.none(len(motion.q)) if loads is None else loads, method, gravity)
 
 
@@ -54,7 +54,7 @@ class _Inverse:
     links: tuple[Link, ...]
 
     @staticmethod
-    def of(subject: Subject) -> _Inverse:
+    def of_subject(subject: Subject) -> _Inverse:
         if rods := [body.name for body in subject.bodies.values() if body.rod]:
             raise ValueError(f"inverse dynamics needs segments with a frame; {', '.join(rods)} are rods (layout 2p)")
         return _Inverse(subject, tree(subject))
@@ -76,12 +76,12 @@ class _Inverse:
             raise ValueError(f"the motion has {frames} frames, the loads have {len(loads.force)}")
         # one row per link in the order of the tree: force and torque on the child
         wrenches = np.full((frames, len(self.links), 6), np.nan)
-        ready = np.flatnonzero(motion.known & loads.known)
+        ready = np.flatnonzero(motion.complete_frames & loads.complete_frames)
         M = self.subject.mass_blocks()
         for start in range(0, len(ready), _CHUNK):
             chunk = ready[start : start + _CHUNK]
             q = motion.q[chunk]
-            missing = -generalised(self.subject, q, loads.taken(chunk), gravity)
+            missing = -generalised(self.subject, q, loads.at_frames(chunk), gravity)
             for body, block in zip(self.subject.bodies.values(), M, strict=True):
                 missing[:, body.columns] += motion.qddot[chunk][:, body.columns] @ block
             wrenches[chunk] = methods[method](q, missing)

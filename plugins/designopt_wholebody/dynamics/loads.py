@@ -29,7 +29,8 @@ class Loads:
         expected_shape = (len(self.force), len(self.bodies), 3)
         if self.force.shape != expected_shape or self.moment.shape != expected_shape:
             raise ValueError(
-                f"force {self.force.shape} and moment {self.moment.shape} of {len(self.bodies)} loads are {expected_shape}"
+                f"force {self.force.shape} and moment {self.moment.shape} of {len(self.bodies)} loads are"
+                f" {expected_shape}"
             )
 
     @staticmethod
@@ -37,12 +38,12 @@ class Loads:
         """No loads at all."""
         return Loads((), np.zeros((frames, 0, 3)), np.zeros((frames, 0, 3)))
 
-    def taken(self, frames: Integers | slice) -> Loads:
+    def at_frames(self, frames: Integers | slice) -> Loads:
         """The loads of some of the frames."""
         return Loads(self.bodies, self.force[frames], self.moment[frames])
 
     @property
-    def known(self) -> Mask:
+    def complete_frames(self) -> Mask:
         """(f,) frames in which every load is a finite number."""
         return np.asarray(np.isfinite(self.force).all(axis=(1, 2)) & np.isfinite(self.moment).all(axis=(1, 2)))
 

@@ -48,7 +48,7 @@ def newton_euler(subject: Subject, motion: Motion, loads: Loads | None = None, g
             moment[link.parent] = moment[link.parent] + moment[link.body]
     jointed = [link for link in links if link.joint is not None]
     free = [link for link in links if link.joint is None]
-    unknown = ~(motion.known & loads.known)
+    unknown = ~(motion.complete_frames & loads.complete_frames)
 
     def gathered(part: int, names: list[str]) -> Array:
         values = np.stack([wrenches[name][part] for name in names], axis=1) if names else np.zeros((frames, 0, 3))

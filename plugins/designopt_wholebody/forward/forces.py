@@ -45,7 +45,7 @@ class Forces:
     subject: Subject
     springs: tuple[SpringActuator, ...] = ()
     gravity: Array = field(default_factory=GRAVITY.copy)
-    given: Callable[[float], Array] | None = None
+    external: Callable[[float], Array] | None = None
     turning: tuple[Turning, ...] = ()
     _weight: Array = field(init=False, repr=False)
     _ends: tuple[Array, ...] = field(init=False, repr=False)
@@ -72,8 +72,8 @@ class Forces:
     def value(self, t: float, q: Array, qdot: Array) -> Array:
         """(n,) generalised forces."""
         Q = self._weight.copy()
-        if self.given is not None:
-            Q += self.given(t)
+        if self.external is not None:
+            Q += self.external(t)
         for spring, B in zip(self.springs, self._ends, strict=True):
             _, e, _, tension = self._state(spring, B, q, qdot)
             Q -= B[:, :-1].T @ (tension * e)

@@ -24,7 +24,7 @@ def replay(subject: Subject, motion: Motion) -> Array:
     from scipy.interpolate import CubicSpline
 
     replayed = np.full_like(motion.q, np.nan)
-    complete = np.flatnonzero(motion.known)
+    complete = np.flatnonzero(motion.complete_frames)
     if len(complete) < 4:
         return replayed
     gaps = np.flatnonzero(np.diff(complete) > 1)
@@ -36,7 +36,7 @@ def replay(subject: Subject, motion: Motion) -> Array:
     needed = CubicSpline(time, motion.qddot[run] @ subject.mass_matrix() - weight)
     each = max(1, int(np.ceil(time[1] / _STEP - 1e-9)))
     trajectory = simulate(
-        Forces(subject, given=lambda t: np.asarray(needed(t))),
+        Forces(subject, external=lambda t: np.asarray(needed(t))),
         motion.q[run[0]],
         motion.qdot[run[0]],
         float(time[-1]),

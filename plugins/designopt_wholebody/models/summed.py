@@ -34,7 +34,7 @@ class Summed:
     Torques above `noise_above` Hz are noise. Cycles are cut by the angle `cycle_angle`, see `trial_cycles`.
     """
 
-    found: Analysis
+    analysis: Analysis
     rate: float
     truth: JointLoads | None
     noise_above: float
@@ -42,29 +42,29 @@ class Summed:
 
     @cached_property
     def cycles(self) -> tuple[Cycle, ...]:
-        return trial_cycles(self.found.motion.time, self.found.angles, self.cycle_angle)
+        return trial_cycles(self.analysis.motion.time, self.analysis.angles, self.cycle_angle)
 
     @cached_property
     def inner(self) -> NDArray[np.bool_]:
         """(n,) frames with loads that are not at an end."""
-        inner = self.found.known.copy()
+        inner = self.analysis.complete_frames.copy()
         inner[:ENDS] = inner[-ENDS:] = False
         return inner
 
     @property
     def differences(self) -> Array:
         """(k, 3) m of landmarks from the measured ones, where both are known."""
-        flat = self.found.differences[:, self.inner].reshape(-1, 3)
+        flat = self.analysis.differences[:, self.inner].reshape(-1, 3)
         return flat[np.isfinite(flat).all(axis=1)]
 
     def outputs(self, rebuilt: float | None) -> TrialOutputs:
         """All outputs that are known; `rebuilt` m is the error of a hidden marker, if there is one."""
-        analysis, truth, inner = self.found, self.truth, self.inner
+        analysis, truth, inner = self.analysis, self.truth, self.inner
         force = np.linalg.norm(analysis.loads.residual_force[inner], axis=1)
         torque = np.linalg.norm(analysis.loads.residual_torque[inner], axis=1)
         search = analysis.consistency
         figures = {
-            "used": float(analysis.known.mean()),
+            "used": float(analysis.complete_frames.mean()),
             "marker_distance": rms(analysis.landmark_distance[inner]),
             "violation": rms(analysis.violation[inner]),
             "iterations": 0.0 if search is None else float(search.iterations[search.usable].mean()),
@@ -96,11 +96,11 @@ class Summed:
 
     @cached_property
     def balance(self) -> MomentBalance:
-        return moment_balance(self.found.subject, self.found.motion, self.found.loads)
+        return moment_balance(self.analysis.subject, self.analysis.motion, self.analysis.loads)
 
     def arrays(self, names: Set[str]) -> dict[str, NDArray[Any]]:
         """The arrays of these names; no other is computed."""
-        analysis = self.found
+        analysis = self.analysis
         subject, q, search, loads = analysis.subject, analysis.motion.q, analysis.consistency, analysis.loads
         time, angles = analysis.motion.time, analysis.angles.values
         forces, torques = joint_sizes(analysis)
@@ -141,7 +141,7 @@ class Summed:
 
     def _by_type(self, q: Array) -> Array:
         """(n, types) RMS of the rows of each of `KINDS`; 0 for types that the model does not have."""
-        constraints = self.found.subject.constraints
+        constraints = self.analysis.subject.constraints
         squares = constraints.metres(constraints.values(q)) ** 2
         by_type = np.zeros((len(q), len(KINDS)))
         for k, kind in enumerate(KINDS):
@@ -151,11 +151,11 @@ class Summed:
         return by_type
 
 
-def _errors(found: JointLoads, truth: JointLoads, inner: NDArray[np.bool_]) -> dict[str, float]:
+def _errors(loads: JointLoads, truth: JointLoads, inner: NDArray[np.bool_]) -> dict[str, float]:
     """RMS errors of forces and torques over the joints that both have; none without such a joint."""
-    both = [joint for joint in truth.joints if joint in found.joints]
-    parts = {"force_error": 0, "torque_error": 1} if both else {}
+    common = [joint for joint in truth.joints if joint in loads.joints]
+    parts = {"force_error": 0, "torque_error": 1} if common else {}
     return {
-        name: rms(np.stack([(found.at(joint)[part] - truth.at(joint)[part])[inner] for joint in both]))
+        name: rms(np.stack([(loads.at(joint)[part] - truth.at(joint)[part])[inner] for joint in common]))
         for name, part in parts.items()
     }

@@ -128,11 +128,12 @@ class WholebodyTrial:
             raise Diverged(str(error), reason="not_rebuilt") from None
         except (RecordingError, SubjectError, ValueError) as error:
             raise InvalidDesign(str(error)) from None
-        if not analysis.known.any():
+        if not analysis.complete_frames.any():
             counts = ", ".join(str(status) for status in np.unique(analysis.status))
             raise Diverged(f"no frame has joint loads (statuses {counts})", reason="no_frames")
         if not summed.inner.any():
-            text = f"of {len(analysis.known)} frames, none with joint loads is at least {ENDS} frames from both ends"
+            count = len(analysis.complete_frames)
+            text = f"of {count} frames, none with joint loads is at least {ENDS} frames from both ends"
             raise Diverged(text, reason="no_frames")
         return summed.outputs(rebuilt), summed.arrays(arrays)
 

@@ -15,7 +15,7 @@ from designopt_recordings.frames import FrameStatus, StatusEnum
 from designopt.arrays import Array
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.designs import Arrays, Plot, kept, line, missing, selectable
+from designopt.report.designs import Arrays, Plot, line, missing, selectable, stored_arrays
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
 from designopt_wholebody.consistency.positions import ConsistencyStatus
@@ -39,7 +39,7 @@ def joint_loads(result: Result) -> Section | None:
     in the scene, cycles from `CYCLES`, violations from `VIOLATIONS`, agreement from differences.
     """
     title = "Joint loads"
-    motions = kept(result, *NAMES)
+    motions = stored_arrays(result, *NAMES)
     if not motions:
         return missing(title, *NAMES) if len(result.outcomes.X) else None
     first = next(iter(motions.values()))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout
-from designopt.report.designs import OFFERED, called
+from designopt.report.designs import OFFERED, design_label
 from designopt.report.labels import listed, number, plain
 from designopt.report.section import Figure, Section, Table
 from designopt.store.result import Result
@@ -39,7 +39,7 @@ def load_ranking(result: Result) -> Section | None:
     outputs = {f"{joint}_{part}" for joint in JOINTS for part in LOADS}
     if len(rows) < 2 or not outputs <= result.outcomes.figures.keys():
         return None
-    names = [called(result, int(row)) for row in rows]
+    names = [design_label(result, int(row)) for row in rows]
     loads = _loads(result, rows)
     table = Table(
         "Peak loads of joints",
@@ -49,7 +49,7 @@ def load_ranking(result: Result) -> Section | None:
             for (joint, part), values in loads.items()
         ),
         note="Means over the scenarios, larger side; – for a joint that the model of a design does not have.",
-        shown=60,
+        visible_rows=60,
     )
     return Section(
         "Loads of joints, ranked",

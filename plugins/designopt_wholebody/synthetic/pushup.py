@@ -75,7 +75,9 @@ def _course(subject: Subject, grip: Grip, phase: Array) -> Array:
     fixed_points = (*_HELD, *_TOES)
     local = np.stack([subject.bodies[b].local[name] for b, name in fixed_points])
     first = guess[:1]
-    target = np.stack([subject.bodies[b].position(first[0], subject.bodies[b].landmark(name)) for b, name in fixed_points])
+    target = np.stack(
+        [subject.bodies[b].position(first[0], subject.bodies[b].landmark(name)) for b, name in fixed_points]
+    )
     for pair, height in ((slice(0, 2), 0.03), (slice(2, 4), 0.03), (slice(4, 6), 0.0), (slice(6, 8), 0.0)):
         target[pair, 1] += height - target[pair, 1].mean()  # both points alike: their distance is the body's
     frames = len(guess)
@@ -87,7 +89,9 @@ def _course(subject: Subject, grip: Grip, phase: Array) -> Array:
     )
     consistent = consistent_positions(subject, guess, contacts=contacts)
     if not consistent.usable.all():
-        raise RuntimeError(f"the push-up with {grip} grip has {int((~consistent.usable).sum())} frames without a posture")
+        raise RuntimeError(
+            f"the push-up with {grip} grip has {int((~consistent.usable).sum())} frames without a posture"
+        )
     return consistent.q
 
 

@@ -83,7 +83,7 @@ class Analysis:
         return joint_angles(self.subject, self.motion.q)
 
     @cached_property
-    def known(self) -> Mask:
+    def complete_frames(self) -> Mask:
         """(n,) frames with joint loads."""
         return np.asarray(np.isfinite(self.loads.residual_force).all(axis=1))
 
@@ -132,7 +132,7 @@ def analyse(
     status = worst(landmarks.status, plates.status)
     q, consistency = raw, None
     if "consistent" in steps:
-        contacts = _held(subject, raw, plates) if settings.hold_contacts else None
+        contacts = _contacts(subject, raw, plates) if settings.hold_contacts else None
         weights = coordinate_weights(subject, settings.weighting, settings.contact_weight)
         consistency = consistent_positions(
             subject,
@@ -174,7 +174,7 @@ def coordinate_weights(subject: Subject, weighting: Weighting, contact_weight: f
     return weights
 
 
-def _held(subject: Subject, raw: Array, plates: PlateLoads) -> Contacts | None:
+def _contacts(subject: Subject, raw: Array, plates: PlateLoads) -> Contacts | None:
     """Contacts at the centres of pressure of plates, as points of the raw pose of each frame."""
     names = plates.loads.bodies
     if not names:

@@ -56,7 +56,7 @@ def plate_loads(
         bearings.append(bearing)
         status = np.maximum(status, bearing.status)
         for name in outlines:
-            share = bearing.of(name)[:, None]
+            share = bearing.frames_of(name)[:, None]
             force[name] += np.where(share > 0.0, load.force, 0.0)
             moment[name] += np.where(share > 0.0, load.moment, 0.0)
         lost = ~np.isfinite(load.force).all(axis=1)

@@ -224,7 +224,7 @@ def test_the_residual_form_pays_for_chains():
     iteration, derivatives = {}, {}
     for form in ("residual", "explicit"):
         program = Program(problem, Options(scheme="radau", intervals=40, form=form))
-        guess = Guess.of(found)
+        guess = Guess.from_solution(found)
         once = program.solve(guess=guess)
         iteration[form] = processor_seconds(lambda p=program, g=guess: p.solve(guess=g), 3) / once.iterations
         derivatives[form] = processor_seconds(lambda p=program, s=once: twenty_derivatives(p, s), 3) / 20

@@ -74,7 +74,7 @@ def test_inverse_dynamics_of_the_shoulder_is_400_times_the_literal_form(record_p
     bodies = []
     for number, frame in enumerate(tree.frames):
         body, motion = frame.body, frame.motions[0]
-        place = np.array(frame.place)
+        place = np.array(frame.position)
         length = float(np.linalg.norm(place))
         bodies.append({
             "parent": number, "type": "R", "Vd": place / length if length else np.array([1.0, 0.0, 0.0]), "d": length,
@@ -218,9 +218,10 @@ def test_andrews_mechanism_is_5_times_as_fast_as_constrained_dynamics(tmp_path: 
     names = [variable for _, variable, _, _ in mechanism._BODIES.values()]
     given = {
         "bodies": bodies,
-        "ends": [{"frame": e.frame, "place": e.place} for e in mechanism.ENDS],
+        "ends": [{"frame": e.frame, "place": e.position} for e in mechanism.ENDS],
         "start": [mechanism.START[n] for n in names],
-        "spring": {"frame": "k3", "anchor": mechanism.SPRING.points[0].place, "place": mechanism.SPRING.points[1].place,
+        "spring": {"frame": "k3", "anchor": mechanism.SPRING.points[0].position,
+                   "place": mechanism.SPRING.points[1].position,
                    "stiffness": mechanism.STIFFNESS, "rest": mechanism.REST},
         "torque": mechanism.TORQUE,
         "rtol": 1e-8,

@@ -27,7 +27,7 @@ def synthetic(joints: int, wires: int) -> tuple[Tree, list[Wire]]:
         axis = rng.normal(size=3)
         turn = Rotate(tuple(axis / np.linalg.norm(axis)), f"q{i}")
         body = Body(1.0, (0.0, 0.0, -0.1), (0.01, 0.01, 0.01))
-        frames.append(Frame(f"b{i}", parent, (turn,), body, place=tuple(rng.uniform(-0.2, 0.2, 3))))
+        frames.append(Frame(f"b{i}", parent, (turn,), body, position=tuple(rng.uniform(-0.2, 0.2, 3))))
         parents[f"b{i}"] = parent
     made = []
     for k in range(wires):

@@ -155,7 +155,7 @@ def test_a_loaded_result_interpolates_explains_simulates_and_is_a_guess(tmp_path
     assert str(explain(loaded)) == str(explain(found))
     assert loaded.phase.saturation == found.phase.saturation
     program = Program(problems.cart_pole(), Options(intervals=10))
-    assert program.solve(guess=Guess.of(loaded)).iterations < found.iterations
+    assert program.solve(guess=Guess.from_solution(loaded)).iterations < found.iterations
     assert program.solve(warm="full", previous=loaded).iterations <= 2
 
 

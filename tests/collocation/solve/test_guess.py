@@ -143,7 +143,7 @@ def test_a_result_is_a_guess_on_any_mesh_and_in_any_form() -> None:
     problem = benchmark_problems.cart_pole()
     found = solve(problem, Options(scheme="radau", degree=5, intervals=20, check=False))
     for options in (Options(intervals=60), Options(scheme="radau", intervals=33, form="explicit")):
-        again = solve(problem, replace(options, check=False), Guess.of(found))
+        again = solve(problem, replace(options, check=False), Guess.from_solution(found))
         assert again.history["primal"][0] < 0.1 * solve(problem, replace(options, check=False)).history["primal"][0]
         assert again.objective == pytest.approx(found.objective, rel=1e-4)
 

@@ -124,7 +124,7 @@ def test_arrays_are_perturbed_and_results_replaced_by_the_default() -> None:
     near = np.mean([draw(problem, i, given).phases["motion"].at(S)["x"].mean() for i in range(1, 20)])
     assert near > 1.1
     assert draw(problem, 1, given).phases["motion"].at(S)["a"] == pytest.approx(1.0)
-    result = Guess.of(solve(problem, Options(intervals=5, check=False)))
+    result = Guess.from_solution(solve(problem, Options(intervals=5, check=False)))
     assert draw(problem, 1, result).phases["motion"].at(S)["u"] == pytest.approx(
         draw(problem, 1).phases["motion"].at(S)["u"]
     )

@@ -132,7 +132,7 @@ def test_the_limit_of_iterations_tells_the_residuals_and_how_to_go_on():
     assert "After 3 iterations the iterate is infeasible: constraint violation" in found.message
     assert "dual infeasibility" in found.message
     assert "Guess.of" in found.message
-    again = solve(problems.cart_pole(), guess=Guess.of(found))
+    again = solve(problems.cart_pole(), guess=Guess.from_solution(found))
     assert again.status is Status.SOLVED
 
 
@@ -405,5 +405,5 @@ def test_a_solution_tells_times_versions_and_seed():
 def test_a_guess_is_a_guess_after_any_failure():
     failed = solve(motion(lambda s: ca.log(s["x"] - 2.0) + s["u"]), intervals=10)
 
-    assert isinstance(Guess.of(failed), Guess)
-    assert solve(motion(lambda s: s["u"]), guess=Guess.of(failed)).status is Status.SOLVED
+    assert isinstance(Guess.from_solution(failed), Guess)
+    assert solve(motion(lambda s: s["u"]), guess=Guess.from_solution(failed)).status is Status.SOLVED

@@ -85,7 +85,7 @@ def test_a_solution_of_another_program_is_no_warm_start_but_a_guess(program, war
         program.solve(warm=warm, previous=other)
     assert refused.value.status == "bad_guess"
     assert "Guess.of" in str(refused.value)
-    assert program.solve(guess=Guess.of(other)).success
+    assert program.solve(guess=Guess.from_solution(other)).success
 
 
 def test_an_unknown_kind_of_warm_start_is_refused(program):

@@ -322,7 +322,7 @@ def test_a_warm_start_and_a_saved_result_know_delays(tmp_path: Any) -> None:
     program = Program(product())
     first = program.solve()
     again = program.solve(warm="full", previous=first)
-    finer = solve(product(), Options(intervals=80), Guess.of(first))
+    finer = solve(product(), Options(intervals=80), Guess.from_solution(first))
     save_solution(first, tmp_path / "found.npz")
 
     assert again.iterations <= first.iterations

@@ -213,7 +213,9 @@ def test_refined_meshes_keep_the_point_at_the_left_end_and_results_are_checked_s
     again = load_solution(tmp_path / "found.npz")
     assert again.phase.mesh.left_point
     assert again.phase.mesh.first == 0
-    assert solve(problem, options, guess=Guess.of(again)).objective == pytest.approx(found.objective, rel=1e-3)
+    assert solve(problem, options, guess=Guess.from_solution(again)).objective == pytest.approx(
+        found.objective, rel=1e-3
+    )
 
 
 def test_a_scheme_gets_a_point_at_the_left_end_where_the_ends_ask_for_it_and_only_there():

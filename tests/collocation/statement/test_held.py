@@ -31,7 +31,7 @@ QUICK = Options(check=False)
 
 
 def held(problem: TrajectoryProblem, **pieces: int) -> TrajectoryProblem:
-    return replace(problem, phases=[replace(problem.phases[0], held=pieces)])
+    return replace(problem, phases=[replace(problem.phases[0], held_controls=pieces)])
 
 
 def steps_of_block(pieces: int) -> np.ndarray:
@@ -111,7 +111,7 @@ def test_one_control_may_be_held_and_another_free() -> None:
         tf=1.0,
         initial={"x": 0.0},
         final={"x": 1.0},
-        held={"w": 3},
+        held_controls={"w": 3},
         integrals={"effort": Integral(lambda v: v["u"] ** 2 + v["w"] ** 2)},
     )
     found = solve(TrajectoryProblem([phase], cost=lambda e: e.integral["effort"]), replace(QUICK, intervals=9))
@@ -140,7 +140,7 @@ def test_a_held_problem_is_solved_from_a_result_and_saved(tmp_path: object) -> N
     program = Program(problem)
     found = program.solve()
     save_solution(found, f"{tmp_path}/held.npz")
-    again = program.solve(guess=Guess.of(load_solution(f"{tmp_path}/held.npz")))
+    again = program.solve(guess=Guess.from_solution(load_solution(f"{tmp_path}/held.npz")))
 
     assert again.objective == pytest.approx(found.objective, rel=1e-8)
     with pytest.raises(ProblemError, match="u: 20 were u: 10 when the program was built"):

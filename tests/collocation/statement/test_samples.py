@@ -191,7 +191,7 @@ def test_the_sensitivity_to_data_counts_what_samples_take_from_them() -> None:
     found = solve(rich(), options)
     expected = (above - below) / 2e-4
     assert found.dJ_dq["motion.q"] == pytest.approx(expected, rel=1e-5)
-    assert sensitivities(rich(), found, ["q"]).of("objective")["q"] == pytest.approx(expected, rel=1e-6)
+    assert sensitivities(rich(), found, ["q"]).derivatives_of("objective")["q"] == pytest.approx(expected, rel=1e-6)
 
 
 def test_measured_numbers_may_change_without_building_again() -> None:
@@ -279,6 +279,6 @@ def test_a_signal_that_moves_moves_at_the_samples_too() -> None:
     options = Options(intervals=7, tolerance=1e-11)
     above, below = (solve(problem(d), options).objective for d in (1e-4, -1e-4))
     found = sensitivities(rich(), solve(rich(), options))
-    assert found.of("objective")["w"] == pytest.approx((above - below) / 2e-4, rel=1e-6)
+    assert found.derivatives_of("objective")["w"] == pytest.approx((above - below) / 2e-4, rel=1e-6)
     timed = sensitivities(through(), solve(through(), Options(intervals=11)), None)
     assert "motion.tf" not in timed.names  # the samples would be elsewhere on the mesh

@@ -107,10 +107,10 @@ def test_a_problem_with_vectors_is_the_one_with_a_scalar_for_each_component(sche
     found, other = (Program(p(), Options(scheme=scheme, intervals=10)).solve() for p in (with_vectors, with_scalars))
     assert found.success, found.message
     assert found.objective == pytest.approx(other.objective, rel=1e-9)
-    a = ACTIVATION.of(found.phase.values)
+    a = ACTIVATION.columns_of(found.phase.values)
     assert a.shape == (len(found.phase.times), 3)
-    np.testing.assert_allclose(a, ACTIVATION.of(other.phase.values), atol=1e-7)
-    np.testing.assert_allclose(EXCITATION.of(found.phase.values)[0], a[0], atol=1e-7)
+    np.testing.assert_allclose(a, ACTIVATION.columns_of(other.phase.values), atol=1e-7)
+    np.testing.assert_allclose(EXCITATION.columns_of(found.phase.values)[0], a[0], atol=1e-7)
     # the moment that is needed is there, to the 0.02 N m that are allowed
     arms = np.column_stack([Signal(TIMES, column).at(found.phase.times) for column in ARMS.T])
     missing = np.einsum("nk,nk->n", arms, STRENGTH * a) - Signal(TIMES, NEEDED).at(found.phase.times)

@@ -44,7 +44,7 @@ CART_POLE = {
 
 @pytest.mark.parametrize(("options", "meshes", "least", "most"), CART_POLE.values(), ids=CART_POLE)
 def test_the_error_of_the_cart_pole_falls_with_the_order_of_the_scheme(finest, options, meshes, least, most):
-    guess = Guess.of(finest)
+    guess = Guess.from_solution(finest)
     errors = [
         abs(Program(problems.cart_pole(), Options(intervals=n, **options, **EXACT)).solve(guess=guess).objective
             - finest.objective)

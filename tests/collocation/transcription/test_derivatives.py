@@ -124,7 +124,7 @@ class Case:
         statement = state(problem, residual=residual)
         self.problem, self.statement = problem, statement
         self.meshes = statement.meshes([mesh] * len(problem.phases))
-        self.layout = layout(problem, statement.points, self.meshes, statement.kept)
+        self.layout = layout(problem, statement.points, self.meshes, statement.integral_variables)
         rng = np.random.default_rng(7)
         n = self.layout.size
         self.scale, self.shift = rng.uniform(0.5, 2.0, n), rng.uniform(-0.3, 0.3, n)

@@ -24,8 +24,8 @@ def test_both_forms_agree_when_started_from_one_another(links, scheme):
     problem = raised(links)
     forms = {form: Program(problem, Options(form=form, **SCHEMES[scheme])) for form in ("explicit", "residual")}
     explicit = forms["explicit"].solve()
-    residual = forms["residual"].solve(guess=Guess.of(explicit))
-    again = forms["explicit"].solve(guess=Guess.of(residual))
+    residual = forms["residual"].solve(guess=Guess.from_solution(explicit))
+    again = forms["explicit"].solve(guess=Guess.from_solution(residual))
 
     assert explicit.success
     assert residual.success

@@ -62,7 +62,7 @@ def followed(*scenarios: str, **more: Any) -> Followed:
         stages=(Stage("sweep", Use(find("solver", "random"), {"samples": 8})),),
         scenarios=tuple(Scenario(name) for name in names),
     )
-    problem = Problem.of(study)
+    problem = Problem.from_study(study)
     figures = {name: np.repeat(np.array(values)[:, None], len(names), axis=1) for name, values in FIGURES.items()}
     status = np.full((len(RATIOS), len(names)), "ok", dtype="U12")
     table = {"outcomes": problem.judge(RATIOS[:, None], figures, status != "ok"), "status": status}

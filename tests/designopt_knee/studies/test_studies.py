@@ -35,7 +35,7 @@ solver: {use: full_factorial, levels: {stiffness: 3}}
 
 @pytest.mark.parametrize("name", ["knee_damper", "knee_critical_stiffness", "knee_hip_hiking", "knee_speeds"])
 def test_bundled_study_loads_as_it_stands(name):
-    study = load_study(STUDIES / f"{name}.yaml", problem_of=Problem.of)
+    study = load_study(STUDIES / f"{name}.yaml", problem_of=Problem.from_study)
     assert study.name == name
     assert study.model.plugin.name == "four_bar_knee"
     assert set(study.execution.arrays) <= set(ARRAYS)
@@ -45,12 +45,12 @@ def test_bundled_study_loads_as_it_stands(name):
 def test_users_gait_and_parameters_reach_the_model(tmp_path):
     (tmp_path / "walk.csv").write_text(bundled_text(), encoding="utf-8")
     (tmp_path / "own.yaml").write_text(OWN_GAIT, encoding="utf-8")
-    study = load_study(tmp_path / "own.yaml", problem_of=Problem.of)
+    study = load_study(tmp_path / "own.yaml", problem_of=Problem.from_study)
     settings = study.model.settings
     assert settings["gait"].text() == bundled_text()
     assert settings["parameters"]["foot_mass"] == pytest.approx(0.9)
     assert settings["parameters"]["lower_body_angle"] == pytest.approx(0.418879, abs=1e-6)
-    design = Problem.of(study).space.design([16.0, -2])
+    design = Problem.from_study(study).space.design([16.0, -2])
     assert design["stiffness"] == pytest.approx(16000.0)
     assert design["shank_offset"] == pytest.approx(-0.002)
 

@@ -115,7 +115,7 @@ def test_written_files_read_back_to_the_same_names_order_and_places(name: str) -
     assert [w.name for w in one.wires] == [w.name for w in two.wires]
     for a, b in zip(one.wires, two.wires, strict=True):
         assert [p.link for p in a.points] == [p.link for p in b.points]
-        assert np.abs(np.subtract([p.place for p in a.points], [p.place for p in b.points])).max() < 1e-12
+        assert np.abs(np.subtract([p.position for p in a.points], [p.position for p in b.points])).max() < 1e-12
     for bone in one.bones:
         assert np.abs(one.bones[bone] - two.bones[bone]).max() < 1e-12
 
@@ -133,8 +133,8 @@ DEF world Transform { translation 1 0 0 children [
       DEF L_Mus_m_End_b Transform { } ] } ] } ] }
 """, "placed.wrl")  # fmt: skip
     assert np.allclose(made.bones["a"][:3, 3], [2.0, -1.0, 0.0])
-    assert made.wires[0].points[0].place == pytest.approx((3.0, 4.0, 8.0))
-    assert made.wires[0].points[1].place == pytest.approx((1.0, 0.0, 2.0))
+    assert made.wires[0].points[0].position == pytest.approx((3.0, 4.0, 8.0))
+    assert made.wires[0].points[1].position == pytest.approx((1.0, 0.0, 2.0))
 
 
 def test_underscores_in_names_of_links_do_not_mislead() -> None:

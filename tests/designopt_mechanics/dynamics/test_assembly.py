@@ -36,7 +36,7 @@ def random_tree(seed: int, bodies: int, *, chain: bool) -> Tree:
             motions.append((Rotate if turning else Slide)(tuple(axis), name))
         place = tuple(rng.uniform(-0.4, 0.4, 3))
         if i % 3 == 1:
-            frames.append(Frame(f"f{i}", parent, motions[:1], place=place))
+            frames.append(Frame(f"f{i}", parent, motions[:1], position=place))
             parent, place, motions = f"f{i}", (0.0, 0.0, 0.0), motions[1:]
         inertia = tuple(rng.uniform(0.05, 0.08, 3))
         frames.append(

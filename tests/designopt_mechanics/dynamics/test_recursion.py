@@ -224,11 +224,11 @@ def test_wires_that_hold_a_body_leave_the_joint_force_that_the_recursion_without
 def test_a_rotor_adds_its_inertia_to_its_own_variable_alone() -> None:
     plain = Tree((Coordinate("a"), Coordinate("b")), (
         Frame("one", motions=(Rotate((0, 0, 1), "a"),), body=Body(1.0, (0.2, 0.0, 0.0))),
-        Frame("two", "one", (Rotate((0, 0, 1), "b"),), body=Body(1.0, (0.2, 0.0, 0.0)), place=(0.4, 0.0, 0.0)),
+        Frame("two", "one", (Rotate((0, 0, 1), "b"),), body=Body(1.0, (0.2, 0.0, 0.0)), position=(0.4, 0.0, 0.0)),
     ))  # fmt: skip
     geared = Tree(plain.coordinates, (
         plain.frames[0],
-        Frame("two", "one", (Rotate((0, 0, 1), "b", inertia=0.7),), plain.frames[1].body, place=(0.4, 0.0, 0.0)),
+        Frame("two", "one", (Rotate((0, 0, 1), "b", inertia=0.7),), plain.frames[1].body, position=(0.4, 0.0, 0.0)),
     ))  # fmt: skip
     s, t = TreeState.symbols(plain), TreeState.symbols(geared)
     (M,), (geared_M,) = (numbers(mass_matrix(x), of=[x.z], at=[[0.3, -0.8]]) for x in (s, t))

@@ -87,7 +87,7 @@ def test_a_file_says_units_functions_loops_frames_and_wires() -> None:
     assert cord.pulls_only
     heel, bump = made.contacts
     assert (heel.stiffness, heel.dissipation, heel.friction, heel.plane.frame) == (5e4, 1.0, 0.8, "ground")
-    assert (bump.plane.frame, bump.plane.place, bump.plane.normal) == ("thigh", (-0.1, -0.3, 0.0), (1.0, 0.0, 0.0))
+    assert (bump.plane.frame, bump.plane.position, bump.plane.normal) == ("thigh", (-0.1, -0.3, 0.0), (1.0, 0.0, 0.0))
 
 
 def test_springs_and_contacts_of_a_file_act_in_its_equations() -> None:

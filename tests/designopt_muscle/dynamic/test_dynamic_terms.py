@@ -73,7 +73,9 @@ def test_a_sharp_switch_has_no_smooth_optimum():
 
 
 def test_squares_of_activations_may_take_the_place_of_those_of_excitations():
-    of = {word: share_dynamic(one_joint(12, terms=replace(MILD, of=word))) for word in ("excitation", "activation")}
+    of = {
+        word: share_dynamic(one_joint(12, terms=replace(MILD, charged=word))) for word in ("excitation", "activation")
+    }
     squares = {word: float((s.activations**2).sum()) for word, s in of.items()}
     assert all(s.converged for s in of.values())
     assert squares["activation"] < squares["excitation"]
@@ -369,7 +371,7 @@ def test_the_unit_of_force_does_not_matter():
 @pytest.mark.parametrize(("charged", "start"), [("excitation", [0.61, 0.73, 0.85]), ("activation", [0.356] * 3)])
 def test_the_first_activation_depends_on_the_mesh_where_only_excitations_are_charged(charged, start):
     """It equals one excitation, whose cost falls with the interval; the activation that is charged has a limit."""
-    terms = DynamicTerms(sharpness=0.1, of=charged)
+    terms = DynamicTerms(sharpness=0.1, charged=charged)
     first = [share_dynamic(one_joint(n, rigid=True, terms=terms)).activations[0, 0] for n in (16, 32, 64)]
     assert first == pytest.approx(start, abs=0.01)
 

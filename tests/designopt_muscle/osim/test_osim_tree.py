@@ -29,7 +29,7 @@ def test_bodies_are_where_muscle_geometry_has_them(opensim, name):
     points = [Point(body.name, place) for body in model.bodies]
     found = TreeRows(tree, compiled=False).positions(points, q)
     for i, body in enumerate(model.bodies):
-        assert found[:, i] == pytest.approx(motion.place(body.name, np.array(place)), abs=1e-12)
+        assert found[:, i] == pytest.approx(motion.position(body.name, np.array(place)), abs=1e-12)
 
 
 def test_net_moments_of_the_arm_are_those_of_opensim(opensim):

@@ -26,7 +26,7 @@ def matrices(n: int, share: float = 0.4) -> np.ndarray:
 def batch(values: np.ndarray, *, exponent: float = 2.0, full: bool = False) -> Batch:
     """Activations from 0 to 1: some between 0.1 and 0.9 balance the rows, the best ones are partly at bounds."""
     n = len(values)
-    pattern = EntryPattern.of((values != 0).any(axis=0))
+    pattern = EntryPattern.from_mask((values != 0).any(axis=0))
     activations = 0.5 + 0.4 * np.sin(np.linspace(0, 9, n)[:, None] + np.arange(V))
     square = exponent == 2.0
     one, none = np.ones((V, 1)), np.zeros((V, 1))

@@ -68,12 +68,12 @@ def test_while_unloaded_the_centre_of_pressure_is_the_centre_of_the_surface() ->
 def test_contacts_begin_and_end_where_the_threshold_is_crossed() -> None:
     plate, _, _ = stance()
     (contact,) = contacts(plate)
-    assert contact.whole
+    assert contact.is_complete
     np.testing.assert_allclose([contact.start, contact.end], [0.300, 0.700], atol=1e-3)
     rising = ForcePlate("ramp", 10.0, np.outer(10.0 * np.arange(20), [0.0, 1.0, 0.0]), np.zeros((20, 3)))
     (contact,) = contacts(rising, threshold=25.0)
     np.testing.assert_allclose([contact.start, contact.end], [0.25, 1.9])
-    assert not contact.whole  # the recording ends in it
+    assert not contact.is_complete  # the recording ends in it
 
 
 def test_noise_is_no_contact_and_a_dip_does_not_end_one() -> None:

@@ -44,10 +44,10 @@ def test_the_foot_under_whose_outline_the_pressure_lies_bears_on_the_plate() -> 
     assert (found.distance[20:80] == 0.0).all()
     assert np.isnan(found.distance[:20]).all()
     assert (found.status == FrameStatus.OK).all()
-    assert found.of("right").sum() == 60
-    assert found.of("left").sum() == 0
+    assert found.frames_of("right").sum() == 60
+    assert found.frames_of("left").sum() == 0
     with pytest.raises(RecordingError, match="no segment 'hand'; known: right, left"):
-        found.of("hand")
+        found.frames_of("hand")
 
 
 def test_outside_the_outline_the_distance_to_its_nearest_edge_decides() -> None:

@@ -282,7 +282,7 @@ budget: {evaluations: 100}
 def problems(text):
     """The messages for a study file."""
     try:
-        load_text(text, "bad.yaml", problem_of=Problem.of)
+        load_text(text, "bad.yaml", problem_of=Problem.from_study)
     except StudyError as error:
         return str(error)
     return ""

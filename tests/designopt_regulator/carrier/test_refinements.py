@@ -187,9 +187,9 @@ def test_a_start_in_trim_is_an_equilibrium_of_tracks_that_slip():
     speeds = [5.0 / (1.0 - slip) for slip in trim_slip(p, *forces)]
     zero = np.zeros(1)
     x = (np.array([5.0]), zero, zero, *forces, *speeds)
-    rates = SlippingMotion.of(p).rates(np, x, forces, (zero, zero))
+    rates = SlippingMotion.of_vehicle(p).rates(np, x, forces, (zero, zero))
     assert np.abs(np.array(rates[3:])).max() < 1e-9, "each track gives the ground what its drive gives it"
-    ground = SlippingMotion.of(p).ground_forces(np, x)
+    ground = SlippingMotion.of_vehicle(p).ground_forces(np, x)
     assert np.concatenate(ground) == pytest.approx([7000.0, 9000.0], rel=1e-12)
 
 
@@ -199,10 +199,10 @@ def test_traction_over_slip_is_that_of_janosi_and_hanamoto(slip, share):
     p = grounded("sand", shear_modulus=0.025)
     zero = np.zeros(1)
     x = (np.array([4.0 * (1.0 - slip)]), zero, zero, zero, zero, np.array([4.0]), np.array([4.0]))
-    force = SlippingMotion.of(p).ground_forces(np, x)[0][0]
+    force = SlippingMotion.of_vehicle(p).ground_forces(np, x)[0][0]
     assert force / p.adhesion_limits[0][0] == pytest.approx(share, rel=2e-4)
     braked = (*x[:5], x[0], x[0])
-    assert SlippingMotion.of(p).ground_forces(np, (np.array([4.0]), *braked[1:]))[0][0] == pytest.approx(-force)
+    assert SlippingMotion.of_vehicle(p).ground_forces(np, (np.array([4.0]), *braked[1:]))[0][0] == pytest.approx(-force)
 
 
 def test_stiff_ground_is_the_limit_without_slip():
@@ -231,7 +231,7 @@ def test_stiction_holds_a_vehicle_against_a_small_moment_only(moment):
     """Under a constant moment the yaw rate becomes that at which the resistance is the moment."""
     p = grounded("paved", stiction=5000.0)
     zero, v = np.zeros(1), np.array([3.0])
-    equations = VehicleDynamics.of(p)
+    equations = VehicleDynamics.of_vehicle(p)
 
     def yaw(_, r):
         return equations.rates(np, (v, r, zero, zero, zero), (zero, zero), (zero, np.array([moment])))[1]

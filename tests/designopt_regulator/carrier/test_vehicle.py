@@ -20,7 +20,7 @@ W = 10_000.0 * 9.80665
 def rates(p, x, command, load=(0.0, 0.0)):
     """Time derivatives (5, n) of states (5, n)."""
     x, command, load = (tuple(np.asarray(part, float)) for part in (x, command, load))
-    return np.array(np.broadcast_arrays(*VehicleDynamics.of(p).rates(np, x, command, load)))
+    return np.array(np.broadcast_arrays(*VehicleDynamics.of_vehicle(p).rates(np, x, command, load)))
 
 
 def test_nikitins_coefficient_is_the_greatest_where_a_track_stands():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from designopt_regulator.plants.held import held
+from designopt_regulator.plants.held import hold
 from designopt_regulator.plants.linear import transfer_function
 from scipy.signal import cont2discrete
 
@@ -22,7 +22,7 @@ def just_before(plant, z):
 def test_a_delay_of_whole_samples_stays_so_whatever_its_last_digits_are(samples, off):
     """0.3 / 0.1 is less than 3, 0.7 / 0.1 less than 7: what passes at once would come a sample early."""
     plant = transfer_function([1.0, 2.0, 5.0], [1.0, 0.6, 4.0], round(samples * T, 1) * (1.0 + off))
-    late = held(plant, T)
+    late = hold(plant, T)
 
     assert late.outputs[0].samples == samples + 1
     np.testing.assert_allclose(late.responses(Z)[0], just_before(plant, Z) * Z**-samples, rtol=1e-9)
@@ -31,7 +31,7 @@ def test_a_delay_of_whole_samples_stays_so_whatever_its_last_digits_are(samples,
 def test_an_output_within_a_sample_is_late_by_its_own_delay():
     """Against steps: the response of the plant at the times k T - delay."""
     plant = transfer_function([2.0], [0.5, 1.0], 0.13)
-    late = held(plant, T, [(plant.C, 0.0, 0.27)])
+    late = hold(plant, T, [(plant.C, 0.0, 0.27)])
     x, seen = np.zeros(1), []
     for _ in range(12):
         seen.append([float(out.P @ x + out.q) for out in late.outputs])

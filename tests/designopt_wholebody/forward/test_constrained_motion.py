@@ -84,4 +84,4 @@ def test_the_study_is_valid_and_asks_for_every_combination_once() -> None:
     assert study.model.plugin.name == "constrained_motion"
     from designopt.problem import Problem
 
-    assert len(Problem.of(study).space.names) == 3
+    assert len(Problem.from_study(study).space.names) == 3

@@ -134,7 +134,7 @@ def test_redundant_rows_are_left_out(full: Subject) -> None:
 def test_all_formulations_give_the_full_body_the_same_accelerations(full: Subject) -> None:
     rng = np.random.default_rng(1)
     Q = rng.normal(size=full.n)
-    forces = Forces(full, given=lambda t: Q)
+    forces = Forces(full, external=lambda t: Q)
     start = Accelerations(forces, "LC")(0.0, full.q0, np.zeros(full.n))
     for formulation, near in (("LE", 1e-8), ("LP", 1e-3), ("LA", 1e-5)):
         found = Accelerations(forces, formulation)(0.0, full.q0, np.zeros(full.n))

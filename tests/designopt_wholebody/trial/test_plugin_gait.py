@@ -49,7 +49,7 @@ def filtered(walk: Recording, subject: Subject) -> Analysis:
 def compared(walk: Recording, found: Analysis, side: str, result: str, joint: str, part: int) -> tuple[float, float]:
     """Correlation and RMS difference of norms per kg, on the frames that the data's README names."""
     assert walk.results is not None
-    chosen = (np.linalg.norm(walk.results.result(f"{side}KneeForce"), axis=1) > 2.0) & found.known
+    chosen = (np.linalg.norm(walk.results.result(f"{side}KneeForce"), axis=1) > 2.0) & found.complete_frames
     assert chosen.sum() > 60
     theirs = np.linalg.norm(walk.results.result(f"{side}{result}"), axis=1)[chosen]
     ours = np.linalg.norm(found.loads.at(f"{joint}_{side}")[part], axis=1)[chosen] / found.subject.mass
@@ -85,7 +85,7 @@ def test_joint_loads_are_those_of_the_vendor(
 @pytest.mark.parametrize("side", ["R", "L"])
 def test_consistent_feet_keep_the_moment_of_the_ankle(walk: Recording, subject: Subject, side: str) -> None:
     found = analyse(subject, walk, Settings(cutoff=6.0, contact_weight=100.0), legs())
-    assert found.known.all()
+    assert found.complete_frames.all()
     r, rms = compared(walk, found, side, "AnkleMoment", "ankle", 1)
     assert r > 0.99
     assert rms < 0.03
@@ -108,7 +108,7 @@ def test_consistency_by_skin_markers_keeps_the_moment_of_the_hip(walk: Recording
     static = read_recording(input_file(FOLDER / "Static_trial.c3d"))
     subject = static_subject(load_model("lower_limbs7"), static, markers, walk.parameters["Bodymass"])
     found = analyse(subject, walk, Settings(cutoff=6.0), markers)
-    assert found.known.all()
+    assert found.complete_frames.all()
     assert found.landmark_distance.mean() < 0.022
     for (
         side
@@ -130,7 +130,7 @@ def test_the_whole_body_explains_the_plates_to_a_tenth_of_its_weight(walk: Recor
     static = read_recording(input_file(FOLDER / "Static_trial.c3d"))
     subject = static_subject(load_model("wholebody17"), static, markers, walk.parameters["Bodymass"])
     found = analyse(subject, walk, Settings(preparation="filtered", cutoff=6.0), markers)
-    assert found.known.all()
+    assert found.complete_frames.all()
     share = np.sqrt(np.mean(found.loads.residual_force[66:278] ** 2, axis=0)) / (9.81 * subject.mass)
     assert (share < [0.03, 0.06, 0.025]).all()
 

@@ -68,7 +68,7 @@ def test_the_push_up_is_consistent_balanced_and_on_four_plates(clean: SyntheticT
 
 def test_without_errors_of_markers_the_truth_comes_back(clean: SyntheticTrial) -> None:
     found = analyse(clean.subject, clean.recording, Settings(preparation="consistent"))
-    assert found.known.all()
+    assert found.complete_frames.all()
     assert (found.status[2:-2] == FrameStatus.OK).all()
     # epicondyles are 0.2 mm off the axis of the elbow, so that humerus and ulna see them apart
     assert np.abs(found.motion.q - clean.motion.q).max() < 2e-3
@@ -168,7 +168,7 @@ def test_short_gaps_of_whole_segments_are_interpolated_where_that_is_asked_for(n
     found = analyse(noisy.subject, recording, settings)
     assert (found.status[20:23] == FrameStatus.INTERPOLATED).all()
     assert (found.status[30:42] == FrameStatus.MISSING_MARKER).all()  # 0.48 s
-    assert found.known[20:23].all()
+    assert found.complete_frames[20:23].all()
     whole = analyse(noisy.subject, noisy.recording, Settings(preparation="consistent"))
     assert np.abs(found.motion.q - whole.motion.q)[20:23].max() < 0.05
     others = np.setdiff1d(np.arange(len(markers)), [*range(20, 23), *range(30, 42)])
@@ -191,7 +191,7 @@ def test_an_unloaded_plate_gives_zeros_whatever_its_centre_of_pressure(noisy: Sy
     idle = replace(plate, force=np.zeros_like(plate.force), moment=np.zeros_like(plate.moment))
     recording = replace(noisy.recording, plates=(idle, *noisy.recording.plates[1:]))
     found = analyse(noisy.subject, recording, Settings(preparation="raw", inverse="velocity_transformation"))
-    assert found.known.all()
+    assert found.complete_frames.all()
     assert (found.plates.loads.force[:, found.plates.loads.bodies.index("hand_R")] == 0.0).all()
 
 
@@ -229,7 +229,7 @@ def test_weights_by_the_sizes_of_segments_reduce_the_error_of_joint_torques(
 ) -> None:
     errors = []
     for found in (by_lengths, equally):
-        assert found.known.all()
+        assert found.complete_frames.all()
         errors.append(np.sqrt(np.mean((found.loads.torque - noisy.loads.torque)[5:-5] ** 2)))
     assert errors[0] < 0.7 * errors[1]
 
@@ -239,7 +239,7 @@ def test_held_contacts_keep_hands_and_feet_at_their_measured_places(noisy: Synth
     held = analyse(noisy.subject, noisy.recording, Settings(hold_contacts=True, weighting="equal", cutoff=3.0))
     body = noisy.subject.bodies["hand_R"]
     first = [body.triples_of(a.motion.q)[:, 0] - body.triples_of(a.raw)[:, 0] for a in (free, held)]
-    away = [np.linalg.norm(f[held.known & free.known], axis=1).mean() for f in first]
+    away = [np.linalg.norm(f[held.complete_frames & free.complete_frames], axis=1).mean() for f in first]
     assert away[1] < 0.5 * away[0]
 
 

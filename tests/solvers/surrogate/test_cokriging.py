@@ -27,7 +27,7 @@ def process(X, values):
 def both(X=FEW, cheap_values=None):
     level = process(MANY, cheap(MANY) if cheap_values is None else cheap_values)
     alone = process(X, full(X))
-    return CoKriging.of(level, alone, lambda d: fitted(X, d, GROUPS, first_guess(1, noisy=False))[0]), alone
+    return CoKriging.fitted_to(level, alone, lambda d: fitted(X, d, GROUPS, first_guess(1, noisy=False))[0]), alone
 
 
 def test_four_full_values_and_eleven_cheap_ones_give_the_published_function():

@@ -110,7 +110,7 @@ def test_a_factor_that_is_carried_on_gives_the_same_predictions(noisy):
     h, at = Hyperparameters(np.array([0.6, 1.1, 4.0]), 1e-5, noisy), RNG.random((9, 3))
     first = GaussianProcess(POINTS[:20], VALUES[:20], GROUPS, h)
     whole = GaussianProcess(POINTS, VALUES, GROUPS, h)
-    carried = replace(whole, known=first.factors)
+    carried = replace(whole, reusable=first.factors)
     assert len(first.factors) == (1 if noisy else 2)
     assert first.factors[0].carried_on(whole.scaled, h.noise) == pytest.approx(whole.inverse_factor, rel=1e-6, abs=1e-6)
     for mine, other in zip(carried.predict(at), whole.predict(at), strict=True):

@@ -242,7 +242,7 @@ def test_a_design_that_stands_alone_on_the_front_is_searched_around_as_often_as_
     x = np.array([0.0, 0.01, 0.02, 0.03, 0.04, 1.0])
     problem = problem_from(lambda d, s: {"f": d["x"], "g": -d["x"]}, SQUARE, minimize=["f", "g"])
     X = np.column_stack([x, np.full(6, 0.5)])
-    seen = Observations.of(problem, [InProcess(problem, 6)(X)])
+    seen = Observations.from_outcomes(problem, [InProcess(problem, 6)(X)])
     processes, rng = Surrogate(problem).processes(seen, np.empty((0, 2))), np.random.default_rng(0)
     chosen = [processes.front[processes.along_front(rng), 0] for _ in range(200)]
     assert 70 < chosen.count(1.0) < 130
@@ -403,7 +403,7 @@ def test_slopes_are_those_along_the_coordinates_and_known_where_the_model_gives_
     problem, h = rosenbrock(low=0.01, scale="log"), 1e-6
     coordinates = Coordinates(problem.space)
     U = np.array([[0.7, 0.4], [0.1, 0.9]])
-    slopes = Observations.of(problem, [InProcess(problem, 2)(coordinates.designs(U))], slopes=True).slopes
+    slopes = Observations.from_outcomes(problem, [InProcess(problem, 2)(coordinates.designs(U))], slopes=True).slopes
     assert np.isnan(slopes[1, 0]).all()
     for j, step in enumerate(h * np.eye(2)):
         above, below = (InProcess(problem, 1)(coordinates.designs(U[:1] + s)).objectives[0, 0] for s in (step, -step))
@@ -415,7 +415,7 @@ def test_slopes_next_to_the_front_are_taken_when_there_is_no_room_for_all(monkey
     evaluate = InProcess(problem, 20)
     outcomes = evaluate(Coordinates(problem.space).designs(np.random.default_rng(4).random((20, 2)) * 0.5 + 0.5))
     monkeypatch.setattr("designopt.solvers.surrogate.model.OBSERVATIONS", 20 + 2 * 6)
-    seen = Observations.of(problem, [outcomes], slopes=True)
+    seen = Observations.from_outcomes(problem, [outcomes], slopes=True)
     process = Surrogate(problem).processes(seen, np.empty((0, 2))).objectives[0]
     assert len(process.observed_slopes.rows) == 6
     assert np.argmin(outcomes.objectives) in process.observed_slopes.rows
@@ -532,6 +532,6 @@ def test_success_that_changes_quickly_is_seen():
 def test_designs_that_break_a_relation_are_no_failures():
     problem = problem_from(lambda d, s: {"f": d["x"]}, SQUARE, minimize=["f"], relations=["x < y"])
     outcomes = InProcess(problem, 9)(np.array([[0.1, 0.9], [0.9, 0.1], [0.2, 0.8]]))
-    seen = Observations.of(problem, [outcomes])
+    seen = Observations.from_outcomes(problem, [outcomes])
     assert seen.X[:, 0].tolist() == [0.1, 0.2]
     assert not seen.failed.any()

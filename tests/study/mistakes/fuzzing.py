@@ -62,7 +62,7 @@ def memory() -> float:
 def judge(text: str) -> bool:
     """Whether the file is refused."""
     try:
-        load_text(text, "fuzzed.yaml", files=FILES, problem_of=Problem.of)
+        load_text(text, "fuzzed.yaml", files=FILES, problem_of=Problem.from_study)
     except StudyError as error:
         fit_to_be_read(error, text)
         return True

@@ -157,7 +157,7 @@ def test_a_setting_that_was_added_counts_only_where_it_is_used(more: str, known:
     """So the keys of a study that does not use it are those that it had before."""
     text = STUDY.replace("test_asked, limit: 3 N", f"test_grown{more}").replace("load: 1", "pace: 1")
     study = load_text(re.sub(r"  - \{use.*\n", "", text).split("report:")[0], "grown.yaml")
-    assert Problem.of(study).canonical()["model"]["settings"] == known
+    assert Problem.from_study(study).canonical()["model"]["settings"] == known
     built = study.model.build()
     assert (built.mass, built.kind, built.air) == tuple({"mass": 3.0, "kind": None, "air": 0.0, **known}.values())
 

@@ -134,6 +134,6 @@ def test_the_bundled_solvers_tell_what_is_wrong_beside_mistakes_elsewhere(base_t
     text = text.replace("use: test_search, population: 20", "use: nsga2, population: 20").replace("500", "8")
     text = text.replace("workers: 2", "workers: -2")
     with pytest.raises(StudyError) as caught:
-        load_text(text, "damper.yaml", files={"curve.csv": b"1,2\n"}, problem_of=Problem.of)
+        load_text(text, "damper.yaml", files={"curve.csv": b"1,2\n"}, problem_of=Problem.from_study)
     paths = [issue.path for issue in caught.value.issues]
     assert paths == ["stages.0.solver.levels", "stages.1.budget.evaluations", "execution.workers"]

@@ -20,7 +20,7 @@ solver: {use: sobol, samples: 8}
 
 
 def load(text, *overrides):
-    return load_text(text, "near.yaml", overrides=overrides, problem_of=Problem.of)
+    return load_text(text, "near.yaml", overrides=overrides, problem_of=Problem.from_study)
 
 
 def refused(text, *overrides):

@@ -40,7 +40,7 @@ TABLE = "name;criterion;stress [N/mm^2];terms\nsoft;cubed;0.3;\nhard;entropy;0.6
 
 
 def load(text: str, table: str = TABLE):
-    return load_text(text, "trial.yaml", files={"designs.csv": table.encode()}, problem_of=Problem.of)
+    return load_text(text, "trial.yaml", files={"designs.csv": table.encode()}, problem_of=Problem.from_study)
 
 
 def mistakes(text: str, table: str = TABLE):
@@ -52,7 +52,7 @@ def mistakes(text: str, table: str = TABLE):
 def test_designs_without_a_space_are_in_the_units_of_the_model() -> None:
     study = load(ANALYSIS)
     assert [(p.name, p.kind) for p in study.space] == [("criterion", "choice"), ("stress", "real")]
-    space = Problem.of(study).space
+    space = Problem.from_study(study).space
     X = study.stages[0].solver.build().rows(space)
     assert [space.design(x) for x in X.tolist()] == [
         {"criterion": "cubed", "stress": 30.0},
@@ -62,7 +62,7 @@ def test_designs_without_a_space_are_in_the_units_of_the_model() -> None:
 
 def test_a_table_gives_designs_in_the_units_of_its_columns() -> None:
     study = load(SPACE)
-    space = Problem.of(study).space
+    space = Problem.from_study(study).space
     X = study.stages[0].solver.build().rows(space)
     assert [space.values(x) for x in X.tolist()] == [
         {"criterion": "cubed", "stress": 30.0},
@@ -72,7 +72,7 @@ def test_a_table_gives_designs_in_the_units_of_its_columns() -> None:
 
 def test_an_evaluation_has_the_key_that_it_has_in_a_search() -> None:
     """A design that is given without a space, one of a choice in a space and one of a range are one evaluation."""
-    given, listed = Problem.of(load(ANALYSIS)), Problem.of(load(SPACE))
+    given, listed = Problem.from_study(load(ANALYSIS)), Problem.from_study(load(SPACE))
     here = load(ANALYSIS).stages[0].solver.build().rows(given.space)
     there = load(SPACE).stages[0].solver.build().rows(listed.space)
     assert given.keys(here)[0] == listed.keys(there)[0]
@@ -82,7 +82,7 @@ def test_a_model_without_inputs_needs_neither_space_nor_designs() -> None:
     study = load("study: s\nmodel: {use: test_open}\nsolver: {use: evaluate}\n")
     assert study.space == ()
     assert study.objectives == ()
-    assert study.stages[0].solver.build().rows(Problem.of(study).space).shape == (1, 0)
+    assert study.stages[0].solver.build().rows(Problem.from_study(study).space).shape == (1, 0)
 
 
 def test_arrays_of_an_analysis_are_kept_of_all_evaluations() -> None:

@@ -21,7 +21,7 @@ solver: {use: sobol, samples: 8}
 
 
 def load(text: str, *overrides: str):
-    return load_text(text, "near.yaml", overrides=overrides, problem_of=Problem.of)
+    return load_text(text, "near.yaml", overrides=overrides, problem_of=Problem.from_study)
 
 
 def test_tolerances_are_shares_of_the_value_or_amounts_in_its_unit_uniform_or_normal():
@@ -64,7 +64,7 @@ def test_the_assumed_tolerance_of_a_range_below_zero_is_that_of_the_range_above(
 @pytest.mark.parametrize("value", [-4.0, 4.0])
 def test_neighbours_of_a_value_below_zero_lie_on_both_sides_of_it(value):
     tolerances = Tolerances((Tolerance("offset", 0.05, relative=True, low=-10.0, high=10.0),))
-    space = Problem.of(load(STUDY)).space
+    space = Problem.from_study(load(STUDY)).space
     near = [space.shifted(np.array([[1.5, value]]), shift)[0, 1] for shift in shifts(tolerances, 64, seed=1)]
     assert min(near) == pytest.approx(value - 0.2, abs=0.01)
     assert max(near) == pytest.approx(value + 0.2, abs=0.01)
@@ -93,7 +93,7 @@ def test_what_is_no_tolerance_is_refused_at_its_place(override, message):
 
 def test_neighbours_lie_within_the_tolerances_and_more_of_them_keep_those_before():
     study = load(STUDY)
-    space = Problem.of(study).space
+    space = Problem.from_study(study).space
     X = np.array([[1.5, 2.0], [2.0, 5.0]])
     near = np.stack([space.shifted(X, shift) for shift in shifts(study.tolerances, 64, seed=1)], axis=1)
     off = near - X[:, None]
@@ -107,7 +107,7 @@ def test_neighbours_lie_within_the_tolerances_and_more_of_them_keep_those_before
 
 def test_a_neighbour_is_never_where_the_model_admits_nothing():
     tolerances = Tolerances((Tolerance("offset", 1.0, low=-10.0, high=10.0),))
-    space = Problem.of(load(STUDY)).space
+    space = Problem.from_study(load(STUDY)).space
     near = [space.shifted(np.array([[1.5, 9.9]]), shift)[0, 1] for shift in shifts(tolerances, 32, seed=0)]
     assert max(near) == 10.0
 
@@ -118,7 +118,7 @@ def test_a_robust_study_evaluates_every_design_with_neighbours_in_every_scenario
     assert [s.name for s in study.scenarios] == [
         "light", "heavy", "light_n1", "heavy_n1", "light_n2", "heavy_n2", "light_n3", "heavy_n3",
     ]  # fmt: skip
-    problem, plain = Problem.of(study), Problem.of(load(text))
+    problem, plain = Problem.from_study(study), Problem.from_study(load(text))
     X = np.array([[1.5, 2.0]])
     assert problem.keys(X)[0][:2] == plain.keys(X)[0]
     assert len(set(problem.keys(X)[0])) == 8
@@ -135,4 +135,4 @@ def test_a_robust_study_needs_tolerances_that_are_stated():
 
 def test_tolerances_are_no_part_of_keys_and_problem():
     text = STUDY.replace(", tolerance: 2 %", "").replace(", tolerance: {deviation: 0.1 mm}", "")
-    assert Problem.of(load(STUDY)).digest == Problem.of(load(text)).digest
+    assert Problem.from_study(load(STUDY)).digest == Problem.from_study(load(text)).digest

@@ -143,7 +143,7 @@ def test_a_fixed_parameter_may_be_conditional(load) -> None:
 
 
 def test_the_space_of_a_study_knows_what_is_active(load, full_text) -> None:
-    problem = Problem.of(load(full_text))
+    problem = Problem.from_study(load(full_text))
     X = np.array([[0.0, 50.0, 4.0, 0.5], [1.0, 50.0, 4.0, 0.5], [2.0, 50.0, 2.0, 0.5]])
     assert problem.space.active(X).tolist() == [
         [True, False, False, False],

@@ -23,14 +23,14 @@ solver: {use: sobol, samples: 8}
 
 
 def load(text, *overrides):
-    return load_text(text, "near.yaml", overrides=overrides, problem_of=Problem.of)
+    return load_text(text, "near.yaml", overrides=overrides, problem_of=Problem.from_study)
 
 
 def test_the_reason_is_one_line_and_no_part_of_the_problem():
     stiffness, offset = load(STUDY).space
     assert stiffness.why == "softer springs bottom out; stiffer ones are not sold"
     assert offset.why == ""
-    assert Problem.of(load(STUDY)).digest == Problem.of(load(STUDY, "space.stiffness.why=other")).digest
+    assert Problem.from_study(load(STUDY)).digest == Problem.from_study(load(STUDY, "space.stiffness.why=other")).digest
 
 
 @pytest.mark.parametrize("section", ["{value: 1500, why: sold}", "{values: [1500, 1600], why: sold}"])

@@ -67,7 +67,11 @@ class Multipliers:
 
 
 def multipliers(
-    transcription: Transcription, program_bounds: ProgramBounds, x: Vector, constraint_multipliers: Vector, bound_multipliers: Vector
+    transcription: Transcription,
+    program_bounds: ProgramBounds,
+    x: Vector,
+    constraint_multipliers: Vector,
+    bound_multipliers: Vector,
 ) -> Multipliers:
     """Unscaled multipliers, from the solver's at its scaled variables `x`.
 
@@ -82,7 +86,9 @@ def multipliers(
     return Multipliers(rows, bounds / transcription.scale / transcription.cost_scale)
 
 
-def lagrangian_gradient(transcription: Transcription, bounds: ProgramBounds, x: Vector, constraint_multipliers: Vector) -> Vector:
+def lagrangian_gradient(
+    transcription: Transcription, bounds: ProgramBounds, x: Vector, constraint_multipliers: Vector
+) -> Vector:
     """The scaled gradient (n,) of cost and constraints at scaled variables `x`, without the boxes."""
     gradient = np.asarray(transcription.gradient(x, bounds.parameters)[1], float).ravel()
     if not len(constraint_multipliers):
@@ -125,14 +131,20 @@ def costates(transcription: Transcription, i: int, multipliers: Multipliers, x: 
 
 def _looked_back_to(transcription: Transcription, i: int, multipliers: Multipliers) -> Matrix:
     """The contribution of the rows of delays to the state of a node as the left end of an interval (slots, nx)."""
-    layout, point, phase = transcription.layout.phases[i], transcription.statement.points[i], transcription.statement.problem.phases[i]
+    layout, point, phase = (
+        transcription.layout.phases[i],
+        transcription.statement.points[i],
+        transcription.statement.problem.phases[i],
+    )
     total = np.zeros((layout.mesh.slots, point.nx))
     for block in transcription.blocks:
         if block.kind == "delay" and block.phase == i:
-            variable = phase.delays[block.names[0]].of
+            variable = phase.delays[block.names[0]].variable
             if variable in point.names[: point.nx]:
                 parts = stencil(phase, block.names[0], point, layout)
-                delay_multipliers = multipliers.constraint_multipliers[block.rows[:, 0]][parts.at] * parts.weights * parts.begins
+                delay_multipliers = (
+                    multipliers.constraint_multipliers[block.rows[:, 0]][parts.at] * parts.weights * parts.begins
+                )
                 np.add.at(total[:, point.names.index(variable)], parts.slots, delay_multipliers)
     return total
 
@@ -162,14 +174,18 @@ def _trajectories(mesh: Mesh, defects: Matrix, first: Vector, last: Vector, dura
         interval_defects = defects[mesh.bases[some, None] + np.arange(scheme.steps)]
         if not scheme.starts:
             for j in range(1, scheme.steps):
-                costate_values[mesh.bases[some] + j] = -np.einsum("kix,i->kx", interval_defects, scheme.Q[:, j]) / scheme.weights[j]
+                costate_values[mesh.bases[some] + j] = (
+                    -np.einsum("kix,i->kx", interval_defects, scheme.Q[:, j]) / scheme.weights[j]
+                )
         elif scheme.steps == 2:
             h = duration * mesh.widths[some, None]
             middle = np.einsum("kix,i->kx", interval_defects, scheme.P[:, 1]) / (h * scheme.weights[1])
             at_nodes, of_rates = scheme.states_at(np.array([0.5]))
             begin = at_nodes[0, 0] * nodes[some] + at_nodes[0, 2] * nodes[some + 1]
             parts = (rates[some], middle, rates[some + 1])
-            costate_values[mesh.bases[some] + 1] = begin + h * sum(w * r for w, r in zip(of_rates[0], parts, strict=True))
+            costate_values[mesh.bases[some] + 1] = begin + h * sum(
+                w * r for w, r in zip(of_rates[0], parts, strict=True)
+            )
     return costate_values
 
 

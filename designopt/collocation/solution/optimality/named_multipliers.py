@@ -27,40 +27,47 @@ class NamedMultipliers:
     """
 
     problem: TrajectoryProblem
-    made: Transcription
-    given: ProgramBounds
+    transcription: Transcription
+    bounds: ProgramBounds
     x: Vector
     iterate: Iterate
     values: Sequence[PhaseValues]
 
     @cached_property
-    def found(self) -> Multipliers:
+    def multipliers(self) -> Multipliers:
         """The unscaled multipliers of the program."""
         return multipliers(
-            self.made, self.given, self.iterate.x, self.iterate.constraint_multipliers, self.iterate.bound_multipliers
+            self.transcription,
+            self.bounds,
+            self.iterate.x,
+            self.iterate.constraint_multipliers,
+            self.iterate.bound_multipliers,
         )
 
     def of_data(self) -> dict[str, float]:
         """d objective / d numeric data and fixed times."""
-        return data_sensitivity(self.problem, self.made, self.given, self.found, self.x, self.values)
+        return data_sensitivity(self.problem, self.transcription, self.bounds, self.multipliers, self.x, self.values)
 
     def of_parameters(self) -> dict[str, float]:
         """d objective / d bound of parameters, or d parameter of fixed ones."""
-        return {name: float(-self.found.bound_multipliers[k]) for name, k in self.made.layout.parameters.items()}
+        return {
+            name: float(-self.multipliers.bound_multipliers[k])
+            for name, k in self.transcription.layout.parameters.items()
+        }
 
     def of_limits(self) -> dict[str, float]:
         """d objective / d limit of constraints between ends, integrals and free times."""
         named: dict[str, float] = {}
-        for block in self.made.blocks:
+        for block in self.transcription.blocks:
             if block.kind == "ends":
                 named.update(
-                    zip(block.names, (-self.found.constraint_multipliers[block.rows[0]]).tolist(), strict=True)
+                    zip(block.names, (-self.multipliers.constraint_multipliers[block.rows[0]]).tolist(), strict=True)
                 )
-        shadow = -self.found.bound_multipliers
-        for (i, j), k in self.made.layout.integrals.items():
+        shadow = -self.multipliers.bound_multipliers
+        for (i, j), k in self.transcription.layout.integrals.items():
             phase = self.problem.phases[i]
             named[f"{phase.name}.{list(phase.integrals)[j]}"] = float(shadow[k])
-        for phase, phase_layout in zip(self.problem.phases, self.made.layout.phases, strict=True):
+        for phase, phase_layout in zip(self.problem.phases, self.transcription.layout.phases, strict=True):
             for name, k in (("t0", phase_layout.t0), ("tf", phase_layout.tf)):
                 if k >= 0 and not (name == "t0" and phase.t0 is None):
                     named[f"{phase.name}.{name}"] = float(shadow[k])
@@ -68,20 +75,20 @@ class NamedMultipliers:
 
     def of_states(self, i: int) -> dict[str, Vector]:
         """Costates (slots,) of phase i."""
-        costate_values = costates(self.made, i, self.found, self.x, self.values[i])
+        costate_values = costates(self.transcription, i, self.multipliers, self.x, self.values[i])
         return {v.name: costate_values[:, j] for j, v in enumerate(self.problem.phases[i].system.states)}
 
     def of_ends(self, i: int) -> dict[str, tuple[float, float]]:
         """d objective / d limit of the states at both ends of phase i."""
-        states = self.made.layout.phases[i].states
-        first, last = -self.found.bound_multipliers[states[0]], -self.found.bound_multipliers[states[-1]]
+        states = self.transcription.layout.phases[i].states
+        first, last = -self.multipliers.bound_multipliers[states[0]], -self.multipliers.bound_multipliers[states[-1]]
         names = [v.name for v in self.problem.phases[i].system.states]
         return {name: (float(a), float(b)) for name, a, b in zip(names, first, last, strict=True)}
 
     def bound_multipliers(self, i: int) -> dict[str, Vector]:
         """d objective / d bound (slots,) along the phase, per second."""
-        layout, point = self.made.layout.phases[i], self.made.statement.points[i]
-        shadow, per_second = -self.found.bound_multipliers, self._per_second(i)
+        layout, point = self.transcription.layout.phases[i], self.transcription.statement.points[i]
+        shadow, per_second = -self.multipliers.bound_multipliers, self._per_second(i)
         named = {}
         for j, name in enumerate(point.names):
             if j < point.nx:
@@ -94,17 +101,21 @@ class NamedMultipliers:
 
     def of_path(self, i: int) -> dict[str, Vector]:
         """d objective / d limit of the path constraints (points,), per second."""
-        weights = self._per_second(i)[self.made.layout.phases[i].mesh.first :]
+        weights = self._per_second(i)[self.transcription.layout.phases[i].mesh.first :]
         named: dict[str, Vector] = {}
-        for block in path_blocks(self.made, i):
+        for block in path_blocks(self.transcription, i):
             named.update(
-                zip(block.names, (-self.found.constraint_multipliers[block.rows] / weights[:, None]).T, strict=True)
+                zip(
+                    block.names,
+                    (-self.multipliers.constraint_multipliers[block.rows] / weights[:, None]).T,
+                    strict=True,
+                )
             )
         return named
 
     def _per_second(self, i: int) -> Vector:
         """Seconds (slots,) that each point represents in the quadrature; infinite without a weight."""
-        weights = self.made.layout.phases[i].mesh.weights
+        weights = self.transcription.layout.phases[i].mesh.weights
         return np.where(weights == 0.0, np.inf, weights * self.values[i].duration)
 
 

@@ -43,7 +43,9 @@ def data_sensitivity(
     of_points, of_ends = _functions(statement)
     ends: list[Any] = []
     results: list[tuple[Phase, list[str], Vector]] = []
-    for i, (phase, phase_layout, phase_values) in enumerate(zip(problem.phases, transcription.layout.phases, values, strict=True)):
+    for i, (phase, phase_layout, phase_values) in enumerate(
+        zip(problem.phases, transcription.layout.phases, values, strict=True)
+    ):
         point, count = statement.points[i], len(phase_layout.point)
         nc, ns = len(phase_values.constants), point.signals.numel()
         fractions = phase_layout.mesh.fractions[phase_layout.mesh.first :]
@@ -52,13 +54,16 @@ def data_sensitivity(
         constants = np.tile(phase_values.constants[:, None], count)
         gradient = np.asarray(
             of_points[i].map(count)(
-                x[phase_layout.point].T, np.tile(theta[:, None], count), constants, phase_values.signals.T, fractions[None, :],
+                x[phase_layout.point].T, np.tile(theta[:, None], count), constants, phase_values.signals.T,
+                fractions[None, :],
                 multipliers.by_point(transcription, i).T, weights[None, :],
             ), float,
         ).reshape(nc + ns, count)  # fmt: skip
         for sample, at in zip(statement.samples, transcription.layout.samples, strict=True):
             if sample.phase == i:
-                gradient = np.hstack([gradient, _of_samples(transcription, sample, at, multipliers, x, phase_values, bounds)])
+                gradient = np.hstack(
+                    [gradient, _of_samples(transcription, sample, at, multipliers, x, phase_values, bounds)]
+                )
                 fractions = np.concatenate([fractions, at.fractions])
         total = gradient[:nc].sum(axis=1)
         fixed = [name for name, index in (("t0", phase_layout.t0), ("tf", phase_layout.tf)) if index < 0]
@@ -74,7 +79,9 @@ def data_sensitivity(
         results.append((phase, [*point.constant_names, *fixed], total))
         data = phase_values.constants[: len(point.constant_names)]
         ends += [*phase_layout.at_ends(x), phase_values.t0, phase_values.tf, phase_values.integrals, data]
-    of_limits = [multipliers.constraint_multipliers[block.rows].ravel() for block in transcription.blocks if block.kind == "ends"]
+    of_limits = [
+        multipliers.constraint_multipliers[block.rows].ravel() for block in transcription.blocks if block.kind == "ends"
+    ]
     ends += [x[list(transcription.layout.parameters.values())], np.concatenate([*of_limits, np.empty(0)])]
     by_ends = [np.asarray(entry, float).ravel() for entry in of_ends(*ends)]
     sensitivities = {}
@@ -87,7 +94,8 @@ def data_sensitivity(
 
 
 def _of_samples(
-    transcription: Transcription, sample: SamplePoint, at: SamplePlace, multipliers: Multipliers, x: Vector, values: PhaseValues,
+    transcription: Transcription, sample: SamplePoint, at: SamplePlace, multipliers: Multipliers, x: Vector,
+    values: PhaseValues,
     bounds: ProgramBounds,
 ) -> Vector:  # fmt: skip
     """The gradient (constants and signals, n) of the contribution of samples to the Lagrangian."""
@@ -99,7 +107,9 @@ def _of_samples(
         mu = np.full((1, at.count), direct)
     else:
         (block,) = [
-            b for b in transcription.blocks if (b.kind, b.phase) == (kind, sample.phase) and b.names[0] in (name, f"{name}[0]")
+            b
+            for b in transcription.blocks
+            if (b.kind, b.phase) == (kind, sample.phase) and b.names[0] in (name, f"{name}[0]")
         ]
         rows = multipliers.constraint_multipliers[block.rows]
         mu = np.broadcast_to(-rows if sample.kind == "sum" else rows, (at.count, sample.size)).T
@@ -114,7 +124,7 @@ def _functions(statement: ProblemFunctions) -> tuple[list[Any], Any]:
     direct = linear_integrals(statement.problem, statement.ends)
     of_points = []
     for i, point in enumerate(statement.points):
-        rows, _ = point.equations([j for phase, j in statement.kept if phase == i])
+        rows, _ = point.equations([j for phase, j in statement.integral_variables if phase == i])
         cost = point.running_cost([(j, weight) for (phase, j), weight in direct.items() if phase == i])
         mu, sigma = ca.SX.sym("mu", rows.numel()), ca.SX.sym("sigma")
         by = ca.vertcat(point.constants, point.signals)

@@ -31,7 +31,12 @@ LONGER, SHARE = 2, 0.02
 
 
 def singular_arcs(
-    transcription: Transcription, bounds: ProgramBounds, x: Vector, multipliers: Multipliers, values: Sequence[PhaseValues], cost: float
+    transcription: Transcription,
+    bounds: ProgramBounds,
+    x: Vector,
+    multipliers: Multipliers,
+    values: Sequence[PhaseValues],
+    cost: float,
 ) -> list[Arc]:
     """The singular arcs at variables `x` (n,), not scaled, of a solution with the objective size `cost`.
 
@@ -39,7 +44,9 @@ def singular_arcs(
     the bounds leave free.
     """
     arcs = []
-    for i, (layout, point, phase_values) in enumerate(zip(transcription.layout.phases, transcription.statement.points, values, strict=True)):
+    for i, (layout, point, phase_values) in enumerate(
+        zip(transcription.layout.phases, transcription.statement.points, values, strict=True)
+    ):
         if not point.nu:
             continue
         mesh, free = layout.mesh, slice(point.nx, len(point.names))
@@ -67,7 +74,9 @@ def singular_arcs(
                 continue
             shares = np.abs(directions[a:b, point.ns : point.ns + point.nu, 0]).max(axis=0)
             arc_controls = tuple(n for n, share in zip(names, shares, strict=True) if share > 0.1) or tuple(names)
-            arcs.append(Arc(transcription.statement.problem.phases[i].name, arc_controls, float(times[a]), float(times[b - 1])))
+            arcs.append(
+                Arc(transcription.statement.problem.phases[i].name, arc_controls, float(times[a]), float(times[b - 1]))
+            )
     return arcs
 
 
@@ -93,10 +102,16 @@ def _bends_everywhere(curvature: Cube, fixed: Cube) -> bool:
     return True
 
 
-def _derivatives(transcription: Transcription, i: int, x: Vector, multipliers: Multipliers, values: PhaseValues) -> tuple[Cube, Cube]:
+def _derivatives(
+    transcription: Transcription, i: int, x: Vector, multipliers: Multipliers, values: PhaseValues
+) -> tuple[Cube, Cube]:
     """For each point the Hessian of the Lagrangian (points, nw, nw) and the derivatives (points, rows, nw) of its
     equations and path constraints."""
-    layout, functions, point = transcription.layout.phases[i], transcription.statement.functions[i], transcription.statement.points[i]
+    layout, functions, point = (
+        transcription.layout.phases[i],
+        transcription.statement.functions[i],
+        transcription.statement.points[i],
+    )
     mesh, count, nw = layout.mesh, len(layout.point), len(point.names)
     arguments = (
         x[layout.point],
@@ -116,7 +131,9 @@ def _derivatives(transcription: Transcription, i: int, x: Vector, multipliers: M
     among_variables = functions.jacobian_columns < nw
     if among_variables.any() and functions.rows.path.stop > functions.rows.residuals.start:
         [numbers] = _of_points(functions.jacobian, count)(*arguments)
-        slopes[:, functions.jacobian_rows[among_variables], functions.jacobian_columns[among_variables]] = numbers[:, among_variables]
+        slopes[:, functions.jacobian_rows[among_variables], functions.jacobian_columns[among_variables]] = numbers[
+            :, among_variables
+        ]
     return hessian, slopes
 
 
@@ -130,14 +147,18 @@ def _fixed_directions(
     transcription: Transcription, program_bounds: ProgramBounds, i: int, x: Vector, values: PhaseValues, slopes: Cube
 ) -> Cube:
     """Directions (points, k, n) in which the variables of a point other than states are fixed: none are zero."""
-    layout, point, which = transcription.layout.phases[i], transcription.statement.points[i], transcription.statement.functions[i].rows
+    layout, point, which = (
+        transcription.layout.phases[i],
+        transcription.statement.points[i],
+        transcription.statement.functions[i].rows,
+    )
     columns = layout.point[:, point.nx :]
     near = NEAR * transcription.scale[columns]
     on_bound = (x[columns] <= program_bounds.low[columns] + near) | (x[columns] >= program_bounds.high[columns] - near)
     phase = transcription.statement.problem.phases[i]
     # a constant on each piece is not a function of time; others depend on another time, or affect the cost of another
     # time
-    apart = {*phase.held, *phase.delays, *(delay.of for delay in phase.delays.values())}
+    apart = {*phase.held_controls, *phase.delays, *(delay.variable for delay in phase.delays.values())}
     on_bound[:, [name in apart for name in point.names[point.nx :]]] = True
     at_limit = np.zeros((len(columns), len(which.path)), bool)
     path = [block for block in transcription.blocks if block.kind == "path" and block.phase == i]

@@ -25,22 +25,22 @@ class EquationsAlong:
     """The equations of `phase` along `found`, with the values of all `parameters` by name."""
 
     phase: Phase
-    found: PhaseSolution
+    solution: PhaseSolution
     parameters: Mapping[str, float]
 
     @property
     def duration(self) -> float:
         """tf - t0 (s)."""
-        return self.found.tf - self.found.t0
+        return self.solution.tf - self.solution.t0
 
     def fractions(self, some: Indices, tau: Vector) -> Vector:
         """Fractions (k, n) of the phase at the places `tau` (n,) of the intervals `some` (k,)."""
-        mesh = self.found.mesh
+        mesh = self.solution.mesh
         return np.asarray(mesh.nodes[some, None] + mesh.widths[some, None] * tau)
 
     def states(self, some: Indices, tau: Vector) -> Cube:
         """States (k, n, nx) at the places `tau` (n,) of the intervals `some` (k,), which have one scheme."""
-        mesh, solved = self.found.mesh, self.found
+        mesh, solved = self.solution.mesh, self.solution
         scheme = mesh.schemes[some[0]]
         of_values, of_rates = scheme.states_at(tau)
         slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
@@ -51,9 +51,9 @@ class EquationsAlong:
         ]
         return np.stack(trajectories, axis=2)
 
-    def others(self, some: Indices, tau: Vector, names: Sequence[str]) -> Cube:
+    def inputs_at(self, some: Indices, tau: Vector, names: Sequence[str]) -> Cube:
         """Controls, algebraic variables or unknown rates (k, n, names) at these places, within their bounds."""
-        mesh, solved = self.found.mesh, self.found
+        mesh, solved = self.solution.mesh, self.solution
         scheme = mesh.schemes[some[0]]
         slots = mesh.bases[some, None] + np.arange(scheme.steps + 1)
         weights = scheme.controls_at(tau).T
@@ -68,7 +68,7 @@ class EquationsAlong:
 
     def delayed(self, name: str, fractions: Vector) -> Vector:
         """A delayed variable at any `fractions` of the phase: the value of the original one at the earlier time."""
-        delay, mesh = self.phase.delays[name], self.found.mesh
+        delay, mesh = self.phase.delays[name], self.solution.mesh
         query = earlier(self.phase, delay, fractions.ravel())
         past = query <= 0.0
         values = np.empty(len(query))
@@ -76,15 +76,15 @@ class EquationsAlong:
         intervals, places = located(mesh, query)
         for scheme, some in mesh.groups:
             in_scheme = np.flatnonzero(~past & np.isin(intervals, some))
-            is_state = self.found.kinds[delay.of] == "state"
+            is_state = self.solution.kinds[delay.variable] == "state"
             weights = scheme.states_at(places[in_scheme])[0] if is_state else scheme.controls_at(places[in_scheme])
             slots = mesh.bases[intervals[in_scheme], None] + np.arange(scheme.steps + 1)
-            values[in_scheme] = (self.found.values[delay.of][slots] * weights).sum(axis=1)
+            values[in_scheme] = (self.solution.values[delay.variable][slots] * weights).sum(axis=1)
         return values.reshape(fractions.shape)
 
     def data(self, fractions: Vector) -> Vector:
         """The data entries (n, nq) at `fractions` (n,) of the phase."""
-        return data_at(self.phase, fractions, self.found.t0, self.found.tf)
+        return data_at(self.phase, fractions, self.solution.t0, self.solution.tf)
 
     @property
     def p(self) -> Vector:
@@ -96,9 +96,9 @@ class EquationsAlong:
         system = self.phase.system
         fractions = self.fractions(some, tau).ravel()
         count = len(fractions)
-        u = self.others(some, tau, [v.name for v in system.controls]).reshape(count, -1)
-        z = self.others(some, tau, [v.name for v in system.algebraic]).reshape(count, -1)
-        t = self.found.t0 + fractions * self.duration
+        u = self.inputs_at(some, tau, [v.name for v in system.controls]).reshape(count, -1)
+        z = self.inputs_at(some, tau, [v.name for v in system.algebraic]).reshape(count, -1)
+        t = self.solution.t0 + fractions * self.duration
         arguments = (states.reshape(count, -1), u, z, np.tile(self.p, (count, 1)), self.data(fractions), t[:, None])
         evaluated = explicit_rates(system).map(count)(*(array.T for array in arguments))
         return np.asarray(evaluated, float).T.reshape(states.shape)

@@ -74,7 +74,9 @@ def pulse_errors(
                 fine = _integrals(point, equations, x, some, tau, other_names) @ weights
                 places = scheme.points[1:] if not scheme.starts else scheme.points
                 of_scheme = scheme.weights[-len(places) :]
-                coarse = _integrals(point, equations, equations.states(some, places), some, places, other_names) @ of_scheme
+                coarse = (
+                    _integrals(point, equations, equations.states(some, places), some, places, other_names) @ of_scheme
+                )
                 sizes = 1.0 + np.abs(list(solution.integrals.values()))
                 missed = np.abs(fine - coarse) * mesh.widths[some] / sizes[:, None]
                 errors[some] = np.maximum(errors[some], missed.max(axis=0))
@@ -86,7 +88,7 @@ def _integrals(
 ) -> Cube:
     """Integrands (integrals, k, n) times the duration for states `x` (k, n, nx) at the places `tau` (n,)."""
     count = len(some) * len(tau)
-    w = np.hstack([x.reshape(count, -1), equations.others(some, tau, other_names).reshape(count, -1)])
+    w = np.hstack([x.reshape(count, -1), equations.inputs_at(some, tau, other_names).reshape(count, -1)])
     values = point_values(point, equations, w, equations.fractions(some, tau).ravel())[1]
     return np.asarray(values.T.reshape(-1, len(some), len(tau)))
 

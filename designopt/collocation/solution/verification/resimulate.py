@@ -81,7 +81,7 @@ class _Segments:
         system = equations.phase.system
         self.nu = len(system.controls)
         self.names = [v.name for v in (*system.controls, *system.algebraic)]
-        bounds = [equations.found.bounds[name] for name in self.names]
+        bounds = [equations.solution.bounds[name] for name in self.names]
         self.low, self.high = np.array(bounds, float).reshape(-1, 2).T
         self.rates = explicit_rates(system)
         self.stiff: set[int] = set()
@@ -93,7 +93,7 @@ class _Segments:
         polynomials over the interval."""
         from numpy.polynomial.legendre import legvander
 
-        mesh, values = self.equations.found.mesh, self.equations.found.values
+        mesh, values = self.equations.solution.mesh, self.equations.solution.values
         longest = max(len(scheme.collocated) for scheme in mesh.schemes)
         coefficients = np.zeros((len(mesh), longest, len(self.names)))
         for scheme, some in mesh.groups:
@@ -104,13 +104,13 @@ class _Segments:
                 coefficients[some, :count, i] = values[name][slots] @ inverse.T
         return coefficients
 
-    def others(self, segments: Indices, tau: Matrix) -> Array:
+    def inputs_at(self, segments: Indices, tau: Matrix) -> Array:
         """Controls and algebraic variables (k, n, nu + nz) at places (k, n) of segments (k,), within their bounds."""
         from numpy.polynomial.legendre import legvander
 
         trajectories = self.trajectories[segments]
         values_at = np.matmul(legvander(2.0 * tau - 1.0, trajectories.shape[1] - 1), trajectories)
-        mesh = self.equations.found.mesh
+        mesh = self.equations.solution.mesh
         for name in self.equations.phase.delays:
             fractions = mesh.nodes[segments, None] + mesh.widths[segments, None] * tau
             values_at[:, :, self.names.index(name)] = self.equations.delayed(name, fractions)
@@ -118,12 +118,12 @@ class _Segments:
 
     def _stages(self, segments: Indices, tau: Vector, delta: Vector) -> tuple[Matrix, ...]:
         """All arguments of `step` but the states, for steps (k,) of widths `delta` from places `tau` of segments."""
-        equations, mesh = self.equations, self.equations.found.mesh
+        equations, mesh = self.equations, self.equations.solution.mesh
         places = tau[:, None] + delta[:, None] * self.stages
         fractions = mesh.nodes[segments, None] + mesh.widths[segments, None] * places
-        values = self.others(segments, places).reshape(len(tau), -1)
+        values = self.inputs_at(segments, places).reshape(len(tau), -1)
         data = equations.data(fractions.ravel()).reshape(len(tau), -1)
-        t = equations.found.t0 + fractions * equations.duration
+        t = equations.solution.t0 + fractions * equations.duration
         h = equations.duration * mesh.widths[segments] * delta
         return values.T, np.tile(self.p[:, None], len(tau)), data.T, t.T, h[None, :]
 
@@ -184,7 +184,7 @@ class _Segments:
         The `steps` of the runs over the segments are repeated, many in one call; if their error is too large now, the
         rest of the segment is run with new steps.
         """
-        count = len(self.equations.found.mesh)
+        count = len(self.equations.solution.mesh)
         nodes = np.full((len(x), count + 1), math.inf)
         nodes[:, 0] = x
         k, tau = 0, 0.0
@@ -225,13 +225,13 @@ class _Segments:
 
     def _stiff(self, x: Vector, segment: int, tau: float) -> Vector:
         """The end of one segment from states `x` at its place `tau`, by an implicit method."""
-        equations, mesh = self.equations, self.equations.found.mesh
+        equations, mesh = self.equations, self.equations.solution.mesh
         which, h = np.array([segment]), equations.duration * mesh.widths[segment]
 
         def rhs(tau: float, state: Vector) -> Vector:
-            values = self.others(which, np.array([[tau]]))[0, 0]
+            values = self.inputs_at(which, np.array([[tau]]))[0, 0]
             fraction = np.array([mesh.nodes[segment] + mesh.widths[segment] * tau])
-            t = equations.found.t0 + fraction * equations.duration
+            t = equations.solution.t0 + fraction * equations.duration
             rates = self.rates(state, values[: self.nu], values[self.nu :], self.p, equations.data(fraction)[0], t)
             return np.asarray(h * np.asarray(rates, float).ravel())
 

@@ -35,7 +35,7 @@ def violation_between_points(
         x = equations.states(some, tau).reshape(-1, len(states))
         trajectories.append(x)
         if phase.path:
-            w = np.hstack([x, equations.others(some, tau, other_names).reshape(len(x), -1)])
+            w = np.hstack([x, equations.inputs_at(some, tau, other_names).reshape(len(x), -1)])
             path.append(point_values(point, equations, w, equations.fractions(some, tau).ravel())[0])
     bounds = [solution.bounds[name] for name in states]
     worst = _outside(np.vstack(trajectories), bounds)
@@ -57,7 +57,7 @@ def point_values(
 ) -> tuple[Vector, Vector]:
     """Path constraints (n, rows), and integrands (n, integrals) times the duration, for variables `w` (n, nw) at
     `fractions` (n,)."""
-    phase, solved, count = equations.phase, equations.found, len(fractions)
+    phase, solved, count = equations.phase, equations.solution, len(fractions)
     times = [solved.t0, solved.tf]
     free = [t for t, is_free in zip(times, point.free_times, strict=True) if is_free]
     fixed = [t for t, is_free in zip(times, point.free_times, strict=True) if not is_free]
@@ -73,5 +73,5 @@ def point_values(
         np.array(signals).reshape(-1, count),
         fractions[None, :],
     )
-    _, path, integrands = point.everything.map(count)(*arguments)
+    _, path, integrands = point.all_expressions.map(count)(*arguments)
     return np.asarray(path, float).T.reshape(count, -1), np.asarray(integrands, float).T.reshape(count, -1)

@@ -81,7 +81,10 @@ def initial_point(
         default = default_trajectory(phase, phase_guess, before)
         before = default.tf
         fractions = layout.mesh.fractions
-        stated = {**default.only(phase.guess).at(fractions), **(_values(phase, phase_guess, fractions) if phase_guess else {})}
+        stated = {
+            **default.only(phase.guess).at(fractions),
+            **(_values(phase, phase_guess, fractions) if phase_guess else {}),
+        }
         values = {**default.at(fractions), **stated}
         if statement.points[i].form:
             slopes = unknown_rates(phase, values, fractions, default.tf - default.t0)

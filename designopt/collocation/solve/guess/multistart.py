@@ -66,17 +66,21 @@ def perturbed(problem: TrajectoryProblem, guess: Guess | None, rng: np.random.Ge
     parameters = {}
     for v in problem.variables:
         box = problem.parameters.get(v.name, (v.low, v.high))
-        parameters[v.name] = _drawn(box, first.get(v.name, middle(ends(box))), rng)
+        parameters[v.name] = _random_number(box, first.get(v.name, middle(ends(box))), rng)
     phases: dict[str, Sampled] = {}
     before = 0.0
     for phase in problem.phases:
         trajectory = guess.phases.get(phase.name)
-        phases[phase.name] = _perturbed_trajectory(phase, trajectory if isinstance(trajectory, Sampled) else None, before, rng)
+        phases[phase.name] = _perturbed_trajectory(
+            phase, trajectory if isinstance(trajectory, Sampled) else None, before, rng
+        )
         before = phases[phase.name].tf
     return Guess(phases, parameters)
 
 
-def _perturbed_trajectory(phase: Phase, stated_trajectory: Sampled | None, before: float, rng: np.random.Generator) -> Sampled:
+def _perturbed_trajectory(
+    phase: Phase, stated_trajectory: Sampled | None, before: float, rng: np.random.Generator
+) -> Sampled:
     default = default_trajectory(phase, stated_trajectory, before)
     fractions = np.linspace(0.0, 1.0, POINTS)
     values: dict[str, Vector] = dict(stated_trajectory.at(fractions)) if stated_trajectory else {}
@@ -91,14 +95,14 @@ def _perturbed_trajectory(phase: Phase, stated_trajectory: Sampled | None, befor
         if v in phase.system.controls:
             bump += waves[1] @ np.cos(angles)
         values[v.name] = np.clip(trajectory + SIZE * size * bump, low, high)
-    t0 = before if phase.t0 is None else _drawn(phase.t0, default.t0, rng)
-    tf = _drawn(phase.tf, default.tf, rng)
+    t0 = before if phase.t0 is None else _random_number(phase.t0, default.t0, rng)
+    tf = _random_number(phase.tf, default.tf, rng)
     if not t0 < tf:  # the previous duration from there
         tf = t0 + default.tf - default.t0
     return Sampled(fractions, values, t0, tf)
 
 
-def _drawn(box: Box, first: float, rng: np.random.Generator) -> float:
+def _random_number(box: Box, first: float, rng: np.random.Generator) -> float:
     low, high = ends(box)
     share = rng.uniform(-1.0, 1.0)
     if high - low <= WIDEST:

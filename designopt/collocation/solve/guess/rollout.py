@@ -47,7 +47,9 @@ def rollout(problem: TrajectoryProblem, guess: Guess | None = None) -> Guess:
         values = {**default.at(fractions), **stated_values}
         begin = {}
         for v in phase.system.states:
-            has_start = v.name in phase.initial or v.name in stated_values or v.name in phase.guess or v.name not in last
+            has_start = (
+                v.name in phase.initial or v.name in stated_values or v.name in phase.guess or v.name not in last
+            )
             limits: Box = phase.initial.get(v.name, phase.bounds.get(v.name, (v.low, v.high)))
             start = float(values[v.name][0]) if has_start else last[v.name]
             begin[v.name] = float(np.clip(start, *ends(limits)))

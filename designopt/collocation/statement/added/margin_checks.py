@@ -80,14 +80,14 @@ class _Unlinked:
 
     def __call__(self, e: Ends) -> Any:
         value = self.value(e)
-        begins = self._of(value, {n: e.phase[n].initial for n in self.states})
-        ends = self._of(value, {n: e.phase[n].final for n in self.states})
+        begins = self._unlinked_states(value, {n: e.phase[n].initial for n in self.states})
+        ends = self._unlinked_states(value, {n: e.phase[n].final for n in self.states})
         if any(begin != end for begin in begins for end in ends):
             text = "links phases, between which deviations are not followed: use scenarios instead"
             raise ProblemError("bad_statement", f"constraints.{self.name}", text)
         return value
 
-    def _of(self, value: Any, sides: Mapping[str, EndVariables]) -> list[str]:
+    def _unlinked_states(self, value: Any, sides: Mapping[str, EndVariables]) -> list[str]:
         """The phases whose states at one of their `sides` enter the value."""
         states = {n: ca.vertcat(*(side[v] for v in self.states[n])) for n, side in sides.items()}
         return [n for n, column in states.items() if ca.depends_on(ca.SX(value), column)]

@@ -233,7 +233,7 @@ class _OnTheWay:
 
     def __call__(self, v: Symbols) -> Any:
         slopes = [self.times * s.deviation * _Slope(self.value, s, self.states)(v) for s in self.sources]
-        return _kept(self.value(v), slopes, self.limits)
+        return _with_margin(self.value(v), slopes, self.limits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +247,7 @@ class _AtEnds:
     limits: tuple[float, float]
 
     def __call__(self, e: Ends) -> Any:
-        return _kept(self.value(e), self._slopes(e), self.limits)
+        return _with_margin(self.value(e), self._slopes(e), self.limits)
 
     def margin(self, e: Ends) -> Any:
         """The given number of standard deviations; of a column the largest."""
@@ -270,9 +270,16 @@ class _AtEnds:
                 continue
             phase_ends = e.phase[phase.name]
             state_names = [v.name for v in phase.system.states]
-            pairs = [(end[n], end[source.by(n)]) for end in (phase_ends.initial, phase_ends.final) for n in state_names if source.by(n) in state_names]
+            pairs = [
+                (end[n], end[source.by(n)])
+                for end in (phase_ends.initial, phase_ends.final)
+                for n in state_names
+                if source.by(n) in state_names
+            ]
             pairs += [
-                (phase_ends.integral[n], phase_ends.integral[source.by(n)]) for n in phase.integrals if source.by(n) in phase.integrals
+                (phase_ends.integral[n], phase_ends.integral[source.by(n)])
+                for n in phase.integrals
+                if source.by(n) in phase.integrals
             ]
             if source.entry in phase_ends.data:
                 pairs.append((phase_ends.data[source.entry], 1.0))
@@ -283,7 +290,7 @@ class _AtEnds:
         return total
 
 
-def _kept(value: Any, slopes: Sequence[Any], limits: tuple[float, float]) -> Any:
+def _with_margin(value: Any, slopes: Sequence[Any], limits: tuple[float, float]) -> Any:
     """The rows that are within the limits if the value keeps its margin."""
     if len(slopes) == 1:  # its absolute value has a kink, two rows have none
         return ca.vertcat(value + slopes[0], value - slopes[0])

@@ -32,8 +32,10 @@ def with_peaks(
         peak = problem.peaks.get(name)
         if peak is None or peak.phase not in phases:
             peak_names = ", ".join(problem.peaks) or "none"
-            raise ProblemError("bad_statement", f"peaks.{name}", f"there is no such peak of a phase; known: {peak_names}")
-        state = f"{'smallest' if peak.of == 'smallest' else 'largest'}_{name}"
+            raise ProblemError(
+                "bad_statement", f"peaks.{name}", f"there is no such peak of a phase; known: {peak_names}"
+            )
+        state = f"{'smallest' if peak.extremum == 'smallest' else 'largest'}_{name}"
         peaks[name] = replace(peak, state=state)
         phases[peak.phase] = _phase(phases[peak.phase], name, peaks[name], sizes.get(name, 1.0))
     if named := [name for name in peaks if name in problem.figures]:
@@ -68,7 +70,7 @@ class _Room:
 
 def rows_of(peak: Peak) -> dict[str, float]:
     """The path constraints of a peak, with the sign of the value in them."""
-    return {peak.state: 1.0, f"{peak.state} of the other sign": -1.0} if peak.of == "size" else {peak.state: 1.0}
+    return {peak.state: 1.0, f"{peak.state} of the other sign": -1.0} if peak.extremum == "size" else {peak.state: 1.0}
 
 
 def _phase(phase: Phase, name: str, peak: Peak, size: float) -> Phase:
@@ -79,13 +81,13 @@ def _phase(phase: Phase, name: str, peak: Peak, size: float) -> Phase:
     if peak.state in {v.name for table in tables for v in table} or set(rows) & {*phase.path, *phase.samples}:
         text = f"'{peak.state}' is the name of this peak: rename the variable or the path constraint"
         raise ProblemError("bad_statement", f"peaks.{name}", text)
-    low = 0.0 if peak.of == "size" else -math.inf
+    low = 0.0 if peak.extremum == "size" else -math.inf
     stated = {
         label: Constraint(_Room(peak.value, peak.state, sign), 0.0, unit=peak.unit, at=peak.at)
         for label, sign in rows.items()
     }
     level = Variable(peak.state, peak.unit, low, description=f"the peak {name}")
-    first = -size if peak.of == "smallest" else size
+    first = -size if peak.extremum == "smallest" else size
     return replace(
         phase,
         system=augmented(system, [level], system.controls, lambda x, u: (x[:-1], u, 0.0)),

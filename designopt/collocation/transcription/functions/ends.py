@@ -167,4 +167,6 @@ def end_functions(symbols_of: EndSymbols, places: Layout) -> EndFunctions:
 
 def end_constants(places: Layout, parameters: Any) -> Any:
     """All constants of the functions of the ends: of each phase its numeric data, then its fixed times."""
-    return ca.vertcat(*(stretch(parameters, phase_layout.constants, phase_layout.signals) for phase_layout in places.phases))
+    return ca.vertcat(
+        *(stretch(parameters, phase_layout.constants, phase_layout.signals) for phase_layout in places.phases)
+    )

@@ -23,7 +23,7 @@ class ProblemFunctions:
     points: tuple[CollocationPoint, ...]
     functions: tuple[PointFunctions, ...]
     ends: EndSymbols
-    kept: tuple[tuple[int, int], ...]
+    integral_variables: tuple[tuple[int, int], ...]
     samples: tuple[SamplePoint, ...] = ()
     direct: Mapping[tuple[int, int], float] = field(default_factory=dict)
 

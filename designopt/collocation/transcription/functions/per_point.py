@@ -53,19 +53,19 @@ class SideBySide:
     """Arguments (rows, count) for `count` points, split into blocks once for all functions of one point."""
 
     def __init__(self, arguments: Sequence[Any], count: int) -> None:
-        self.count, self.whole = count, list(arguments)
+        self.count, self.arguments = count, list(arguments)
         self._parts: list[Any] = []
 
     def with_more(self, *arguments: Any) -> SideBySide:
         """The same with further arguments of these points."""
-        more = SideBySide([*self.whole, *arguments], self.count)
+        more = SideBySide([*self.arguments, *arguments], self.count)
         more._parts = self._parts.copy()
         return more
 
     def parts(self) -> tuple[list[Any], list[Any]]:
         """The arguments of whole blocks, and those of the rest."""
         edges = [0, self.count - self.count % BLOCK, self.count]
-        self._parts += [ca.horzsplit(each, edges) for each in self.whole[len(self._parts) :]]
+        self._parts += [ca.horzsplit(each, edges) for each in self.arguments[len(self._parts) :]]
         return [first for first, _ in self._parts], [last for _, last in self._parts]
 
 
@@ -74,10 +74,10 @@ def mapped(function: Any, points: SideBySide) -> Any:
     count = points.count
     blocks, rest = divmod(count, BLOCK)
     if not blocks or not function.is_a("SXFunction") or function.n_nodes() > SMALL:
-        return function.map(count)(*points.whole)
+        return function.map(count)(*points.arguments)
     block = function.map(BLOCK).expand()
     many = block.map(blocks) if blocks > 1 else block
     if not rest:
-        return many(*points.whole)
+        return many(*points.arguments)
     first, last = points.parts()
     return ca.horzcat(many(*first), function.map(rest)(*last))

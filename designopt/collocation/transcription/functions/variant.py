@@ -91,11 +91,15 @@ def _check_phase(statement: ProblemFunctions, stated: Phase, phase: Phase, point
     names += [f"{phase.name}: equations of the system"] * 2
     names += [f"{phase.name}: path.{n}" for n in phase.path]
     names += [f"{phase.name}: integrals.{n}" for n in phase.integrals]
-    _compare(names, (point.arguments, list(_of_point(point))), (variant_point.arguments, list(_of_point(variant_point))))
+    _compare(
+        names, (point.arguments, list(_of_point(point))), (variant_point.arguments, list(_of_point(variant_point)))
+    )
     for sample in of_phase(0, variant_point):
         (stated_sample,) = [s for s in statement.samples if s.where == sample.where]
         if stated_sample.data_names == sample.data_names:
-            _compare([sample.where], (stated_sample.arguments, [stated_sample.value]), (sample.arguments, [sample.value]))
+            _compare(
+                [sample.where], (stated_sample.arguments, [stated_sample.value]), (sample.arguments, [sample.value])
+            )
 
 
 def _of_point(point: CollocationPoint) -> Iterator[Any]:

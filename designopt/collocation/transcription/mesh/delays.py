@@ -54,13 +54,15 @@ def stencil(phase: Phase, name: str, point: CollocationPoint, phase_layout: Phas
     constant[past] = history(phase, name, fractions[past])
     inside = np.flatnonzero(~past)
     intervals, places = located(mesh, fractions[inside])
-    j = point.names.index(delay.of)
+    j = point.names.index(delay.variable)
     parts: list[tuple[Vector, ...]] = []
     for scheme, some in mesh.groups:
         of_scheme = np.isin(intervals, some)
         weights = scheme.states_at(places[of_scheme])[0] if j < point.nx else scheme.controls_at(places[of_scheme])
         slots = mesh.bases[intervals[of_scheme], None] + np.arange(scheme.steps + 1)
-        columns = phase_layout.states[slots, j] if j < point.nx else phase_layout.point[np.maximum(slots - mesh.first, 0), j]
+        columns = (
+            phase_layout.states[slots, j] if j < point.nx else phase_layout.point[np.maximum(slots - mesh.first, 0), j]
+        )
         at, begins = inside[of_scheme, None], np.arange(scheme.steps + 1) == 0
         used = np.abs(weights) > SAME**2
         parts.append(tuple(part[used] for part in np.broadcast_arrays(at, columns, weights, slots, begins)))

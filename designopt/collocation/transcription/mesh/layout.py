@@ -103,6 +103,10 @@ def layout(
     for sample in samples:
         phase_layout = phases[sample.phase]
         phase = problem.phases[sample.phase]
-        sample_places.append(sample_place(sample, phase, phase_layout.mesh, phase_layout.states, phase_layout.point, phase_layout.theta, numbers))
+        sample_places.append(
+            sample_place(
+                sample, phase, phase_layout.mesh, phase_layout.states, phase_layout.point, phase_layout.theta, numbers
+            )
+        )
         numbers = sample_places[-1].end
     return Layout(tuple(phases), parameters, integrals, offset + len(integrals), tuple(sample_places), numbers)

@@ -83,20 +83,20 @@ class CollocationPoint:
         arguments = (x, u, z, p, q, t)
         outputs = {}
         if system.output is not None:
-            y = _called(phase, "output", system.output, arguments)
+            y = _evaluated(phase, "output", system.output, arguments)
             outputs = {v.name: y[i] for i, v in enumerate(system.outputs)}
             _check_outputs(phase, outputs, {**symbols, **data})
         named = {**symbols, **data, **outputs}
         self.symbols = Symbols({**named, **stacked(named, system.vectors)}, t)
         empty = ca.SX(0, 1)
         if form is None:
-            rates, residuals = _called(phase, "rhs", system.rhs, arguments), empty
+            rates, residuals = _evaluated(phase, "rhs", system.rhs, arguments), empty
         else:
             full = (x, s, u, z, p, q, t)
-            rates = _called(phase, "rates", form.rates, full)
-            residuals = _called(phase, "residual", form.residual, full)
+            rates = _evaluated(phase, "rates", form.rates, full)
+            residuals = _evaluated(phase, "residual", form.residual, full)
         equations = system.algebraic_residual
-        algebraic = empty if equations is None else _called(phase, "algebraic_residual", equations, arguments)
+        algebraic = empty if equations is None else _evaluated(phase, "algebraic_residual", equations, arguments)
         self.path_sizes: list[int] = []
         path = []
         for name, constraint in phase.path.items():
@@ -114,7 +114,7 @@ class CollocationPoint:
         self.arguments = [self.w, self.theta, self.constants, self.signals, self.fraction]
 
     @cached_property
-    def everything(self) -> ca.Function:
+    def all_expressions(self) -> ca.Function:
         """Rates times the duration, path constraints, integrands times the duration: to read a solution."""
         results = [self.rates, self._equations[2], column(self.integrands)]
         return ca.Function("everything", self.arguments, [ca.densify(r) for r in results])
@@ -250,7 +250,7 @@ def _check_outputs(phase: Phase, outputs: Mapping[str, Any], variables: Mapping[
             raise ProblemError("bad_statement", f"{phase.name}: system {phase.system.name}", text)
 
 
-def _called(phase: Phase, label: str, function: Any, arguments: Sequence[Any]) -> Any:
+def _evaluated(phase: Phase, label: str, function: Any, arguments: Sequence[Any]) -> Any:
     """An expression of the system. Raises `ProblemError` (model_not_symbolic) for a function that has none."""
     try:
         return function(*arguments)

@@ -249,7 +249,11 @@ def numeric_arguments(
     n = layout.count
     W = np.zeros((n, point.nw))
     is_point_variable = layout.variable < point.nw
-    np.add.at(W, (layout.sample[is_point_variable], layout.variable[is_point_variable]), layout.weights[is_point_variable] * x[layout.columns[is_point_variable]])
+    np.add.at(
+        W,
+        (layout.sample[is_point_variable], layout.variable[is_point_variable]),
+        layout.weights[is_point_variable] * x[layout.columns[is_point_variable]],
+    )
     data = parameters[layout.begin : layout.signals].reshape(n, -1)
     signals = parameters[layout.signals : layout.end].reshape(n, -1)
     shared = (np.tile(part[:, None], n) for part in (theta, constants))

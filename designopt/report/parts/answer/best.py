@@ -49,7 +49,7 @@ def best(result: Result) -> Section | None:
         introduction=introduction + ".",
         findings=tuple(findings),
         tables=(
-            Table("Chosen designs", ("", *chosen), rows, shown=200),
+            Table("Chosen designs", ("", *chosen), rows, visible_rows=200),
             Table(
                 "Commands to recompute them",
                 ("design", "row", "command"),
@@ -67,7 +67,9 @@ def _compared(result: Result, name: str, row: int) -> str:
     if not outcomes.feasible[row]:
         return f"{name} (baseline) violates a limit: {describe(result, row)}."
     better = outcomes.feasible & (F[row] >= F).all(axis=1) & (F[row] > F).any(axis=1)
-    standing = "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
+    standing = (
+        "is on the front" if not better.any() else f"is dominated by {count(int(better.sum()))} evaluated designs"
+    )
     return f"{name} (baseline) {standing}: {describe(result, row)}."
 
 

@@ -26,22 +26,22 @@ class BrokenLimit(NamedTuple):
 
     text: str
     unit: str
-    of: LimitActivity
+    activity: LimitActivity
 
     @property
     def share(self) -> float:
         """The share of the designs with a result that violate it."""
-        return float(self.of.broken.sum() / max(int(self.of.known.sum()), 1))
+        return float(self.activity.broken.sum() / max(int(self.activity.has_value.sum()), 1))
 
     @property
     def distance(self) -> float:
         """Smallest violation, relative to the limit's size; negative within the limit."""
-        return float(-self.of.margin[self.of.best] / (abs(self.of.limit) or 1.0))
+        return float(-self.activity.margin[self.activity.best] / (abs(self.activity.limit) or 1.0))
 
     @property
     def best(self) -> str:
         """The value nearest to meeting it, with its unit."""
-        return f"{number(float(self.of.values[self.of.best]))} {self.unit}".rstrip()
+        return f"{number(float(self.activity.values[self.activity.best]))} {self.unit}".rstrip()
 
 
 def broken_limits(result: Result) -> list[BrokenLimit]:
@@ -63,7 +63,7 @@ def conflicts(limits: list[BrokenLimit]) -> list[str]:
     apart = (
         f"No evaluated design satisfies both {a.text} and {b.text}."
         for a, b in combinations([one for one in limits if one.share < 1.0][:PAIRED], 2)
-        if not np.any(a.of.known & b.of.known & ~a.of.broken & ~b.of.broken)
+        if not np.any(a.activity.has_value & b.activity.has_value & ~a.activity.broken & ~b.activity.broken)
     )
     return list(islice(apart, PAIRS))
 
@@ -73,22 +73,24 @@ def findings(result: Result) -> list[str]:
     most violated limit."""
     limits = broken_limits(result)
     sentences = [
-        f"Every design violates {one.text}: the best has {one.best} (design {one.of.best})."
+        f"Every design violates {one.text}: the best has {one.best} (design {one.activity.best})."
         for one in limits
         if one.share == 1.0
     ]
     sentences += conflicts(limits)
     if limits and not sentences:
         first = limits[0]
-        broken, evaluated = int(first.of.broken.sum()), int(first.of.known.sum())
-        sentences.append(f"{count(broken)} of {plural(evaluated, 'design')} violate {first.text}, more than any other limit.")
+        broken, evaluated = int(first.activity.broken.sum()), int(first.activity.has_value.sum())
+        sentences.append(
+            f"{count(broken)} of {plural(evaluated, 'design')} violate {first.text}, more than any other limit."
+        )
     return sentences
 
 
 def table(result: Result) -> Table | None:
     """The violated limits for the page; None if a design meets all limits."""
     rows = tuple(
-        (one.text, int(one.of.broken.sum()), f"{one.share:.1%}".replace("%", " %"), one.best, one.of.best)
+        (one.text, int(one.activity.broken.sum()), f"{one.share:.1%}".replace("%", " %"), one.best, one.activity.best)
         for one in broken_limits(result)
     )
     head = ("limit", "violated by", "share of results", "best value", "design")
@@ -98,7 +100,12 @@ def table(result: Result) -> Table | None:
 def lines(limits: list[BrokenLimit]) -> list[list[str]]:
     """The same for the terminal, its head first."""
     rows = [
-        [one.text, f"{count(int(one.of.broken.sum()))} of {count(int(one.of.known.sum()))}", one.best, str(one.of.best)]
+        [
+            one.text,
+            f"{count(int(one.activity.broken.sum()))} of {count(int(one.activity.has_value.sum()))}",
+            one.best,
+            str(one.activity.best),
+        ]
         for one in limits
     ]
     return [["limit", "violated by", "best value", "design"], *rows]

@@ -152,7 +152,9 @@ def _weights(
         "topsis vector": ("topsis", "vector"),
         "topsis minmax": ("topsis", "minmax"),
     }
-    shares = {label: rules.weight_sensitivity(F[thinned_rows], method, norm) for label, (method, norm) in methods.items()}
+    shares = {
+        label: rules.weight_sensitivity(F[thinned_rows], method, norm) for label, (method, norm) in methods.items()
+    }
     largest_share = np.max(list(shares.values()), axis=0)
     order = np.argsort(-largest_share, kind="stable")
     order = order[largest_share[order] > 0.0]
@@ -180,7 +182,11 @@ def _weights(
     )
     values = objective_values(result)
     lines = tuple(
-        (int(front[thinned_rows[i]]), *(f"{share[i]:.1%}" for share in shares.values()), *map(float, values[front[thinned_rows[i]]]))
+        (
+            int(front[thinned_rows[i]]),
+            *(f"{share[i]:.1%}" for share in shares.values()),
+            *map(float, values[front[thinned_rows[i]]]),
+        )
         for i in order.tolist()
     )
     note = (
@@ -194,7 +200,7 @@ def _weights(
         ("design", *shares, *objective_labels(result.problem)),
         lines,
         note=note + " Highlighted: the selections of the rules above.",
-        shown=12,
+        visible_rows=12,
         marked=frozenset(k for k, line in enumerate(lines) if line[0] in chosen),
     )
     return (figure,), (table,)

@@ -49,7 +49,7 @@ def problem(result: Result) -> Section:
                         _use(s.solver),
                         _start(s),
                         _budget(s),
-                        len(result.asked(s.name)),
+                        len(result.designs_of(s.name)),
                         int(np.sum(result.stage == s.name)),
                     )
                     for s in study.stages
@@ -73,7 +73,7 @@ def _parameters(result: Result) -> tuple[Table, ...]:
         (p.name, range_text(p), p.unit, _scale(p), *((_when(p),) if conditional else ())) for p in space.parameters
     )
     note = "Relations: " + "; ".join(r.text for r in space.relations) if space.relations else ""
-    return (Table("Parameters", head, rows, shown=60, note=note),)
+    return (Table("Parameters", head, rows, visible_rows=60, note=note),)
 
 
 def _aims(result: Result) -> tuple[Table, ...]:

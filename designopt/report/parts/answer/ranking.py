@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from designopt.counts import plural
 from designopt.plugin import report
 from designopt.report.colours import axis, category, layout, scale_for
-from designopt.report.designs import called
+from designopt.report.designs import design_label
 from designopt.report.labels import number, objective_labels, objective_values, plain, titled
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import beside
@@ -36,7 +36,7 @@ def ranking(result: Result) -> Section | None:
         return None
     first = result.problem.objectives[0]
     rows = rows[np.argsort(first.sign * values[rows, 0], kind="stable")]
-    names = {int(row): called(result, int(row)) for row in rows}
+    names = {int(row): design_label(result, int(row)) for row in rows}
     findings = []
     for j, objective in enumerate(result.problem.objectives):
         order = rows[np.argsort(objective.sign * values[rows, j], kind="stable")]
@@ -52,7 +52,7 @@ def ranking(result: Result) -> Section | None:
         introduction=f"{plural(len(rows), 'design')} in the order of {first.name}.",
         findings=tuple(findings),
         figures=(_bars(result, values, rows, list(names.values())),),
-        tables=(Table("All designs", ("design", *objective_labels(result.problem)), cells, shown=MOST,
+        tables=(Table("All designs", ("design", *objective_labels(result.problem)), cells, visible_rows=MOST,
                       designs=tuple(int(row) for row in rows)),),
     )  # fmt: skip
 

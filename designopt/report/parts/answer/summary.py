@@ -26,7 +26,7 @@ def recommended(result: Result) -> str:
         return ""
     label, row = recommendation
     text = f"{'the ' if label in ('compromise', 'knee') else ''}{label}: {describe(result, row)}"
-    within_limits = None if near is None else near.kept(row)
+    within_limits = None if near is None else near.within_limits(row)
     if within_limits is not None and result.problem.constraints:
         text += f"; {within_limits[0]} of {within_limits[1]} neighbours within the tolerances satisfy the limits"
     return text + _instead(result)
@@ -37,7 +37,7 @@ def _instead(result: Result) -> str:
     recommendation, first, near = result.recommended(), result.first_choice(), result.tolerated()
     if recommendation is None or first is None or near is None or recommendation[1] == first[1]:
         return ""
-    return f", where {first[0]} keeps them in {near.words(first[1])}" if near.kept(first[1]) else ""
+    return f", where {first[0]} keeps them in {near.words(first[1])}" if near.within_limits(first[1]) else ""
 
 
 def table(result: Result) -> Table | None:

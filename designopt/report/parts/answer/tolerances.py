@@ -23,11 +23,13 @@ def tolerances(result: Result) -> Section | None:
         return None
     words = listed([described(t, _unit(result, t)) for t in study.tolerances.of])
     stated = "assumed, because the study states none" if study.tolerances.assumed else "stated in the study"
-    chosen = {label: index for label, row in chosen_once(result).items() if (index := tolerated.place(row)) is not None}
+    chosen = {
+        label: index for label, row in chosen_once(result).items() if (index := tolerated.index_of(row)) is not None
+    }
     named = {index: label for label, index in chosen.items()}
     order = [*named, *(i for i in range(len(tolerated)) if i not in named)]
     further = len(order) - len(named)
-    most = plural(int(tolerated.known.sum(axis=1).max()), "neighbour")
+    most = plural(int(tolerated.is_recorded.sum(axis=1).max()), "neighbour")
     findings = [f"{clause[:1].upper()}{clause[1:]}." for clause in fragile(result)]
     if not findings and result.problem.constraints:
         findings.append(
@@ -58,7 +60,10 @@ def fragile_in_short(result: Result) -> list[str]:
     fragile_designs = _fragile(result)
     if len(fragile_designs) < 2:
         return fragile(result)
-    violate, have_none = any(violated for _, violated, *_ in fragile_designs), any(without for _, _, without, *_ in fragile_designs)
+    violate, have_none = (
+        any(violated for _, violated, *_ in fragile_designs),
+        any(without for _, _, without, *_ in fragile_designs),
+    )
     what = " or ".join(["violate limits"] * violate + ["have no result"] * have_none)
     each = listed(
         [
@@ -105,10 +110,15 @@ def _fragile(result: Result) -> list[tuple[str, int, int, int, str]]:
     baseline_rows = set(result.baseline.values())
     fragile_designs = []
     for label, row in chosen_once(result).items():
-        index = tolerated.place(row)
-        if index is None or row in baseline_rows or not result.outcomes.feasible[row] or tolerated.share[index] >= ENOUGH:
+        index = tolerated.index_of(row)
+        if (
+            index is None
+            or row in baseline_rows
+            or not result.outcomes.feasible[row]
+            or tolerated.share[index] >= ENOUGH
+        ):
             continue
-        is_recorded, feasible = tolerated.known[index], tolerated.feasible[index]
+        is_recorded, feasible = tolerated.is_recorded[index], tolerated.feasible[index]
         without = int((is_recorded & np.isnan(tolerated.objectives[index]).any(axis=1)).sum())
         violated = int((is_recorded & ~feasible).sum()) - without
         fragile_designs.append((label, violated, without, int(is_recorded.sum()), tolerated.matters(index)))
@@ -136,11 +146,11 @@ def _table(result: Result, tolerated: Tolerated, order: list[int], named: dict[i
     for i in order:
         row = int(tolerated.rows[i])
         each = [float(v) for j in range(len(labels)) for v in (values[row, j], worst[i, j], spread[i, j])]
-        feasible = f"{int(tolerated.feasible[i].sum())} of {int(tolerated.known[i].sum())}"
+        feasible = f"{int(tolerated.feasible[i].sum())} of {int(tolerated.is_recorded[i].sum())}"
         share = 100.0 * float(tolerated.share[i])
         rows.append((named.get(i, "of the front"), row, feasible, share, tolerated.matters(i) or "–", *each))
     note = "Worst value and standard deviation over all neighbours with a result."
-    return Table("Designs within their tolerances", tuple(head), tuple(rows), shown=40, note=note)
+    return Table("Designs within their tolerances", tuple(head), tuple(rows), visible_rows=40, note=note)
 
 
 def _effects(result: Result, tolerated: Tolerated, named: dict[int, str]) -> Table:
@@ -154,7 +164,7 @@ def _effects(result: Result, tolerated: Tolerated, named: dict[int, str]) -> Tab
         "Variance explained by the parameters [%]",
         ("design", "parameter", *labels),
         tuple(rows),
-        shown=60,
+        visible_rows=60,
         note="Share of the variance over the neighbours explained by a linear dependence on the parameter "
         "(squared correlation); for limits, that of the nearest or violated one. –: no variation, or "
         "too few neighbours.",

@@ -47,7 +47,10 @@ def validation(result: Result) -> Section | None:
         introduction=introduction + ": do the results of the search hold there?",
         findings=tuple(_findings(result, validated, levels, failed)),
         figures=(_boxes(result, validated),),
-        tables=(_quantiles(result, validated, levels), *((_limits(validated, failed),) if limits or failed.any() else ())),
+        tables=(
+            _quantiles(result, validated, levels),
+            *((_limits(validated, failed),) if limits or failed.any() else ()),
+        ),
         notes=(
             "Boxes: quartiles and median over the scenarios; whiskers extend to the last value within "
             "1.5 box lengths. Diamonds: the value in the study's own scenarios. A scenario without a "
@@ -118,7 +121,8 @@ def _boxes(result: Result, validated: Any) -> Figure:
                  "boxpoints": "outliers", "marker": {"color": category(i), "size": 3}, "line": {"width": 1.5}}
                 for i, (label, x) in enumerate(zip(labels, finite_values, strict=True))
             ),
-            trace(study_values[:, j], labels, in_study, mode="markers", marker=diamond, hover=in_study + ": <b>%{x:.5~g}</b>"),
+            trace(study_values[:, j], labels, in_study, mode="markers", marker=diamond,
+                  hover=in_study + ": <b>%{x:.5~g}</b>"),
         ]  # fmt: skip
 
     return selected(
@@ -126,7 +130,9 @@ def _boxes(result: Result, validated: Any) -> Figure:
         {"Objective": labels_of},
         draw,
         bare_layout(yaxis=axis("", type="category", autorange="reversed"), boxgap=0.35),
-        view=lambda j: {"xaxis": axis(plain(labels_of[j]), **{"type": "linear", **scale_for(validated.objectives[:, j])})},
+        view=lambda j: {
+            "xaxis": axis(plain(labels_of[j]), **{"type": "linear", **scale_for(validated.objectives[:, j])})
+        },
         height=52 * len(labels) + 130,
         note=f"Every {step}th scenario is drawn." if step > 1 else "",
     )
@@ -151,7 +157,7 @@ def _quantiles(result: Result, validated: Any, levels: tuple[float, ...]) -> Tab
                 )
             )
     head = ("design", "objective", "in the study", *(f"{number(100 * q)} %" for q in levels), "worst", "worst scenario")
-    return Table("Quantiles over the validation scenarios", head, tuple(rows), shown=60)
+    return Table("Quantiles over the validation scenarios", head, tuple(rows), visible_rows=60)
 
 
 def _with_conditions(scenario: Any) -> str:

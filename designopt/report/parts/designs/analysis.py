@@ -53,7 +53,12 @@ def analysis(result: Result) -> Section | None:
     ok = result.status[rows] == "ok"
     facts = (("evaluations with a result", f"{count(int(ok.sum()))} of {count(ok.size)}"),)
     tables = [
-        Table("Figures of every design" + (" in every scenario" if several else ""), tuple(head), lines, shown=SHOWN)
+        Table(
+            "Figures of every design" + (" in every scenario" if several else ""),
+            tuple(head),
+            lines,
+            visible_rows=SHOWN,
+        )
     ]
     if ok.size > 1:
         tables.append(_spread(result, figures))
@@ -75,4 +80,4 @@ def _spread(result: Result, figures: dict[str, tuple[str, Matrix]]) -> Table:
             spread = (float(finite.min()), float(finite.mean()), float(finite.max()), float(finite.std()))
             rows.append((name, unit, *spread, figure_meaning(result.problem, name)))
     head = ("figure", "unit", "smallest", "mean", "largest", "standard deviation", "meaning")
-    return Table("Spread of the figures", head, tuple(rows), shown=100)
+    return Table("Spread of the figures", head, tuple(rows), visible_rows=100)

@@ -264,7 +264,9 @@ def _spread(annotations: list[dict[str, Any]], frames: Mapping[str, Frame]) -> l
         boxes_placed = placed.setdefault(a["xref"], [])
         boxes = [_box(x, y, offset, a["text"]) for offset in OFFSETS]
         costs = [
-            sum(_overlap(box, placed_box) for placed_box in boxes_placed) + _area(box) - _overlap(box, (0.0, 0.0, width, height))
+            sum(_overlap(box, placed_box) for placed_box in boxes_placed)
+            + _area(box)
+            - _overlap(box, (0.0, 0.0, width, height))
             for box in boxes
         ]
         best = int(np.argmin(np.round(costs, 6)))
@@ -321,7 +323,11 @@ def _space(result: Result, row_groups: dict[str, Rows]) -> Figure:
     ranges = _ranges(result, row_groups)
     short = [titled(with_unit(o.name, o.unit), 30) for o in result.problem.objectives]
     scene = {
-        f"{a}axis": {"title": {"text": short[j]}, "range": ranges[j], **scale_for(values[row_groups["Pareto front"], j])}
+        f"{a}axis": {
+            "title": {"text": short[j]},
+            "range": ranges[j],
+            **scale_for(values[row_groups["Pareto front"], j]),
+        }
         for j, a in enumerate("xyz")
     }
     return Figure(
@@ -347,7 +353,9 @@ def _table(result: Result, rows: Rows) -> Table:
     problem = result.problem
     values = objective_values(result)
     chosen = set(result.chosen().values())
-    listed_rows = np.unique(np.concatenate([thinned(np.arange(len(rows)), LISTED), np.flatnonzero(np.isin(rows, [*chosen]))]))
+    listed_rows = np.unique(
+        np.concatenate([thinned(np.arange(len(rows)), LISTED), np.flatnonzero(np.isin(rows, [*chosen]))])
+    )
     left = (
         f" {count(len(listed_rows))} of {count(len(rows))} designs are in this table, evenly spaced along "
         f"the front. To export all: designopt report {shlex.quote(str(result.path))} --export csv"
@@ -362,7 +370,7 @@ def _table(result: Result, rows: Rows) -> Table:
         tuple(lines),
         note="Sorted by the first objective; the chosen designs are highlighted. "
         f"To recompute a design by its number: {recompute(result, int(rows[0]))}.{left}",
-        shown=12,
+        visible_rows=12,
         designs=tuple(rows.tolist()),
         marked=frozenset(k for k, i in enumerate(rows.tolist()) if i in chosen),
     )

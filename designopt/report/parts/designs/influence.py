@@ -85,7 +85,7 @@ _MORRIS = (
 
 def in_ask_order(result: Result, stage: str) -> tuple[Outcomes, NDArray[np.intp]]:
     """Outcomes of all requests of `stage`, with repeats, and their rows; incomplete designs count as failed."""
-    rows = np.asarray(result.asked(stage), dtype=np.intp)
+    rows = np.asarray(result.designs_of(stage), dtype=np.intp)
     requested = result.outcomes.take(np.maximum(rows, 0)) if len(result.outcomes) else result.outcomes
     if not len(requested):
         return requested, rows[:0]
@@ -123,7 +123,9 @@ def _sentence(indices: Indices, i: Influence) -> str:
         if total + width < NEGLIGIBLE
     ]
     shared = 1.0 - float(i.measures["first"].sum())
-    text = f"{i.output} is governed by {listed(effects)}" if effects else f"{i.output} is governed by no single parameter"
+    text = (
+        f"{i.output} is governed by {listed(effects)}" if effects else f"{i.output} is governed by no single parameter"
+    )
     if shared > 0.1:
         text += f"; {_percent(shared)} come from interactions"
     if idle:
@@ -272,7 +274,7 @@ def _table(indices: Indices, title: str) -> Table:
         ("output", "parameter", *(measures[m] for m in present_measures)),
         tuple(rows),
         note=f"±: half-width of the {_percent(indices.confidence)} confidence interval.",
-        shown=30,
+        visible_rows=30,
     )
 
 

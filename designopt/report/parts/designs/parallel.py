@@ -143,4 +143,4 @@ def _table(result: Result, rows: NDArray[np.intp]) -> Table:
     values = objective_values(result)
     head = ("design", *(parameter_label(p) for p in result.problem.space.free), *objective_labels(result.problem))
     lines = tuple((i, *design_values(result, i), *(float(v) for v in values[i])) for i in rows.tolist())
-    return Table("Designs within the brushes", head, lines, shown=10, designs=tuple(rows.tolist()))
+    return Table("Designs within the brushes", head, lines, visible_rows=10, designs=tuple(rows.tolist()))

@@ -73,7 +73,9 @@ def _findings(result: Result, chosen: dict[str, int], layers: dict[str, Matrix],
             sentences.append(f"{o.name} is worst in scenario {worst_in[0]} for every chosen design.")
         else:
             parts = [f"{names[w]} for {design}" for design, w, k in zip(chosen, worst, has_value, strict=True) if k]
-            sentences.append(f"{o.name} is worst in scenario {'; in '.join(parts[:4])}{' …' if len(parts) > 4 else ''}.")
+            sentences.append(
+                f"{o.name} is worst in scenario {'; in '.join(parts[:4])}{' …' if len(parts) > 4 else ''}."
+            )
     for name, holds in holding.items():
         for design, line in zip(chosen, holds, strict=True):
             if not line.all():
@@ -127,7 +129,7 @@ def _worst(names: list[str], designs: list[str], layers: dict[str, Matrix], sign
             best, worst = int(np.nanargmin(line)), int(np.nanargmax(line))
             rows.append((design, label, names[worst], float(v[i, worst]), names[best], float(v[i, best])))
     head = ("design", "objective", "worst scenario", "there", "best scenario", "there ")
-    return Table("Worst and best scenario", head, tuple(rows), shown=40)
+    return Table("Worst and best scenario", head, tuple(rows), visible_rows=40)
 
 
 def _all(names: list[str], designs: list[str], layers: dict[str, Matrix], holding: dict[str, Mask]) -> Table:
@@ -143,4 +145,4 @@ def _all(names: list[str], designs: list[str], layers: dict[str, Matrix], holdin
         for i, design in enumerate(designs)
         for s, scenario in enumerate(names)
     )
-    return Table("Chosen designs in every scenario", head, rows, shown=12)
+    return Table("Chosen designs in every scenario", head, rows, visible_rows=12)

@@ -49,11 +49,11 @@ def surrogate(result: Result) -> Section | None:
     if not searches or not problem.objectives:
         return None
     slopes = problem.gradients and searches[-1].get("gradients") is not False and result.cheap is None
-    observations = Observations.of(problem, [result.outcomes], slopes) if len(result.outcomes) else None
+    observations = Observations.from_outcomes(problem, [result.outcomes], slopes) if len(result.outcomes) else None
     if observations is None or int((~observations.failed).sum()) < 4 or len(observations.X) > DESIGNS:
         return None
     model = Surrogate(problem, searches[-1].get("noise"))
-    cheap = Observations.of(problem, [result.cheap]) if result.cheap is not None else None
+    cheap = Observations.from_outcomes(problem, [result.cheap]) if result.cheap is not None else None
     processes = model.processes(observations, np.empty((0, observations.X.shape[1])), cheap)
     centre, name = _centre(result, processes)
     table, poor = _accuracy(result, processes)

@@ -16,7 +16,7 @@ from designopt.report.parts.motion.trajectories import (
     Drawn,
     best_of_each,
     choosable,
-    drawn,
+    drawn_programs,
     line,
     program_choice,
     stacked,
@@ -45,7 +45,7 @@ class _Fitted(NamedTuple):
 def estimation(result: Result) -> Section | None:
     """Confidence intervals of the unknowns, the fit with its band and the measurements, residuals, and undetermined
     combinations."""
-    some = [_Fitted(p, e) for p in drawn(result) if p.record.ok and (e := p.record.estimate) is not None]
+    some = [_Fitted(p, e) for p in drawn_programs(result) if p.record.ok and (e := p.record.estimate) is not None]
     if not some:
         return None
     choices = program_choice([fitted.program for fitted in some])
@@ -103,7 +103,8 @@ def _findings(estimate: Estimate) -> Iterator[str]:
         yield f"Not determined by the measurements: {text}. This combined change affects no residual."
     if estimate.identifiable and estimate.weakest:
         ratio = number(estimate.condition)
-        yield f"Least determined combination: {estimate.weakest}, one standard deviation ({ratio} times that of the best)."
+        weakest = estimate.weakest
+        yield f"Least determined combination: {weakest}, one standard deviation ({ratio} times that of the best)."
     if estimate.p_value < RARE:
         yield "The residuals exceed the stated standard deviations: the model is incomplete, or the errors are larger."
     elif estimate.p_value > 1.0 - RARE:

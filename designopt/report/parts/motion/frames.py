@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.plugin import Array, Quantity, report
 from designopt.report.colours import axis, category, layout, scale_for
-from designopt.report.designs import Arrays, Plot, kept, missing, selectable
+from designopt.report.designs import Arrays, Plot, missing, selectable, stored_arrays
 from designopt.report.labels import number
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
@@ -36,7 +36,7 @@ class Frames:
     def __call__(self, result: Result) -> Section | None:
         """The section; without stored arrays it names the missing ones."""
         names = [self.time, *([self.status] if self.status else []), *self.of]
-        motions = kept(result, *names)
+        motions = stored_arrays(result, *names)
         if not motions:
             return missing(self.title, *names) if len(result.outcomes.X) else None
         declared = result.problem.model.plugin.arrays
@@ -91,7 +91,7 @@ def over_time(result: Result) -> Section | None:
     if "time" not in declared or declared["time"].unit != "s" or "time" not in result.study.execution.arrays:
         return None
     names = [name for name in result.study.execution.arrays if name != "time" and _is_curve(declared.get(name))]
-    if not names or not kept(result, "time", *names[:MOST]):
+    if not names or not stored_arrays(result, "time", *names[:MOST]):
         return None
     return Frames(title="Motions", of=names[:MOST])(result)
 

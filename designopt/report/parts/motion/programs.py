@@ -17,7 +17,7 @@ from designopt.report.parts.motion.trajectories import (
     Drawn,
     best_of_each,
     choosable,
-    drawn,
+    drawn_programs,
     fixed,
     program_choice,
     program_words,
@@ -43,11 +43,11 @@ def programs(result: Result) -> Section | None:
     if not records:
         return None
     sign = result.problem.objectives[0].sign
-    drawn_programs = drawn(result)
+    shown_programs = drawn_programs(result)
     figures = []
-    if drawn_programs:
-        choices = program_choice(drawn_programs)
-        solutions = [program.solution for program in drawn_programs]
+    if shown_programs:
+        choices = program_choice(shown_programs)
+        solutions = [program.solution for program in shown_programs]
         for title, plot, note in (
             ("Mesh and error by interval", _errors, _ERRORS),
             ("Progress of the solver", _history, _HISTORY),
@@ -65,8 +65,8 @@ def programs(result: Result) -> Section | None:
         tables=(
             *_optima(records, best_of_each(result)),
             _outcomes(records, best_of_each(result)),
-            *_parameters(drawn_programs),
-            *_inherited(drawn_programs),
+            *_parameters(shown_programs),
+            *_inherited(shown_programs),
         ),
         details=tuple((program_words(r, n), r.message) for n, r in _listed(records)),
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from designopt.arrays import Array
 from designopt.plugin import InvalidSetting, Quantity, report
-from designopt.report.designs import Arrays, Plot, kept, missing, selectable
+from designopt.report.designs import Arrays, Plot, missing, selectable, stored_arrays
 from designopt.report.drawing import DrawnMotion, draw
 from designopt.report.section import Section
 from designopt.store.result import Result
@@ -46,7 +46,7 @@ class Scene:
             raise InvalidSetting("lines", "name an array of lines, or of wires")
         optional = [name for name in (self.wires, self.colour) if name is not None]
         names = [self.time, *self.lines, *optional, *self.forces]
-        motions = kept(result, *names)
+        motions = stored_arrays(result, *names)
         if not motions:
             return missing(self.title, *names) if len(result.outcomes.X) else None
         note = "Drawn to scale." + (" Arrows show forces, all with one scale." if self.forces else "")
@@ -58,7 +58,9 @@ class Scene:
         def places(name: str, axes: int) -> Array:
             coordinates = np.asarray(arrays[name], dtype=np.float64)
             if coordinates.ndim != axes or coordinates.shape[-1] not in (2, 3) or len(coordinates) != len(time):
-                raise ValueError(f"array '{name}' has shape {coordinates.shape}: {axes} axes are drawn, time first, x y last")
+                raise ValueError(
+                    f"array '{name}' has shape {coordinates.shape}: {axes} axes are drawn, time first, x y last"
+                )
             return coordinates
 
         time = np.asarray(arrays[self.time], dtype=np.float64)

@@ -29,7 +29,7 @@ SAMPLES = 401
 @report("trajectories", version=1)
 def trajectories(result: Result) -> Section | None:
     """States, controls and algebraic variables of each program over time, with bounds, multipliers and costates."""
-    programs = drawn(result)
+    programs = drawn_programs(result)
     if not programs:
         return None
     choices = program_choice(programs)
@@ -87,7 +87,7 @@ class Drawn:
         return program_words(self.record, self.number)
 
 
-def drawn(result: Result) -> list[Drawn]:
+def drawn_programs(result: Result) -> list[Drawn]:
     """The drawn programs: the best of each point of a sweep, then the others, failed ones last.
 
     All have the phases of the first, which is the best of all.

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, WithJsonSchema
 
 from designopt.plugin import Plugin
-from designopt.study.language.checking.refusals import refused, shown, wrong_kind
+from designopt.study.language.checking.refusals import refused, value_text, wrong_kind
 from designopt.study.language.checking.words import LABEL
 
 
@@ -37,7 +37,7 @@ def _section(value: Any) -> Part:
     if declared is not None:
         return Part(declared.use, {**declared.settings, **settings})
     if not isinstance(name, str):
-        raise refused(f"'use' must be the name of a plugin, not {shown(name)}", at="use")
+        raise refused(f"'use' must be the name of a plugin, not {value_text(name)}", at="use")
     return Part(name, settings)
 
 

@@ -28,7 +28,7 @@ POINT = "; write a decimal point, not a comma"
 def wrong_kind(expected: str, value: Any, hint: str = "") -> PydanticCustomError:
     """``expected a number, not the word 'x'``; unions list the expectations of their members in one sentence."""
     comma = POINT if "a number" in expected and isinstance(value, str) and _COMMA.match(value) else ""
-    finding = Finding((), f"expected {expected}, not {shown(value)}{hint}{comma}")
+    finding = Finding((), f"expected {expected}, not {value_text(value)}{hint}{comma}")
     return PydanticCustomError("kind", "{expected}", {"finding": finding, "expected": expected})
 
 
@@ -49,7 +49,7 @@ def findings(error: ValidationError) -> Iterator[Finding]:
         finding = item.get("ctx", {}).get("finding")
         if finding is None:
             hint = "; put quotes around it" if item["type"] == "string_type" and is_number(item["input"]) else ""
-            finding = Finding((), f"expected {_EXPECTED[item['type']]}, not {shown(item['input'])}{hint}")
+            finding = Finding((), f"expected {_EXPECTED[item['type']]}, not {value_text(item['input'])}{hint}")
         yield finding.below(item["loc"])
 
 
@@ -66,7 +66,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def shown(value: Any) -> str:
+def value_text(value: Any) -> str:
     """The value in a sentence."""
     if value is None:
         return "nothing"

@@ -39,16 +39,16 @@ def settings_type(plugin: Plugin) -> Checked:
 
 #: Cached checks by the identity of their object, which is kept alive, and by the relevant names: creating one takes
 #: milliseconds.
-_made: dict[tuple[int, frozenset[str] | None], tuple[Any, Checked]] = {}
+_checks: dict[tuple[int, frozenset[str] | None], tuple[Any, Checked]] = {}
 
 
 def once(what: Any, make: Callable[[], Checked], names: frozenset[str] | None = None) -> Checked:
     """The check from `make`, created once for the object `what` and these `names`."""
-    cached = _made.get((id(what), names))
+    cached = _checks.get((id(what), names))
     if cached is None:
-        if len(_made) >= 1024:
-            _made.clear()
-        cached = _made[id(what), names] = what, make()
+        if len(_checks) >= 1024:
+            _checks.clear()
+        cached = _checks[id(what), names] = what, make()
     return cached[1]
 
 

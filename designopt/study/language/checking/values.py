@@ -81,7 +81,9 @@ def adapted(hint: Any, quantity: Quantity | None = None) -> Any:
     if origin is Annotated:
         inner_quantity = next((m for m in args[1:] if isinstance(m, Quantity)), None)
         checks = [m for m in args[1:] if not isinstance(m, Quantity)]
-        inner = Any if any(isinstance(m, PlainValidator) for m in checks) else adapted(args[0], inner_quantity or quantity)
+        inner = (
+            Any if any(isinstance(m, PlainValidator) for m in checks) else adapted(args[0], inner_quantity or quantity)
+        )
         return Annotated[(inner, *checks)] if checks else inner
     if origin in (Union, types.UnionType):
         return _union(args, quantity)

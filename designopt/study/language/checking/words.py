@@ -74,7 +74,7 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _something(value: Any) -> Any:
+def _not_null(value: Any) -> Any:
     if value is None:
         raise wrong_kind("a value", value)
     return value
@@ -99,4 +99,4 @@ Scalar = Annotated[
     str | float | int | bool, PlainValidator(_scalar), WithJsonSchema({"type": ["string", "number", "boolean"]})
 ]
 #: Any value except null.
-Something = Annotated[Any, PlainValidator(_something), WithJsonSchema({})]
+Something = Annotated[Any, PlainValidator(_not_null), WithJsonSchema({})]

@@ -108,7 +108,7 @@ class Expression:
     def bind(self, unit_of: Mapping[str, str | None]) -> tuple[Expression, str]:
         """The expression with all conversions written out, and the unit of its value.
 
-        `unit_of` gives the unit of each name (None: a number without a unit, which takes the unit of the other operand).
+        `unit_of` gives the unit of each name (None: a number without a unit, which takes that of the other operand).
         Sums, comparisons, min and max need one dimension and are computed in the unit of their first member with a
         unit. Raises `ExpressionError` at the part with an incompatible unit.
         """

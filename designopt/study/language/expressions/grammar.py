@@ -71,7 +71,7 @@ class Term:
 
 def parse(text: str) -> Term:
     """The tree of the expression or relation in `text`. Raises `ExpressionError` with the position of the mistake."""
-    return _Parser(text).whole()
+    return _Parser(text).complete_term()
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class _Parser:
     def fail(self, message: str, token: _Token) -> ExpressionError:
         return ExpressionError(message, token.at, max(1, len(token.text)))
 
-    def whole(self) -> Term:
+    def complete_term(self) -> Term:
         term = self.sum()
         if self.token.text in RELATIONS:
             operator = self.take()

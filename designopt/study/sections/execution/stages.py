@@ -48,7 +48,7 @@ class Placements:
 
 
 def stages(ctx: Context, study_sections: Mapping[str, Any], goals: Goals) -> Placements:
-    """The stages, or the single one from `solver` and `budget` at the top level; `study_sections` are the existing sections."""
+    """The stages, or the single one from `solver` and `budget` at the top level."""
     sections = study_sections.get("stages")
     if "stages" in study_sections:
         for key in ("solver", "budget"):

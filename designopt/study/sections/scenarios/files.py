@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Required, TypedDict
 from designopt.files import InputFile
 from designopt.plugin import Field, ModelPlugin, Quantity
 from designopt.study.language.checking.annotations import plain_types
-from designopt.study.language.checking.refusals import shown
+from designopt.study.language.checking.refusals import value_text
 from designopt.study.language.checking.settings import fields_type
 from designopt.study.language.checking.values import check, known_checker
 from designopt.study.language.checking.words import LABEL, Label
@@ -58,11 +58,15 @@ class _Made:
 
 def trials(ctx: Context, section: Mapping[str, Any], model: ModelPlugin | None, path: Path, most: int) -> list[_Made]:
     """The scenarios of the section at `path` with ``use: files`` or ``use: table``; at most `most`."""
-    settings, mistakes = check(known_checker(FilesSection if section["use"] == "files" else TableSection), section, ctx.read)
+    settings, mistakes = check(
+        known_checker(FilesSection if section["use"] == "files" else TableSection), section, ctx.read
+    )
     ctx.findings.extend(finding.below(path) for finding in mistakes)
     if mistakes or model is None:
         return []
-    file_scenarios = _of_files(ctx, settings, model, path) if settings["use"] == "files" else _of_table(ctx, settings, model, path)
+    file_scenarios = (
+        _of_files(ctx, settings, model, path) if settings["use"] == "files" else _of_table(ctx, settings, model, path)
+    )
     if len(file_scenarios) > most:
         ctx.add(path, f"at most 10000 scenarios are allowed; {most} are left for these {len(file_scenarios)}", at="use")
         return []
@@ -153,7 +157,7 @@ def _of_table(ctx: Context, settings: Mapping[str, Any], model: ModelPlugin, pat
         before = len(ctx.findings)
         with row.findings(ctx):
             if not isinstance(name, str) or not LABEL.fullmatch(name):
-                ctx.add((*file_path, "name"), f"{shown(name)} is not a name: use letters, digits and _ . + -")
+                ctx.add((*file_path, "name"), f"{value_text(name)} is not a name: use letters, digits and _ . + -")
             for key in [n for n in values if n in common]:
                 ctx.add((*file_path, key), f"'{key}' is also in 'with'; remove one of them", key="")
             if against is not None:

@@ -113,7 +113,9 @@ def scenarios(
 
 
 def _single(ctx: Context, collected: _Made, section: Mapping[str, Any], model: ModelPlugin | None, path: Path) -> None:
-    scenario_keys = {k: v for k, v in section.items() if k == "name" or ("name" not in section and collected.meant_as_name(k))}
+    scenario_keys = {
+        k: v for k, v in section.items() if k == "name" or ("name" not in section and collected.meant_as_name(k))
+    }
     named, mistakes = check(known_checker(ScenarioSection), scenario_keys, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in mistakes)
     values = {k: v for k, v in section.items() if k not in scenario_keys}

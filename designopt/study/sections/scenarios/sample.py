@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, WrapValidator
 from designopt.plugin import Field, InvalidSetting, ModelPlugin, Plugin, PluginError, Quantity, SolverPlugin, Use
 from designopt.study.language.checking import settings
 from designopt.study.language.checking.part import Part, as_part
-from designopt.study.language.checking.refusals import shown, wrong_kind
+from designopt.study.language.checking.refusals import value_text, wrong_kind
 from designopt.study.language.checking.values import Checked, check, members_of, table
 from designopt.study.language.checking.words import JsonKeywords, Label, short_forms, spelt_out
 from designopt.study.language.findings import Finding, Path, nearest_or_all
@@ -102,13 +102,15 @@ def _checked(
     if isinstance(word, (str, Plugin)):
         plugin = ctx.plugin(SolverPlugin, Part(word, {}), path)
     else:
-        ctx.add(path, f"'use' must be the name of a sampler, not {shown(word)}", at="use")
+        ctx.add(path, f"'use' must be the name of a sampler, not {value_text(word)}", at="use")
     if plugin is not None and (not plugin.has_unit_sample or "samples" not in plugin.settings):
         message = f"solver '{plugin.name}' does not draw scenarios; use sobol, latin_hypercube, halton or random"
         ctx.add(path, message, at="use")
         plugin = None
     sample_keys = members_of(SampleSection)
-    sampler_settings = {n: f for n, f in plugin.settings.items() if n not in sample_keys and n != "samples"} if plugin else {}
+    sampler_settings = (
+        {n: f for n, f in plugin.settings.items() if n not in sample_keys and n != "samples"} if plugin else {}
+    )
 
     def make() -> Checked:
         return TypeAdapter(table("sample", {**sample_keys, **sampler_settings}))
@@ -147,7 +149,9 @@ def _spreads(
         return {}
     conditions = model.conditions
     if "vary" not in settings:
-        declared_spreads = {n: s for n, s in declared(conditions or {}).items() if n not in (settings.get("with") or {})}
+        declared_spreads = {
+            n: s for n, s in declared(conditions or {}).items() if n not in (settings.get("with") or {})
+        }
         if not declared_spreads and not ctx.unknown_key(path):
             ctx.add(path, f"'vary' is missing: model '{model.name}' does not declare the ranges of its conditions")
         return dict(declared_spreads)

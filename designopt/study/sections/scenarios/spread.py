@@ -131,7 +131,9 @@ def spread(ctx: Context, section: Mapping[str, Any] | None, item: Field | None, 
     """The distribution in the section at `path` for the condition `item` (None: the model declares no conditions)."""
     if section is None:
         return None
-    required_keys = ("values",) if "values" in section else ("mean", "deviation") if _is_normal(section) else ("low", "high")
+    required_keys = (
+        ("values",) if "values" in section else ("mean", "deviation") if _is_normal(section) else ("low", "high")
+    )
     if not any(key in section for key in required_keys):
         if not ctx.unknown_key(path):
             ctx.add(path, "give 'low' and 'high', 'values', or 'mean' and 'deviation'")

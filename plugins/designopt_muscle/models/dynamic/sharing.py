@@ -200,7 +200,7 @@ class DynamicSharingModel:
         sharing = self._shared(trial, design)
         without_margin = frames.cut(sharing)
         all_arrays = {
-            name: value[frames.kept] if ARRAYS[name].axes[0] == "time" else value
+            name: value[frames.kept_points] if ARRAYS[name].axes[0] == "time" else value
             for name, value in tables(trial, sharing).items()
         }
         all_arrays["factors"] = np.array(list(self.factors), dtype=str)
@@ -340,7 +340,7 @@ class DynamicSharingModel:
                 synergies = _synergies(signals, list(self.emg.track), muscles.names, self.synergies_of_emg)
         return DynamicTerms(
             effort=self.effort_weight,
-            of=self.effort,
+            charged=self.effort,
             weights=weights,
             rates=self.rate_weight,
             sharpness=self.sharpness,

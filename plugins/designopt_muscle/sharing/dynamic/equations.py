@@ -129,7 +129,7 @@ class DynamicTrial:
         return [int(j) for j in np.flatnonzero(np.isfinite(self.terms.tracking.signals).any(axis=0))]
 
     @cached_property
-    def seen(self) -> list[int]:
+    def observed_fibres(self) -> list[int]:
         """Muscles with a measured fibre length in any frame."""
         if self.terms.fibres is None:
             return []
@@ -192,7 +192,7 @@ class DynamicTrial:
                 if self.band is not None:
                     columns[f"least_{names[j]}"], columns[f"most_{names[j]}"] = (end[:, j] for end in self.band)
         if self.terms.fibres is not None:
-            for j in self.seen:
+            for j in self.observed_fibres:
                 length = self.terms.fibres.lengths[:, j]
                 columns[f"seen_length_{names[j]}"] = np.where(np.isfinite(length), length, muscles.optimal[j])
                 columns[f"seen_there_{names[j]}"] = np.isfinite(length).astype(np.float64)
@@ -201,7 +201,7 @@ class DynamicTrial:
     @cached_property
     def system(self) -> System:
         """The equations."""
-        return _System(self).made()
+        return _System(self).system()
 
 
 class _System:
@@ -231,13 +231,13 @@ class _System:
         else:
             self.e = symbols("excitation", names)
         tracked = [names[j] for j in trial.tracked]
-        self.signal, self.known = symbols("signal", tracked), symbols("known", tracked)
+        self.signal, self.is_measured = symbols("signal", tracked), symbols("known", tracked)
         tracking = trial.terms.tracking
         if tracking is not None and tracking.free_scale:
             for name in tracked:
                 self.parameters[f"signal_scale_{name}"] = ("", ca.SX.sym(f"signal_scale_{name}"))
-        watched = [names[j] for j in trial.seen]
-        self.seen, self.there = symbols("seen_length", watched), symbols("seen_there", watched)
+        watched = [names[j] for j in trial.observed_fibres]
+        self.observed_length, self.is_observed = symbols("seen_length", watched), symbols("seen_there", watched)
         self.fibre_errors: Any = ca.SX(0)
         banded = tracked if trial.band is not None else []
         self.band = {end: symbols(end, banded) for end in ("least", "most")}
@@ -267,9 +267,9 @@ class _System:
             tendon = slack * OPENSIM.tendon_length(f, strain=strain), slack * OPENSIM.tendon_speed(f, u, strain=strain)
         optimal = self._scaled("fibre", j, float(muscles.optimal[j]))
         fibre = muscles.fibre(j, tendon, path, optimal)
-        if name in self.seen:
-            error = (fibre.length * optimal - self.seen[name]) / float(muscles.optimal[j])
-            self.fibre_errors += self.there[name] * error**2
+        if name in self.observed_length:
+            error = (fibre.length * optimal - self.observed_length[name]) / float(muscles.optimal[j])
+            self.fibre_errors += self.is_observed[name] * error**2
         active, resting = muscles.forces(j, fibre)
         relative = self.a[name] * active + resting
         self.outputs += [(Variable(f"fibre_length_{name}", ""), fibre.length)]
@@ -302,7 +302,7 @@ class _System:
         """Integrands of the cost."""
         trial, terms = self.trial, self.trial.terms
         weights = np.ones(len(trial.names)) if terms.weights is None else terms.weights
-        charged = self.e if terms.of == "excitation" else self.a
+        charged = self.e if terms.charged == "excitation" else self.a
         effort = sum(float(w) * charged[name] ** 2 for w, name in zip(weights, trial.names, strict=True))
         squares = sum((r**2 for r in self.reserve.values()), ca.SX(0))
         self.outputs += [(Variable("effort_rate", ""), terms.effort * effort + trial.reserves.weight * squares)]
@@ -311,10 +311,10 @@ class _System:
         if terms.tracking is not None:
             for name, signal in self.signal.items():
                 scale = self._value(f"signal_scale_{name}") if terms.tracking.free_scale else 1.0
-                tracked += self.known[name] * (self.e[name] - scale * signal) ** 2
+                tracked += self.is_measured[name] * (self.e[name] - scale * signal) ** 2
         self.outputs += [(Variable("tracking_rate", ""), tracked), (Variable("fibres_rate", ""), self.fibre_errors)]
 
-    def made(self) -> System:
+    def system(self) -> System:
         """The system with all its tables."""
         trial, muscles, names = self.trial, self.muscles, self.trial.names
         self._moments()
@@ -341,10 +341,14 @@ class _System:
             *((Variable(f"arm_{trial.rows[i]}_{names[j]}", ""), arm) for (i, j), arm in self.arms.items()),
             *((Variable(f"needed_{r}", units[r]), symbol) for r, symbol in self.needed.items()),
             *((Variable(f"signal_{n}", ""), symbol) for n, symbol in self.signal.items()),
-            *((Variable(f"known_{n}", ""), symbol) for n, symbol in self.known.items()),
-            *((Variable(f"seen_length_{n}", "m"), symbol) for n, symbol in self.seen.items()),
-            *((Variable(f"seen_there_{n}", ""), symbol) for n, symbol in self.there.items()),
-            *((Variable(f"{end}_{n}", ""), symbol) for end, band_symbols in self.band.items() for n, symbol in band_symbols.items()),
+            *((Variable(f"known_{n}", ""), symbol) for n, symbol in self.is_measured.items()),
+            *((Variable(f"seen_length_{n}", "m"), symbol) for n, symbol in self.observed_length.items()),
+            *((Variable(f"seen_there_{n}", ""), symbol) for n, symbol in self.is_observed.items()),
+            *(
+                (Variable(f"{end}_{n}", ""), symbol)
+                for end, band_symbols in self.band.items()
+                for n, symbol in band_symbols.items()
+            ),
             *([(Variable("angle", "rad"), self.angle)] if trial.device is not None else []),
         ]
         states = [(Variable(f"activation_{n}", "", lowest[n], 1.0), self.a[n], rate[n]) for n in names]

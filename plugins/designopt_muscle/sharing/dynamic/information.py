@@ -48,7 +48,10 @@ def information(program: Program, solution: Solution, names: Sequence[str]) -> V
     H = scipy.sparse.csc_matrix(transcription.hessian(x, program_bounds.parameters, 1.0, multipliers).sparse())
     H = H + scipy.sparse.triu(H, 1).T
     J = scipy.sparse.csr_matrix(transcription.jacobian(x, program_bounds.parameters)[1].sparse())
-    low, high = (program_bounds.low - transcription.shift) / transcription.scale, (program_bounds.high - transcription.shift) / transcription.scale
+    low, high = (
+        (program_bounds.low - transcription.shift) / transcription.scale,
+        (program_bounds.high - transcription.shift) / transcription.scale,
+    )
     free = (x > low + _HELD) & (x < high - _HELD)
     columns = np.array([transcription.layout.parameters[name] for name in names])
     free[columns] = False

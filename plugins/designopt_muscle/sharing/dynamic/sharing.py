@@ -83,30 +83,30 @@ def read(trial: DynamicTrial, program: Program, solution: Solution, static: Shar
     def stacked(prefix: str, parts: Sequence[str], trajectories: Mapping[str, Vector]) -> Vector:
         return np.stack([trajectories[f"{prefix}_{part}"] for part in parts], axis=1) if parts else np.zeros((n, 0))
 
-    of = {
+    values = {
         **solved.values,
         **outputs_over(system, solved.values, solution.parameters, trial.data, solved.times),
     }
     reserves = np.zeros((n, len(trial.rows)))
     for i in trial.helped:
-        reserves[:, i] = of[f"reserve_{trial.rows[i]}"]
+        reserves[:, i] = values[f"reserve_{trial.rows[i]}"]
     violations = explain(solution).groups
     worst = str(violations[0].worst) if violations else ""
     return DynamicSharing(
         time=trial.balance.time,
         converged=solution.success,
         message=solution.message if solution.success else f"{solution.message} Largest residual: {worst}.",
-        activations=stacked("activation", trial.names, of),
-        excitations=stacked("excitation", trial.names, of),
-        commands=stacked("command", [str(s + 1) for s in range(trial.commands)], of),
-        tendon_forces=stacked("tendon_force", elastic, of),
-        tendon_rates=stacked("force_rate", elastic, of),
+        activations=stacked("activation", trial.names, values),
+        excitations=stacked("excitation", trial.names, values),
+        commands=stacked("command", [str(s + 1) for s in range(trial.commands)], values),
+        tendon_forces=stacked("tendon_force", elastic, values),
+        tendon_rates=stacked("force_rate", elastic, values),
         reserves=reserves,
-        forces=stacked("muscle_force", trial.names, of),
-        device=of["device"] if trial.device is not None else np.zeros(n),
-        fibre_lengths=stacked("fibre_length", trial.names, of),
-        fibre_speeds=stacked("fibre_speed", trial.names, of),
-        rates=np.stack([of[f"{part}_rate"] for part in PARTS], axis=1),
+        forces=stacked("muscle_force", trial.names, values),
+        device=values["device"] if trial.device is not None else np.zeros(n),
+        fibre_lengths=stacked("fibre_length", trial.names, values),
+        fibre_speeds=stacked("fibre_speed", trial.names, values),
+        rates=np.stack([values[f"{part}_rate"] for part in PARTS], axis=1),
         weights=np.array([trial.weights[part] for part in PARTS]),
         objective=sum(weight * solved.integrals[part] for part, weight in trial.weights.items()),
         effort=solved.integrals["effort"],

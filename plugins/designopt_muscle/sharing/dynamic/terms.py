@@ -89,7 +89,7 @@ class DynamicTerms:
     """
 
     effort: float = 1.0
-    of: Literal["excitation", "activation"] = "excitation"
+    charged: Literal["excitation", "activation"] = "excitation"
     weights: Vector | None = None
     rates: float = 0.01
     sharpness: float = 1.0

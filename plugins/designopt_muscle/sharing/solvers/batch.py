@@ -75,7 +75,7 @@ class DualSolution:
             np.zeros(frames, dtype=np.bool_),
         )
 
-    def put(self, frames: Frames, part: DualSolution) -> None:
+    def assign(self, frames: Frames, part: DualSolution) -> None:
         """Write the results of selected frames; iterations are added."""
         self.x[:, frames] = part.x
         self.multipliers[:, frames] = part.multipliers

@@ -36,7 +36,7 @@ def solve_dual(batch: Batch, *, runs: int = 1) -> DualSolution:
         in_turn = (of_one + length * np.arange(runs)[:, None]).ravel()
         in_turn = in_turn[left[in_turn]]
         part = batch if len(in_turn) == frames else batch.take(in_turn)
-        solution.put(in_turn, _solved(part, None if guess is None else guess[:, in_turn]))
+        solution.assign(in_turn, _solved(part, None if guess is None else guess[:, in_turn]))
         left[in_turn] = False
         guess = _between(solution, runs) if stride > 1 else None
     return solution
@@ -67,10 +67,10 @@ def _solved(batch: Batch, guess: Vector | None) -> DualSolution:
     solution = DualSolution.empty(*batch.matrix.shape)
     for begin in range(0, frames, size):
         part = slice(begin, begin + size)
-        solution.put(part, newton(batch.take(part), guess[:, part], most=1))
+        solution.assign(part, newton(batch.take(part), guess[:, part], most=1))
     left = np.flatnonzero(~solution.converged)
     if len(left):
-        solution.put(left, newton(batch.take(left), solution.multipliers[:, left]))
+        solution.assign(left, newton(batch.take(left), solution.multipliers[:, left]))
     return solution
 
 

@@ -48,7 +48,7 @@ class _State:
     def take(self, frames: Integers) -> _State:
         return _State(*(part[:, frames] for part in (self.multipliers, self.x, self.slope, self.residual)))
 
-    def put(self, frames: Integers, part: _State) -> None:
+    def assign(self, frames: Integers, part: _State) -> None:
         self.multipliers[:, frames] = part.multipliers
         self.x[:, frames] = part.x
         self.slope[:, frames] = part.slope
@@ -76,7 +76,7 @@ def newton(batch: Batch, start: Vector, *, guessed: bool = True, most: int = _IT
         if left.any():
             finished = np.flatnonzero(left)
             good = error[finished] <= _ACCEPTED * size[finished]
-            solution.put(
+            solution.assign(
                 index[finished],
                 DualSolution(
                     state.x[:, finished],
@@ -151,6 +151,6 @@ def _search(batch: Batch, start: _State, direction: Vector) -> tuple[_State, Int
     rise = slopes[high, each] - slopes[low, each]
     share = np.where(rise > 0.0, -slopes[low, each] / np.where(rise > 0.0, rise, 1.0), 0.0)
     step = _STEPS[low] + (_STEPS[high] - _STEPS[low]) * share
-    state.put(bad, _State.at(some, start.multipliers[:, bad] + step * along, s + step * turned))
+    state.assign(bad, _State.at(some, start.multipliers[:, bad] + step * along, s + step * turned))
     halvings[bad] = low
     return state, halvings

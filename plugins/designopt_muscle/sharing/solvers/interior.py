@@ -65,7 +65,7 @@ class _Point:
     def moved(self, by: _Point, step: Vector) -> _Point:
         return _Point(*(getattr(self, f.name) + step[:, None] * getattr(by, f.name) for f in fields(self)))
 
-    def put(self, frames: Mask | Integers, part: _Point) -> None:
+    def assign(self, frames: Mask | Integers, part: _Point) -> None:
         for f in fields(self):
             getattr(self, f.name)[frames] = getattr(part, f.name)
 
@@ -137,7 +137,7 @@ def solve_interior(problem: ConvexProblem) -> InteriorSolution:
             target = np.maximum(centring * mean, 0.1 * _PRODUCT)
             direction = _direction(problem, current, conditions, target, active)
             moved, last_step[active] = _searched(problem, current, conditions, direction, target, active)
-            point.put(active, moved)
+            point.assign(active, moved)
     return InteriorSolution(np.clip(point.x, problem.lower, problem.upper), point.y, point.w, converged, iterations)
 
 
@@ -193,12 +193,18 @@ def _conditions(problem: ConvexProblem, point: _Point, frames: Integers) -> _Con
     )
 
 
-def _direction(problem: ConvexProblem, point: _Point, conditions: _Conditions, target: Vector, frames: Integers) -> _Point:
+def _direction(
+    problem: ConvexProblem, point: _Point, conditions: _Conditions, target: Vector, frames: Integers
+) -> _Point:
     """Newton's step for all conditions, with the products of multipliers and distances aimed at `target` (n,)."""
     mu = target[:, None]
     barrier = point.low / point.below + point.up / point.above + _MIN_CURVATURE
     push = (mu - point.w * point.t + point.w * conditions.limits) / point.t
-    right = -conditions.stationarity + (mu / point.below - point.low * conditions.free) - (mu / point.above - point.up * conditions.free)
+    right = (
+        -conditions.stationarity
+        + (mu / point.below - point.low * conditions.free)
+        - (mu / point.above - point.up * conditions.free)
+    )
     right = np.where(conditions.free, right - transposed_times(conditions.gradients, push), 0.0)
     arrow = conditions.hessian.ndim == 2 and (problem.limits is None or problem.limits.arrow)
     kind: type[Dense] | type[Arrow] = Arrow if arrow else Dense
@@ -252,7 +258,7 @@ def _searched(
         if not len(bad):
             break
         step[bad] *= 0.5
-        moved.put(bad, point.take(bad).moved(direction.take(bad), step[bad]))
+        moved.assign(bad, point.take(bad).moved(direction.take(bad), step[bad]))
     step[bad] = 0.0
-    moved.put(step == 0.0, point.take(step == 0.0))
+    moved.assign(step == 0.0, point.take(step == 0.0))
     return moved, step

@@ -52,7 +52,7 @@ class Arrow:
     free: Mask
 
     @cached_property
-    def _own(self) -> Vector:
+    def _limited_diagonal(self) -> Vector:
         return np.where(self.free, self.hessian + self.barrier, 1.0)
 
     @cached_property
@@ -63,7 +63,7 @@ class Arrow:
 
     @cached_property
     def _diagonal(self) -> Vector:
-        diagonal = np.array(self._own)
+        diagonal = np.array(self._limited_diagonal)
         own_slopes, _ = self._slopes
         diagonal[:, : own_slopes.shape[1]] += self.pull * own_slopes**2
         return diagonal
@@ -78,7 +78,9 @@ class Arrow:
         border = self.pull * own_slopes * last
         by_border = border / self._diagonal[:, :c]
         # the diagonal less border by_border, without the cancellation of what each limit puts into both
-        pivot = self._own[:, -1] + (self.pull * last**2 * self._own[:, :c] / self._diagonal[:, :c]).sum(axis=1)
+        pivot = self._limited_diagonal[:, -1] + (
+            self.pull * last**2 * self._limited_diagonal[:, :c] / self._diagonal[:, :c]
+        ).sum(axis=1)
         end = (right[:, -1] - np.matmul(by_border[:, None, :], right[:, :c])[:, 0]) / pivot[:, None]
         x[:, -1] = end
         x[:, :c] -= by_border[:, :, None] * end[:, None, :]
@@ -88,7 +90,9 @@ class Arrow:
         """G x (n, c) for the solution x (n, v) of `right` (n, v), without the cancellation of its two terms."""
         c = self.gradients.shape[1]
         own_slopes, last = self._slopes
-        return np.asarray((own_slopes * right[:, :c] + last * x[:, -1:] * self._own[:, :c]) / self._diagonal[:, :c])
+        return np.asarray(
+            (own_slopes * right[:, :c] + last * x[:, -1:] * self._limited_diagonal[:, :c]) / self._diagonal[:, :c]
+        )
 
 
 def times(matrix: Vector, x: Vector) -> Vector:

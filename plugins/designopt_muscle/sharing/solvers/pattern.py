@@ -35,7 +35,7 @@ class EntryPattern:
     below: Index
 
     @classmethod
-    def of(cls, is_entry: Mask) -> EntryPattern:
+    def from_mask(cls, is_entry: Mask) -> EntryPattern:
         """Of matrices with entries where `is_entry` (m, v) is true."""
         m, v = is_entry.shape
         columns, rows = (np.asarray(part, dtype=np.int64) for part in np.nonzero(is_entry.T))

@@ -44,7 +44,12 @@ def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
         return _stages(formulation)
     if not formulation.separable:
         interior_solution = solve_interior(formulation.problem())
-        return FrameSolutions(interior_solution.x, interior_solution.multipliers, interior_solution.converged, interior_solution.iterations)
+        return FrameSolutions(
+            interior_solution.x,
+            interior_solution.multipliers,
+            interior_solution.converged,
+            interior_solution.iterations,
+        )
     frames, m, v = formulation.matrix.shape
     solved = FrameSolutions(
         np.empty((frames, v)),
@@ -75,10 +80,10 @@ class _Block:
     lower: Vector
     upper: Vector
     cost: Cost
-    there: Mask
+    is_entry: Mask
 
     @classmethod
-    def of(
+    def from_formulation(
         cls,
         formulation: Formulation,
         rows: Integers,
@@ -103,7 +108,7 @@ class _Block:
         parts = (self.lower, self.upper, cost.weight, cost.exponent, cost.quadratic, cost.linear)
         if any(part.shape[1] > 1 for part in parts) or not len(self.rows):
             return None
-        return (repr(self.there.shape).encode(), self.there.tobytes(), *(np.array(p).tobytes() for p in parts))
+        return (repr(self.is_entry.shape).encode(), self.is_entry.tobytes(), *(np.array(p).tobytes() for p in parts))
 
     def matrix(self, formulation: Formulation, frames: Integers) -> Vector:
         """(f, m, v) of some frames."""
@@ -116,7 +121,7 @@ def _alike(formulation: Formulation, is_entry: Mask) -> list[list[_Block]]:
     """The blocks of the problem; those of the same form in one list."""
     groups: dict[object, list[_Block]] = {}
     for rows, columns in blocks(is_entry):
-        block = _Block.of(formulation, rows, columns, is_entry)
+        block = _Block.from_formulation(formulation, rows, columns, is_entry)
         groups.setdefault(block.key or block, []).append(block)
     return list(groups.values())
 
@@ -146,7 +151,10 @@ def _solved(formulation: Formulation, group: list[_Block]) -> list[FrameSolution
     for i, block in enumerate(group):
         in_run = slice(i * frames, (i + 1) * frames)
         solved = FrameSolutions(
-            dual_solution.x[:, in_run].T, dual_solution.multipliers[:, in_run].T, dual_solution.converged[in_run], dual_solution.iterations[in_run]
+            dual_solution.x[:, in_run].T,
+            dual_solution.multipliers[:, in_run].T,
+            dual_solution.converged[in_run],
+            dual_solution.iterations[in_run],
         )
         parts.append(_finished(formulation, block, solved, dual_solution.infeasible[in_run]))
     return parts
@@ -154,10 +162,10 @@ def _solved(formulation: Formulation, group: list[_Block]) -> list[FrameSolution
 
 def _matrices(formulation: Formulation, group: list[_Block]) -> Matrices | FullMatrices:
     """Those of blocks of the same form, one after the other."""
-    is_entry, frames = group[0].there, np.arange(len(formulation.needed))
+    is_entry, frames = group[0].is_entry, np.arange(len(formulation.needed))
     if is_full(is_entry):
         return FullMatrices(np.concatenate([block.matrix(formulation, frames) for block in group]))
-    pattern = EntryPattern.of(is_entry)
+    pattern = EntryPattern.from_mask(is_entry)
     if not len(pattern.rows):
         return Matrices(pattern, np.zeros((0, len(frames) * len(group))))
     entries = [formulation.matrix[:, block.rows[pattern.rows], block.columns[pattern.columns]].T for block in group]

@@ -114,7 +114,15 @@ def _check(balance: Balance, reserves: Reserves, terms: Terms) -> None:
 def _size(cost: Cost, muscles: int) -> float:
     """Order of magnitude of the cost of one fully activated muscle."""
     muscle_cost = cost.rows(slice(0, muscles))
-    return float(max(np.max(part, initial=0.0) for part in (muscle_cost.weight, 0.5 * muscle_cost.quadratic, np.abs(muscle_cost.linear)))) or 1.0
+    return (
+        float(
+            max(
+                np.max(part, initial=0.0)
+                for part in (muscle_cost.weight, 0.5 * muscle_cost.quadratic, np.abs(muscle_cost.linear))
+            )
+        )
+        or 1.0
+    )
 
 
 def _largest_commands(upper: Vector, synergies: Vector) -> Vector:
@@ -252,6 +260,9 @@ def _limits(balance: Balance, terms: Terms, to_activation: Vector) -> AllLimits 
         else:
             one, limit_offset = gain[:, [reaction.component]], offset[:, [reaction.component]]
             parts.append(
-                LinearLimits(np.concatenate([one, -one], axis=1), np.concatenate([1.0 - limit_offset, 1.0 + limit_offset], axis=1))
+                LinearLimits(
+                    np.concatenate([one, -one], axis=1),
+                    np.concatenate([1.0 - limit_offset, 1.0 + limit_offset], axis=1),
+                )
             )
     return AllLimits(tuple(parts)) if parts else None

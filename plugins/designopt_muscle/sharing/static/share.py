@@ -62,7 +62,9 @@ def share(
     frame_solutions = solve(formulation, strict=strict)
     diagnosis = diagnose(formulation, frame_solutions, work.passive_moments)
     if terms.rate_limit is not None:
-        frame_solutions = coupled(formulation, balance.time[prepared.frames], terms.rate_limit, frame_solutions, diagnosis)
+        frame_solutions = coupled(
+            formulation, balance.time[prepared.frames], terms.rate_limit, frame_solutions, diagnosis
+        )
     return _assembled(prepared, muscles, formulation, frame_solutions, diagnosis, scales, reserve_warning)
 
 
@@ -176,7 +178,7 @@ def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Vector:
         return float(value / size), np.asarray(slope[used] / size)
 
     start = np.ones(len(used))
-    frame_solutions = minimize(
+    minimum = minimize(
         cost,
         start,
         jac=True,
@@ -184,13 +186,13 @@ def fitted_scales(work: Balance, reserves: Reserves, terms: Terms) -> Vector:
         bounds=[(0.0, None)] * len(used),
         options={"ftol": 1e-15, "gtol": 1e-9},
     )
-    slope = cost(frame_solutions.x)[1]
-    missed = float(np.abs(frame_solutions.x - np.maximum(frame_solutions.x - slope, 0.0)).max())
+    slope = cost(minimum.x)[1]
+    missed = float(np.abs(minimum.x - np.maximum(minimum.x - slope, 0.0)).max())
     if not missed <= _SCALE_SLOPE:
         raise ValueError(
-            f"the scales of the signals were not found: a slope of {missed:.2g} is left ({frame_solutions.message}); fix them"
+            f"the scales of the signals were not found: a slope of {missed:.2g} is left ({minimum.message}); fix them"
             " with 'scale: fixed'"
         )
     scales = np.ones(k)
-    scales[used] = frame_solutions.x
+    scales[used] = minimum.x
     return scales
