@@ -109,7 +109,7 @@ def test_morris_effects_are_shown_with_their_spread() -> None:
 
 def test_designs_asked_for_again_and_dropped_blocks_are_reported() -> None:
     given = sampled("morris", {"trajectories": 40, "levels": 2}, failed=(1,))
-    rows = given.asked("screening")
+    rows = given.designs_of("screening")
     saved = len(rows) - len(np.unique(rows))
     assert saved > 50  # a grid of two levels has 8 nodes; 160 designs are asked for
     section = influence(given)
