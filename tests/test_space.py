@@ -194,3 +194,12 @@ def test_without_conditions_everything_is_active_and_nothing_is_copied() -> None
     assert space.impute(X) is X
     assert space.active(X).all()
     assert space.values(X[0]) == {"x": 0.5, "c": "b"}
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.1, 0.7), (1e-3, 7.3), (2.9, 1e5 / 3.0)])
+def test_the_ends_of_a_log_scale_are_the_bounds_to_the_last_digit(low: float, high: float) -> None:
+    """exp(log(x)) differs from most x."""
+    space = Space((DesignVariable("level", "real", low, high, scale="log"),))
+    ends = np.log([[low], [high]])
+    assert (np.exp(ends[:, 0]) != [low, high]).any()
+    assert space.from_search(ends)[:, 0].tolist() == [low, high]

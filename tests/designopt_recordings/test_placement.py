@@ -57,6 +57,14 @@ def test_what_is_no_rotation_is_refused() -> None:
         moved(recording(corners=False), Rotation.from_euler("x", 0.1).as_matrix())
 
 
+@pytest.mark.parametrize("angle", [-2.5, -0.4, 0.0, 1.2, 3.0])
+def test_a_heading_is_the_turn_that_makes_a_path_one_along_x(angle: float) -> None:
+    path = np.linspace(0.0, 2.0, 50)[:, None] * np.array([np.cos(angle), 0.0, np.sin(angle)])
+    walk = Recording(100.0, TIME, ("A",), path[:, None])
+    way = moved(walk, about_vertical(heading(walk, "A"))).marker("A")[-1]
+    np.testing.assert_allclose(way, [2.0, 0.0, 0.0], atol=1e-12)
+
+
 def test_a_walk_is_turned_into_x(shared: Callable[[str], InputFile]) -> None:
     walk = read_recording(shared("mocap/plugin_gait_fullbody/Movement_trial.c3d"))
     turned = moved(walk, about_vertical(heading(walk, "LPSI")))

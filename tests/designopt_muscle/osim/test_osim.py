@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from designopt_muscle.osim.functions import lines, natural_spline, simm_spline
+from designopt_muscle.osim.functions import Polynomial, Scaled, Sine, lines, natural_spline, simm_spline
 from designopt_muscle.osim.read import read_model
 from designopt_muscle.osim.xml import ModelError
 from small_models import USED, hinge, surface
@@ -159,6 +159,15 @@ def test_splines_go_through_their_points_and_continue_straight():
         slope = (spline.value(at + 1e-6) - spline.value(at - 1e-6)) / 2e-6
         assert spline.slope(at) == pytest.approx(slope, abs=1e-7)
         assert spline.value(np.array([5.0])) == pytest.approx(y[-1] + 2.0 * spline.slope(np.array([3.0])))
+
+
+@pytest.mark.parametrize(
+    "function", [Polynomial((2.0, -1.0, 0.5, 3.0)), Sine(0.7, 3.0, 0.2, 0.1), Scaled(Polynomial((1.0, 4.0)), -2.5)]
+)
+def test_the_slopes_of_functions_are_those_of_their_values(function):
+    at = np.linspace(-2.0, 2.0, 41)
+    slope = (function.value(at + 1e-6) - function.value(at - 1e-6)) / 2e-6
+    assert function.slope(at) == pytest.approx(slope, abs=1e-7)
 
 
 def test_the_simm_spline_of_a_cubic_is_the_cubic():

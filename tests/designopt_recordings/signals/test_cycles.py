@@ -43,6 +43,15 @@ def test_events_are_found_by_label_and_side() -> None:
         event_times(recording, "Foot Off", "Right")
 
 
+def test_a_cycle_may_begin_and_end_half_a_sample_beyond_the_measured_frames() -> None:
+    """Events fall between samples; frames from 1 s to 3 s are measured. A parabola goes on as itself."""
+    values = np.where((TIME >= 1.0) & (TIME <= 3.0), TIME**2, np.nan)
+    inside, beyond = Cycle(0.996, 3.004), Cycle(0.994, 3.0)
+    made, complete = normalised(TIME, values, [inside, beyond])
+    assert complete.tolist() == [True, False]
+    np.testing.assert_allclose(made[0], np.linspace(0.996, 3.004, 101) ** 2, atol=1e-9)
+
+
 def test_cycles_of_different_length_fall_on_each_other() -> None:
     ends = np.array([0.113, 1.0, 2.2, 3.15, 4.4])
     phase = np.interp(TIME, ends, np.arange(5.0))
