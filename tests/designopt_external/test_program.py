@@ -399,3 +399,21 @@ def test_a_killed_runner_leaves_no_program_behind(folder: Path) -> None:
     os.killpg(runner.pid, 9)
     runner.wait()
     wait_for(lambda: not any(alive(int(pid)) for pid in pids.read_text().split()))
+
+
+@pytest.mark.parametrize("name", ["../outside.inp", "/tmp/outside.inp"])
+def test_files_of_a_received_store_never_lead_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    from designopt.plugin import InputFile
+
+    settings = {"run": ["x"], "inputs": {}, "outputs": {}}
+    for given in ({"files": [InputFile(name, b"")]}, {"parameters": name}):
+        with pytest.raises(ValueError, match="lies outside the folder of the evaluation"):
+            ExternalProgram(**settings, **given).write_files(tmp_path / "folder", {})
+
+
+def test_settings_of_a_received_store_are_checked_before_the_program_runs(folder: Path) -> None:
+    from designopt.plugin import InvalidSetting, Permission
+
+    settings = {"run": ["x"], "inputs": {}, "outputs": {"y": {"json": "out.json", "path": "y"}}}
+    with pytest.raises(InvalidSetting, match="a study cannot set LD_PRELOAD"):
+        ExternalProgram(**settings, environment=["LD_PRELOAD=x.so"]).prepare(Permission({"x": "/bin/x"}))

@@ -154,7 +154,7 @@ class ExternalProgram:
     def _check_command(self) -> Iterator[InvalidSetting]:
         if not self.run:
             yield InvalidSetting("run", "is empty; write the name of the program, as in [ccx, bracket]")
-        elif not re.fullmatch(r"[\w.+-]+", self.run[0]):
+        elif not re.fullmatch(r"\w[\w.+-]*", self.run[0]):
             name = PurePosixPath(self.run[0]).name
             hint = "write its name alone"
             if "/" in self.run[0]:
@@ -243,6 +243,8 @@ class ExternalProgram:
 
     def prepare(self, permission: Permission) -> None:
         """Keep the path of the program and the limits."""
+        for mistake in self.check():  # the settings may come from a store, which nobody has checked
+            raise mistake
         self._program = permission.programs[self.run[0]]
         self._limit = permission.timeout
         self._keeps_failed = FOLDER in permission.keeps_failed
@@ -297,13 +299,13 @@ class ExternalProgram:
         units. Raises `TemplateMistake`, `OSError`."""
         measured = self._measured(values)
         for file in self.files:
-            _copy(file, folder / file.name.rpartition(":")[2])
+            _copy(file, _inside(folder, written_name(file, filled=False)))
         for file, aprepro in [*((f, False) for f in self.templates), *((f, True) for f in self.aprepro)]:
             text = _template(file, aprepro).filled(measured)
-            (folder / written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
+            _inside(folder, written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
         if self.parameters:
             given = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
-            (folder / self.parameters).write_text(parameters_file(given, list(self.outputs), "1"))
+            _inside(folder, self.parameters).write_text(parameters_file(given, list(self.outputs), "1"))
 
     def read(self, folder: Path) -> Mapping[str, Any]:
         """Outputs and arrays by name that have no file in the study; a subclass reads them from `folder`."""
@@ -408,6 +410,15 @@ def written_name(file: InputFile, *, filled: bool) -> str:
         return name
     name = PurePosixPath(name).name
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """The file `name` in `folder`. Raises `ValueError` for a name that leads out of it: a received store may contain
+    one."""
+    file = folder / name
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"'{name}' lies outside the folder of the evaluation")
+    return file
 
 
 @functools.lru_cache(maxsize=256)
