@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ def needs(*programs: str) -> None:
 
 
 def test_the_commands_of_the_first_minutes_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("python3")
     monkeypatch.chdir(tmp_path)
     for line in block("sh").splitlines():
         program, *arguments = line.split()
@@ -39,7 +41,8 @@ def test_the_commands_of_the_first_minutes_work(tmp_path: Path, monkeypatch: pyt
             continue
         budget = ["--set", "budget.evaluations=20"] if arguments[0] == "run" else []
         if arguments[0] == "run":  # in a process of its own: a command ends its workers with itself
-            subprocess.run(["designopt", *arguments, *budget, "--progress", "none"], check=True, capture_output=True)
+            command = [sys.executable, "-m", "designopt", *arguments, *budget, "--progress", "none"]
+            subprocess.run(command, check=True, capture_output=True)
         else:
             done = CliRunner().invoke(main, arguments)
             assert done.exit_code == 0, done.output

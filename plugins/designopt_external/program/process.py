@@ -23,6 +23,8 @@ HALF = 8 * 2**20
 PIECE = 2**20
 #: Time (s) for a program to end after SIGTERM; then it is killed.
 GRACE = 0.5
+#: Maximum of that time relative to the limit: the worker's supervisor waits for a quarter of it.
+GRACE_SHARE = 0.1
 #: Interval between checks of the process on systems without process descriptors (s).
 LOOK = 0.01
 
@@ -134,7 +136,7 @@ def run(
         if not in_time:
             with contextlib.suppress(OSError):
                 os.killpg(process.pid, signal.SIGTERM)
-            _read(process, kept, time.monotonic() + GRACE)
+            _read(process, kept, time.monotonic() + min(GRACE, GRACE_SHARE * (limit or 0.0)))
         _end_group(process)
         _drain(kept)
         for printed, name in zip(kept.values(), (STDOUT, STDERR), strict=True):
