@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from designopt_external.program.model import ExternalProgram
 
 import designopt
+import designopt.report
 from designopt.api import Study
 from designopt.cli import main
 from designopt.testing import check_model
@@ -333,13 +334,17 @@ def test_a_program_with_one_licence_never_runs_twice_at_a_time(folder: Path) -> 
 def test_the_files_of_failed_designs_are_kept_if_the_study_says_so(folder: Path) -> None:
     script(
         folder,
-        f'open("trace.log", "w").write("why")\nif "width 0.0" in open("beam.inp").read(): sys.exit(5)\n{RESULTS}',
+        f'open("trace.log", "w").write("why")\n'
+        f'if "width 0.0" in open("beam.inp").read(): sys.exit("the solver gives up")\n{RESULTS}',
     )
     execution = "{executor: serial, arrays: {folder: failed}, on_failure: {error: infeasible}}"
     study = one_result(folder, ("{executor: serial}", execution))
     result = study.run("out.study", allow=ALLOW)
     failed = [i for i, status in enumerate(result.status[:, 0]) if status == "error"]
     assert failed
+    page = designopt.report.write_report(result, folder / "page.html").read_text()
+    assert "error: exit code 1, with what was printed" in page
+    assert "the solver gives up" in page
     files = unpacked(result.arrays(failed[0])["folder"])
     assert files["trace.log"] == b"why"
     assert "beam.inp" in files
