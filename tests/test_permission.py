@@ -36,8 +36,8 @@ class Doubled:
         self._program = permission.programs["doubling"]
 
     def evaluate(self, design, scenario) -> Outputs:
-        done = subprocess.run([self._program, str(design["x"])], capture_output=True, text=True, check=True)
-        return {"twice": float(done.stdout)}
+        process = subprocess.run([self._program, str(design["x"])], capture_output=True, text=True, check=True)
+        return {"twice": float(process.stdout)}
 """
 
 STUDY = """
@@ -90,8 +90,8 @@ def test_an_allowed_program_runs_and_the_store_keeps_its_name_but_no_permission(
     assert json.loads(Path("out.study/problem.json").read_text())["runs"] == ["doubling"]
     with pytest.raises(CannotRun):
         designopt.resume("out.study", plugin_files=["doubled.py"])
-    again = designopt.resume("out.study", plugin_files=["doubled.py"], allow=["doubling=doubling"])
-    assert (again.outcomes.X == result.outcomes.X).all()
+    resumed = designopt.resume("out.study", plugin_files=["doubled.py"], allow=["doubling=doubling"])
+    assert (resumed.outcomes.X == result.outcomes.X).all()
 
 
 def test_a_program_that_does_not_exist_is_named_with_the_way_to_give_its_place(folder: Path) -> None:

@@ -97,11 +97,11 @@ def permitted(model: Use[ModelPlugin], permission: Permission, built: Any = None
     for item in foreign_code(model, built):
         path = permission.programs[item.name]
         if not item.in_study:
-            found = shutil.which(path or item.name)
-            if found is None:
+            executable = shutil.which(path or item.name)
+            if executable is None:
                 where = f"'{path}' is not an executable file" if path else f"the program '{item.name}' is not on PATH"
                 raise CannotRun(f"{where}; install it, or say where it is: --allow {item.name}=PATH")
-            path = os.path.abspath(found)
+            path = os.path.abspath(executable)
         paths[item.name] = path
     return replace(permission, programs=paths)
 

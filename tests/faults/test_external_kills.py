@@ -57,15 +57,15 @@ def solvers(folder: Path) -> dict[int, int]:
     """The processes of the solver in `folder`, with their parents."""
     name = f"{folder / 'fragile_solver'}\0deck.inp"
     matching = {}
-    for place in Path("/proc").iterdir():
-        if place.name.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             try:
-                command = (place / "cmdline").read_bytes().decode(errors="replace")
-                parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+                command = (entry / "cmdline").read_bytes().decode(errors="replace")
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             except OSError:
                 continue
             if name in command:
-                matching[int(place.name)] = parent
+                matching[int(entry.name)] = parent
     return matching
 
 

@@ -116,12 +116,12 @@ class ExternalProgram:
     def check(self) -> Iterator[InvalidSetting]:
         """Return the mistakes in the settings and in the templates."""
         yield from self._check_command()
-        for setting, given in (("inputs", self.inputs), ("conditions", self.conditions)):
-            for name, unit in given.items():
+        for setting, units_of in (("inputs", self.inputs), ("conditions", self.conditions)):
+            for name, unit in units_of.items():
                 yield from _check_input(f"{setting}.{name}", name, unit)
         for name in [name for name in self.inputs if name in self.conditions]:
             yield InvalidSetting(f"conditions.{name}", "is an input of the design too; remove one of them")
-        known = [*self.inputs, *self.conditions]
+        names = [*self.inputs, *self.conditions]
         used: set[str] = set()
         for setting, aprepro in (("templates", False), ("aprepro", True)):
             for position, file in enumerate(getattr(self, setting)):
@@ -129,10 +129,10 @@ class ExternalProgram:
                     template = _template(file, aprepro)
                 except (TemplateMistake, InputFileError) as error:
                     yield InvalidSetting(f"{setting}.{position}", str(error))
-                    used.update(known)
+                    used.update(names)
                     continue
                 used |= template.names.keys()
-                for sentence in template.unknown(known):
+                for sentence in template.unknown(names):
                     yield InvalidSetting(f"{setting}.{position}", sentence)
         for position, text in enumerate(self.run):
             try:
@@ -141,11 +141,11 @@ class ExternalProgram:
                 yield InvalidSetting(f"run.{position}", str(error))
                 continue
             used |= template.names.keys()
-            for sentence in template.unknown(known):
+            for sentence in template.unknown(names):
                 yield InvalidSetting(f"run.{position}", sentence)
         if type(self).write_files is ExternalProgram.write_files and not self.parameters:
-            for setting, given in (("inputs", self.inputs), ("conditions", self.conditions)):
-                for name in [name for name in given if name not in used]:
+            for setting, units_of in (("inputs", self.inputs), ("conditions", self.conditions)):
+                for name in [name for name in units_of if name not in used]:
                     text = "no template, argument or parameters file uses it, so it would change nothing"
                     yield InvalidSetting(f"{setting}.{name}", text)
         yield from self._check_files()
@@ -196,8 +196,8 @@ class ExternalProgram:
                 "outputs", "is empty; name at least one result, as in mass: {json: out.json, path: mass}"
             )
         reads = type(self).read is not ExternalProgram.read
-        for setting, given in (("outputs", self.outputs), ("arrays", self.arrays)):
-            for name, section in given.items():
+        for setting, sections in (("outputs", self.outputs), ("arrays", self.arrays)):
+            for name, section in sections.items():
                 at = f"{setting}.{name}"
                 if not name.isidentifier() or name == FOLDER:
                     yield InvalidSetting(at, "a name has only letters, digits and underscores, and 'folder' is in use")
@@ -220,8 +220,8 @@ class ExternalProgram:
 
     def declares(self) -> Declared:
         """The inputs, conditions, outputs and arrays of the settings, and the array `FOLDER`."""
-        given = {**self.inputs, **self.conditions}
-        quantities = {name: Quantity("" if unit == TEXT else unit) for name, unit in given.items()}
+        units_of = {**self.inputs, **self.conditions}
+        quantities = {name: Quantity("" if unit == TEXT else unit) for name, unit in units_of.items()}
         arrays = {
             name: Array((array["axis"],), array.get("unit", ""), array.get("meaning", ""), "float")
             for name, array in self.arrays.items()
@@ -232,7 +232,7 @@ class ExternalProgram:
             conditions={name: quantities[name] for name in self.conditions},
             outputs={n: Quantity(s.get("unit", ""), s.get("meaning", "")) for n, s in self.outputs.items()},
             arrays=arrays,
-            texts=frozenset(name for name, unit in given.items() if unit == TEXT),
+            texts=frozenset(name for name, unit in units_of.items() if unit == TEXT),
         )
 
     # ---------------------------------------------------------------------------------------------------- execution
@@ -304,8 +304,8 @@ class ExternalProgram:
             text = _template(file, aprepro).filled(measured)
             _inside(folder, written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
         if self.parameters:
-            given = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
-            _inside(folder, self.parameters).write_text(parameters_file(given, list(self.outputs), "1"))
+            entries = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
+            _inside(folder, self.parameters).write_text(parameters_file(entries, list(self.outputs), "1"))
 
     def read(self, folder: Path) -> Mapping[str, Any]:
         """Outputs and arrays by name that have no file in the study; a subclass reads them from `folder`."""
@@ -317,9 +317,11 @@ class ExternalProgram:
 
     def _measured(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values with their units, for templates."""
-        given = {**self.inputs, **self.conditions}
+        units_of = {**self.inputs, **self.conditions}
         return {
-            name: UnitNumber.of(value, given[name]) if isinstance(value, float) and name in given else value
+            name: UnitNumber.with_unit(value, units_of[name])
+            if isinstance(value, float) and name in units_of
+            else value
             for name, value in values.items()
         }
 
@@ -347,21 +349,23 @@ class ExternalProgram:
 
     def _results(self, folder: Path, arrays: Set[str]) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
         texts: dict[str, str] = {}
-        own = self.read(folder)
+        extra = self.read(folder)
         outputs = {}
         for name, section in self.outputs.items():
             if sources.format_of(section):
                 outputs[name] = sources.single(section, sources.read(section, folder, texts))
-            elif name in own:
-                outputs[name] = float(own[name])
-        kept: dict[str, NDArray[Any]] = {}
+            elif name in extra:
+                outputs[name] = float(extra[name])
+        results: dict[str, NDArray[Any]] = {}
         for name, array in self.arrays.items():
             if name in arrays:
                 section = cast(SourceSection, array)
-                kept[name] = np.array(sources.read(section, folder, texts) if sources.format_of(section) else own[name])
+                results[name] = np.array(
+                    sources.read(section, folder, texts) if sources.format_of(section) else extra[name]
+                )
         if FOLDER in arrays:
-            kept[FOLDER] = packed(folder)
-        return outputs, kept
+            results[FOLDER] = packed(folder)
+        return outputs, results
 
 
 def _check_input(at: str, name: str, unit: str) -> Iterator[InvalidSetting]:
