@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -423,3 +424,29 @@ def test_settings_of_a_received_store_are_checked_before_the_program_runs(folder
     settings = {"run": ["x"], "inputs": {}, "outputs": {"y": {"json": "out.json", "path": "y"}}}
     with pytest.raises(InvalidSetting, match="a study cannot set LD_PRELOAD"):
         ExternalProgram(**settings, environment=["LD_PRELOAD=x.so"]).prepare(Permission({"x": "/bin/x"}))
+
+
+def test_a_full_disk_is_an_error_of_the_design_with_its_cause(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    study = designopt.load("study.yaml")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    evaluation = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
+    assert (evaluation.status, evaluation.reason) == ("error", "disk")
+    assert evaluation.message == "the input files cannot be written: No space left on device"
+
+
+def test_an_inactive_parameter_is_not_defined_in_templates(folder: Path) -> None:
+    (folder / "beam.inp.j2").write_text(
+        "{{ height }}{% if width is defined %} {{ width }}{% endif %} {{ kind }} {{ force }}"
+    )
+    script(folder, f'assert open("beam.inp").read() == "0.05 plain 1000.0", open("beam.inp").read()\n{RESULTS}')
+    study = one_result(
+        folder,
+        ("{width: m, height: m}", "{width: m, height: m, kind: text}"),
+        ("width: [10 mm, 100 mm]", "width: {low: 10 mm, high: 100 mm, when: {kind: rib}}"),
+        ("scenarios:", "  kind: {values: [plain, rib]}\nscenarios:"),
+    )
+    evaluation = study.evaluate({"height": 0.05, "kind": "plain"}, allow=ALLOW)
+    assert evaluation.status == "ok", evaluation.message

@@ -232,6 +232,7 @@ class ExternalProgram:
             conditions={name: quantities[name] for name in self.conditions},
             outputs={n: Quantity(s.get("unit", ""), s.get("meaning", "")) for n, s in self.outputs.items()},
             arrays=arrays,
+            optional=frozenset[str]().union(*(template.optional for template in self._templates)),
             texts=frozenset(name for name, unit in units_of.items() if unit == TEXT),
         )
 
@@ -300,8 +301,8 @@ class ExternalProgram:
         measured = self._measured(values)
         for file in self.files:
             _copy(file, _inside(folder, written_name(file, filled=False)))
-        for file, aprepro in [*((f, False) for f in self.templates), *((f, True) for f in self.aprepro)]:
-            text = _template(file, aprepro).filled(measured)
+        for file, template in zip((*self.templates, *self.aprepro), self._templates, strict=True):
+            text = template.filled(measured)
             _inside(folder, written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
         if self.parameters:
             entries = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
@@ -310,6 +311,10 @@ class ExternalProgram:
     def read(self, folder: Path) -> Mapping[str, Any]:
         """Outputs and arrays by name that have no file in the study; a subclass reads them from `folder`."""
         return {}
+
+    @functools.cached_property
+    def _templates(self) -> list[DeckTemplate]:
+        return [*(_template(file, False) for file in self.templates), *(_template(file, True) for file in self.aprepro)]
 
     @functools.cached_property
     def _arguments(self) -> list[DeckTemplate]:

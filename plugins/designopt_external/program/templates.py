@@ -53,6 +53,8 @@ class DeckTemplate:
     _code: jinja2.Template
     #: The names that it uses, each with the line of its first use.
     names: Mapping[str, int]
+    #: Those for which it tests whether they are defined: inputs that a design may lack.
+    optional: frozenset[str]
 
     @classmethod
     def read(cls, name: str, text: str, *, aprepro: bool = False) -> DeckTemplate:
@@ -68,7 +70,9 @@ class DeckTemplate:
         for node in tree.find_all(jinja2.nodes.Name):
             if node.name in names:
                 lines.setdefault(node.name, node.lineno)
-        return cls(name, code, lines)
+        tests = [test for test in tree.find_all(jinja2.nodes.Test) if test.name in ("defined", "undefined")]
+        optional = frozenset(test.node.name for test in tests if isinstance(test.node, jinja2.nodes.Name))
+        return cls(name, code, lines, optional)
 
     def unknown(self, inputs: Iterable[str]) -> list[str]:
         """A sentence for each name that is not among the `inputs`."""
