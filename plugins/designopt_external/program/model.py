@@ -218,6 +218,21 @@ class ExternalProgram:
             if "text" in evidence:
                 yield from sources.check_pattern(evidence["text"], f"ends.{end}.text")
 
+    def check_space(self, parameters: Mapping[str, Any]) -> Iterator[InvalidSetting]:
+        """Return the parameters that no input file contains."""
+        for name in parameters:
+            if name not in self.inputs:
+                yield InvalidSetting(
+                    name, f"no input of the program has this name; add it to model.inputs: {{{name}: UNIT}}"
+                )
+
+    def check_scenario(self, conditions: Mapping[str, Any]) -> Iterator[InvalidSetting]:
+        """Return the conditions that no input file contains."""
+        for name in conditions:
+            if name not in self.conditions:
+                text = f"no condition of the program has this name; add it to model.conditions: {{{name}: UNIT}}"
+                yield InvalidSetting(name, text)
+
     def declares(self) -> Declared:
         """The inputs, conditions, outputs and arrays of the settings, and the array `FOLDER`."""
         units_of = {**self.inputs, **self.conditions}
