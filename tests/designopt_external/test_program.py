@@ -450,3 +450,13 @@ def test_an_inactive_parameter_is_not_defined_in_templates(folder: Path) -> None
     )
     evaluation = study.evaluate({"height": 0.05, "kind": "plain"}, allow=ALLOW)
     assert evaluation.status == "ok", evaluation.message
+
+
+@pytest.mark.parametrize("missing", ["pidfd_open", "waitid"])
+def test_systems_without_process_descriptors_see_the_end_of_a_program_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    monkeypatch.delattr(os, missing, raising=False)
+    study = designopt.load("study.yaml")
+    assert study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW).outputs["mass"] == 19.625

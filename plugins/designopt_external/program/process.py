@@ -128,16 +128,17 @@ def run(
             process_group=0,
         )
         exits.callback(_close, process)
-        exits.callback(_end_group, process)
         assert process.stdout is not None
         assert process.stderr is not None
         streams = {process.stdout.fileno(): _BoundedText(), process.stderr.fileno(): _BoundedText()}
-        in_time = _read(process, streams, None if limit is None else time.monotonic() + limit)
-        if not in_time:
-            with contextlib.suppress(OSError):
-                os.killpg(process.pid, signal.SIGTERM)
-            _read(process, streams, time.monotonic() + min(GRACE, GRACE_SHARE * (limit or 0.0)))
-        _end_group(process)
+        try:
+            in_time = _read(process, streams, None if limit is None else time.monotonic() + limit)
+            if not in_time:
+                with contextlib.suppress(OSError):
+                    os.killpg(process.pid, signal.SIGTERM)
+                _read(process, streams, time.monotonic() + min(GRACE, GRACE_SHARE * (limit or 0.0)))
+        finally:
+            _end_group(process)
         _drain(streams)
         for printed, name in zip(streams.values(), (STDOUT, STDERR), strict=True):
             printed.write(folder / name)
@@ -168,7 +169,7 @@ def _read(process: subprocess.Popen[bytes], streams: Mapping[int, _BoundedText],
                     streams[key.fd].add(data)
                 elif data == b"":
                     selector.unregister(key.fd)
-            if end is None and os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+            if end is None and _has_ended(process):
                 return True
 
 
@@ -190,10 +191,16 @@ def _piece(descriptor: int) -> bytes | None:
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """End the program and all processes of its group. The program is not reaped before, so that its number, which is
     that of the group, cannot belong to another one."""
-    if process.returncode is None:
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the program has ended; it is reaped only by systems that cannot tell otherwise."""
+    if not hasattr(os, "waitid"):  # macOS
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:
