@@ -46,18 +46,18 @@ def program(folder: Path) -> str:
 def bare(command: str, folder: Path, count: int) -> float:
     """Seconds for `count` runs of the program on two threads, with its input file and nothing else."""
 
-    def some(place: Path) -> None:
+    def some(subfolder: Path) -> None:
         for i in range(count // 2):
-            (place / "deck.inp").write_text(f"{i / count} 0.5\n")
-            done = subprocess.run([command, "deck.inp"], cwd=place, capture_output=True, check=True)
-            float(done.stdout)
+            (subfolder / "deck.inp").write_text(f"{i / count} 0.5\n")
+            process = subprocess.run([command, "deck.inp"], cwd=subfolder, capture_output=True, check=True)
+            float(process.stdout)
 
-    places = [folder / "bare0", folder / "bare1"]
-    for place in places:
-        place.mkdir(exist_ok=True)
+    subfolders = [folder / "bare0", folder / "bare1"]
+    for subfolder in subfolders:
+        subfolder.mkdir(exist_ok=True)
     with ThreadPoolExecutor(2) as pool:
         began = time.perf_counter()
-        list(pool.map(some, places))
+        list(pool.map(some, subfolders))
         return time.perf_counter() - began
 
 

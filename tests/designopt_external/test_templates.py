@@ -6,7 +6,12 @@ import pytest
 from designopt_external.program.numbers import number
 from designopt_external.program.templates import DeckTemplate, TemplateMistake, UnitNumber
 
-VALUES = {"t": UnitNumber.of(0.00123456789, "m"), "n": 3, "word": "steel", "zero": UnitNumber.of(0.0, "m")}
+VALUES = {
+    "t": UnitNumber.with_unit(0.00123456789, "m"),
+    "n": 3,
+    "word": "steel",
+    "zero": UnitNumber.with_unit(0.0, "m"),
+}
 
 
 @pytest.mark.parametrize(

@@ -116,12 +116,12 @@ class ExternalProgram:
     def check(self) -> Iterator[InvalidSetting]:
         """Return the mistakes in the settings and in the templates."""
         yield from self._check_command()
-        for setting, given in (("inputs", self.inputs), ("conditions", self.conditions)):
-            for name, unit in given.items():
+        for setting, units_of in (("inputs", self.inputs), ("conditions", self.conditions)):
+            for name, unit in units_of.items():
                 yield from _check_input(f"{setting}.{name}", name, unit)
         for name in [name for name in self.inputs if name in self.conditions]:
             yield InvalidSetting(f"conditions.{name}", "is an input of the design too; remove one of them")
-        known = [*self.inputs, *self.conditions]
+        names = [*self.inputs, *self.conditions]
         used: set[str] = set()
         for setting, aprepro in (("templates", False), ("aprepro", True)):
             for position, file in enumerate(getattr(self, setting)):
@@ -129,10 +129,10 @@ class ExternalProgram:
                     template = _template(file, aprepro)
                 except (TemplateMistake, InputFileError) as error:
                     yield InvalidSetting(f"{setting}.{position}", str(error))
-                    used.update(known)
+                    used.update(names)
                     continue
                 used |= template.names.keys()
-                for sentence in template.unknown(known):
+                for sentence in template.unknown(names):
                     yield InvalidSetting(f"{setting}.{position}", sentence)
         for position, text in enumerate(self.run):
             try:
@@ -141,11 +141,11 @@ class ExternalProgram:
                 yield InvalidSetting(f"run.{position}", str(error))
                 continue
             used |= template.names.keys()
-            for sentence in template.unknown(known):
+            for sentence in template.unknown(names):
                 yield InvalidSetting(f"run.{position}", sentence)
         if type(self).write_files is ExternalProgram.write_files and not self.parameters:
-            for setting, given in (("inputs", self.inputs), ("conditions", self.conditions)):
-                for name in [name for name in given if name not in used]:
+            for setting, units_of in (("inputs", self.inputs), ("conditions", self.conditions)):
+                for name in [name for name in units_of if name not in used]:
                     text = "no template, argument or parameters file uses it, so it would change nothing"
                     yield InvalidSetting(f"{setting}.{name}", text)
         yield from self._check_files()
@@ -154,7 +154,7 @@ class ExternalProgram:
     def _check_command(self) -> Iterator[InvalidSetting]:
         if not self.run:
             yield InvalidSetting("run", "is empty; write the name of the program, as in [ccx, bracket]")
-        elif not re.fullmatch(r"[\w.+-]+", self.run[0]):
+        elif not re.fullmatch(r"\w[\w.+-]*", self.run[0]):
             name = PurePosixPath(self.run[0]).name
             hint = "write its name alone"
             if "/" in self.run[0]:
@@ -196,8 +196,8 @@ class ExternalProgram:
                 "outputs", "is empty; name at least one result, as in mass: {json: out.json, path: mass}"
             )
         reads = type(self).read is not ExternalProgram.read
-        for setting, given in (("outputs", self.outputs), ("arrays", self.arrays)):
-            for name, section in given.items():
+        for setting, sections in (("outputs", self.outputs), ("arrays", self.arrays)):
+            for name, section in sections.items():
                 at = f"{setting}.{name}"
                 if not name.isidentifier() or name == FOLDER:
                     yield InvalidSetting(at, "a name has only letters, digits and underscores, and 'folder' is in use")
@@ -218,10 +218,25 @@ class ExternalProgram:
             if "text" in evidence:
                 yield from sources.check_pattern(evidence["text"], f"ends.{end}.text")
 
+    def check_space(self, parameters: Mapping[str, Any]) -> Iterator[InvalidSetting]:
+        """Return the parameters that no input file contains."""
+        for name in parameters:
+            if name not in self.inputs:
+                yield InvalidSetting(
+                    name, f"no input of the program has this name; add it to model.inputs: {{{name}: UNIT}}"
+                )
+
+    def check_scenario(self, conditions: Mapping[str, Any]) -> Iterator[InvalidSetting]:
+        """Return the conditions that no input file contains."""
+        for name in conditions:
+            if name not in self.conditions:
+                text = f"no condition of the program has this name; add it to model.conditions: {{{name}: UNIT}}"
+                yield InvalidSetting(name, text)
+
     def declares(self) -> Declared:
         """The inputs, conditions, outputs and arrays of the settings, and the array `FOLDER`."""
-        given = {**self.inputs, **self.conditions}
-        quantities = {name: Quantity("" if unit == TEXT else unit) for name, unit in given.items()}
+        units_of = {**self.inputs, **self.conditions}
+        quantities = {name: Quantity("" if unit == TEXT else unit) for name, unit in units_of.items()}
         arrays = {
             name: Array((array["axis"],), array.get("unit", ""), array.get("meaning", ""), "float")
             for name, array in self.arrays.items()
@@ -232,7 +247,8 @@ class ExternalProgram:
             conditions={name: quantities[name] for name in self.conditions},
             outputs={n: Quantity(s.get("unit", ""), s.get("meaning", "")) for n, s in self.outputs.items()},
             arrays=arrays,
-            texts=frozenset(name for name, unit in given.items() if unit == TEXT),
+            optional=frozenset[str]().union(*(template.optional for template in self._templates)),
+            texts=frozenset(name for name, unit in units_of.items() if unit == TEXT),
         )
 
     # ---------------------------------------------------------------------------------------------------- execution
@@ -243,6 +259,8 @@ class ExternalProgram:
 
     def prepare(self, permission: Permission) -> None:
         """Keep the path of the program and the limits."""
+        for mistake in self.check():  # the settings may come from a store, which nobody has checked
+            raise mistake
         self._program = permission.programs[self.run[0]]
         self._limit = permission.timeout
         self._keeps_failed = FOLDER in permission.keeps_failed
@@ -297,17 +315,21 @@ class ExternalProgram:
         units. Raises `TemplateMistake`, `OSError`."""
         measured = self._measured(values)
         for file in self.files:
-            _copy(file, folder / file.name.rpartition(":")[2])
-        for file, aprepro in [*((f, False) for f in self.templates), *((f, True) for f in self.aprepro)]:
-            text = _template(file, aprepro).filled(measured)
-            (folder / written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
+            _copy(file, _inside(folder, written_name(file, filled=False)))
+        for file, template in zip((*self.templates, *self.aprepro), self._templates, strict=True):
+            text = template.filled(measured)
+            _inside(folder, written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
         if self.parameters:
-            given = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
-            (folder / self.parameters).write_text(parameters_file(given, list(self.outputs), "1"))
+            entries = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
+            _inside(folder, self.parameters).write_text(parameters_file(entries, list(self.outputs), "1"))
 
     def read(self, folder: Path) -> Mapping[str, Any]:
         """Outputs and arrays by name that have no file in the study; a subclass reads them from `folder`."""
         return {}
+
+    @functools.cached_property
+    def _templates(self) -> list[DeckTemplate]:
+        return [*(_template(file, False) for file in self.templates), *(_template(file, True) for file in self.aprepro)]
 
     @functools.cached_property
     def _arguments(self) -> list[DeckTemplate]:
@@ -315,9 +337,11 @@ class ExternalProgram:
 
     def _measured(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values with their units, for templates."""
-        given = {**self.inputs, **self.conditions}
+        units_of = {**self.inputs, **self.conditions}
         return {
-            name: UnitNumber.of(value, given[name]) if isinstance(value, float) and name in given else value
+            name: UnitNumber.with_unit(value, units_of[name])
+            if isinstance(value, float) and name in units_of
+            else value
             for name, value in values.items()
         }
 
@@ -345,21 +369,23 @@ class ExternalProgram:
 
     def _results(self, folder: Path, arrays: Set[str]) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
         texts: dict[str, str] = {}
-        own = self.read(folder)
+        extra = self.read(folder)
         outputs = {}
         for name, section in self.outputs.items():
             if sources.format_of(section):
                 outputs[name] = sources.single(section, sources.read(section, folder, texts))
-            elif name in own:
-                outputs[name] = float(own[name])
-        kept: dict[str, NDArray[Any]] = {}
+            elif name in extra:
+                outputs[name] = float(extra[name])
+        results: dict[str, NDArray[Any]] = {}
         for name, array in self.arrays.items():
             if name in arrays:
                 section = cast(SourceSection, array)
-                kept[name] = np.array(sources.read(section, folder, texts) if sources.format_of(section) else own[name])
+                results[name] = np.array(
+                    sources.read(section, folder, texts) if sources.format_of(section) else extra[name]
+                )
         if FOLDER in arrays:
-            kept[FOLDER] = packed(folder)
-        return outputs, kept
+            results[FOLDER] = packed(folder)
+        return outputs, results
 
 
 def _check_input(at: str, name: str, unit: str) -> Iterator[InvalidSetting]:
@@ -408,6 +434,15 @@ def written_name(file: InputFile, *, filled: bool) -> str:
         return name
     name = PurePosixPath(name).name
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """The file `name` in `folder`. Raises `ValueError` for a name that leads out of it: a received store may contain
+    one."""
+    file = folder / name
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"'{name}' lies outside the folder of the evaluation")
+    return file
 
 
 @functools.lru_cache(maxsize=256)
