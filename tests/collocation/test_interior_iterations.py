@@ -112,7 +112,7 @@ def test_every_iterate_is_that_of_ipopt(program, start):
     for name in RECORDED:
         if name != "d_norm":
             np.testing.assert_allclose(course[name], expected[name], rtol=1e-5, atol=1e-7, err_msg=name)
-    iterate, _, _ = run.place()
+    iterate, _, _ = run.iterate()
     np.testing.assert_allclose(iterate.x, solution["x"], rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(iterate.constraint_multipliers, solution["lam_g"], rtol=1e-5, atol=1e-6)
 

@@ -158,7 +158,7 @@ def test_levels_are_whole_steps_apart() -> None:
 
 
 def given(values) -> Solution:
-    return solve(fishing(held={"fishing": values}), Options(intervals=30))
+    return solve(fishing(held_controls={"fishing": values}), Options(intervals=30))
 
 
 def test_a_control_may_be_given_its_values_on_its_pieces() -> None:
@@ -172,15 +172,15 @@ def test_a_control_may_be_given_its_values_on_its_pieces() -> None:
 
 
 def test_given_values_may_change_without_building_again() -> None:
-    program = Program(fishing(held={"fishing": [1.0, 0.0]}), meshes=[Mesh.uniform(radau(3), 30)])
+    program = Program(fishing(held_controls={"fishing": [1.0, 0.0]}), meshes=[Mesh.uniform(radau(3), 30)])
     first = program.solve()
-    second = program.solve(fishing(held={"fishing": [0.0, 1.0]}))
+    second = program.solve(fishing(held_controls={"fishing": [0.0, 1.0]}))
     assert second.objective == pytest.approx(
-        solve(fishing(held={"fishing": [0.0, 1.0]}), Options(intervals=30)).objective
+        solve(fishing(held_controls={"fishing": [0.0, 1.0]}), Options(intervals=30)).objective
     )
     assert abs(second.objective - first.objective) > 0.1
     with pytest.raises(ProblemError, match="build it again"):
-        program.solve(fishing(held={"fishing": 2}))
+        program.solve(fishing(held_controls={"fishing": 2}))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_a_fixed_final_value_that_rounded_switches_do_not_reach_is_named() -> No
         (fishing(), {"hunting": 10}, "there is no such control; known: fishing"),
         (fishing(bounds={"fishing": (0.0, np.inf)}), {"fishing": 10}, "two finite levels"),
         (fishing(), {"fishing": Switch(10, step=0.3)}, "is not a multiple of the step 0.3"),
-        (fishing(held={"fishing": 5}), {"fishing": 10}, "the phase has 'fishing' held"),
+        (fishing(held_controls={"fishing": 5}), {"fishing": 10}, "the phase holds 'fishing'"),
         (fishing(final={"fishing": 0.5}), {"fishing": 10}, "'fishing' has a final value, a switch has the level"),
         (car(), {"first": Switch(10, exclusive_with=("second",)), "second": 10}, "is in two switches"),
         (

@@ -156,4 +156,4 @@ def test_a_text_among_the_numbers_of_an_undeclared_condition_is_noted() -> None:
 def test_bundled_studies_name_their_units(path: Path) -> None:
     if "opensim:" in path.read_text():
         pytest.skip("its files lie below a data root")
-    assert remarks(designopt.load(path).definition) == []
+    assert [note for note in remarks(designopt.load(path).definition) if "unit" in note] == []

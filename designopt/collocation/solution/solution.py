@@ -295,7 +295,7 @@ _FORMER_METHODS = {
     "load": "load_solution",
     "resimulate": "resimulate_phases",
     "save": "save_solution",
-    "to_guess": "Guess.of",
+    "to_guess": "Guess.from_solution",
 }
 
 

@@ -106,7 +106,7 @@ def _check_held(phase: Phase) -> None:
             f"is {short(pieces)}: give the number of equal pieces of the phase, from 1 to {MOST_INTERVALS}, or the"
             " value on each of them"
         )
-        raise ProblemError("bad_statement", f"{phase.name}: held.{name}", text)
+        raise ProblemError("bad_statement", f"{phase.name}: held_controls.{name}", text)
 
 
 def _check_delays(phase: Phase) -> None:

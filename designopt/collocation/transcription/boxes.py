@@ -103,7 +103,7 @@ def _hold(
     phase: Phase, name: str, box: tuple[float, float], layout: PhaseLayout, where: Indices, low: Vector, high: Vector
 ) -> None:
     """The values of a control on its pieces as the boxes of all its points, within its own `box`."""
-    label = f"{phase.name}: held.{name}"
+    label = f"{phase.name}: held_controls.{name}"
     values = np.asarray(phase.held_controls[name], float)
     if values.min() < box[0] - INSIDE or values.max() > box[1] + INSIDE:
         text = f"{values.min():g} to {values.max():g} is outside the bounds {box[0]:g} to {box[1]:g} of the control"

@@ -153,9 +153,9 @@ class RowCollector:
         intervals = np.repeat(np.arange(len(mesh)), [scheme.steps for scheme in mesh.schemes])  # of slots from 1 on
         for name, pieces in phase.pieces.items():
             if not isinstance(phase.held_controls[name], int):
-                pieces_of(mesh, pieces, f"{phase.name}: held.{name}")  # boxes fix it at its values
+                pieces_of(mesh, pieces, f"{phase.name}: held_controls.{name}")  # boxes fix it at its values
                 continue
-            of_slots = pieces_of(mesh, pieces, f"{phase.name}: held.{name}")[intervals]
+            of_slots = pieces_of(mesh, pieces, f"{phase.name}: held_controls.{name}")[intervals]
             slots = 2 + np.flatnonzero(of_slots[1:] == of_slots[:-1])
             column = point.names.index(name)
             rows = self._block("held", i, (name,), slots)[:, 0]

@@ -110,12 +110,12 @@ def _counts(result: Result, places: Iterable[Sequence[int]]) -> dict[tuple[str, 
 def _printed(result: Result, failed: NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
     """What external programs printed before the first failure of each class and reason: messages of several lines,
     except tracebacks."""
-    known = set()
+    named = set()
     for i, s in np.argwhere(failed).tolist():
         key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
-        if key in known:
+        if key in named:
             continue
-        known.add(key)
+        named.add(key)
         message = result.message(i, s).strip()
         if "\n" in message and not message.startswith("Traceback"):
             yield f"Design {i}: {': '.join(filter(None, key))}, with what was printed", message

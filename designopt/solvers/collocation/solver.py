@@ -180,7 +180,7 @@ class Collocation:
         except ProblemError as error:
             if error.where.split(".")[0] in SETTINGS:
                 raise InvalidSetting(error.where, str(error).removeprefix(f"{error.where}: ")) from error
-            name = error.where.split(": ")[-1].removeprefix("held.")
+            name = error.where.split(": ")[-1].removeprefix("held_controls.")
             for setting, setting_values in (("held", self.held), ("switches", self.switches)):
                 if name in setting_values:
                     raise InvalidSetting(f"{setting}.{name}", str(error)) from error

@@ -255,7 +255,7 @@ def test_the_methods_of_former_versions_work_with_a_message(tmp_path):
         found.save(tmp_path / "result.npz")
     with pytest.warns(DeprecationWarning, match="load_solution"):
         assert_equal(found, Solution.load(tmp_path / "result.npz"))
-    with pytest.warns(DeprecationWarning, match="Guess.of"):
+    with pytest.warns(DeprecationWarning, match="Guess.from_solution"):
         assert found.to_guess().parameters == found.parameters
     with pytest.warns(DeprecationWarning, match="explain"):
         assert str(found.explain()) == str(explain(found))

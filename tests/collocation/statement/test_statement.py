@@ -309,8 +309,8 @@ NUMBERS = {
     "a free time too far away": (lambda: with_phase(tf=(1.0, 1e300)), "motion: tf: 1e+300 s is too far away"),
     "a beginning too far away": (lambda: with_phase(t0=-1e300), "motion: t0: -1e+300 s is too far away"),
     "a control on too many pieces": (
-        lambda: with_phase(held={"u": 10**6}),
-        "motion: held.u: is 1000000: give the number of equal pieces of the phase, from 1 to 100000",
+        lambda: with_phase(held_controls={"u": 10**6}),
+        "motion: held_controls.u: is 1000000: give the number of equal pieces of the phase, from 1 to 100000",
     ),
     "an end before the beginning": (lambda: with_phase(t0=2.0), "motion: tf: 1 is not after t0 = 2"),
     "a free end before the beginning": (
@@ -498,7 +498,7 @@ def test_phases_with_overlapping_times_do_not_run_backwards():
 
 
 TABLES = {
-    "phase": ("bounds", "initial", "final", "path", "integrals", "data", "guess", "held", "samples", "delays"),
+    "phase": ("bounds", "initial", "final", "path", "integrals", "data", "guess", "held_controls", "samples", "delays"),
     "problem": ("constraints", "parameters", "guess", "terms", "figures", "peaks", "complementary"),
 }
 
@@ -552,7 +552,7 @@ def test_a_phase_has_a_system_a_name_and_an_end(changes, text):
     [
         ({"problem": 3}, "problem: is 3: give a TrajectoryProblem"),
         ({"options": {}}, r"options: are {}: give Options\(...\), or none"),
-        ({"guess": 3}, r"guess: is 3: give a Guess, as Guess\.of\(solution\)"),
+        ({"guess": 3}, r"guess: is 3: give a Guess, as Guess\.from_solution\(solution\)"),
         ({"meshes": 3}, "meshes: are 3: give a list with a Mesh for each phase"),
     ],
 )
