@@ -2,6 +2,7 @@
 lies at a bound of the search, the study says why."""
 
 import functools
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ STUDIES = Path(__file__).parents[1] / "studies"
 
 #: Studies with limits on designs whose parameters can be off, and a budget of the last stage that a test can wait for.
 LIMITED = {
+    "bracket_calculix": None,
     "benchmark_integrating": None,
     "benchmark_plants": None,
     "benchmark_third_order": None,
@@ -59,6 +61,8 @@ EXACT = {
     "shoulder_girdle": ({"ellipsoid"}, "size of a body's surface, which markers determine"),
     "wire_patterns": ({"activation", "angle"}, "the states in which muscles are asked about"),
 }
+#: Programs that studies run.
+PROGRAMS = {"bracket_calculix": ["ccx"]}
 #: Studies that recommend nothing that could be off: designs that are given, without an objective, or choices alone.
 NOTHING = {
     "dynamic_sharing",
@@ -115,7 +119,10 @@ def test_every_study_with_real_parameters_states_tolerances_or_the_reason_why_no
 def run(name, folder, evaluations):
     study = designopt.load(STUDIES / f"{name}.yaml")
     last = study.definition.stages[-1].name
-    return study.run(folder / "s.study", budget={last: evaluations} if evaluations else {})
+    programs = PROGRAMS.get(name, [])
+    if missing := [program for program in programs if shutil.which(program) is None]:
+        pytest.skip(f"{missing[0]} is not installed")
+    return study.run(folder / "s.study", budget={last: evaluations} if evaluations else {}, allow=programs)
 
 
 def unexplained(result):

@@ -77,7 +77,7 @@ def trajectory_problem(
 
 
 def _peak(declared: Any, value: Callable[[Any], Any], at: Samples) -> Peak:
-    return Peak(value, declared.of, declared.unit, at=at)
+    return Peak(value, declared.extremum, declared.unit, at=at)
 
 
 def _follows(state: str, parameter: str) -> Callable[[Any], Any]:

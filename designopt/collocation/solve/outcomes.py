@@ -119,7 +119,7 @@ def _missed(solution: Solution, options: Options) -> str:
 def _progress(solution: Solution, options: Options) -> str:
     residuals = ", ".join(f"{name} {value:.2g}" for name, value in _residuals(solution).items())
     feasible = solution.violation <= options.acceptable_tolerance
-    hint = "Continue with this result as the guess (Guess.of)."
+    hint = "Continue with this result as the guess (Guess.from_solution)."
     word = "feasible" if feasible else "infeasible"
     return f"After {solution.iterations} iterations the iterate is {word}: {residuals}. {hint}"
 

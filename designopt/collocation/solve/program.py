@@ -181,7 +181,7 @@ class Program:
         if sizes != of_program:
             text = (
                 f"has {sizes[0]} variables and {sizes[1]} equations, this program {of_program[0]} and {of_program[1]}:"
-                " it belongs to another program; give it as a guess (Guess.of)"
+                " it belongs to another program; give it as a guess (Guess.from_solution)"
             )
             raise ProblemError("bad_guess", "previous", text)
 

@@ -62,7 +62,7 @@ def test_a_request_to_stop_ends_the_solve_with_its_last_iterate(handled):
     assert not found.success
     assert 0 < found.iterations < 10**6
     assert np.abs(found.phase.values["x"] - found.phase.times / 2.0).max() > 1e-6  # it is not the guess
-    assert "Guess.of" in found.message
+    assert "Guess.from_solution" in found.message
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -131,7 +131,7 @@ def test_the_limit_of_iterations_tells_the_residuals_and_how_to_go_on():
     assert found.iterations == 3
     assert "After 3 iterations the iterate is infeasible: constraint violation" in found.message
     assert "dual infeasibility" in found.message
-    assert "Guess.of" in found.message
+    assert "Guess.from_solution" in found.message
     again = solve(problems.cart_pole(), guess=Guess.from_solution(found))
     assert again.status is Status.SOLVED
 

@@ -84,7 +84,7 @@ def test_a_solution_of_another_program_is_no_warm_start_but_a_guess(program, war
     with pytest.raises(ProblemError, match=r"previous: has \d+ variables and \d+ equations, this program") as refused:
         program.solve(warm=warm, previous=other)
     assert refused.value.status == "bad_guess"
-    assert "Guess.of" in str(refused.value)
+    assert "Guess.from_solution" in str(refused.value)
     assert program.solve(guess=Guess.from_solution(other)).success
 
 

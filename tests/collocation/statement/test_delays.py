@@ -337,7 +337,7 @@ def test_a_warm_start_and_a_saved_result_know_delays(tmp_path: Any) -> None:
         ({"delays": {"x_late": Delay("y", 1.0, 1.0)}}, "no variable 'y' that could be delayed; known: x, u, u_late"),
         ({"delays": {"x_late": Delay("x_late", 1.0, 1.0)}}, "no variable 'x_late' that could be delayed"),
         ({"tf": (1.0, 3.0)}, "a phase with delays has fixed times.*look for the best duration from outside"),
-        ({"held": {"u_late": 5}}, "delays.u_late: is also held"),
+        ({"held_controls": {"u_late": 5}}, "delays.u_late: is also held"),
         ({"delays": {"x_late": 1.0}}, "is a float, not Delay"),
         ({"delays": {"x_late": Delay("x", 1.0, lambda t: math.inf)}}, r"the history of 'x' is inf at -?\d"),
         ({"delays": {"x_late": Delay("x", 1.0, lambda t: "much")}}, "is 'much', not a number"),
