@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from designopt_recordings.errors import RecordingError
+from designopt_recordings.files.read import read_table
+from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.plugin import InputFile, InvalidSetting, closest
 from designopt.study.language import units
-from designopt_recordings.errors import RecordingError
-from designopt_recordings.files.read import read_table
-from designopt_recordings.table import TimeTable
 
 Floats = NDArray[np.float64]
 
