@@ -31,7 +31,7 @@ class Variable:
     """A scalar variable: its `name` in the FMU and its `label`, the name in studies.
 
     `role` is ``parameter`` (parameters and start values), ``input``, or ``signal``; a parameter may vary over time too
-    (`varies`). `type` and `reference` are those of the FMI. `unit` is one of studies; `foreign_unit` is the text in the
+    (`varies`), and be an output of the FMU (`is_output`). `type` and `reference` are those of the FMI. `unit` is one of studies; `foreign_unit` is the text in the
     FMU if it has no such unit. `start` is the start value as text, "" without one.
     """
 
@@ -39,6 +39,7 @@ class Variable:
     label: str
     role: str
     varies: bool
+    is_output: bool
     type: str
     reference: int
     unit: str
@@ -178,6 +179,7 @@ def _variables(model: Any) -> dict[str, Variable]:
             label,
             role,
             item.variability in ("continuous", "discrete"),
+            item.causality == "output",
             item.type,
             item.valueReference,
             unit or "",

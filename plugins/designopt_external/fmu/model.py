@@ -22,8 +22,9 @@ from designopt.plugin import (
     model,
 )
 from designopt_external import reductions, signals
-from designopt_external.fmu.description import Description, UnusableFmu, Variable, describe
+from designopt_external.fmu.description import Description, UnusableFmu, Variable, describe, table
 from designopt_external.fmu.instance import Experiment, Instance, unknown, value_for
+from designopt_external.fmu.starting_study import starting_study
 from designopt_external.reductions import ReductionSection
 
 TIME = "time"
@@ -166,6 +167,17 @@ class Fmu:
             texts=frozenset(texts),
         )
 
+    @staticmethod
+    def file_table(file: InputFile) -> str:
+        """The variables of an FMU for the terminal. Raises `UnusableFmu`."""
+        return table(describe(file))
+
+    @staticmethod
+    def file_study(file: InputFile, name: str) -> str:
+        """A study file of an FMU: its first parameters from half to one and a half times their start values, the
+        magnitude of its first output. Raises `UnusableFmu`."""
+        return starting_study(describe(file), name)
+
     # ---------------------------------------------------------------------------------------------------- execution
 
     def runs(self) -> Sequence[ForeignCode]:
@@ -204,10 +216,10 @@ class Fmu:
                 except ValueError as error:
                     raise InvalidDesign(str(error)) from None
         file = scenario.get("signals", self.signals)
-        table = None if file is None else signals.read(file, self._inputs(about), self.columns)
+        inputs = None if file is None else signals.read(file, self._inputs(about), self.columns)
         signal_names = dict.fromkeys(v.label for v in self._variables.values())
         signal_names |= dict.fromkeys(name for name in sorted(arrays) if name != TIME)
-        time, recorded = self._instance.simulate(values, table, [about.variables[name] for name in signal_names])
+        time, recorded = self._instance.simulate(values, inputs, [about.variables[name] for name in signal_names])
         outputs = {
             name: reductions.reduce(section, time, recorded[self._variables[name].label])
             for name, section in self.outputs.items()

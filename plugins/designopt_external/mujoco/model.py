@@ -274,8 +274,8 @@ class Mujoco:
         readers = [measures.reader(compiled, data, section) for section in sections.values()]
         outlines = Outlines(compiled) if SCENE in arrays else None
         at = np.unique([*range(0, steps + 1, stride), steps])
-        time, recorded = at * timestep, np.empty((len(at), len(readers)))
-        controls = None if table is None else table.at(timestep * np.arange(steps + 1))
+        time, recorded = timestep * at.astype(np.float64), np.empty((len(at), len(readers)))
+        controls = None if table is None else table.at(timestep * np.arange(steps + 1, dtype=np.float64))
         actuators = [] if table is None else [compiled.actuator(name).id for name in table.names]
         scene: list[NDArray[np.float64]] = []
         done = 0
