@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 #: Status of the FMI after which no instance may be used.
 FATAL = 4
 DISCARD = 2
+XML = "modelDescription.xml"
 #: Number of log messages of the FMU in a message.
 LOGGED = 5
 
@@ -82,7 +83,7 @@ class Instance:
         with file.path() as path, zipfile.ZipFile(path) as archive:
             archive.extractall(
                 self._folder,
-                [m for m in self._description.members if m.startswith((f"binaries/{platform}/", "resources/"))],
+                [m for m in self._description.members if m.startswith((f"binaries/{platform}/", "resources/", XML))],
             )
         (self._folder / "resources").mkdir(exist_ok=True)
 

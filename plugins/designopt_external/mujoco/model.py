@@ -47,9 +47,9 @@ class Mujoco:
     """A MuJoCo model, from an MJCF or URDF file: any numeric attribute of a named element is a design input.
 
     The model is edited as a specification and compiled again for each design; numbers are those of MJCF. Paths are
-    ``KIND/NAME/ATTRIBUTE`` with a position from 0 for vectors, ``geom/shank/size/1``; ``control/ACTUATOR`` is a constant
-    control, ``initial/JOINT`` and ``initial_velocity/JOINT`` are the initial state. A body whose inertia comes from its
-    geoms is scaled to its ``mass``. The array ``scene`` has the outlines of the geoms, for the report.
+    ``KIND/NAME/ATTRIBUTE`` with a position from 0 for vectors, ``geom/shank/size/1``; ``control/ACTUATOR`` is a
+    constant control, ``initial/JOINT`` and ``initial_velocity/JOINT`` are the initial state. A body whose inertia comes
+    from its geoms is scaled to its ``mass``. The array ``scene`` has the outlines of the geoms, for the report.
     """
 
     file: Annotated[InputFile, Quantity("", "MJCF or URDF file")]
