@@ -106,7 +106,7 @@ def test_no_placeholder_is_left_in_what_is_written(here: Path) -> None:
         if name != "damper":
             (here / "some_name").rename(here / name)
     for file in filter(Path.is_file, here.rglob("*")):
-        assert "{{" not in file.read_text()
+        assert "{{name}}" not in file.read_text()
         assert "NAME" not in str(file.relative_to(here))
         assert not file.name.endswith(templates.SUFFIX)
 

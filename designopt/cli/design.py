@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from designopt import plugin
 from designopt.cli.ending import DIFFERENT, STORE, WRONG_INPUT, fail
 from designopt.cli.opening import open_result, without_plugin
-from designopt.store.errors import plugin_options
+from designopt.store.errors import allow_options, plugin_options
 
 if TYPE_CHECKING:
     from designopt.store.result import Result
@@ -52,7 +52,7 @@ def show_design(
     if evaluate:
         click.echo()
         sys.exit(_again(result, row, array_file, plugin.Permission.of(allow)))
-    files = plugin_options(result.path)
+    files = plugin_options(result.path) + allow_options(result.path)
     given = " --arrays FILE.npz" if result.problem.model.plugin.arrays else ""
     click.echo(f"\nrecompute it: designopt show {shlex.quote(f'{result.path}/{row}')}{files} --evaluate{given}")
     if damaged:

@@ -45,24 +45,24 @@ def write_files(
     model = result.problem.model
     if not model.plugin.has_write_files:
         fail(f"error: the model '{model.plugin.name}' has no input files", WRONG_INPUT)
-    place = Path(folder)
-    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+    target = Path(folder)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
         fail(f"error: {folder} exists already; name a new folder", WRONG_INPUT)
     equal = True
     for k, scenario in enumerate(result.problem.scenarios):
-        here = place / scenario.name if len(result.problem.scenarios) > 1 else place
+        subfolder = target / scenario.name if len(result.problem.scenarios) > 1 else target
         try:
-            here.mkdir(parents=True, exist_ok=True)
+            subfolder.mkdir(parents=True, exist_ok=True)
             if evaluate:
-                equal &= _repeated(result, row, k, here, plugin.Permission.of(allow))
+                equal &= _repeated(result, row, k, subfolder, plugin.Permission.of(allow))
             else:
-                _written(result, row, k, here)
+                _write_stored(result, row, k, subfolder)
         except (OSError, ValueError, tarfile.TarError) as error:
-            fail(f"{here}: the files cannot be written: {error}", STORE)
+            fail(f"{subfolder}: the files cannot be written: {error}", STORE)
     sys.exit(0 if equal else DIFFERENT)
 
 
-def _written(result: Result, row: int, k: int, folder: Path) -> None:
+def _write_stored(result: Result, row: int, k: int, folder: Path) -> None:
     """The stored files of an evaluation, else its input files."""
     scenario = result.problem.scenarios[k]
     stored = result.arrays(row, scenario.name).get(ARRAY)
@@ -79,11 +79,11 @@ def _repeated(result: Result, row: int, k: int, folder: Path, permission: plugin
     """Evaluate the design again and write its files; returns whether the numbers are those on record."""
     scenario = result.problem.scenarios[k].name
     values = result.problem.space.values(result.outcomes.X[row].tolist())
-    done = evaluated(result, values, scenario, (ARRAY,), permission)
-    if ARRAY in done.arrays:
-        _unpack(done.arrays[ARRAY], folder)
-    lines = compared(result, row, k, done)
-    click.echo(f"recomputed in {scenario}: {done.status}: {'; '.join(lines) or 'the same as recorded'}")
+    evaluation = evaluated(result, values, scenario, (ARRAY,), permission)
+    if ARRAY in evaluation.arrays:
+        _unpack(evaluation.arrays[ARRAY], folder)
+    lines = compared(result, row, k, evaluation)
+    click.echo(f"recomputed in {scenario}: {evaluation.status}: {'; '.join(lines) or 'the same as recorded'}")
     click.echo(f"files        {folder}")
     return not lines
 

@@ -29,7 +29,15 @@ from designopt.plugin.kinds import (
     SolverPlugin,
     Use,
 )
-from designopt.plugin.permission import CannotRun, ForeignCode, Permission, allow_options, foreign_code, permitted
+from designopt.plugin.permission import (
+    CannotRun,
+    ForeignCode,
+    Permission,
+    allow_options,
+    foreign_code,
+    permitted,
+    refuse_not_allowed,
+)
 from designopt.plugin.plain import as_model
 from designopt.plugin.signature import filled
 from designopt.plugin.values import (
@@ -88,6 +96,7 @@ __all__ = [
     "names",
     "objective",
     "permitted",
+    "refuse_not_allowed",
     "refuse_while_loading",
     "report",
     "solver",

@@ -14,6 +14,7 @@ anything. A store contains the names, for the command that continues a run, but 
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -66,8 +67,6 @@ class Permission:
                 raise ValueError(f"write NAME, or NAME=PATH for a program that is not on PATH; not '{text}'")
             if name in programs:
                 raise ValueError(f"'{name}' is allowed twice")
-            if path and not Path(path).is_file():
-                raise ValueError(f"the program '{path}' does not exist")
             programs[name] = str(Path(path).absolute()) if path else ""
         return cls(programs)
 
@@ -79,24 +78,30 @@ def foreign_code(model: Use[ModelPlugin], built: Any = None) -> tuple[ForeignCod
     return tuple((built if built is not None else model.build()).runs())
 
 
+def refuse_not_allowed(model: Use[ModelPlugin], permission: Permission, built: Any = None) -> None:
+    """Raise `CannotRun` if `permission` does not contain all that `model` runs."""
+    for item in foreign_code(model, built):
+        if item.name not in permission.programs:
+            raise CannotRun(_refusal(model.plugin.name, item, permission))
+        if item.in_study and permission.programs[item.name]:
+            raise CannotRun(f"'{item.name}' is a file of the study; write --allow {item.name}, without a path")
+
+
 def permitted(model: Use[ModelPlugin], permission: Permission, built: Any = None) -> Permission:
     """The part of `permission` that concerns `model`, with resolved paths.
 
     Raises `CannotRun`, also for an allowed program that this machine does not have.
     """
+    refuse_not_allowed(model, permission, built)
     paths = {}
     for item in foreign_code(model, built):
-        if item.name not in permission.programs:
-            raise CannotRun(_refusal(model.plugin.name, item, permission))
         path = permission.programs[item.name]
-        if item.in_study and path:
-            raise CannotRun(f"'{item.name}' is a file of the study; write --allow {item.name}, without a path")
         if not item.in_study:
-            found = shutil.which(path or item.name)
-            if found is None:
-                where = f"'{path}' is not executable" if path else f"the program '{item.name}' is not on PATH"
+            executable = shutil.which(path or item.name)
+            if executable is None:
+                where = f"'{path}' is not an executable file" if path else f"the program '{item.name}' is not on PATH"
                 raise CannotRun(f"{where}; install it, or say where it is: --allow {item.name}=PATH")
-            path = found
+            path = os.path.abspath(executable)
         paths[item.name] = path
     return replace(permission, programs=paths)
 

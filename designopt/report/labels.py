@@ -17,7 +17,7 @@ from designopt.problem import derivative_name
 from designopt.problem import figure_meaning as figure_meaning
 from designopt.problem import figure_unit as figure_unit
 from designopt.solvers.auto import Auto
-from designopt.store.errors import plugin_options
+from designopt.store.errors import allow_options, plugin_options
 from designopt.store.views.table import stated_constraints, stated_units
 
 if TYPE_CHECKING:
@@ -129,10 +129,11 @@ def design_values(result: Result, row: int) -> list[Any]:
 
 
 def recompute(result: Result, row: int) -> str:
-    """The command that shows a design and evaluates it again, with its plugin files."""
+    """The command that shows a design and evaluates it again, with its plugin files and allowed
+    programs."""
     files = "".join(f" --plugin {shlex.quote(name)}" for name, _ in result.study.plugin_files)
     declared = plugin_options(result.path) or files  # a script that ran the study also declares plugins
-    return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{declared}"
+    return f"designopt show {shlex.quote(f'{result.path}/{row}')} --evaluate{declared}{allow_options(result.path)}"
 
 
 def design_rows(result: Result, rows: Mapping[str, int]) -> list[tuple[str, list[Any]]]:

@@ -25,6 +25,7 @@ from designopt.plugin import (
     PluginFailed,
     load_file,
     permitted,
+    refuse_not_allowed,
     refuse_while_loading,
 )
 from designopt.plugin.calling import calling
@@ -102,12 +103,13 @@ def run_study(
             refuse_budgets(study, problem, store_path)
         _refuse_options(workers, executor)
         permission = Permission.of(allow)
-        if start is None:
-            permitted(study.model, permission)
         given = {"workers": workers, "scheduler": scheduler, "executor": executor}
         execution = dataclasses.replace(study.execution, **{k: v for k, v in given.items() if v is not None})  # type: ignore[arg-type]
         if scheduler not in (None, "local") and executor is None:
             execution = dataclasses.replace(execution, executor="dask")
+        if start is None:
+            here = execution.scheduler == "local" and execution.cluster is None
+            (permitted if here else refuse_not_allowed)(study.model, permission)
         failed = tuple(name for name, keep in execution.arrays.items() if keep == "failed")
         permission = dataclasses.replace(permission, timeout=execution.timeout, keeps_failed=failed)
         everything = with_validation(dataclasses.replace(study, execution=execution))

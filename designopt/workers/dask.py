@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import queue
+import sys
 import threading
 import time
 import uuid
@@ -72,7 +73,8 @@ def connect(
 
         connection = Jobs(run, execution.cluster, path, timeout=execution.timeout)
     else:
-        return _local(delivery, execution.workers or os.cpu_count() or 1, path)
+        workers = min(execution.workers or os.cpu_count() or 1, *execution.at_most.values(), sys.maxsize)
+        return _local(delivery, workers, path)  # more would wait for the program
     return Dask(run, delivery, path, connection)
 
 

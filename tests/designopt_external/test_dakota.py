@@ -90,6 +90,6 @@ def test_a_driver_for_dakota_works_unchanged(tmp_path: Path, monkeypatch: pytest
     Path("driver").chmod(0o755)
     Path("beam.in").write_text("width {width}\n")
     Path("study.yaml").write_text(STUDY)
-    done = designopt.load("study.yaml").evaluate({"width": 0.01, "height": 0.02}, allow=["driver=driver"])
-    assert done.status == "ok", done.message
-    assert done.outputs == {"area": pytest.approx(2e-4), "again": pytest.approx(2e-4)}
+    evaluation = designopt.load("study.yaml").evaluate({"width": 0.01, "height": 0.02}, allow=["driver=driver"])
+    assert evaluation.status == "ok", evaluation.message
+    assert evaluation.outputs == {"area": pytest.approx(2e-4), "again": pytest.approx(2e-4)}

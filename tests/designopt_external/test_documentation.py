@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,7 @@ def needs(*programs: str) -> None:
 
 
 def test_the_commands_of_the_first_minutes_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs("python3")
     monkeypatch.chdir(tmp_path)
     for line in block("sh").splitlines():
         program, *arguments = line.split()
@@ -39,10 +41,11 @@ def test_the_commands_of_the_first_minutes_work(tmp_path: Path, monkeypatch: pyt
             continue
         budget = ["--set", "budget.evaluations=20"] if arguments[0] == "run" else []
         if arguments[0] == "run":  # in a process of its own: a command ends its workers with itself
-            subprocess.run(["designopt", *arguments, *budget, "--progress", "none"], check=True, capture_output=True)
+            command = [sys.executable, "-m", "designopt", *arguments, *budget, "--progress", "none"]
+            subprocess.run(command, check=True, capture_output=True)
         else:
-            done = CliRunner().invoke(main, arguments)
-            assert done.exit_code == 0, done.output
+            outcome = CliRunner().invoke(main, arguments)
+            assert outcome.exit_code == 0, outcome.output
     assert sorted(file.name for file in Path("first").iterdir()) == ["beam.inp", "beam_solver.py"]
 
 
@@ -59,12 +62,12 @@ def test_the_sections_on_the_page_are_valid(folder: Path, name: str) -> None:
 
 
 def test_the_table_of_filters_is_what_templates_write() -> None:
-    from designopt_external.program.templates import Measured, Template
+    from designopt_external.program.templates import DeckTemplate, UnitNumber
 
     rows = re.findall(r"^\| `(\{\{ x.*?\}\})` \| `(.*?)`", PAGE, flags=re.MULTILINE)
     assert len(rows) == 5
     for text, filled in rows:
-        assert Template.read("deck", text).filled({"x": Measured.of(12.345678, "mm")}) == filled
+        assert DeckTemplate.read("deck", text).filled({"x": UnitNumber.with_unit(12.345678, "mm")}) == filled
 
 
 def test_the_study_of_the_bracket_runs_with_calculix(tmp_path: Path) -> None:
@@ -85,9 +88,10 @@ def test_the_study_of_the_bracket_runs_with_calculix(tmp_path: Path) -> None:
 def test_a_plate_without_a_rib_has_the_deflection_of_beam_theory() -> None:
     needs("ccx")
     study = designopt.load(ROOT / "studies" / "bracket_calculix.yaml", overrides=["space.rib_height=0.01 mm"])
-    done = study.evaluate({"thickness": 8.0, "rib_thickness": 8.0, "material": "steel"}, allow=["ccx"])
+    evaluation = study.evaluate({"thickness": 8.0, "rib_thickness": 8.0, "material": "steel"}, allow=["ccx"])
     beam = 600.0 * 120.0**3 / (3.0 * 210e3 * 40.0 * 8.0**3 / 12.0)  # Euler-Bernoulli
-    assert done.outputs["deflection"] == pytest.approx(beam, rel=0.05)  # anticlastic bending and clamp: some percent
+    # anticlastic bending and clamp: some percent
+    assert evaluation.outputs["deflection"] == pytest.approx(beam, rel=0.05)
 
 
 def test_the_recipe_for_octave_agrees_with_the_exact_motion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,12 +99,12 @@ def test_the_recipe_for_octave_agrees_with_the_exact_motion(tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     Path("spring.m.j2").write_text(block("text octave"))
     Path("spring.yaml").write_text(block("yaml octave"))
-    done = designopt.load("spring.yaml").evaluate({"stiffness": 30e3, "damping": 600.0}, allow=["octave-cli"])
-    assert done.status == "ok", done.message
+    evaluation = designopt.load("spring.yaml").evaluate({"stiffness": 30e3, "damping": 600.0}, allow=["octave-cli"])
+    assert evaluation.status == "ok", evaluation.message
     decay, frequency = 1.0, np.sqrt(30e3 / 300.0 - 1.0)
     t = np.linspace(2.0, 3.0, 100_001)
     x = 0.1 * np.exp(-decay * t) * (np.cos(frequency * t) + decay / frequency * np.sin(frequency * t))
-    assert done.outputs["left"] == pytest.approx(np.abs(x).max(), rel=1e-4)  # at steps of 1 ms
+    assert evaluation.outputs["left"] == pytest.approx(np.abs(x).max(), rel=1e-4)  # at steps of 1 ms
 
 
 def test_the_recipe_for_a_compiled_code_gives_the_beam_formula(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,8 +114,8 @@ def test_the_recipe_for_a_compiled_code_gives_the_beam_formula(tmp_path: Path, m
     subprocess.run(["cc", "-o", "beam", "beam.c", "-lm"], check=True)
     Path("beam.dat.j2").write_text("{{ width }} {{ height }}\n")
     Path("study.yaml").write_text(block("yaml compiled"))
-    done = designopt.load("study.yaml").evaluate({"width": 0.02, "height": 0.05}, allow=["beam=./beam"])
-    assert done.outputs == {
+    evaluation = designopt.load("study.yaml").evaluate({"width": 0.02, "height": 0.05}, allow=["beam=./beam"])
+    assert evaluation.outputs == {
         "sag": pytest.approx(1000.0 / (3.0 * 210e9 * 0.02 * 0.05**3 / 12.0), rel=1e-14),
         "mass": pytest.approx(7800.0 * 0.02 * 0.05, rel=1e-14),
     }
@@ -124,7 +128,7 @@ def test_the_subclass_on_the_page_reads_a_result(folder: Path) -> None:
     (folder / "programs" / "cantilever").write_text("#!/bin/sh\necho mass 2.5 kg\n")
     study["objectives"] = [{"minimize": "mass"}]
     Path("study.yaml").write_text(yaml.safe_dump(study))
-    done = designopt.load("study.yaml", plugin_files=["my_beam.py"]).evaluate(
+    evaluation = designopt.load("study.yaml", plugin_files=["my_beam.py"]).evaluate(
         {"width": 0.05, "height": 0.05}, allow=["cantilever"]
     )
-    assert done.outputs == {"mass": 2.5}
+    assert evaluation.outputs == {"mass": 2.5}

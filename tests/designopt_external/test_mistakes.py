@@ -91,3 +91,18 @@ def test_a_mistake_is_reported_at_its_place_with_the_way_out(
     assert issues, [issue.message for issue in raised.value.issues]
     assert issues[0].line is not None
     assert issues[0].column is not None
+
+
+def test_a_condition_or_parameter_that_no_input_file_contains_is_a_mistake(folder: Path) -> None:
+    (folder / "beam.inp.j2").write_text("no inputs at all")
+    text = (folder / "study.yaml").read_text()
+    text = text.replace("  conditions: {force: N}\n", "").replace("force: 1 kN", "force: 1000")
+    (folder / "study.yaml").write_text(
+        text.replace(INPUTS, "inputs: {}").replace("10 mm", "10").replace("100 mm", "100")
+    )
+    (folder / "study.yaml").write_text((folder / "study.yaml").read_text().replace("[20 mm, 90 mm]", "[20, 90]"))
+    with pytest.raises(StudyError) as raised:
+        designopt.load("study.yaml")
+    messages = {issue.path: issue.message for issue in raised.value.issues}
+    assert "add it to model.inputs: {width: UNIT}" in messages["space.width"]
+    assert "add it to model.conditions: {force: UNIT}" in messages["scenarios.0.force"]

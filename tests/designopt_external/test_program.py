@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -13,9 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from designopt_external.program.model import Program
+from designopt_external.program.model import ExternalProgram
 
 import designopt
+import designopt.report
 from designopt.api import Study
 from designopt.cli import main
 from designopt.testing import check_model
@@ -46,16 +48,16 @@ ONE_OBJECTIVE = ("objectives: [{minimize: sag}, {minimize: mass}]", "objectives:
 
 def test_a_cantilever_in_input_files_has_the_sag_of_the_beam_formula(folder: Path) -> None:
     study = designopt.load("study.yaml")
-    done = study.evaluate({"width": 0.04, "height": 0.05}, allow=ALLOW)
-    assert done.status == "ok"
-    assert done.outputs["sag"] == pytest.approx(1000.0 / (3.0 * 2.1e11 * 0.04 * 0.05**3 / 12.0), rel=1e-5)
-    assert done.outputs["mass"] == pytest.approx(7850.0 * 0.04 * 0.05, rel=1e-12)
+    evaluation = study.evaluate({"width": 0.04, "height": 0.05}, allow=ALLOW)
+    assert evaluation.status == "ok"
+    assert evaluation.outputs["sag"] == pytest.approx(1000.0 / (3.0 * 2.1e11 * 0.04 * 0.05**3 / 12.0), rel=1e-5)
+    assert evaluation.outputs["mass"] == pytest.approx(7850.0 * 0.04 * 0.05, rel=1e-12)
 
 
 def test_the_model_passes_the_conformance_test(folder: Path) -> None:
     study = designopt.load("study.yaml").definition
     designs = [{"width": 0.02, "height": 0.03}, {"width": 0.05, "height": 0.06}]
-    check_model(Program, study.model.settings, designs, scenarios=[{"force": 100.0}], allow=ALLOW)
+    check_model(ExternalProgram, study.model.settings, designs, scenarios=[{"force": 100.0}], allow=ALLOW)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +77,8 @@ def test_the_model_passes_the_conformance_test(folder: Path) -> None:
 def test_a_result_is_read_from_csv_and_text(folder: Path, source: str, value: float) -> None:
     study = with_text(folder, ("{text: out.dat, after: displacements, column: 3, take: largest, unit: m}", source))
     sag = 1000.0 / (3.0 * 2.1e11 * 0.05**4 / 12.0)
-    done = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
-    assert done.outputs["sag"] == pytest.approx(value * sag, rel=1e-9, abs=1e-12)
+    evaluation = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
+    assert evaluation.outputs["sag"] == pytest.approx(value * sag, rel=1e-9, abs=1e-12)
 
 
 def test_a_result_is_read_from_what_the_program_prints_and_from_a_list(folder: Path) -> None:
@@ -91,9 +93,9 @@ def test_a_result_is_read_from_what_the_program_prints_and_from_a_list(folder: P
 def test_arrays_have_their_axis_and_come_from_the_same_files(folder: Path) -> None:
     arrays = "{x: {csv: out.csv, column: x, unit: m, axis: x}, line: {csv: out.csv, column: sag, axis: x}}"
     study = with_text(folder, ("  ends:\n", f"  arrays: {arrays}\n  ends:\n"))
-    done = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW, arrays=["x", "line"])
-    np.testing.assert_array_equal(done.arrays["x"], [0.0, 0.25, 0.5, 0.75, 1.0])
-    assert done.arrays["line"][-1] == pytest.approx(done.outputs["sag"])
+    evaluation = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW, arrays=["x", "line"])
+    np.testing.assert_array_equal(evaluation.arrays["x"], [0.0, 0.25, 0.5, 0.75, 1.0])
+    assert evaluation.arrays["line"][-1] == pytest.approx(evaluation.outputs["sag"])
 
 
 def test_words_are_inputs_of_templates(folder: Path) -> None:
@@ -116,17 +118,17 @@ def test_words_are_inputs_of_templates(folder: Path) -> None:
 
 def test_the_sentence_of_the_program_is_the_reason_of_a_divergence(folder: Path) -> None:
     study = with_text(folder, ("height: [20 mm", "height: [5 mm"))
-    done = study.evaluate({"width": 0.05, "height": 0.01}, allow=ALLOW)
-    assert (done.status, done.message) == ("diverged", "*ERROR: no convergence at height 0.01")
+    evaluation = study.evaluate({"width": 0.05, "height": 0.01}, allow=ALLOW)
+    assert (evaluation.status, evaluation.message) == ("diverged", "*ERROR: no convergence at height 0.01")
 
 
 def test_an_exit_code_is_an_error_and_the_printed_text_is_kept(folder: Path) -> None:
     study = with_text(
         folder, ("height: [20 mm", "height: [5 mm"), ("  ends:\n    diverged: {text: '\\*ERROR: .*'}\n", "")
     )
-    done = study.evaluate({"width": 0.05, "height": 0.01}, allow=ALLOW)
-    assert (done.status, done.reason) == ("error", "exit code 3")
-    assert done.message.splitlines() == [
+    evaluation = study.evaluate({"width": 0.05, "height": 0.01}, allow=ALLOW)
+    assert (evaluation.status, evaluation.reason) == ("error", "exit code 3")
+    assert evaluation.message.splitlines() == [
         "stdout.txt:",
         "cantilever 1.0",
         "*ERROR: no convergence at height 0.01",
@@ -165,8 +167,8 @@ def test_a_success_may_need_a_text(folder: Path) -> None:
 
 def test_a_program_that_a_signal_ends_has_crashed(folder: Path) -> None:
     study = with_text(folder, ("90 mm]", "100 mm]"))
-    done = study.evaluate({"width": 0.05, "height": 0.0995}, allow=ALLOW)
-    assert (done.status, done.reason) == ("crashed", "SIGSEGV")
+    evaluation = study.evaluate({"width": 0.05, "height": 0.0995}, allow=ALLOW)
+    assert (evaluation.status, evaluation.reason) == ("crashed", "SIGSEGV")
 
 
 def alive(pid: int) -> bool:
@@ -174,6 +176,12 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until `condition` holds."""
+    while not condition():
+        time.sleep(0.02)
 
 
 def one_result(folder: Path, *changes: tuple[str, str]) -> Study:
@@ -194,9 +202,9 @@ def test_a_program_that_hangs_ends_at_the_limit_with_all_its_processes(folder: P
     assert result.status.tolist() == [["timeout"]]
     assert "the program ran longer than 1.5 s, the time limit" in result.message(0)
     assert "waits" in result.message(0)
-    written = [int(pid) for pid in pids.read_text().split()]
-    assert written
-    assert not any(map(alive, written))
+    ids = [int(pid) for pid in pids.read_text().split()]
+    assert ids
+    wait_for(lambda: not any(map(alive, ids)))
 
 
 def test_a_process_that_the_program_leaves_behind_ends_with_it(folder: Path) -> None:
@@ -205,9 +213,9 @@ def test_a_process_that_the_program_leaves_behind_ends_with_it(folder: Path) -> 
         f'import subprocess\nchild = subprocess.Popen(["sleep", "600"])\n'
         f'open({str(folder / "pid")!r}, "w").write(str(child.pid))\n{RESULTS}',
     )
-    done = one_result(folder).evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
-    assert done.status == "ok"
-    assert not alive(int((folder / "pid").read_text()))
+    evaluation = one_result(folder).evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
+    assert evaluation.status == "ok"
+    wait_for(lambda: not alive(int((folder / "pid").read_text())))
 
 
 def test_an_endless_text_fills_neither_memory_nor_disk(folder: Path) -> None:
@@ -215,8 +223,8 @@ def test_an_endless_text_fills_neither_memory_nor_disk(folder: Path) -> None:
         folder, f'line = "x" * 999 + "\\n"\nfor i in range(40_000): sys.stdout.write(line)\nprint("the end")\n{RESULTS}'
     )
     study = one_result(folder)
-    done = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW, arrays=["folder"])
-    files = unpacked(done.arrays["folder"])
+    evaluation = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW, arrays=["folder"])
+    files = unpacked(evaluation.arrays["folder"])
     assert len(files["stdout.txt"]) < 2 * 8 * 2**20 + 2**20 + 100
     assert files["stdout.txt"].endswith(b"the end\n")
     assert b"bytes are not kept" in files["stdout.txt"]
@@ -242,20 +250,21 @@ def test_the_program_sees_only_its_folder_and_the_listed_variables(
     study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
     import json
 
-    seen = json.loads((folder / "seen.json").read_text())
-    assert seen.keys() == {"PATH", "HOME", "TMPDIR", "LC_ALL", "OMP_NUM_THREADS", "LICENCE"}
-    assert seen["LICENCE"] == "port@host"
-    assert seen["OMP_NUM_THREADS"] == "2"
-    assert not Path(seen["HOME"]).exists()
+    variables = json.loads((folder / "seen.json").read_text())
+    assert variables.keys() == {"PATH", "HOME", "TMPDIR", "LC_ALL", "OMP_NUM_THREADS", "LICENCE"}
+    assert variables["LICENCE"] == "port@host"
+    assert variables["OMP_NUM_THREADS"] == "2"
+    assert not Path(variables["HOME"]).exists()
 
 
 def test_results_of_another_design_are_never_read(folder: Path) -> None:
     script(folder, f'if "height 5.000000D-02" in open("beam.inp").read(): {RESULTS}')
     study = one_result(folder)
     assert study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW).status == "ok"
-    done = study.evaluate({"width": 0.05, "height": 0.06}, allow=ALLOW)
-    assert done.status == "error"
-    assert done.message == "the program wrote no file 'out.json'; the folder contains beam.inp, stderr.txt, stdout.txt"
+    evaluation = study.evaluate({"width": 0.05, "height": 0.06}, allow=ALLOW)
+    assert evaluation.status == "error"
+    message = "the program wrote no file 'out.json'; the folder contains beam.inp, stderr.txt, stdout.txt"
+    assert evaluation.message == message
 
 
 @pytest.mark.parametrize(
@@ -285,26 +294,26 @@ def test_a_missing_result_says_what_was_looked_for_and_what_stands_there(
     folder: Path, source: str, message: str
 ) -> None:
     study = with_text(folder, ("{text: out.dat, after: displacements, column: 3, take: largest, unit: m}", source))
-    done = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
-    assert (done.status, done.reason) == ("error", "missing result")
-    assert message in done.message.splitlines()[-1]
+    evaluation = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
+    assert (evaluation.status, evaluation.reason) == ("error", "missing result")
+    assert message in evaluation.message.splitlines()[-1]
 
 
 # ------------------------------------------------------------------------------------------------------------- runs
 
 
 def test_a_failure_that_passes_is_repeated_after_a_while(folder: Path) -> None:
-    seen = folder / "seen"
+    variables = folder / "seen"
     script(
         folder,
-        f'open({str(seen)!r}, "a").write("x")\n'
-        f'if os.path.getsize({str(seen)!r}) < 4:\n    print("no licence for solver")\n    sys.exit(1)\n{RESULTS}',
+        f'open({str(variables)!r}, "a").write("x")\n'
+        f'if os.path.getsize({str(variables)!r}) < 4:\n    print("no licence for solver")\n    sys.exit(1)\n{RESULTS}',
     )
     retry = "{executor: serial, retry: {when: no licence, times: 5, wait: 0.01 s}}"
     study = one_result(folder, ("{executor: serial}", retry), ("samples: 6", "samples: 1"))
     result = study.run("out.study", allow=ALLOW)
     assert result.status.tolist() == [["ok"]]
-    assert seen.read_text() == "xxxx"
+    assert variables.read_text() == "xxxx"
 
 
 def test_a_failure_that_does_not_pass_is_recorded_after_its_attempts(folder: Path) -> None:
@@ -333,13 +342,17 @@ def test_a_program_with_one_licence_never_runs_twice_at_a_time(folder: Path) -> 
 def test_the_files_of_failed_designs_are_kept_if_the_study_says_so(folder: Path) -> None:
     script(
         folder,
-        f'open("trace.log", "w").write("why")\nif "width 0.0" in open("beam.inp").read(): sys.exit(5)\n{RESULTS}',
+        f'open("trace.log", "w").write("why")\n'
+        f'if "width 0.0" in open("beam.inp").read(): sys.exit("the solver gives up")\n{RESULTS}',
     )
     execution = "{executor: serial, arrays: {folder: failed}, on_failure: {error: infeasible}}"
     study = one_result(folder, ("{executor: serial}", execution))
     result = study.run("out.study", allow=ALLOW)
     failed = [i for i, status in enumerate(result.status[:, 0]) if status == "error"]
     assert failed
+    page = designopt.report.write_report(result, folder / "page.html").read_text()
+    assert "error: exit code 1, with what was printed" in page
+    assert "the solver gives up" in page
     files = unpacked(result.arrays(failed[0])["folder"])
     assert files["trace.log"] == b"why"
     assert "beam.inp" in files
@@ -349,14 +362,14 @@ def test_the_files_of_failed_designs_are_kept_if_the_study_says_so(folder: Path)
 def test_show_writes_the_input_files_of_a_design_again_and_runs_them_if_asked(folder: Path) -> None:
     designopt.load("study.yaml").run("out.study", allow=ALLOW)
     run = CliRunner().invoke
-    done = run(main, ["show", "out.study/0", "--files", "again"])
-    assert done.exit_code == 0, done.output
+    outcome = run(main, ["show", "out.study/0", "--files", "again"])
+    assert outcome.exit_code == 0, outcome.output
     assert [file.name for file in Path("again").iterdir()] == ["beam.inp"]
     assert run(main, ["show", "out.study/0", "--files", "again"]).exit_code == 2
     refused = run(main, ["show", "out.study/0", "--files", "all", "--evaluate"])
     assert "add --allow cantilever" in refused.output
-    done = run(main, ["show", "out.study/0", "--files", "whole", "--evaluate", "--allow", "cantilever"])
-    assert "the same as recorded" in done.output
+    outcome = run(main, ["show", "out.study/0", "--files", "whole", "--evaluate", "--allow", "cantilever"])
+    assert "the same as recorded" in outcome.output
     assert {"beam.inp", "out.csv", "out.dat", "out.json"} < {file.name for file in Path("whole").iterdir()}
     assert Path("again/beam.inp").read_bytes() == Path("whole/beam.inp").read_bytes()
 
@@ -364,9 +377,9 @@ def test_show_writes_the_input_files_of_a_design_again_and_runs_them_if_asked(fo
 def test_a_subclass_reads_results_by_its_own_function(folder: Path) -> None:
     (folder / "mine.py").write_text(
         "from designopt.plugin import model\n"
-        "from designopt_external.program.model import Program\n\n\n"
+        "from designopt_external.program.model import ExternalProgram\n\n\n"
         '@model("my_cantilever", version=1)\n'
-        "class MyCantilever(Program):\n"
+        "class MyCantilever(ExternalProgram):\n"
         '    """Reads the sag in a way of its own."""\n\n'
         "    def read(self, folder):\n"
         '        return {"sag": float((folder / "out.csv").read_text().split()[-1])}\n'
@@ -375,14 +388,8 @@ def test_a_subclass_reads_results_by_its_own_function(folder: Path) -> None:
     text = text.replace("{text: out.dat, after: displacements, column: 3, take: largest, unit: m}", "{unit: m}")
     (folder / "changed.yaml").write_text(text)
     study = designopt.load("changed.yaml", plugin_files=["mine.py"])
-    done = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
-    assert done.outputs["sag"] == pytest.approx(1000.0 / (3.0 * 2.1e11 * 0.05**4 / 12.0))
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until `condition` holds."""
-    while not condition():
-        time.sleep(0.02)
+    evaluation = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
+    assert evaluation.outputs["sag"] == pytest.approx(1000.0 / (3.0 * 2.1e11 * 0.05**4 / 12.0))
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="the system does not show its processes")
@@ -399,3 +406,57 @@ def test_a_killed_runner_leaves_no_program_behind(folder: Path) -> None:
     os.killpg(runner.pid, 9)
     runner.wait()
     wait_for(lambda: not any(alive(int(pid)) for pid in pids.read_text().split()))
+
+
+@pytest.mark.parametrize("name", ["../outside.inp", "/tmp/outside.inp"])
+def test_files_of_a_received_store_never_lead_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    from designopt.plugin import InputFile
+
+    settings = {"run": ["x"], "inputs": {}, "outputs": {}}
+    for setting in ({"files": [InputFile(name, b"")]}, {"parameters": name}):
+        with pytest.raises(ValueError, match="lies outside the folder of the evaluation"):
+            ExternalProgram(**settings, **setting).write_files(tmp_path / "folder", {})
+
+
+def test_settings_of_a_received_store_are_checked_before_the_program_runs(folder: Path) -> None:
+    from designopt.plugin import InvalidSetting, Permission
+
+    settings = {"run": ["x"], "inputs": {}, "outputs": {"y": {"json": "out.json", "path": "y"}}}
+    with pytest.raises(InvalidSetting, match="a study cannot set LD_PRELOAD"):
+        ExternalProgram(**settings, environment=["LD_PRELOAD=x.so"]).prepare(Permission({"x": "/bin/x"}))
+
+
+def test_a_full_disk_is_an_error_of_the_design_with_its_cause(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    study = designopt.load("study.yaml")
+    monkeypatch.setattr(Path, "write_bytes", full)
+    evaluation = study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW)
+    assert (evaluation.status, evaluation.reason) == ("error", "disk")
+    assert evaluation.message == "the input files cannot be written: No space left on device"
+
+
+def test_an_inactive_parameter_is_not_defined_in_templates(folder: Path) -> None:
+    (folder / "beam.inp.j2").write_text(
+        "{{ height }}{% if width is defined %} {{ width }}{% endif %} {{ kind }} {{ force }}"
+    )
+    script(folder, f'assert open("beam.inp").read() == "0.05 plain 1000.0", open("beam.inp").read()\n{RESULTS}')
+    study = one_result(
+        folder,
+        ("{width: m, height: m}", "{width: m, height: m, kind: text}"),
+        ("width: [10 mm, 100 mm]", "width: {low: 10 mm, high: 100 mm, when: {kind: rib}}"),
+        ("scenarios:", "  kind: {values: [plain, rib]}\nscenarios:"),
+    )
+    evaluation = study.evaluate({"height": 0.05, "kind": "plain"}, allow=ALLOW)
+    assert evaluation.status == "ok", evaluation.message
+
+
+@pytest.mark.parametrize("missing", ["pidfd_open", "waitid"])
+def test_systems_without_process_descriptors_see_the_end_of_a_program_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    monkeypatch.delattr(os, "pidfd_open", raising=False)
+    monkeypatch.delattr(os, missing, raising=False)
+    study = designopt.load("study.yaml")
+    assert study.evaluate({"width": 0.05, "height": 0.05}, allow=ALLOW).outputs["mass"] == 19.625

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 from designopt_external.program.numbers import number
-from designopt_external.program.templates import Measured, Template, TemplateMistake
+from designopt_external.program.templates import DeckTemplate, TemplateMistake, UnitNumber
 
-VALUES = {"t": Measured.of(0.00123456789, "m"), "n": 3, "word": "steel", "zero": Measured.of(0.0, "m")}
+VALUES = {
+    "t": UnitNumber.with_unit(0.00123456789, "m"),
+    "n": 3,
+    "word": "steel",
+    "zero": UnitNumber.with_unit(0.0, "m"),
+}
 
 
 @pytest.mark.parametrize(
@@ -27,15 +32,15 @@ VALUES = {"t": Measured.of(0.00123456789, "m"), "n": 3, "word": "steel", "zero":
     ],
 )
 def test_values_are_written_as_input_files_need_them(text: str, filled: str) -> None:
-    assert Template.read("deck.inp", text).filled(VALUES) == filled
+    assert DeckTemplate.read("deck.inp", text).filled(VALUES) == filled
 
 
 def test_the_value_in_a_template_is_exact() -> None:
-    assert float(Template.read("deck.inp", "{{ t }}").filled(VALUES)) == 0.00123456789
+    assert float(DeckTemplate.read("deck.inp", "{{ t }}").filled(VALUES)) == 0.00123456789
 
 
 def test_an_aprepro_template_has_single_braces() -> None:
-    template = Template.read("deck.inp", "{n}, {n ** 2}, {t | in('mm') | fixed(6)}", aprepro=True)
+    template = DeckTemplate.read("deck.inp", "{n}, {n ** 2}, {t | in('mm') | fixed(6)}", aprepro=True)
     assert template.filled(VALUES) == "3, 9, 1.2346"
 
 
@@ -55,17 +60,17 @@ def test_an_aprepro_template_has_single_braces() -> None:
 )
 def test_a_mistake_in_a_template_has_its_line(text: str, message: str) -> None:
     with pytest.raises(TemplateMistake) as raised:
-        Template.read("deck.inp", text).filled(VALUES)
+        DeckTemplate.read("deck.inp", text).filled(VALUES)
     assert str(raised.value).startswith(message)
 
 
 def test_nothing_is_computed_while_a_template_is_read() -> None:
-    Template.read("deck.inp", "{{ 9 ** 9 ** 9 ** 9 }}")  # would never end
+    DeckTemplate.read("deck.inp", "{{ 9 ** 9 ** 9 ** 9 }}")  # would never end
 
 
 def test_a_template_includes_no_other_file() -> None:
     with pytest.raises(TemplateMistake, match=r"deck\.inp:1"):
-        Template.read("deck.inp", "{% include 'secret' %}").filled(VALUES)
+        DeckTemplate.read("deck.inp", "{% include 'secret' %}").filled(VALUES)
 
 
 @pytest.mark.parametrize(

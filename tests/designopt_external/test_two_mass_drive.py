@@ -75,7 +75,7 @@ class TwoMassDrive:
 
 
 def sweep(model: dict[str, Any], objective: str, count: int, store: str, allow: list[str] | None = None) -> Any:
-    study = define({
+    study = define(**{
         "study": "drive",
         "model": model,
         "space": {"spring_k": ["50 N/m", "1000 N/m"], "spring_d": ["0.1 N*s/m", "20 N*s/m"], "m2": ["0.5 kg", "3 kg"]},
@@ -103,5 +103,5 @@ def test_the_declared_drive_the_fmu_and_the_mjcf_file_agree_over_a_hundred_desig
     np.testing.assert_array_equal(of_fmu.outcomes.X, of_mjcf.outcomes.X)
     np.testing.assert_array_equal(of_fmu.outcomes.X, declared.outcomes.X)
     for name in ("travel", "stretch_end", "stretch_peak"):
-        np.testing.assert_allclose(of_fmu.values(name), of_mjcf.values(name), rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(of_fmu.values("stretch_peak"), declared.values("stretch_peak"), rtol=1e-6)
+        np.testing.assert_allclose(of_fmu.outcomes.figures[name], of_mjcf.outcomes.figures[name], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(of_fmu.outcomes.figures["stretch_peak"], declared.outcomes.figures["stretch_peak"], rtol=1e-6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -52,6 +52,7 @@ def failures(result: Result) -> Section | None:
             *((_by_reason(result, failed),) if failed.any() else ()),
             *((_invalid(result, invalid),) if invalid.any() else ()),
         ),
+        details=tuple(_printed(result, failed)),
     )
 
 
@@ -104,6 +105,20 @@ def _counts(result: Result, places: Iterable[Sequence[int]]) -> dict[tuple[str, 
         number, message = counts.get(key) or (0, _last_line(result.message(i, s)))
         counts[key] = number + 1, message
     return counts
+
+
+def _printed(result: Result, failed: NDArray[np.bool_]) -> Iterator[tuple[str, str]]:
+    """What external programs printed before the first failure of each class and reason: messages of several lines,
+    except tracebacks."""
+    known = set()
+    for i, s in np.argwhere(failed).tolist():
+        key = (str(result.status[i, s]), str(result.reason[i, s] or ""))
+        if key in known:
+            continue
+        known.add(key)
+        message = result.message(i, s).strip()
+        if "\n" in message and not message.startswith("Traceback"):
+            yield f"Design {i}: {': '.join(filter(None, key))}, with what was printed", message
 
 
 def _invalid(result: Result, invalid: NDArray[np.bool_]) -> Table:

@@ -17,7 +17,7 @@ def parameters_file(values: Mapping[str, Any], responses: Sequence[str], evaluat
     """The text of a parameters file in Dakota's standard format: variables, responses (function values requested: 1),
     derivative variables (the real ones), analysis components (none), number of the evaluation."""
     lines = [_entry(len(values), "variables")]
-    lines += [_entry(_written(value), name) for name, value in values.items()]
+    lines += [_entry(_value_text(value), name) for name, value in values.items()]
     lines.append(_entry(len(responses), "functions"))
     lines += [_entry(1, f"ASV_{i}:{name}") for i, name in enumerate(responses, 1)]
     real = [(i, name) for i, (name, value) in enumerate(values.items(), 1) if isinstance(value, float)]
@@ -31,7 +31,7 @@ def _entry(value: Any, label: str) -> str:
     return f"{value!s:>24} {label}"
 
 
-def _written(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return f"{value:.15e}" if isinstance(value, float) else str(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import re
@@ -33,9 +34,9 @@ from designopt.study.language import units
 from designopt_external.program import sources
 from designopt_external.program.dakota import parameters_file
 from designopt_external.program.folder import packed
-from designopt_external.program.process import STDERR, STDOUT, Ended, environment, run
+from designopt_external.program.process import STDERR, STDOUT, ProcessEnd, environment, run
 from designopt_external.program.sources import ArraySection, Missing, SourceSection
-from designopt_external.program.templates import SUFFIXES, Measured, Template, TemplateMistake
+from designopt_external.program.templates import SUFFIXES, DeckTemplate, TemplateMistake, UnitNumber
 
 #: The unit of an input whose values are words.
 TEXT = "text"
@@ -46,6 +47,8 @@ SMALL = 2**20
 #: Lines of each printed text in the message of a failure.
 PRINTED = 20
 
+#: Errors of the system at the start of a program.
+_NOT_STARTED = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOEXEC)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Variables with which a study could bring code of its own into an allowed program.
 _LOADERS = re.compile(r"(LD_|DYLD_)\w*|PATH")
@@ -69,7 +72,7 @@ class EndsSection(TypedDict, total=False):
 
 
 @model("program", version=1)
-class Program:
+class ExternalProgram:
     """An external program: a finite-element solver, a compiled code, a script.
 
     For each evaluation the input files are written into a new folder, the program runs there by its list of arguments
@@ -80,7 +83,7 @@ class Program:
     A subclass with its own `read` takes results from other formats::
 
         @model("my_solver", version=1)
-        class MySolver(Program):
+        class MySolver(ExternalProgram):
             def read(self, folder):
                 return {"peak": float(meshio.read(folder / "out.vtu").point_data["stress"].max())}
     """
@@ -113,12 +116,12 @@ class Program:
     def check(self) -> Iterator[InvalidSetting]:
         """Return the mistakes in the settings and in the templates."""
         yield from self._check_command()
-        for setting, given in (("inputs", self.inputs), ("conditions", self.conditions)):
-            for name, unit in given.items():
+        for setting, units_of in (("inputs", self.inputs), ("conditions", self.conditions)):
+            for name, unit in units_of.items():
                 yield from _check_input(f"{setting}.{name}", name, unit)
         for name in [name for name in self.inputs if name in self.conditions]:
             yield InvalidSetting(f"conditions.{name}", "is an input of the design too; remove one of them")
-        known = [*self.inputs, *self.conditions]
+        names = [*self.inputs, *self.conditions]
         used: set[str] = set()
         for setting, aprepro in (("templates", False), ("aprepro", True)):
             for position, file in enumerate(getattr(self, setting)):
@@ -126,23 +129,23 @@ class Program:
                     template = _template(file, aprepro)
                 except (TemplateMistake, InputFileError) as error:
                     yield InvalidSetting(f"{setting}.{position}", str(error))
-                    used.update(known)
+                    used.update(names)
                     continue
                 used |= template.names.keys()
-                for sentence in template.unknown(known):
+                for sentence in template.unknown(names):
                     yield InvalidSetting(f"{setting}.{position}", sentence)
         for position, text in enumerate(self.run):
             try:
-                template = Template.read(f"argument {position}", text)
+                template = DeckTemplate.read(f"argument {position}", text)
             except TemplateMistake as error:
                 yield InvalidSetting(f"run.{position}", str(error))
                 continue
             used |= template.names.keys()
-            for sentence in template.unknown(known):
+            for sentence in template.unknown(names):
                 yield InvalidSetting(f"run.{position}", sentence)
-        if type(self).write_files is Program.write_files and not self.parameters:
-            for setting, given in (("inputs", self.inputs), ("conditions", self.conditions)):
-                for name in [name for name in given if name not in used]:
+        if type(self).write_files is ExternalProgram.write_files and not self.parameters:
+            for setting, units_of in (("inputs", self.inputs), ("conditions", self.conditions)):
+                for name in [name for name in units_of if name not in used]:
                     text = "no template, argument or parameters file uses it, so it would change nothing"
                     yield InvalidSetting(f"{setting}.{name}", text)
         yield from self._check_files()
@@ -151,7 +154,7 @@ class Program:
     def _check_command(self) -> Iterator[InvalidSetting]:
         if not self.run:
             yield InvalidSetting("run", "is empty; write the name of the program, as in [ccx, bracket]")
-        elif not re.fullmatch(r"[\w.+-]+", self.run[0]):
+        elif not re.fullmatch(r"\w[\w.+-]*", self.run[0]):
             name = PurePosixPath(self.run[0]).name
             hint = "write its name alone"
             if "/" in self.run[0]:
@@ -182,7 +185,7 @@ class Program:
             if Path(self.parameters).name != self.parameters or self.parameters in names:
                 yield InvalidSetting("parameters", f"'{self.parameters}' is not the name of a new file")
             names[self.parameters] = "the parameters file"
-        if self.stdin and self.stdin not in names and type(self).write_files is Program.write_files:
+        if self.stdin and self.stdin not in names and type(self).write_files is ExternalProgram.write_files:
             near = closest(self.stdin, names)
             hint = f"did you mean '{near}'?" if near else f"files are {', '.join(list(names)[2:]) or 'none'}"
             yield InvalidSetting("stdin", f"no input file is named '{self.stdin}'; {hint}")
@@ -192,9 +195,9 @@ class Program:
             yield InvalidSetting(
                 "outputs", "is empty; name at least one result, as in mass: {json: out.json, path: mass}"
             )
-        reads = type(self).read is not Program.read
-        for setting, given in (("outputs", self.outputs), ("arrays", self.arrays)):
-            for name, section in given.items():
+        reads = type(self).read is not ExternalProgram.read
+        for setting, sections in (("outputs", self.outputs), ("arrays", self.arrays)):
+            for name, section in sections.items():
                 at = f"{setting}.{name}"
                 if not name.isidentifier() or name == FOLDER:
                     yield InvalidSetting(at, "a name has only letters, digits and underscores, and 'folder' is in use")
@@ -215,10 +218,25 @@ class Program:
             if "text" in evidence:
                 yield from sources.check_pattern(evidence["text"], f"ends.{end}.text")
 
+    def check_space(self, parameters: Mapping[str, Any]) -> Iterator[InvalidSetting]:
+        """Return the parameters that no input file contains."""
+        for name in parameters:
+            if name not in self.inputs:
+                yield InvalidSetting(
+                    name, f"no input of the program has this name; add it to model.inputs: {{{name}: UNIT}}"
+                )
+
+    def check_scenario(self, conditions: Mapping[str, Any]) -> Iterator[InvalidSetting]:
+        """Return the conditions that no input file contains."""
+        for name in conditions:
+            if name not in self.conditions:
+                text = f"no condition of the program has this name; add it to model.conditions: {{{name}: UNIT}}"
+                yield InvalidSetting(name, text)
+
     def declares(self) -> Declared:
         """The inputs, conditions, outputs and arrays of the settings, and the array `FOLDER`."""
-        given = {**self.inputs, **self.conditions}
-        quantities = {name: Quantity("" if unit == TEXT else unit) for name, unit in given.items()}
+        units_of = {**self.inputs, **self.conditions}
+        quantities = {name: Quantity("" if unit == TEXT else unit) for name, unit in units_of.items()}
         arrays = {
             name: Array((array["axis"],), array.get("unit", ""), array.get("meaning", ""), "float")
             for name, array in self.arrays.items()
@@ -229,7 +247,8 @@ class Program:
             conditions={name: quantities[name] for name in self.conditions},
             outputs={n: Quantity(s.get("unit", ""), s.get("meaning", "")) for n, s in self.outputs.items()},
             arrays=arrays,
-            texts=frozenset(name for name, unit in given.items() if unit == TEXT),
+            optional=frozenset[str]().union(*(template.optional for template in self._templates)),
+            texts=frozenset(name for name, unit in units_of.items() if unit == TEXT),
         )
 
     # ---------------------------------------------------------------------------------------------------- execution
@@ -240,6 +259,8 @@ class Program:
 
     def prepare(self, permission: Permission) -> None:
         """Keep the path of the program and the limits."""
+        for mistake in self.check():  # the settings may come from a store, which nobody has checked
+            raise mistake
         self._program = permission.programs[self.run[0]]
         self._limit = permission.timeout
         self._keeps_failed = FOLDER in permission.keeps_failed
@@ -272,14 +293,17 @@ class Program:
             raise ProgramFailed(str(error), reason="template") from None
         except OSError as error:
             text = f"the input files cannot be written: {error.strerror or error}"
-            raise ProgramFailed(text, reason="input files") from error
+            raise ProgramFailed(text, reason="disk") from error
         try:
             stdin = folder / self.stdin if self.stdin else None
             variables = environment(folder, self.environment)
             ended = run(command, folder, variables, limit=self._limit, stdin=stdin)
         except OSError as error:
-            text = f"the program '{self.run[0]}' cannot run: {error.strerror or error}"
-            raise ProgramFailed(text, reason="start") from error
+            if error.errno in _NOT_STARTED:
+                text = f"the program '{self.run[0]}' cannot be started: {error.strerror}"
+                raise ProgramFailed(text, reason="start") from error
+            text = f"what the program printed cannot be written: {error.strerror or error}"
+            raise ProgramFailed(text, reason="disk") from error
         self._judge(ended, folder)
         try:
             return self._results(folder, arrays)
@@ -291,31 +315,37 @@ class Program:
         units. Raises `TemplateMistake`, `OSError`."""
         measured = self._measured(values)
         for file in self.files:
-            _copy(file, folder / file.name.rpartition(":")[2])
-        for file, aprepro in [*((f, False) for f in self.templates), *((f, True) for f in self.aprepro)]:
-            text = _template(file, aprepro).filled(measured)
-            (folder / written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
+            _copy(file, _inside(folder, written_name(file, filled=False)))
+        for file, template in zip((*self.templates, *self.aprepro), self._templates, strict=True):
+            text = template.filled(measured)
+            _inside(folder, written_name(file, filled=True)).write_bytes(text.encode("utf-8", "surrogateescape"))
         if self.parameters:
-            given = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
-            (folder / self.parameters).write_text(parameters_file(given, list(self.outputs), "1"))
+            entries = {name: values[name] for name in (*self.inputs, *self.conditions) if name in values}
+            _inside(folder, self.parameters).write_text(parameters_file(entries, list(self.outputs), "1"))
 
     def read(self, folder: Path) -> Mapping[str, Any]:
         """Outputs and arrays by name that have no file in the study; a subclass reads them from `folder`."""
         return {}
 
     @functools.cached_property
-    def _arguments(self) -> list[Template]:
-        return [Template.read(f"argument {i}", text) for i, text in enumerate(self.run[1:], 1)]
+    def _templates(self) -> list[DeckTemplate]:
+        return [*(_template(file, False) for file in self.templates), *(_template(file, True) for file in self.aprepro)]
+
+    @functools.cached_property
+    def _arguments(self) -> list[DeckTemplate]:
+        return [DeckTemplate.read(f"argument {i}", text) for i, text in enumerate(self.run[1:], 1)]
 
     def _measured(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values with their units, for templates."""
-        given = {**self.inputs, **self.conditions}
+        units_of = {**self.inputs, **self.conditions}
         return {
-            name: Measured.of(value, given[name]) if isinstance(value, float) and name in given else value
+            name: UnitNumber.with_unit(value, units_of[name])
+            if isinstance(value, float) and name in units_of
+            else value
             for name, value in values.items()
         }
 
-    def _judge(self, ended: Ended, folder: Path) -> None:
+    def _judge(self, ended: ProcessEnd, folder: Path) -> None:
         """Raise the exception for the end of the program, unless it is a success."""
         if ended.timed_out:
             _fail(folder, f"the program ran longer than {self._limit:g} s, the time limit", status="timeout")
@@ -339,21 +369,23 @@ class Program:
 
     def _results(self, folder: Path, arrays: Set[str]) -> tuple[dict[str, float], dict[str, NDArray[Any]]]:
         texts: dict[str, str] = {}
-        own = self.read(folder)
+        extra = self.read(folder)
         outputs = {}
         for name, section in self.outputs.items():
             if sources.format_of(section):
                 outputs[name] = sources.single(section, sources.read(section, folder, texts))
-            elif name in own:
-                outputs[name] = float(own[name])
-        kept: dict[str, NDArray[Any]] = {}
+            elif name in extra:
+                outputs[name] = float(extra[name])
+        results: dict[str, NDArray[Any]] = {}
         for name, array in self.arrays.items():
             if name in arrays:
                 section = cast(SourceSection, array)
-                kept[name] = np.array(sources.read(section, folder, texts) if sources.format_of(section) else own[name])
+                results[name] = np.array(
+                    sources.read(section, folder, texts) if sources.format_of(section) else extra[name]
+                )
         if FOLDER in arrays:
-            kept[FOLDER] = packed(folder)
-        return outputs, kept
+            results[FOLDER] = packed(folder)
+        return outputs, results
 
 
 def _check_input(at: str, name: str, unit: str) -> Iterator[InvalidSetting]:
@@ -404,10 +436,19 @@ def written_name(file: InputFile, *, filled: bool) -> str:
     return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)
 
 
+def _inside(folder: Path, name: str) -> Path:
+    """The file `name` in `folder`. Raises `ValueError` for a name that leads out of it: a received store may contain
+    one."""
+    file = folder / name
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"'{name}' lies outside the folder of the evaluation")
+    return file
+
+
 @functools.lru_cache(maxsize=256)
-def _template(file: InputFile, aprepro: bool) -> Template:
+def _template(file: InputFile, aprepro: bool) -> DeckTemplate:
     """The template in a file. Raises `TemplateMistake`, `InputFileError`."""
-    return Template.read(file.name, file.content.decode("utf-8", "surrogateescape"), aprepro=aprepro)
+    return DeckTemplate.read(file.name, file.content.decode("utf-8", "surrogateescape"), aprepro=aprepro)
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""One run of a program: by a list of arguments, with limits of time and of kept output, and no process left."""
+"""One run of a program: by a list of arguments, with limits of time and of stored output, and no process left."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from designopt.workers.supervision.children import MARK
 
 #: The printed text of a program, as files of its folder.
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
-#: Bytes kept of the beginning and of the end of each printed text.
+#: Bytes stored of the beginning and of the end of each printed text.
 HALF = 8 * 2**20
 #: Size of a read (bytes).
 PIECE = 2**20
 #: Time (s) for a program to end after SIGTERM; then it is killed.
 GRACE = 0.5
+#: Maximum of that time relative to the limit: the worker's supervisor waits for a quarter of it.
+GRACE_SHARE = 0.1
 #: Interval between checks of the process on systems without process descriptors (s).
 LOOK = 0.01
 
 
 @dataclass(frozen=True)
-class Ended:
+class ProcessEnd:
     """The end of a program: its exit code (negative: the signal that ended it), and whether its time was up."""
 
     code: int
@@ -43,7 +45,7 @@ class Ended:
             return f"signal {-self.code}"
 
 
-class _Kept:
+class _BoundedText:
     """The beginning and the end of a text that may be endless."""
 
     def __init__(self) -> None:
@@ -78,7 +80,7 @@ def environment(folder: Path, listed: Sequence[str]) -> dict[str, str]:
 
     The marks by which a run finds its processes are added.
     """
-    own = {
+    defaults = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(folder),
         "TMPDIR": str(folder),
@@ -86,7 +88,7 @@ def environment(folder: Path, listed: Sequence[str]) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
     }
     marks = {name: value for name, value in os.environ.items() if name.startswith(MARK)}
-    return own | listed_variables(listed, os.environ) | marks
+    return defaults | listed_variables(listed, os.environ) | marks
 
 
 def listed_variables(listed: Sequence[str], users: Mapping[str, str]) -> dict[str, str]:
@@ -108,7 +110,7 @@ def run(
     *,
     limit: float | None = None,
     stdin: Path | None = None,
-) -> Ended:
+) -> ProcessEnd:
     """Run `command` in `folder` and write what it prints to `STDOUT` and `STDERR` there.
 
     After `limit` seconds, after the end of the program, and at any exception its whole process group is ended. Raises
@@ -126,26 +128,27 @@ def run(
             process_group=0,
         )
         exits.callback(_close, process)
-        exits.callback(_end_group, process)
         assert process.stdout is not None
         assert process.stderr is not None
-        kept = {process.stdout.fileno(): _Kept(), process.stderr.fileno(): _Kept()}
-        in_time = _read(process, kept, None if limit is None else time.monotonic() + limit)
-        if not in_time:
-            with contextlib.suppress(OSError):
-                os.killpg(process.pid, signal.SIGTERM)
-            _read(process, kept, time.monotonic() + GRACE)
-        _end_group(process)
-        _drain(kept)
-        for printed, name in zip(kept.values(), (STDOUT, STDERR), strict=True):
+        streams = {process.stdout.fileno(): _BoundedText(), process.stderr.fileno(): _BoundedText()}
+        try:
+            in_time = _read(process, streams, None if limit is None else time.monotonic() + limit)
+            if not in_time:
+                with contextlib.suppress(OSError):
+                    os.killpg(process.pid, signal.SIGTERM)
+                _read(process, streams, time.monotonic() + min(GRACE, GRACE_SHARE * (limit or 0.0)))
+        finally:
+            _end_group(process)
+        _drain(streams)
+        for printed, name in zip(streams.values(), (STDOUT, STDERR), strict=True):
             printed.write(folder / name)
-    return Ended(process.returncode, not in_time)
+    return ProcessEnd(process.returncode, not in_time)
 
 
-def _read(process: subprocess.Popen[bytes], kept: Mapping[int, _Kept], until: float | None) -> bool:
+def _read(process: subprocess.Popen[bytes], streams: Mapping[int, _BoundedText], until: float | None) -> bool:
     """Read what the process prints until it ends (True), or until the time is up (False)."""
     with selectors.DefaultSelector() as selector, contextlib.ExitStack() as exits:
-        for descriptor in kept:
+        for descriptor in streams:
             os.set_blocking(descriptor, False)
             selector.register(descriptor, selectors.EVENT_READ)
         end = None
@@ -163,16 +166,16 @@ def _read(process: subprocess.Popen[bytes], kept: Mapping[int, _Kept], until: fl
                 if key.fd == end:
                     return True
                 if data := _piece(key.fd):
-                    kept[key.fd].add(data)
+                    streams[key.fd].add(data)
                 elif data == b"":
                     selector.unregister(key.fd)
-            if end is None and os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None:
+            if end is None and _has_ended(process):
                 return True
 
 
-def _drain(kept: Mapping[int, _Kept]) -> None:
+def _drain(streams: Mapping[int, _BoundedText]) -> None:
     """Read what ended processes have left in their pipes."""
-    for descriptor, printed in kept.items():
+    for descriptor, printed in streams.items():
         while data := _piece(descriptor):
             printed.add(data)
 
@@ -188,10 +191,16 @@ def _piece(descriptor: int) -> bytes | None:
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """End the program and all processes of its group. The program is not reaped before, so that its number, which is
     that of the group, cannot belong to another one."""
-    if process.returncode is None:
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    with contextlib.suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether the program has ended; it is reaped only by systems that cannot tell otherwise."""
+    if not hasattr(os, "waitid"):  # macOS
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:

@@ -185,9 +185,9 @@ def text_of(folder: Path, name: str) -> str:
     """The text of a file that the program has written. Raises `Missing`."""
     file = folder / name
     if not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):
-        there = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
-        near = closest(name, there)
-        hint = f"did you mean '{near}'?" if near else f"the folder contains {', '.join(there[:8]) or 'nothing'}"
+        names = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
+        near = closest(name, names)
+        hint = f"did you mean '{near}'?" if near else f"the folder contains {', '.join(names[:8]) or 'nothing'}"
         raise Missing(f"the program wrote no file '{name}'; {hint}")
     if file.stat().st_size > LARGEST:
         raise Missing(f"{name}: has {file.stat().st_size} bytes; at most {LARGEST} are read")

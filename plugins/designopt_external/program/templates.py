@@ -29,33 +29,35 @@ class TemplateMistake(ValueError):
     """A template cannot be read or filled; the text begins with file and line."""
 
 
-class Measured(float):
+class UnitNumber(float):
     """A number with the `unit` of its input. Results of arithmetic are plain numbers."""
 
     unit: str
 
     @classmethod
-    def of(cls, value: float, unit: str) -> Measured:
+    def with_unit(cls, value: float, unit: str) -> UnitNumber:
         """`value` in `unit`."""
-        made = cls(value)
-        made.unit = unit
-        return made
+        number = cls(value)
+        number.unit = unit
+        return number
 
     def __str__(self) -> str:
         return float.__repr__(self)
 
 
 @dataclass(frozen=True)
-class Template:
+class DeckTemplate:
     """A template by the `name` of its file."""
 
     name: str
     _code: jinja2.Template
     #: The names that it uses, each with the line of its first use.
     names: Mapping[str, int]
+    #: Those for which it tests whether they are defined: inputs that a design may lack.
+    optional: frozenset[str]
 
     @classmethod
-    def read(cls, name: str, text: str, *, aprepro: bool = False) -> Template:
+    def read(cls, name: str, text: str, *, aprepro: bool = False) -> DeckTemplate:
         """The template in `text`. Raises `TemplateMistake` for a mistake in its syntax."""
         environment = _environment(aprepro)
         try:
@@ -63,21 +65,23 @@ class Template:
             names = jinja2.meta.find_undeclared_variables(tree)
             code = environment.from_string(tree)
         except jinja2.TemplateSyntaxError as error:
-            raise TemplateMistake(f"{name}:{error.lineno}: {_said(error, aprepro)}") from None
+            raise TemplateMistake(f"{name}:{error.lineno}: {_syntax_message(error, aprepro)}") from None
         lines: dict[str, int] = {}
         for node in tree.find_all(jinja2.nodes.Name):
             if node.name in names:
                 lines.setdefault(node.name, node.lineno)
-        return cls(name, code, lines)
+        tests = [test for test in tree.find_all(jinja2.nodes.Test) if test.name in ("defined", "undefined")]
+        optional = frozenset(test.node.name for test in tests if isinstance(test.node, jinja2.nodes.Name))
+        return cls(name, code, lines, optional)
 
-    def unknown(self, known: Iterable[str]) -> list[str]:
-        """A sentence for each name that is not among the `known` inputs."""
-        known = list(known)
+    def unknown(self, inputs: Iterable[str]) -> list[str]:
+        """A sentence for each name that is not among the `inputs`."""
+        names = list(inputs)
         sentences = []
         for name, line in self.names.items():
-            if name not in known:
-                near = closest(name, known)
-                hint = f"did you mean '{near}'?" if near else f"inputs are {', '.join(known) or 'none'}"
+            if name not in names:
+                near = closest(name, names)
+                hint = f"did you mean '{near}'?" if near else f"inputs are {', '.join(names) or 'none'}"
                 sentences.append(f"{self.name}:{line}: '{name}' is not an input; {hint}")
         return sentences
 
@@ -113,7 +117,7 @@ def _environment(aprepro: bool) -> jinja2.Environment:
     return environment
 
 
-def _said(error: jinja2.TemplateSyntaxError, aprepro: bool) -> str:
+def _syntax_message(error: jinja2.TemplateSyntaxError, aprepro: bool) -> str:
     message = (error.message or "is not a template").rstrip(".")
     if message.startswith("No filter named"):
         name = message.split("'")[1]
@@ -142,12 +146,13 @@ def _line(error: BaseException) -> int:
 
 def in_unit(value: Any, unit: str) -> float:
     """``{{ thickness | in("mm") }}``: the number in another unit of the same dimension. Raises `ValueError`."""
-    if not isinstance(value, Measured):
+    if not isinstance(value, UnitNumber):
         raise ValueError(
-            f"in('{unit}') converts an input, which has a unit, not {_shown(value)}; convert first: (x | in('{unit}'))"
+            f"in('{unit}') converts an input, which has a unit, not {_in_words(value)}; convert first:"
+            f" (x | in('{unit}'))"
         )
     converted = units.convert(float(value), value.unit, unit)
-    return Measured.of(converted, unit)
+    return UnitNumber.with_unit(converted, unit)
 
 
 def fixed(value: Any, width: int, decimals: int | None = None) -> str:
@@ -187,9 +192,9 @@ def _most_precise(value: float, width: int) -> str:
 
 def _number(value: Any) -> float:
     if isinstance(value, (str, bool)) or not isinstance(value, (int, float)):
-        raise ValueError(f"a number is needed, not {_shown(value)}")
+        raise ValueError(f"a number is needed, not {_in_words(value)}")
     return float(value)
 
 
-def _shown(value: Any) -> str:
+def _in_words(value: Any) -> str:
     return f"the word '{value}'" if isinstance(value, str) else f"the number {value}"
