@@ -1,4 +1,4 @@
-"""Signals over time from a table of the study: a CSV file, or a MOT or STO file of a recording."""
+"""InputSignals over time from a table of the study: a CSV file, or a MOT or STO file of a recording."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Signals:
+class InputSignals:
     """`values` (n, c) of the inputs `names` at `time` (n,) s, in the units of the model."""
 
     time: Floats
@@ -39,7 +39,7 @@ def _table(file: InputFile) -> tuple[TimeTable, str]:
     return read_table(file), head
 
 
-def read(file: InputFile, inputs: Mapping[str, str], columns: Mapping[str, str]) -> Signals:
+def read(file: InputFile, inputs: Mapping[str, str], columns: Mapping[str, str]) -> InputSignals:
     """The signals of a table for `inputs`, units by name: the columns of the same names, or those in `columns`.
 
     A column with a unit in brackets, ``force [kN]``, is converted to the unit of the input; other columns are in it
@@ -62,7 +62,7 @@ def read(file: InputFile, inputs: Mapping[str, str], columns: Mapping[str, str])
         raise ValueError(str(error)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"{file.name}: {error}") from None
-    return Signals(table.time, tuple(chosen), np.column_stack(values))
+    return InputSignals(table.time, tuple(chosen), np.column_stack(values))
 
 
 def _no_column(file: str, columns: tuple[str, ...], inputs: list[str]) -> str:

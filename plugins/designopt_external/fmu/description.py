@@ -27,7 +27,7 @@ class UnusableFmu(ValueError):
 
 
 @dataclass(frozen=True)
-class Variable:
+class FmuVariable:
     """A scalar variable: its `name` in the FMU and its `label`, the name in studies.
 
     `role` is ``parameter`` (parameters and start values), ``input``, or ``signal``; a parameter may vary over time too
@@ -80,7 +80,7 @@ class Description:
     model: Any
     version: str
     kinds: tuple[str, ...]
-    variables: Mapping[str, Variable]
+    variables: Mapping[str, FmuVariable]
     start: float
     stop: float | None
     step: float | None
@@ -88,16 +88,16 @@ class Description:
     fixed_step: bool
     members: tuple[str, ...]
 
-    def with_role(self, role: str) -> dict[str, Variable]:
+    def with_role(self, role: str) -> dict[str, FmuVariable]:
         """The variables of a role by label."""
         return {label: variable for label, variable in self.variables.items() if variable.role == role}
 
     @property
-    def signals(self) -> dict[str, Variable]:
+    def signals(self) -> dict[str, FmuVariable]:
         """The numbers that vary over time, by label."""
         return {label: v for label, v in self.variables.items() if v.varies and not v.is_text}
 
-    def find(self, name: str) -> Variable | None:
+    def find(self, name: str) -> FmuVariable | None:
         """The variable with this label, or this name in the FMU."""
         if name in self.variables:
             return self.variables[name]
@@ -165,8 +165,8 @@ def _description(file: str, model: Any, version: str, members: tuple[str, ...]) 
     )
 
 
-def _variables(model: Any) -> dict[str, Variable]:
-    variables: dict[str, Variable] = {}
+def _variables(model: Any) -> dict[str, FmuVariable]:
+    variables: dict[str, FmuVariable] = {}
     for item in model.modelVariables:
         role = _role(item)
         if not role or item.dimensions or item.type in ("Binary", "Clock"):
@@ -175,7 +175,7 @@ def _variables(model: Any) -> dict[str, Variable]:
         foreign = item.unit or (declared.unit if declared else None) or ""
         unit = _unit(foreign)
         label = _label(item.name, variables)
-        variables[label] = Variable(
+        variables[label] = FmuVariable(
             item.name,
             label,
             role,
@@ -261,7 +261,7 @@ def table(description: Description) -> str:
     return "\n".join(lines)
 
 
-def _row(variable: Variable) -> tuple[str, ...]:
+def _row(variable: FmuVariable) -> tuple[str, ...]:
     unit = variable.unit or (f"({variable.foreign_unit})" if variable.foreign_unit else "")
     ends = ["" if v is None else f"{v:g}" for v in (variable.lower, variable.upper)]
     limits = f"[{ends[0]}, {ends[1]}]" if any(ends) else ""

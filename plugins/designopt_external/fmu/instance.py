@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import CannotRun, Diverged, InputFile, ProgramFailed
-from designopt_external.fmu.description import Description, Variable, platforms
-from designopt_external.signals import Signals
+from designopt_external.fmu.description import Description, FmuVariable, platforms
+from designopt_external.signals import InputSignals
 
 Floats = NDArray[np.float64]
 #: Status of the FMI after which no instance may be used.
@@ -115,7 +115,7 @@ class Instance:
     # ------------------------------------------------------------------------------------------------- simulation
 
     def simulate(
-        self, values: Sequence[tuple[Variable, Any]], signals: Signals | None, outputs: Sequence[Variable]
+        self, values: Sequence[tuple[FmuVariable, Any]], signals: InputSignals | None, outputs: Sequence[FmuVariable]
     ) -> tuple[Floats, dict[str, Floats]]:
         """Time (n,) in s and the `outputs` (n,) by label, with `values` of parameters, start values and inputs.
 
@@ -157,9 +157,9 @@ class Instance:
 
     def _steps(
         self,
-        values: Sequence[tuple[Variable, Any]],
-        signals: Signals | None,
-        outputs: Sequence[Variable],
+        values: Sequence[tuple[FmuVariable, Any]],
+        signals: InputSignals | None,
+        outputs: Sequence[FmuVariable],
         at: list[float],
     ) -> tuple[Floats, dict[str, Floats]]:
         """Co-simulation on the grid; inputs are constant within a step."""
@@ -210,13 +210,13 @@ class Instance:
             raise
         return False
 
-    def _apply(self, inputs: Sequence[Variable], row: Floats) -> None:
+    def _apply(self, inputs: Sequence[FmuVariable], row: Floats) -> None:
         for variable, value in zip(inputs, row, strict=True):
             number = value if variable.is_real else round(value)
             _set(self._unit, self._description.version, variable.type, [variable.reference], [number])
 
     def _integrated(
-        self, values: Sequence[tuple[Variable, Any]], signals: Signals | None, outputs: Sequence[Variable]
+        self, values: Sequence[tuple[FmuVariable, Any]], signals: InputSignals | None, outputs: Sequence[FmuVariable]
     ) -> tuple[Floats, dict[str, Floats]]:
         """Model exchange: CVODE with events, by FMPy."""
         from fmpy import simulate_fmu
@@ -259,7 +259,7 @@ def _set(unit: Any, version: str, kind: str, references: list[int], values: list
     getattr(unit, f"set{_accessor(version, kind)}")(references, values)
 
 
-def _readers(unit: Any, version: str, outputs: Sequence[Variable]) -> list[tuple[Any, list[int], list[int]]]:
+def _readers(unit: Any, version: str, outputs: Sequence[FmuVariable]) -> list[tuple[Any, list[int], list[int]]]:
     """For each type the function that reads its variables, their references, and their positions in `outputs`."""
     groups: dict[str, tuple[list[int], list[int]]] = {}
     for position, variable in enumerate(outputs):
@@ -274,7 +274,7 @@ def _record(readers: Sequence[tuple[Any, list[int], list[int]]], row: Floats) ->
         row[positions] = read(references)
 
 
-def value_for(variable: Variable, value: Any) -> Any:
+def value_for(variable: FmuVariable, value: Any) -> Any:
     """A value of a study as the type of the variable. Raises `ValueError` for a fraction where it is an integer."""
     if variable.is_text:
         return str(value)
@@ -285,11 +285,11 @@ def value_for(variable: Variable, value: Any) -> Any:
     return bool(round(value)) if variable.type == "Boolean" else round(value)
 
 
-def _kind(variable: Variable) -> str:
+def _kind(variable: FmuVariable) -> str:
     return "0 or 1" if variable.type == "Boolean" else "an integer"
 
 
-def unknown(name: str, variables: Mapping[str, Variable]) -> str:
+def unknown(name: str, variables: Mapping[str, FmuVariable]) -> str:
     """The sentence for a variable that does not exist."""
     from designopt.plugin import closest
 

@@ -22,7 +22,7 @@ from designopt.plugin import (
     model,
 )
 from designopt_external import reductions, signals
-from designopt_external.fmu.description import Description, UnusableFmu, Variable, describe, table
+from designopt_external.fmu.description import Description, UnusableFmu, FmuVariable, describe, table
 from designopt_external.fmu.instance import Experiment, Instance, unknown, value_for
 from designopt_external.fmu.starting_study import starting_study
 from designopt_external.reductions import ReductionSection
@@ -32,7 +32,7 @@ TIME = "time"
 MOST_STEPS = 10_000_000
 
 
-class OutputSection(ReductionSection, total=False):
+class FmuOutputSection(ReductionSection, total=False):
     """An output: a variable of the FMU and its reduction."""
 
     variable: Required[Annotated[str, Quantity("", "variable, by its name in the FMU or in the table of show")]]
@@ -54,7 +54,7 @@ class Fmu:
     """
 
     file: Annotated[InputFile, Quantity("", "the FMU")]
-    outputs: Annotated[dict[str, OutputSection], Quantity("", "results by name: a variable and its reduction")]
+    outputs: Annotated[dict[str, FmuOutputSection], Quantity("", "results by name: a variable and its reduction")]
     kind: Annotated[
         Literal["", "co_simulation", "model_exchange"],
         Quantity("", "kind of simulation; default: the first that it has"),
@@ -193,7 +193,7 @@ class Fmu:
         tolerance = about.tolerance if self.tolerance is None else self.tolerance
         self._about = about
         self._instance = Instance(self.file, about, Experiment(self._kind(about), start, stop, step, tolerance))
-        self._variables: dict[str, Variable] = {}
+        self._variables: dict[str, FmuVariable] = {}
         for name, section in self.outputs.items():
             variable = about.find(section["variable"])
             assert variable is not None

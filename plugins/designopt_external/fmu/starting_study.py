@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from designopt_external.fmu.description import Description, UnusableFmu, Variable
+from designopt_external.fmu.description import Description, UnusableFmu, FmuVariable
 
 #: Number of design parameters in the study.
 PARAMETERS = 4
@@ -40,13 +40,13 @@ def starting_study(about: Description, name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _parameters(about: Description) -> dict[str, Variable]:
+def _parameters(about: Description) -> dict[str, FmuVariable]:
     """The real parameters, then the start values."""
     parameters = {label: v for label, v in about.with_role("parameter").items() if v.is_real}
     return dict(sorted(parameters.items(), key=lambda item: item[1].varies))
 
 
-def _range(variable: Variable) -> str | None:
+def _range(variable: FmuVariable) -> str | None:
     """From half to one and a half times the start value, within the limits of the FMU."""
     try:
         start = float(variable.start)

@@ -1,4 +1,4 @@
-"""Signals of a simulation: sensors, actuator forces, energies, contacts, positions and velocities."""
+"""InputSignals of a simulation: sensors, actuator forces, energies, contacts, positions and velocities."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class MeasureSection(TypedDict, total=False):
     unit: Annotated[str, Quantity("", "unit of the number in MuJoCo; default: that of energies and contacts, or none")]
 
 
-class OutputSection(MeasureSection, ReductionSection, total=False):
+class MujocoOutputSection(MeasureSection, ReductionSection, total=False):
     """An output: a signal and its reduction."""
 
 
-class ArraySection(MeasureSection, total=False):
+class SignalArraySection(MeasureSection, total=False):
     """An array: a signal over time."""
 
     meaning: Annotated[str, Quantity("", "for tables and the report")]
 
 
-class InputSection(TypedDict, total=False):
+class AttributeSection(TypedDict, total=False):
     """A design input or a condition: the number that it sets."""
 
     set: Required[Annotated[str, Quantity("", "path, as joint/knee/stiffness, geom/shank/size/1 or initial/knee")]]

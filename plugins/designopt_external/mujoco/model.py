@@ -23,10 +23,10 @@ from designopt.plugin import (
 )
 from designopt_external import reductions, signals
 from designopt_external.mujoco import measures
-from designopt_external.mujoco.measures import ArraySection, InputSection, OutputSection
+from designopt_external.mujoco.measures import SignalArraySection, AttributeSection, MujocoOutputSection
 from designopt_external.mujoco.scene import Outlines
 from designopt_external.mujoco.specification import STATES, UnusableModel, assign, check_path, specification
-from designopt_external.signals import Signals
+from designopt_external.signals import InputSignals
 
 TIME, SCENE = "time", "scene"
 #: End of the name of a column with the initial velocity of a joint.
@@ -53,16 +53,20 @@ class Mujoco:
     """
 
     file: Annotated[InputFile, Quantity("", "MJCF or URDF file")]
-    inputs: Annotated[dict[str, InputSection], Quantity("", "design inputs by name, with the number that each sets")]
-    outputs: Annotated[dict[str, OutputSection], Quantity("", "results by name: a signal and its reduction")]
+    inputs: Annotated[
+        dict[str, AttributeSection], Quantity("", "design inputs by name, with the number that each sets")
+    ]
+    outputs: Annotated[dict[str, MujocoOutputSection], Quantity("", "results by name: a signal and its reduction")]
     duration: Annotated[float, Quantity("s", "of the simulation", gt=0)]
     files: Annotated[list[InputFile], Quantity("", "files that the model includes or loads: XML, meshes, textures")] = (
         field(default_factory=list)
     )
-    conditions: Annotated[dict[str, InputSection], Quantity("", "conditions of scenarios, like inputs")] = field(
+    conditions: Annotated[dict[str, AttributeSection], Quantity("", "conditions of scenarios, like inputs")] = field(
         default_factory=dict
     )
-    arrays: Annotated[dict[str, ArraySection], Quantity("", "signals over time by name")] = field(default_factory=dict)
+    arrays: Annotated[dict[str, SignalArraySection], Quantity("", "signals over time by name")] = field(
+        default_factory=dict
+    )
     step: Annotated[float | None, Quantity("s", "of samples; default: that of the model", gt=0)] = None
     keyframe: Annotated[str, Quantity("", "keyframe of the model as the initial state; default: its own")] = ""
     signals: Annotated[InputFile | None, Quantity("", "table (CSV, MOT, STO) of controls over time; default none")] = (
@@ -168,7 +172,7 @@ class Mujoco:
     def declares(self) -> Declared:
         """Inputs, conditions, outputs and arrays of the settings."""
 
-        def quantities(sections: Mapping[str, InputSection]) -> dict[str, Quantity]:
+        def quantities(sections: Mapping[str, AttributeSection]) -> dict[str, Quantity]:
             return {n: Quantity(s.get("unit", ""), s.get("meaning", "") or s["set"]) for n, s in sections.items()}
 
         outputs = {
@@ -261,7 +265,7 @@ class Mujoco:
                 data.actuator(name).ctrl[0] = value
 
     def _simulate(
-        self, compiled: Any, data: Any, table: Signals | None, arrays: Set[str]
+        self, compiled: Any, data: Any, table: InputSignals | None, arrays: Set[str]
     ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]], list[NDArray[np.float64]]]:
         """Time, signals and outlines at each sample; controls are constant within a time step."""
         import mujoco
