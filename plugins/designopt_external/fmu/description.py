@@ -32,8 +32,7 @@ class FmuVariable:
 
     `role` is ``parameter`` (parameters and start values), ``input``, or ``signal``; a parameter may vary over time too
     (`varies`), and be an output of the FMU (`is_output`). `type` and `reference` are those of the FMI. `unit` is one of
-    studies; `foreign_unit` is the text in the FMU if it has no such unit. `start` is the start value as text, "" without
-    one.
+    studies; `foreign_unit` is the text in the FMU if it has no such unit. `start` is the start value as text, if any.
     """
 
     name: str

@@ -22,7 +22,7 @@ from designopt.plugin import (
     model,
 )
 from designopt_external import reductions, signals
-from designopt_external.fmu.description import Description, UnusableFmu, FmuVariable, describe, table
+from designopt_external.fmu.description import Description, FmuVariable, UnusableFmu, describe, table
 from designopt_external.fmu.instance import Experiment, Instance, unknown, value_for
 from designopt_external.fmu.starting_study import starting_study
 from designopt_external.reductions import ReductionSection

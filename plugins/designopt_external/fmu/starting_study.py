@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from designopt_external.fmu.description import Description, UnusableFmu, FmuVariable
+from designopt_external.fmu.description import Description, FmuVariable, UnusableFmu
 
 #: Number of design parameters in the study.
 PARAMETERS = 4

@@ -23,7 +23,7 @@ from designopt.plugin import (
 )
 from designopt_external import reductions, signals
 from designopt_external.mujoco import measures
-from designopt_external.mujoco.measures import SignalArraySection, AttributeSection, MujocoOutputSection
+from designopt_external.mujoco.measures import AttributeSection, MujocoOutputSection, SignalArraySection
 from designopt_external.mujoco.scene import Outlines
 from designopt_external.mujoco.specification import STATES, UnusableModel, assign, check_path, specification
 from designopt_external.signals import InputSignals
