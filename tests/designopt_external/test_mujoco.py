@@ -209,7 +209,7 @@ def test_urdf_and_meshes_and_includes_are_read_from_the_files_of_the_study() -> 
 
 
 def test_the_gripper_lifts_the_ball_only_with_enough_force() -> None:
-    loaded = designopt.load(Path(__file__).parents[2] / "studies" / "gripper_mujoco.yaml")
+    loaded = designopt.load(Path(__file__).parents[2] / "studies" / "gripper_mujoco" / "gripper_mujoco.yaml")
     design = {"friction": 0.8, "finger": 0.05}
     strong = loaded.evaluate({**design, "force": 8.0}, scenario="heavy", arrays=["scene", "ball_height"])
     weak = loaded.evaluate({**design, "force": 0.3}, scenario="heavy")

@@ -49,5 +49,5 @@ def test_a_crossing_at_an_event_is_at_its_time() -> None:
 
 def test_units_follow_the_reduction() -> None:
     units = {take: reductions.unit_of({"take": take}, "N") for take in ("max", "integral", "crossing")}
-    assert units == {"max": "N", "integral": "N*s", "crossing": "s"}
+    assert units == {"max": "N", "integral": "N s", "crossing": "s"}
     assert reductions.unit_of({"take": "integral"}, "") == "s"

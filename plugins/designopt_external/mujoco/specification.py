@@ -21,7 +21,7 @@ from designopt.plugin import InputFile, closest
 ELEMENTS = ("body", "joint", "geom", "site", "actuator", "tendon", "equality", "pair", "sensor", "mesh", "material")
 #: First parts of paths that are no attributes, with what follows.
 STATES = {"control": "ACTUATOR", "initial": "JOINT", "initial_velocity": "JOINT"}
-#: Attributes that are polynomials since MuJoCo 3.4: a path without position is the linear coefficient.
+#: Attributes that are polynomials in MuJoCo 4: a path without position is the linear coefficient.
 POLYNOMIALS = ("stiffness", "damping")
 #: Attributes of MJCF for position actuators, by the parameters that they set.
 GAINS: Mapping[str, Sequence[tuple[str, int, float]]] = {
