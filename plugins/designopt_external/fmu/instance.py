@@ -6,11 +6,13 @@ FMPy (Dassault Systèmes) loads the compiled code and integrates model exchange 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
 import shutil
 import tempfile
 import weakref
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -180,11 +182,12 @@ class Instance:
         recorded = np.empty((len(time), len(outputs)))
         _record(readers, recorded[0])
         last = len(time) - 1
-        for k in range(last):
-            at[0] = time[k]
+        step = self._stepper()
+        for k, (begin, size) in enumerate(zip(time.tolist(), np.diff(time).tolist(), strict=False)):
+            at[0] = begin
             if inputs:
                 self._apply(inputs, rows[k])
-            ended = self._step(float(time[k]), float(time[k + 1] - time[k]))
+            ended = step(begin, size)
             _record(readers, recorded[k + 1])
             if ended:
                 last = k + 1
@@ -192,23 +195,29 @@ class Instance:
         unit.terminate()
         return time[: last + 1], {v.label: recorded[: last + 1, i].copy() for i, v in enumerate(outputs)}
 
-    def _step(self, time: float, size: float) -> bool:
-        """One step; whether the FMU ends the simulation."""
-        if self._description.version != "2.0":
-            _, ended, early, _ = self._unit.doStep(time, size)
-            if early and not ended:
-                raise Diverged(f"{self._description.file}: ended a step early at {time:g} s", reason="early return")
-            return bool(ended)
+    def _stepper(self) -> Callable[[float, float], bool]:
+        """A function that does one step from a time (s) of a size (s), and tells whether the FMU ends the simulation."""
         from fmpy.fmi1 import FMICallException
         from fmpy.fmi2 import fmi2Terminated
 
-        try:
-            self._unit.doStep(time, size)
-        except FMICallException as error:
-            if error.status == DISCARD and self._unit.getBooleanStatus(fmi2Terminated):
-                return True
-            raise
-        return False
+        unit = self._unit
+
+        def step3(time: float, size: float) -> bool:
+            _, ended, early, _ = unit.doStep(time, size)
+            if early and not ended:
+                raise Diverged(f"{self._description.file}: ended a step early at {time:g} s", reason="early return")
+            return bool(ended)
+
+        def step2(time: float, size: float) -> bool:
+            try:
+                unit.doStep(time, size)
+            except FMICallException as error:
+                if error.status == DISCARD and unit.getBooleanStatus(fmi2Terminated):
+                    return True
+                raise
+            return False
+
+        return step2 if self._description.version == "2.0" else step3
 
     def _apply(self, inputs: Sequence[FmuVariable], row: Floats) -> None:
         for variable, value in zip(inputs, row, strict=True):
@@ -259,19 +268,49 @@ def _set(unit: Any, version: str, kind: str, references: list[int], values: list
     getattr(unit, f"set{_accessor(version, kind)}")(references, values)
 
 
-def _readers(unit: Any, version: str, outputs: Sequence[FmuVariable]) -> list[tuple[Any, list[int], list[int]]]:
-    """For each type the function that reads its variables, their references, and their positions in `outputs`."""
+def _readers(unit: Any, version: str, outputs: Sequence[FmuVariable]) -> list[tuple[Callable[[], Any], list[int]]]:
+    """For each type a function that reads its variables, and their positions in `outputs`.
+
+    Floating-point numbers are read with prepared memory: FMPy's own function converts a list for each call.
+    """
     groups: dict[str, tuple[list[int], list[int]]] = {}
     for position, variable in enumerate(outputs):
         references, positions = groups.setdefault(_accessor(version, variable.type), ([], []))
         references.append(variable.reference)
         positions.append(position)
-    return [(getattr(unit, f"get{kind}"), *lists) for kind, lists in groups.items()]
+    readers = []
+    for kind, (references, positions) in groups.items():
+        if kind in ("Real", "Float64"):
+            readers.append((_real_reader(unit, version, references), positions))
+        else:
+            readers.append((functools.partial(getattr(unit, f"get{kind}"), references), positions))
+    return readers
 
 
-def _record(readers: Sequence[tuple[Any, list[int], list[int]]], row: Floats) -> None:
-    for read, references, positions in readers:
-        row[positions] = read(references)
+def _real_reader(unit: Any, version: str, references: list[int]) -> Callable[[], Floats]:
+    count = len(references)
+    labels, numbers = (ctypes.c_uint * count)(*references), (ctypes.c_double * count)()
+    values: Floats = np.frombuffer(numbers, np.float64)
+    if version == "2.0":
+        arguments: tuple[Any, ...] = (unit.component, labels, count, numbers)
+        call = unit.fmi2GetReal
+    else:
+        arguments = (unit.component, labels, count, numbers, count)
+        call = unit.fmi3GetFloat64
+
+    def read() -> Floats:
+        call(*arguments)
+        return values
+
+    return read
+
+
+def _record(readers: Sequence[tuple[Callable[[], Any], list[int]]], row: Floats) -> None:
+    if len(readers) == 1:  # in the order of the outputs
+        row[:] = readers[0][0]()
+        return
+    for read, positions in readers:
+        row[positions] = read()
 
 
 def value_for(variable: FmuVariable, value: Any) -> Any:
