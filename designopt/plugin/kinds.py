@@ -56,8 +56,8 @@ class ModelPlugin(Plugin):
     is the number of evaluations per call. `takes_prepared`: its class has ``prepare_scenario(conditions)``, and its
     methods receive the result. `has_batch`, `has_gradient`, `has_prepare`, `has_check`, `has_check_space`,
     `has_check_scenario`, `has_trajectory_problem`, `has_declares`, `has_runs`, `has_write_files` and `has_model_file`
-    state the optional methods of its class. `fidelity` makes an evaluation cheap. The plugin of a checked `Use` contains
-    the declarations for its settings.
+    state the optional methods of its class. `fidelity` makes an evaluation cheap. The plugin of a checked `Use` has the
+    declarations for its settings.
     """
 
     kind = "model"

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from designopt_external.fmu.description import describe
 from designopt_external.fmu.model import Fmu
+from designopt_external.mujoco.specification import specification
 from fmus import SOURCES, fmu, needs_fmus
 
 import designopt
 from designopt.api import Study
 from designopt.cli import main
-from designopt.plugin import CannotRun
+from designopt.plugin import CannotRun, InputFile
 from designopt.study.language.errors import StudyError
 from designopt.testing import check_model
 
@@ -206,6 +208,19 @@ def test_an_unusable_fmu_is_reported_where_the_study_names_it(folder: Path, old:
     assert (issue.line, issue.column) == (4, 9)
 
 
+def test_a_missing_library_is_named_with_the_command_that_installs_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fmu(folder / "spring.fmu")
+    (folder / "model.xml").write_text("<mujoco/>")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    content = (folder / "spring.fmu").read_bytes()
+    with pytest.raises(ValueError, match=r"pip install 'designopt\[fmu\]'"):
+        describe(InputFile("other.fmu", content))
+    with pytest.raises(ValueError, match=r"pip install 'designopt\[mujoco\]'"):
+        specification(InputFile("model.xml", b"<mujoco/>"), [])
+
+
 #: A part of the study, its replacement, and the message.
 MISTAKES = [
     ("file: spring.fmu", "file: sprng.fmu", "file 'sprng.fmu' does not exist; did you mean 'spring.fmu'?"),
@@ -250,12 +265,12 @@ def test_a_mistake_is_reported_at_its_place_with_the_way_out(
 
 def test_show_lists_the_variables_and_new_writes_a_study_that_runs(folder: Path) -> None:
     fmu(folder / "spring.fmu", 3)
-    shown = CliRunner().invoke(main, ["show", "spring.fmu"])
-    assert shown.exit_code == 0, shown.output
-    assert "platforms: " in shown.output
-    row = next(line for line in shown.output.splitlines() if line.startswith("  spring_k "))
+    listing = CliRunner().invoke(main, ["show", "spring.fmu"])
+    assert listing.exit_code == 0, listing.output
+    assert "platforms: " in listing.output
+    row = next(line for line in listing.output.splitlines() if line.startswith("  spring_k "))
     assert row.split() == ["spring_k", "400", "N/m", "[0,", "]", "spring.k"]
-    assert "(widgets)" in shown.output
+    assert "(widgets)" in listing.output
     created = CliRunner().invoke(main, ["new", "fmu", "spring.fmu"])
     assert created.output.startswith("wrote  spring.yaml\n")
     assert created.output.rstrip().endswith("designopt run spring.yaml --allow spring.fmu")

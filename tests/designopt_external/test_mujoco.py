@@ -191,13 +191,13 @@ def test_urdf_and_meshes_and_includes_are_read_from_the_files_of_the_study() -> 
     Path("part.xml").write_text(
         '<mujoco><asset><mesh name="cube" file="cube.obj" scale="0.1 0.1 0.1"/></asset></mujoco>'
     )
-    Path("whole.xml").write_text(
+    Path("assembly.xml").write_text(
         MJCF.replace("<worldbody>", '<include file="part.xml"/>\n<worldbody>').replace(
             'type="box" pos="0 0 -0.4" size="0.03 0.03 0.03"', 'type="mesh" mesh="cube"'
         )
     )
-    whole = ("pendulum.xml", "whole.xml\n  files: [part.xml, cube.obj]")
-    assert outputs(whole)["peak_rate"] > 0.0
+    assembled = ("pendulum.xml", "assembly.xml\n  files: [part.xml, cube.obj]")
+    assert outputs(assembled)["peak_rate"] > 0.0
     Path("arm.urdf").write_text(
         '<robot name="arm"><link name="base"/><link name="bob"><inertial><origin xyz="0 0 -0.4"/><mass value="1"/>'
         '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>'

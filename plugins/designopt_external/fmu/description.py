@@ -18,6 +18,8 @@ from designopt.study.language import units
 
 #: Maximum size of the unpacked files of an FMU (bytes).
 LARGEST = 4 * 2**30
+#: Name of the model description, and its maximum size (bytes).
+XML, LARGEST_XML = "modelDescription.xml", 256 * 2**20
 KINDS = ("co_simulation", "model_exchange")
 WORDS = "String"
 
@@ -115,10 +117,13 @@ def describe(file: InputFile) -> Description:
             with zipfile.ZipFile(path) as archive:
                 members = tuple(item.filename for item in archive.infolist())
                 size = sum(item.file_size for item in archive.infolist())
-                if "modelDescription.xml" not in members:
-                    raise UnusableFmu(f"{file.name}: is not an FMU: it contains no modelDescription.xml")
-                text = archive.read("modelDescription.xml")[:4096]
-            version = re.search(rb'fmiVersion\s*=\s*"([^"]*)"', text)
+                if XML not in members:
+                    raise UnusableFmu(f"{file.name}: is not an FMU: it contains no {XML}")
+                if archive.getinfo(XML).file_size > LARGEST_XML:
+                    raise UnusableFmu(f"{file.name}: {XML} is larger than {LARGEST_XML} bytes")
+                with archive.open(XML) as stream:
+                    head = stream.read(4096)
+            version = re.search(rb'fmiVersion\s*=\s*"([^"]*)"', head)
             number = version[1].decode("ascii", "replace") if version else ""
             if number.startswith("1."):
                 raise UnusableFmu(

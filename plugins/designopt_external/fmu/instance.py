@@ -21,14 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.plugin import CannotRun, Diverged, InputFile, ProgramFailed
-from designopt_external.fmu.description import Description, FmuVariable, platforms
+from designopt_external.fmu.description import XML, Description, FmuVariable, platforms
 from designopt_external.signals import InputSignals
 
 Floats = NDArray[np.float64]
 #: Status of the FMI after which no instance may be used.
 FATAL = 4
 DISCARD = 2
-XML = "modelDescription.xml"
 #: Number of log messages of the FMU in a message.
 LOGGED = 5
 
@@ -196,7 +195,7 @@ class Instance:
         return time[: last + 1], {v.label: recorded[: last + 1, i].copy() for i, v in enumerate(outputs)}
 
     def _stepper(self) -> Callable[[float, float], bool]:
-        """A function that does one step from a time (s) of a size (s), and tells whether the FMU ends the simulation."""
+        """A function that does one step from a time (s) of a size (s), and tells whether the FMU ends there."""
         from fmpy.fmi1 import FMICallException
         from fmpy.fmi2 import fmi2Terminated
 
@@ -290,7 +289,7 @@ def _readers(unit: Any, version: str, outputs: Sequence[FmuVariable]) -> list[tu
 def _real_reader(unit: Any, version: str, references: list[int]) -> Callable[[], Floats]:
     count = len(references)
     labels, numbers = (ctypes.c_uint * count)(*references), (ctypes.c_double * count)()
-    values: Floats = np.frombuffer(numbers, np.float64)
+    values: Floats = np.ctypeslib.as_array(numbers)
     if version == "2.0":
         arguments: tuple[Any, ...] = (unit.component, labels, count, numbers)
         call = unit.fmi2GetReal

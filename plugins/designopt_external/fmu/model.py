@@ -224,5 +224,5 @@ class Fmu:
             name: reductions.reduce(section, time, recorded[self._variables[name].label])
             for name, section in self.outputs.items()
         }
-        kept = {name: time if name == TIME else np.asarray(recorded[name]) for name in arrays}
-        return outputs, kept
+        stored = {name: time if name == TIME else np.asarray(recorded[name]) for name in arrays}
+        return outputs, stored

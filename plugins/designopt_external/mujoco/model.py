@@ -218,12 +218,12 @@ class Mujoco:
         table = None if controls is None else signals.read(controls, self._actuators, self.columns)
         time, recorded, scene = self._simulate(compiled, data, table, arrays)
         outputs = {name: reductions.reduce(section, time, recorded[name]) for name, section in self.outputs.items()}
-        kept = {name: recorded[name] for name in arrays if name in recorded}
+        stored = {name: recorded[name] for name in arrays if name in recorded}
         if TIME in arrays:
-            kept[TIME] = time
+            stored[TIME] = time
         if SCENE in arrays:
-            kept[SCENE] = np.array(scene)
-        return outputs, kept
+            stored[SCENE] = np.array(scene)
+        return outputs, stored
 
     def _compiled(self, numbers: Mapping[str, float]) -> Any:
         """The compiled model with the attributes of a design; masses of bodies last, as geoms change them."""
@@ -282,17 +282,17 @@ class Mujoco:
         controls = None if table is None else table.at(timestep * np.arange(steps + 1, dtype=np.float64))
         actuators = [] if table is None else [compiled.actuator(name).id for name in table.names]
         scene: list[NDArray[np.float64]] = []
-        done = 0
+        current = 0
         for row, target in enumerate(at.tolist()):
             if controls is None:
-                if target > done:
-                    mujoco.mj_step(compiled, data, target - done)
+                if target > current:
+                    mujoco.mj_step(compiled, data, target - current)
             else:
-                for k in range(done, target):
+                for k in range(current, target):
                     data.ctrl[actuators] = controls[k]
                     mujoco.mj_step(compiled, data)
                 data.ctrl[actuators] = controls[target]
-            done = target
+            current = target
             mujoco.mj_forward(compiled, data)  # sensors and forces at this time; those after a step are of the last one
             recorded[row] = [read() for read in readers]
             if outlines is not None:
