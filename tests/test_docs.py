@@ -370,6 +370,7 @@ TRIED: dict[str, Iterable[str]] = {
     "simulation.md": {"python"},  # tests/dynamics/test_documentation.py
     "muscle_sharing.md": {"python", "yaml"},  # tests/designopt_muscle/test_documentation.py
     "linear_loops.md": {"yaml", "sh", "sh compare", "sh export"},  # tests/designopt_regulator/test_linear_loops_page.py
+    "fmu_mujoco.md": {"sh", "yaml fmu", "yaml mujoco"},  # tests/designopt_external/test_fmu_mujoco_page.py
     "external_programs.md": {  # tests/designopt_external/test_documentation.py
         "sh",
         "sh calculix",

@@ -9,16 +9,18 @@ import click
 from designopt import templates
 from designopt.cli.completion import of_templates
 from designopt.cli.ending import STORE, WRONG_INPUT, echo, fail
+from designopt.cli.model_file import reader, write_study
 
 
 @click.command()
 @click.argument("template", required=False, shell_complete=of_templates)
+@click.argument("model_file", required=False, metavar="[FILE]", type=click.Path(exists=True, dir_okay=False))
 @click.option("-o", "--output", metavar="FILE", help="File or folder to write [default: named after the template].")
 @click.option("--name", help="Name of the study, model and package in the template.")
-def new(template: str | None, output: str | None, name: str | None) -> None:
+def new(template: str | None, model_file: str | None, output: str | None, name: str | None) -> None:
     """Write a study or a plugin from a template.
 
-    Without TEMPLATE, list the templates.
+    Without TEMPLATE, list the templates. `designopt new fmu model.fmu` writes a study of an FMU beside it.
 
     Nothing that exists is overwritten.
     """
@@ -28,6 +30,9 @@ def new(template: str | None, output: str | None, name: str | None) -> None:
         for listed in templates.TEMPLATES.values():
             echo(f"{listed.name:<10} {listed.meaning}")
         echo("\nstart from one of them: designopt new TEMPLATE [-o FILE] [--name NAME]")
+        return
+    if model_file is not None:
+        _study_of(template, model_file, output, name)
         return
     try:
         created = templates.write(template, Path(output) if output else None, name)
@@ -42,3 +47,19 @@ def new(template: str | None, output: str | None, name: str | None) -> None:
     echo("\nnext:")
     for command in created.next:
         echo(f"  {command}")
+
+
+def _study_of(model: str, file: str, output: str | None, name: str | None) -> None:
+    """Write a study of a model file."""
+    reads = reader(file)
+    if reads is None or reads.name != model:
+        fail(f"error: no template '{model}' takes {file}; a study of an FMU: designopt new fmu model.fmu", WRONG_INPUT)
+    try:
+        target, command = write_study(reads, file, Path(output) if output else None, name)
+    except ValueError as error:
+        fail(f"error: {error}", WRONG_INPUT)
+    except FileExistsError as error:
+        fail(f"error: {error.filename} already exists; choose another name with -o", WRONG_INPUT)
+    except OSError as error:
+        fail(f"error: {error.filename}: cannot be written: {error.strerror or error}", STORE)
+    echo(f"wrote  {target}\n\nnext:\n  designopt show {file}\n  designopt validate {target}\n  {command}")

@@ -11,6 +11,7 @@ from designopt import plugin
 from designopt.cli.checking import set_option
 from designopt.cli.completion import plugins_and_stores
 from designopt.cli.ending import WRONG_INPUT, echo, fail
+from designopt.cli.model_file import reader, table
 from designopt.cli.opening import allow_option, data_option, declare, open_result, plugin_option
 
 
@@ -58,12 +59,13 @@ def show(
     data: dict[str, str],
     allow: tuple[str, ...],
 ) -> None:
-    """Show a plugin, a store or one design.
+    """Show a plugin, a store, one design or a model file.
 
     A plugin is shown with its settings and their units, a store with its state; `schema` is the JSON Schema of studies.
 
     NAME is a plugin; a STORE; STORE/POINT, where POINT is a design's number (its row in exported tables), the beginning
-    of its key, or a label of the chosen designs such as "best mass"; or `schema`, the JSON Schema of study files.
+    of its key, or a label of the chosen designs such as "best mass"; an FMU, model.fmu, whose variables are listed; or
+    `schema`, the JSON Schema of study files.
     --set model.SETTING=VALUE shows the inputs, outputs and arrays that a model declares for its settings.
     """
     if (every is not None or page_every is not None) and not follow:
@@ -94,6 +96,9 @@ def show(
             write_files(*store_design, folder, plugin_files, data, evaluate=evaluate, allow=allow)
             return
         show_design(*store_design, plugin_files, data, evaluate=evaluate, array_file=array_file, allow=allow)
+    elif Path(name).is_file() and (model := reader(name)) is not None:
+        _refuse(follow, evaluate, "a model file")
+        echo(table(model, name))
     else:
         _refuse(follow, evaluate, f"'{name}', which is not a store")
         _plugin(name, plugin_files, overrides, data)

@@ -57,6 +57,10 @@ def model(
     ``write_files(folder, values)`` writes the input files of a design, with its inputs and conditions by name; such a
     model may have an array ``folder``, the files of an evaluation as a compressed tar archive.
 
+    The static methods ``file_table(file)`` and ``file_study(file, name)`` of a model that is named after the suffix of
+    its model files (``fmu``) return a table of such a file as text, and a study of it: ``designopt show model.fmu``,
+    ``designopt new model.fmu``. They must not run anything.
+
     ``prepare_scenario(conditions)`` returns what a scenario needs once (a filtered recording, a geometry). The other
     methods then have an argument ``prepared``, before ``rng``, and receive this object; `batch` receives a sequence
     with one per row. A worker keeps it for the next designs, within a memory limit, and scenarios with equal conditions
@@ -152,6 +156,7 @@ def model(
                 has_declares=has("declares"),
                 has_runs=has("runs"),
                 has_write_files=has("write_files"),
+                has_model_file=has("file_table") and has("file_study"),
                 fidelity=fidelity,
             ),
         )

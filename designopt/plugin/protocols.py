@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from designopt.plugin.declared import Declared
     from designopt.plugin.permission import ForeignCode, Permission
-    from designopt.plugin.values import InvalidSetting
+    from designopt.plugin.values import InputFile, InvalidSetting
 
 Values = Mapping[str, Any]
 
@@ -72,6 +72,18 @@ class WritesFiles(Protocol):
 
     def write_files(self, folder: Path, values: Values) -> None:
         """Write the input files of a design with these inputs and conditions; must not run anything."""
+
+
+class ReadsModelFiles(Protocol):
+    """A model named after the suffix of its model files, such as ``fmu``; neither method may run anything."""
+
+    @staticmethod
+    def file_table(file: InputFile) -> str:
+        """The contents of a model file for the terminal. Raises `ValueError` for an unusable file."""
+
+    @staticmethod
+    def file_study(file: InputFile, name: str) -> str:
+        """The text of a study file `name` that runs the model file. Raises `ValueError` for an unusable file."""
 
 
 class ChecksSpace(Protocol):

@@ -33,7 +33,18 @@ from designopt.dynamics.variable import Vector
 from designopt.lazy import casadi as ca
 
 #: Named entries of a phase and of a problem.
-PHASE_TABLES = ("bounds", "initial", "final", "path", "integrals", "data", "guess", "held_controls", "samples", "delays")
+PHASE_TABLES = (
+    "bounds",
+    "initial",
+    "final",
+    "path",
+    "integrals",
+    "data",
+    "guess",
+    "held_controls",
+    "samples",
+    "delays",
+)
 PROBLEM_TABLES = ("constraints", "parameters", "guess", "terms", "figures", "peaks", "complementary")
 
 
@@ -90,12 +101,16 @@ class Phase:
             entries = getattr(self, name)
             try:
                 stated = (
-                    spread_data(entries, vectors) if name == "data" else spread(entries, vectors, pair=name != "held_controls")
+                    spread_data(entries, vectors)
+                    if name == "data"
+                    else spread(entries, vectors, pair=name != "held_controls")
                 )
             except (ValueError, KeyError) as error:
                 raise ProblemError("bad_bounds", f"{self.name}: {name}", str(error.args[0])) from error
             object.__setattr__(self, name, stated)
-        object.__setattr__(self, "held_controls", {name: stated_held(entries) for name, entries in self.held_controls.items()})
+        object.__setattr__(
+            self, "held_controls", {name: stated_held(entries) for name, entries in self.held_controls.items()}
+        )
         for name in ("t0", "tf"):
             if name == "tf" or self.t0 is not None:
                 object.__setattr__(self, name, stated_time(f"{self.name}: {name}", getattr(self, name)))

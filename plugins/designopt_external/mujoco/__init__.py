@@ -1,0 +1,1 @@
+"""A MuJoCo model (MJCF or URDF) as a model."""
