@@ -13,7 +13,7 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
-from designopt_recordings.signals.even import check_steps, for_filter, spline_values
+from designopt_recordings.signals.even import check_steps, for_filter, in_gaps, spline_values
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
@@ -280,8 +280,9 @@ def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _interpolated(at: Vector, values: Vector, time: Vector) -> Vector:
-    """(n,) values at `time` by a cubic spline through the valid ones; NaN outside their times."""
+    """(n,) values at `time` by a cubic spline through the valid ones; NaN outside their times and in gaps."""
     valid = np.isfinite(values)
     if valid.sum() < 4:
         return np.full(len(time), np.nan)
-    return spline_values(at[valid], values[valid][:, None], time, degree=3)[:, 0]
+    splined = spline_values(at[valid], values[valid][:, None], time, degree=3)[:, 0]
+    return np.where(in_gaps(at[valid], time), np.nan, splined)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Array, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.runs import finite_runs
 from designopt_recordings.table import TimeTable
@@ -74,6 +74,22 @@ def for_filter(table: TimeTable, cutoff: float) -> TimeTable:
         f" {even[1] - even[0]:.4g} s before filtering"
     )
     return replace(table, time=even, values=spline_values(time, table.values, even), notes=(*table.notes, note))
+
+
+def in_gaps(time: Array, at: Array) -> Mask:
+    """(m,) whether `at` (m,) s lies between two of `time` (n,) s that are more than `STEP_RATIO` median steps apart:
+    rows are missing there, and interpolation would invent them."""
+    if len(time) < 3:
+        return np.zeros(len(at), dtype=bool)
+    steps = np.diff(time)
+    after = np.clip(np.searchsorted(time, at), 1, len(time) - 1)
+    between = (at - time[after - 1] > 1e-9) & (time[after] - at > 1e-9)
+    return np.asarray(between & (steps[after - 1] > STEP_RATIO * np.median(steps)))
+
+
+def linear_values(time: Array, values: Array, at: Array) -> Array:
+    """(m,) of `values` (n,) at `time` (n,) s on the times `at` (m,) s: linear between rows, NaN outside and in gaps."""
+    return np.where(in_gaps(time, at), np.nan, np.interp(at, time, values, left=np.nan, right=np.nan))
 
 
 def spline_values(time: Array, values: Array, at: Array, degree: int = 5) -> Array:
