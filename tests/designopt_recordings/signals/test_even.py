@@ -96,6 +96,12 @@ def test_times_between_rows_that_are_far_apart_are_in_a_gap_and_those_of_rows_ar
     assert not in_gaps(np.delete(EVEN, np.arange(50, 58)), EVEN).any()  # 9 steps
 
 
+def test_the_output_of_an_integrator_with_variable_steps_has_no_gaps():
+    steps = 10.0 ** np.random.default_rng(1).uniform(-6.0, -2.0, 4000)
+    assert steps.max() > 50.0 * np.median(steps)
+    assert not in_gaps(np.cumsum(steps), EVEN).any()
+
+
 def test_linear_values_are_not_known_in_gaps_and_outside():
     rows = np.delete(EVEN, np.arange(50, 80))
     at = np.array([-0.1, 0.0, 0.255, 0.49, 0.6, 0.8, 2.1])
