@@ -116,6 +116,9 @@ def settle(study: StudyDefinition, problem: Problem, path: Path, taken: Mapping[
             name: Taken(str(kept["store"]), np.array(kept["designs"], float).reshape(-1, width), int(kept["left_out"]))
             for name, kept in json.loads(text).items()
         }
+        for name, recorded in known.items():
+            if not _within(problem.space, recorded.X):
+                raise ValueError(f"a design of stage '{name}' is outside the space")
     settled = take(study, problem, path, {**taken, **known})
     if settled.keys() != known.keys():
         data = {n: {"store": t.store, "designs": t.X.tolist(), "left_out": t.left_out} for n, t in settled.items()}
@@ -124,6 +127,14 @@ def settle(study: StudyDefinition, problem: Problem, path: Path, taken: Mapping[
         except OSError as error:
             raise explain(error, path) from error
     return settled
+
+
+def _within(space: Space, X: Matrix) -> bool:
+    """Whether all designs `X` are within the bounds of the space, up to rounding."""
+    with np.errstate(all="ignore"):
+        S = space.to_search(X)
+    margin = ROUNDING * np.maximum(np.abs(space.lower), np.abs(space.upper))
+    return bool(((space.lower - margin <= S) & (space.upper + margin >= S)).all())
 
 
 def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Taken:
