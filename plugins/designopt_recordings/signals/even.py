@@ -82,12 +82,27 @@ def in_gaps(time: Array, at: Array) -> Mask:
     usual one, whatever the number of tiny steps of an integrator."""
     if len(time) < 3:
         return np.zeros(len(at), dtype=bool)
-    steps = np.diff(time)
     after = np.clip(np.searchsorted(time, at), 1, len(time) - 1)
     between = (at - time[after - 1] > 1e-9) & (time[after] - at > 1e-9)
+    return np.asarray(between & _wide(time)[after - 1])
+
+
+def gap_notes(time: Array) -> list[str]:
+    """A note on the gaps of a table that is interpolated (see `in_gaps`), if it has any."""
+    rows = np.flatnonzero(_wide(time))
+    if not len(rows):
+        return []
+    first = f"{time[rows[0]]:.6g} and {time[rows[0] + 1]:.6g} s"
+    more = f", nor in {len(rows) - 1} further gap{'s' if len(rows) > 2 else ''}" if len(rows) > 1 else ""
+    return [f"no rows between {first}{more}: nothing is known there"]
+
+
+def _wide(time: Array) -> Mask:
+    """(n - 1,) whether a step of `time` (n,) s is a gap."""
+    steps = np.diff(time)
     increasing = np.sort(steps)
-    usual = increasing[np.searchsorted(np.cumsum(increasing), 0.25 * (time[-1] - time[0]))]
-    return np.asarray(between & (steps[after - 1] > STEP_RATIO * usual))
+    usual = np.searchsorted(np.cumsum(increasing), 0.25 * increasing.sum())
+    return np.asarray(steps > STEP_RATIO * increasing[usual]) if len(steps) > 1 else np.zeros(len(steps), dtype=bool)
 
 
 def linear_values(time: Array, values: Array, at: Array) -> Array:

@@ -7,7 +7,7 @@ import pytest
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.derivatives import derivatives
-from designopt_recordings.signals.even import check_steps, even_rate, for_filter, in_gaps, linear_values
+from designopt_recordings.signals.even import check_steps, even_rate, for_filter, gap_notes, in_gaps, linear_values
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
@@ -107,3 +107,9 @@ def test_linear_values_are_not_known_in_gaps_and_outside():
     at = np.array([-0.1, 0.0, 0.255, 0.49, 0.6, 0.8, 2.1])
     values = linear_values(rows, 3.0 * rows, at)
     assert values == pytest.approx([np.nan, 0.0, 0.765, 1.47, np.nan, 2.4, np.nan], nan_ok=True)
+
+
+def test_a_note_names_the_first_gap_and_counts_the_others():
+    assert gap_notes(EVEN) == gap_notes(EVEN[:2]) == gap_notes(EVEN[:0]) == []
+    rows = np.delete(EVEN, np.r_[50:80, 120:140])
+    assert gap_notes(rows) == ["no rows between 0.49 and 0.8 s, nor in 1 further gap: nothing is known there"]
