@@ -118,6 +118,9 @@ def settle(study: StudyDefinition, problem: Problem, path: Path, proposed: Mappi
             )
             for name, record in json.loads(text).items()
         }
+        for name, designs in recorded.items():
+            if not _within(problem.space, designs.X):
+                raise ValueError(f"a design of stage '{name}' is outside the space")
     settled = take(study, problem, path, {**proposed, **recorded})
     if settled.keys() != recorded.keys():
         data = {n: {"store": t.store, "designs": t.X.tolist(), "left_out": t.left_out} for n, t in settled.items()}
@@ -126,6 +129,14 @@ def settle(study: StudyDefinition, problem: Problem, path: Path, proposed: Mappi
         except OSError as error:
             raise explain(error, path) from error
     return settled
+
+
+def _within(space: Space, X: Matrix) -> bool:
+    """Whether all designs `X` are within the bounds of the space, up to rounding."""
+    with np.errstate(all="ignore"):
+        S = space.to_search(X)
+    margin = ROUNDING * np.maximum(np.abs(space.lower), np.abs(space.upper))
+    return bool(((space.lower - margin <= S) & (space.upper + margin >= S)).all())
 
 
 def _take(store: Path, origin: StartFrom, problem: Problem, who: str) -> Taken:

@@ -182,6 +182,11 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
             plugin = dataclasses.replace(plugin, outputs=outputs, arrays=_arrays(item))
         hints = {name: f.annotation for name, f in plugin.settings.items()}
         settings = present_settings(plugin, item["settings"])
+        for name, value in settings.items():
+            kind = hints.get(name)
+            kind = typing.get_args(kind)[0] if typing.get_origin(kind) is Annotated else kind
+            if kind in (int, float, bool, str):
+                _expect(_is_plain(kind, value), value, kind.__name__, f"{plugin.name}.{name}")
         return Use(plugin, {k: _record(hints.get(k), _setting(v, file)) for k, v in settings.items()})
     return {k: _setting(v, file) for k, v in item.items()}
 

@@ -157,6 +157,7 @@ def _from_cycle(rows: list[list[str]], harmonics: int | None, period: float | No
     use = DEFAULT_HARMONICS if harmonics is None else harmonics
     if 2 * use + 2 > len(phase) - 1:
         raise InvalidSetting("harmonics", f"{use} are too many for {len(phase)} samples")
+    _check_gaps(phase, use)
     period = float(columns["time_s"][-1] - columns["time_s"][0]) if period is None else period
     trend = _trend(columns["hip_x_m"], phase, use)
     over_ground = abs(columns["hip_x_m"][-1] - columns["hip_x_m"][0]) > _CLOSED_LENGTH
@@ -196,6 +197,18 @@ def _check_times(time: Vector, phase: Vector) -> None:
         raise _refused(
             f"time_s does not advance with the phase: sample {row} is off by {off[row - 1]:.3g} s; phase is the share"
             " of the cycle's time"
+        )
+
+
+def _check_gaps(phase: Vector, harmonics: int) -> None:
+    """No two samples are further apart than half a period of the last harmonic: between them the series would be
+    free."""
+    steps = np.diff(phase)
+    row = int(np.argmax(steps)) + 1
+    if harmonics * steps[row - 1] > 0.5:
+        raise _refused(
+            f"between the samples {row} and {row + 1} {100.0 * steps[row - 1]:.3g} % of the cycle are missing;"
+            f" {harmonics} harmonics need steps of at most {50.0 / harmonics:.3g} %: add samples, or take fewer"
         )
 
 

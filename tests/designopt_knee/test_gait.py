@@ -156,6 +156,10 @@ REFUSED = {
         lambda g: bad(g, "time_s", 5, cycle(g)["time_s"][[5, 6]].mean()),
         r"time_s does not advance .* sample 6 is",
     ),
+    "missing samples": (
+        lambda g: {name: np.delete(values, np.arange(40, 50)) for name, values in cycle(g).items()},
+        "between the samples 40 and 41 11 % of the cycle are missing; 8 harmonics need steps of at most 6.25 %",
+    ),
     "open angle": (lambda g: bad(g, "thigh_deg", -1, 25.0), "column 'thigh_deg': first and last row differ"),
     "open height": (lambda g: bad(g, "hip_y_m", -1, 0.95), "column 'hip_y_m': first and last row differ"),
     "moving hip on a treadmill": (lambda g: bad(g, "hip_x_m", -1, 0.60), "hip_x_m moves"),

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from run_cases import Recorder, dump, listed, make_study, rewrite, use
 
+from designopt.problem import Problem
 from designopt.run.plan import plan
 from designopt.run.runner import run_study
-from designopt.run.start_from import translated
+from designopt.run.start_from import settle, translated
 from designopt.space import Space
 from designopt.store.errors import Interrupted, StoreError
 from designopt.store.result import Result
@@ -332,3 +333,15 @@ def test_a_solver_that_asks_ahead_hears_the_same_whatever_is_taken_over(tmp_path
     assert result.outcomes.X[result.designs_of("ahead"), 0].tolist() == designs.tolist()
     assert workers(result).get("store:part", 0) >= known * 20
     assert workers(result).get("serial", 0) == 20 - int(known * 20)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e300", "-2.1"])
+def test_a_recorded_start_outside_the_space_is_damage(tmp_path, value):
+    run_study(sweep(), tmp_path / "first")
+    study = starting(tmp_path / "first", select="best", count=1)
+    run_study(study, tmp_path / "second")
+    file = tmp_path / "second" / "start_from.json"
+    assert file.read_text().count("[[0.5]]") == 1
+    file.write_text(file.read_text().replace("[[0.5]]", f"[[{value}]]"))
+    with pytest.raises(StoreError, match=r"start_from.json is damaged: .* a design of stage 'front' is outside"):
+        settle(study, Problem.of(study), tmp_path / "second", {})

@@ -181,6 +181,19 @@ def test_names_and_numbers_that_contradict_each_other_are_damage_with_their_plac
         assert re.search(f"s: problem.json is damaged: ValueError: {text}", answer.stderr)
 
 
+@pytest.mark.parametrize("value", ["x", None, [], 2.5])
+def test_a_setting_of_a_solver_that_is_of_another_type_is_damage(intact, tmp_path, value):
+    path = tmp_path / "s"
+    shutil.copytree(intact / "s", path)
+    data = json.loads((path / "problem.json").read_text())
+    solver = next(s["solver"] for s in data["study"]["stages"] if s["solver"]["name"] == "sobol")
+    solver["settings"]["samples"] = value
+    (path / "problem.json").write_bytes(sealed(json.dumps(data)))
+    answer = CliRunner().invoke(main, ["resume", str(path)])
+    assert answer.exit_code == 4
+    assert "problem.json is damaged: TypeError: 'sobol.samples' is " in answer.stderr
+
+
 def test_a_store_whose_journal_fails_while_it_is_shown_ends_with_a_sentence(intact, tmp_path):
     shutil.copytree(intact / "s", tmp_path / "s")
     db = sqlite3.connect(tmp_path / "s" / "journal.db")

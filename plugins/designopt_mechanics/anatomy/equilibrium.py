@@ -90,7 +90,13 @@ class Equilibrium:
         m = len(joints)
         follows: Vector = np.zeros((0, m))
         if len(x):
-            follows = np.asarray(-np.linalg.solve(pose_stiffness, mixed), dtype=np.float64)
+            try:
+                follows = np.asarray(-np.linalg.solve(pose_stiffness, mixed), dtype=np.float64)
+            except np.linalg.LinAlgError:
+                loose = int(np.abs(pose_stiffness).sum(axis=1).argmin())
+                raise NoEquilibrium(
+                    f"the tensions do not determine the pose of the virtual links: nothing holds '{a.links[loose]}'"
+                ) from None
         names = [f.name for f in a.tree.frames]
         parts = {n: contact.ravel()[6 * i : 6 * i + 6] for i, n in enumerate(names)}
         tau = force.ravel()

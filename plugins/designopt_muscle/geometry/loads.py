@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from designopt_recordings.signals.even import linear_values
 from designopt_recordings.table import TimeTable
 
 from designopt.arrays import Vector
@@ -25,8 +26,8 @@ def external_loads(content: bytes, table: TimeTable, motion: Kinematics, time: V
     `content` is the XML file, `table` contains the recorded forces, points and torques that it names, each in the axes
     of the body that the file gives (`force_expressed_in_body` also holds for torques), with the pose from `motion` at
     `time`. A force without a point acts at the origin of its body. Records are interpolated linearly, NaN outside their
-    times. What a force does not state is that of the file's <defaults>. Raises `ModelError` for unknown elements,
-    bodies or columns.
+    times and in gaps. What a force does not state is that of the file's <defaults>. Raises `ModelError` for unknown
+    elements, bodies or columns.
     """
     root = parse(content)
     loads = root.find("ExternalLoads") if root.tag == "OpenSimDocument" else None
@@ -77,8 +78,4 @@ def _recorded(element: Element, tag: str, table: TimeTable, time: Vector) -> Vec
     names = [f"{prefix}{axis}" for axis in "xyz"]
     if missing := [name for name in names if name not in table.names]:
         raise element.need(tag).error(f"names the column '{missing[0]}', which the table does not have")
-    return np.column_stack([_interpolated(table, name, time) for name in names])
-
-
-def _interpolated(table: TimeTable, name: str, time: Vector) -> Vector:
-    return np.interp(time, table.time, table.column(name), left=np.nan, right=np.nan)
+    return np.column_stack([linear_values(table.time, table.column(name), time) for name in names])

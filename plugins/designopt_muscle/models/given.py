@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from designopt_recordings.signals.even import gap_notes
 
 from designopt.arrays import Vector
 from designopt.plugin import InputFile, InvalidDesign, InvalidSetting
@@ -62,7 +63,7 @@ def load_notes(model: OsimModel, loads: InputFile | None, forces: InputFile | No
     table = read_trial_table(forces)
     still = kinematics(model, {c.name: np.array([c.default]) for c in model.coordinates})
     read_loads(loads, table, still, table.time[:1])
-    return [f"{forces.name}: {note}" for note in table.notes]
+    return [f"{forces.name}: {note}" for note in (*table.notes, *gap_notes(table.time))]
 
 
 def refuse(files: Files, *, computed: bool, reactions: bool, measured: bool) -> None:

@@ -233,7 +233,8 @@ class StaticSharing:
         motion, skeleton = files["motion"], read_model(self._skeleton.content)
         assert motion is not None
         notes = [f"{self._skeleton.name}: {note}" for note in skeleton.notes]
-        notes += trial_notes(skeleton, motion, files["moments"], computed=self.inverse_dynamics == "compute")
+        computed = self.inverse_dynamics == "compute"
+        notes += trial_notes(skeleton, motion, files["moments"], computed=computed, cutoff=self.cutoff)
         notes += load_notes(skeleton, files["external_loads"], files["external_forces"])
         if self.emg is not None and files["emg"] is not None:
             measured(files["emg"], self.emg, tuple(m.name for m in skeleton.muscles), read_trial_table(motion).time)

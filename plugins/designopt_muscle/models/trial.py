@@ -13,7 +13,7 @@ from designopt_mechanics.moment_balance import MomentBalance
 from designopt_recordings.errors import RecordingError, about
 from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
-from designopt_recordings.signals.even import check_steps, for_filter, spline_values
+from designopt_recordings.signals.even import check_steps, for_filter, gap_notes, in_gaps, spline_values
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
@@ -103,15 +103,8 @@ def read_trial(
     Raises `TrialError` and `ModelError` for files that do not fit.
     """
     skeleton = read_model(model.content)
-    table = read_trial_table(motion)
-    remarks = trial_notes(skeleton, motion, moments, computed=inverse_dynamics == "compute")
-    if cutoff is not None:
-        with _as_trial_errors(motion):
-            table = for_filter(table, cutoff)
-    turns = [c.name for c in skeleton.coordinates if c.rotational]
-    moving_names = present(table, skeleton.names)
-    free = [name for name in skeleton.free if name in moving_names]
-    table = table.radians([name for name in turns if name in free])
+    remarks = trial_notes(skeleton, motion, moments, computed=inverse_dynamics == "compute", cutoff=cutoff)
+    table, free = _motion_table(skeleton, motion, cutoff)
     coordinate_values = np.column_stack([table.column(name) for name in free])
     recorded = table.time
     with _as_trial_errors(motion):
@@ -166,20 +159,33 @@ def read_trial(
         status=status.astype(np.int64),
     )
     found_jumps = [str(jump) for jump in jumps(geometry, time, values)] if is_finite.all() else []
-    of_table = [f"{motion.name}: {note}" for note in table.notes]
-    notes = tuple(dict.fromkeys([*skeleton.notes, *remarks, *of_table, *fibres.outside(), *found_jumps]))
+    notes = tuple(dict.fromkeys([*skeleton.notes, *remarks, *fibres.outside(), *found_jumps]))
     by_name = {name: rates[frames, i] for i, name in enumerate(free)}
     cut_dynamics = None if moving is None else moving.take(frames)
     return Trial(skeleton, balance, muscles, fibres, values, by_name, notes, cut_dynamics)
 
 
-def trial_notes(model: OsimModel, motion: InputFile, moments: InputFile | None, *, computed: bool) -> list[str]:
+def _motion_table(model: OsimModel, motion: InputFile, cutoff: float | None) -> tuple[TimeTable, list[str]]:
+    """The motion in rad and m, at even times if it is to be filtered, and its free coordinates."""
+    with _as_trial_errors(motion):
+        table = read_table(motion)
+        if cutoff is not None:
+            table = for_filter(table, cutoff)
+        moving = present(table, model.names)
+        free = [name for name in model.free if name in moving]
+        turns = {c.name for c in model.coordinates if c.rotational}
+        return table.radians([name for name in free if name in turns]), free
+
+
+def trial_notes(
+    model: OsimModel, motion: InputFile, moments: InputFile | None, *, computed: bool, cutoff: float | None
+) -> list[str]:
     """Notes on the tables of a trial: of their readers, and on columns and coordinates without each other.
 
-    Net moments are `computed` or in `moments`, by default in `motion`. Raises `TrialError` for unusable tables and for
-    misspelt columns.
+    Net moments are `computed` or in `moments`, by default in `motion`; the motion is filtered at `cutoff` (Hz). Raises
+    `TrialError` for unusable tables and for misspelt columns.
     """
-    table = read_trial_table(motion)
+    table, _ = _motion_table(model, motion, cutoff)
     if not present(table, model.free):
         raise TrialError(f"{motion.name}: none of its columns is a coordinate of the model '{model.name}'")
     notes = [*(f"{motion.name}: {note}" for note in table.notes)]
@@ -187,7 +193,8 @@ def trial_notes(model: OsimModel, motion: InputFile, moments: InputFile | None, 
     if not computed:
         source = table if moments is None else read_trial_table(moments)
         file = moments or motion
-        notes += [] if moments is None else [f"{file.name}: {note}" for note in source.notes]
+        if moments is not None:
+            notes += [f"{file.name}: {note}" for note in (*source.notes, *gap_notes(source.time))]
         notes += moment_notes(source, file.name, model, present(table, model.names), motion=moments is None)
         _moment_columns(source, file, model)
     return notes
@@ -282,8 +289,9 @@ def _units(model: OsimModel, rows: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _interpolated(at: Vector, values: Vector, time: Vector) -> Vector:
-    """(n,) values at `time` by a cubic spline through the valid ones; NaN outside their times."""
+    """(n,) values at `time` by a cubic spline through the valid ones; NaN outside their times and in gaps."""
     valid = np.isfinite(values)
     if valid.sum() < 4:
         return np.full(len(time), np.nan)
-    return spline_values(at[valid], values[valid][:, None], time, degree=3)[:, 0]
+    splined = spline_values(at[valid], values[valid][:, None], time, degree=3)[:, 0]
+    return np.where(in_gaps(at[valid], time), np.nan, splined)

@@ -15,6 +15,7 @@ from designopt_recordings.files.read import read_table
 from designopt_recordings.signals.derivatives import derivatives
 from designopt_recordings.signals.even import check_steps, for_filter
 from designopt_recordings.signals.filters import lowpass
+from designopt_recordings.table import TimeTable
 from numpy.typing import NDArray
 
 from designopt.arrays import Vector
@@ -120,7 +121,7 @@ class WireSharingModel:
     def remarks(self, conditions: Mapping[str, Any]) -> list[str]:
         """What the reader of the motion left out or assumed."""
         file = _file(conditions)
-        table, joints = read_table(file), self._anatomy.joints
+        table, joints = self._table(file), self._anatomy.joints
         unused = [name for name in table.names if not any(part in joints for part in name.split("/"))]
         notes = [*table.notes, *([f"of no use to the model: {', '.join(unused)}"] if unused else [])]
         return [f"{file.name}: {note}" for note in notes]
@@ -192,16 +193,18 @@ class WireSharingModel:
         except StudyError as error:
             raise InvalidSetting("companion", _as_text(error)) from None
 
+    def _table(self, file: InputFile) -> TimeTable:
+        """The motion in rad and m, at even times if it is to be filtered. Raises `RecordingError`."""
+        turning = {c.name for c in self._anatomy.tree.coordinates if c.unit == "rad"}
+        table = read_table(file).radians([name for name in self._anatomy.joints if name in turning])
+        return table if self.cutoff is None else for_filter(table, self.cutoff)
+
     def _motion(self, file: InputFile) -> tuple[Vector, Vector, Vector, Vector]:
         """Time, joints, rates and accelerations of a file, read once in a process. Raises `Diverged`."""
         if file.digest not in self._motions:
             joints = self._anatomy.joints
-            turning = {c.name for c in self._anatomy.tree.coordinates if c.unit == "rad"}
             try:
-                table = read_table(file)
-                table = table.radians([name for name in joints if name in turning])
-                if self.cutoff is not None:
-                    table = for_filter(table, self.cutoff)
+                table = self._table(file)
                 q = np.column_stack([table.column(name) for name in joints])
                 if self.cutoff is not None:
                     q = lowpass(q, 1.0 / float(np.median(np.diff(table.time))), self.cutoff, _ORDER)

@@ -59,6 +59,7 @@ def read_model(content: bytes) -> OsimModel:
     if not version.isdigit() or not 30000 <= int(version) < 50000:
         raise root.error(f"has the version '{version}'; files of the versions 30000 to 49999 are read")
     only(model, _DECORATION)
+    _apply_defaults(model)
     _refuse_unread(model)
     reader = _Reader(model, new=int(version) >= 40000)
     return reader.read()
@@ -112,6 +113,17 @@ class _Reader:
             for joint in [] if holder is None else holder.children:
                 named_joints.append((joint, name))
         return named_joints
+
+
+def _apply_defaults(model: Element) -> None:
+    """What an element does not state is that of the element of its kind in the file's <defaults>."""
+    holder = model.find("defaults")
+    if holder is None:
+        return
+    defaults = {default.tag: default for default in holder.children}
+    for part in model.children:
+        for element in [] if part is holder else list(part.walk()):
+            element.children = element.with_defaults(defaults.get(element.tag)).children
 
 
 def _refuse_unread(model: Element) -> None:

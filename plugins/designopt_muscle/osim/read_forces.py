@@ -69,7 +69,6 @@ def read_forces(
     model: Element, bodies: set[str], coordinates: set[str], wraps: Mapping[str, WrapObject]
 ) -> tuple[tuple[OsimMuscle, ...], tuple[CoordinateActuator, ...], tuple[str, ...]]:
     """Muscles, drives, and notes. Forces that are switched off are omitted with their contents."""
-    defaults = {e.tag: e for e in (model.find("defaults") or model).children if e.tag in _MODELS}
     muscles: list[OsimMuscle] = []
     drives: list[CoordinateActuator] = []
     notes: list[str] = []
@@ -82,7 +81,7 @@ def read_forces(
             raise element.error("has no name of its own")
         names.add(element.name)
         if element.tag in _MODELS:
-            muscles.append(_muscle(element, defaults.get(element.tag), bodies, coordinates, wraps))
+            muscles.append(_muscle(element, bodies, coordinates, wraps))
         elif element.tag == "CoordinateActuator":
             drives.append(_drive(element, coordinates))
         else:
@@ -108,7 +107,6 @@ def _drive(element: Element, coordinates: set[str]) -> CoordinateActuator:
 
 def _muscle(
     element: Element,
-    default: Element | None,
     bodies: set[str],
     coordinates: set[str],
     wraps: Mapping[str, WrapObject],
@@ -117,9 +115,7 @@ def _muscle(
     shapes = _SHAPES[model]
     only(element, _COMMON | set(shapes) | _MORE[model])
 
-    def number(tag: str, otherwise: float | None = None) -> float:
-        holder = element if element.find(tag) is not None or default is None else default
-        return holder.number(tag, otherwise)
+    number = element.number
 
     def positive(tag: str, otherwise: float | None = None, least: float = 0.0) -> float:
         value = number(tag, otherwise)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from designopt.arrays import Array
+from designopt.arrays import Array, Mask
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.signals.runs import finite_runs
 from designopt_recordings.table import TimeTable
@@ -74,6 +74,40 @@ def for_filter(table: TimeTable, cutoff: float) -> TimeTable:
         f" {even[1] - even[0]:.4g} s before filtering"
     )
     return replace(table, time=even, values=spline_values(time, table.values, even), notes=(*table.notes, note))
+
+
+def in_gaps(time: Array, at: Array) -> Mask:
+    """(m,) whether `at` (m,) s lies between two of `time` (n,) s that are more than `STEP_RATIO` usual steps apart:
+    rows are missing there, and interpolation would invent them. A quarter of the table's time lies in steps up to the
+    usual one, whatever the number of tiny steps of an integrator."""
+    if len(time) < 3:
+        return np.zeros(len(at), dtype=bool)
+    after = np.clip(np.searchsorted(time, at), 1, len(time) - 1)
+    between = (at - time[after - 1] > 1e-9) & (time[after] - at > 1e-9)
+    return np.asarray(between & _wide(time)[after - 1])
+
+
+def gap_notes(time: Array) -> list[str]:
+    """A note on the gaps of a table that is interpolated (see `in_gaps`), if it has any."""
+    rows = np.flatnonzero(_wide(time))
+    if not len(rows):
+        return []
+    first = f"{time[rows[0]]:.6g} and {time[rows[0] + 1]:.6g} s"
+    more = f", nor in {len(rows) - 1} further gap{'s' if len(rows) > 2 else ''}" if len(rows) > 1 else ""
+    return [f"no rows between {first}{more}: nothing is known there"]
+
+
+def _wide(time: Array) -> Mask:
+    """(n - 1,) whether a step of `time` (n,) s is a gap."""
+    steps = np.diff(time)
+    increasing = np.sort(steps)
+    usual = np.searchsorted(np.cumsum(increasing), 0.25 * increasing.sum())
+    return np.asarray(steps > STEP_RATIO * increasing[usual]) if len(steps) > 1 else np.zeros(len(steps), dtype=bool)
+
+
+def linear_values(time: Array, values: Array, at: Array) -> Array:
+    """(m,) of `values` (n,) at `time` (n,) s on the times `at` (m,) s: linear between rows, NaN outside and in gaps."""
+    return np.where(in_gaps(time, at), np.nan, np.interp(at, time, values, left=np.nan, right=np.nan))
 
 
 def spline_values(time: Array, values: Array, at: Array, degree: int = 5) -> Array:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from designopt_mechanics.anatomy.companion import Anatomy
 from designopt_mechanics.anatomy.equilibrium import Equilibrium, NoEquilibrium
 from designopt_mechanics.anatomy.forward import Forward
 from designopt_mechanics.anatomy.inverse import Infeasible, Inverse, NotConverged
+from designopt_mechanics.anatomy.laws import Muscle
 from designopt_mechanics.anatomy.reading import BUNDLED, bundled
 from designopt_mechanics.tree_rows import TreeRows
 from reference_arm import motion, reference_arm
@@ -74,3 +77,11 @@ def test_a_wire_without_a_length_is_named() -> None:
     end = TreeRows(anatomy.tree, compiled=False).positions([wire.points[0]], [anatomy.tree.reference])[0, 0]
     with pytest.raises(NoEquilibrium, match="wire 'R_Mus_FlexorB' has no length at the pose of its virtual link"):
         balance.at([0.0, 0.0], [10.0, 10.0], end)
+
+
+def test_a_link_that_only_slack_muscles_hold_has_no_equilibrium() -> None:
+    anatomy = bundled("biceps")
+    muscle = next(law for law in anatomy.laws.values() if isinstance(law, Muscle))
+    slack = Equilibrium(dataclasses.replace(anatomy, laws=dict.fromkeys(anatomy.laws, muscle)))
+    with pytest.raises(NoEquilibrium, match=r"the tensions do not determine the pose .* nothing holds 'fork_x'"):
+        slack.at([0.0, 0.0], np.zeros(len(anatomy.wires)))

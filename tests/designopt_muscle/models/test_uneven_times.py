@@ -66,3 +66,29 @@ def test_repeated_times_are_refused_with_file_and_row():
     repeated = InputFile("twice.csv", "\n".join([*lines, lines[-1]]).encode())
     with pytest.raises(Diverged, match=rf"twice\.csv, line {len(lines) + 1}: the time .* is not later than"):
         StaticSharing().evaluate({}, {"motion": repeated})
+
+
+def test_frames_in_a_gap_of_the_net_moments_have_no_answer():
+    """A spline over 20 missing rows would invent them; the motion itself has its own file."""
+    walk = bundled("walking_leg.csv")
+    lines = walk.content.decode().splitlines()
+    first = next(i for i, line in enumerate(lines) if line and line[0].isdigit())
+    moments = InputFile("moments.csv", "\n".join([*lines[: first + 20], *lines[first + 40 :]]).encode())
+    _, arrays = StaticSharing(reserve=5.0).evaluate({}, {"motion": walk, "moments": moments}, frozenset({"status"}))
+    assert np.flatnonzero(arrays["status"] == 120).tolist() == list(range(20, 40))
+    with pytest.raises(InvalidDesign, match="has no net moment"):
+        DynamicSharingModel().evaluate({}, {"motion": walk, "moments": moments})
+
+
+def test_the_remarks_of_a_check_name_resampling_gaps_and_assumed_units():
+    walk = bundled("walking_leg.csv")
+    lines = walk.content.decode().splitlines()
+    first = next(i for i, line in enumerate(lines) if line and line[0].isdigit())
+    moments = InputFile("moments.csv", "\n".join([*lines[: first + 20], *lines[first + 40 :]]).encode())
+    conditions = {"motion": without_row(walk, 10), "moments": moments}
+    for model in (StaticSharing(cutoff=6.0), DynamicSharingModel(cutoff=6.0)):
+        remarks = " ".join(model.remarks(conditions))
+        assert "short.csv: the times are not evenly spaced" in remarks
+        assert "moments.csv: no rows between" in remarks
+    remarks = " ".join(WireSharingModel(cutoff=6.0).remarks({"motion": without_row(bundled("wire_arm.csv"), 20)}))
+    assert "short.csv: the times are not evenly spaced" in remarks

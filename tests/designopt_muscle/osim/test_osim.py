@@ -47,6 +47,23 @@ def test_a_property_that_a_muscle_leaves_out_is_that_of_the_files_defaults(opens
     assert model.free == tuple(n for n in model.names if not n.endswith("_beta"))
 
 
+def test_defaults_of_a_file_are_those_of_muscles_bodies_and_wrap_objects():
+    """Also of flags: OpenSim makes every object of the file from the default of its class."""
+    sphere = surface("WrapSphere", "<radius>0.02</radius>").replace("<quadrant>all</quadrant>", "")
+    more = """<defaults>
+      <Thelen2003Muscle><ignore_tendon_compliance>true</ignore_tendon_compliance></Thelen2003Muscle>
+      <WrapSphere><quadrant>-y</quadrant></WrapSphere>
+      <Body><mass_center>0.3 0 0</mass_center></Body>
+    </defaults>"""
+    plain = hinge(wraps=sphere).replace(b"<mass_center>0.2 0 0</mass_center>", b"")
+    written = plain.replace(b'<Model name="hinge">', f'<Model name="hinge">{more}'.encode())
+    for content, rigid, quadrant, centre in ((plain, False, "all", 0.0), (written, True, "-y", 0.3)):
+        model = read_model(content)
+        assert model.muscles[0].rigid is rigid
+        assert model.wraps[0].quadrant == quadrant
+        assert model.bodies[0].centre[0] == centre
+
+
 @pytest.mark.parametrize(
     ("written", "at", "message"),
     [

@@ -7,7 +7,7 @@ import pytest
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.recording import Recording
 from designopt_recordings.signals.derivatives import derivatives
-from designopt_recordings.signals.even import check_steps, even_rate, for_filter
+from designopt_recordings.signals.even import check_steps, even_rate, for_filter, gap_notes, in_gaps, linear_values
 from designopt_recordings.signals.filters import lowpass
 from designopt_recordings.table import TimeTable
 
@@ -88,3 +88,28 @@ def test_a_recording_keeps_its_rate():
     time = np.delete(EVEN, 70)
     with pytest.raises(RecordingError, match=r"frame 71 \(0\.71 s\) is off the rate of 100 Hz"):
         Recording(100.0, time, ("knee",), np.zeros((len(time), 1, 3)))
+
+
+def test_times_between_rows_that_are_far_apart_are_in_a_gap_and_those_of_rows_are_not():
+    rows = np.delete(EVEN, np.arange(50, 80))  # rows 49 and 80 stay
+    assert EVEN[in_gaps(rows, EVEN)] == pytest.approx(EVEN[50:80])
+    assert not in_gaps(np.delete(EVEN, np.arange(50, 58)), EVEN).any()  # 9 steps
+
+
+def test_the_output_of_an_integrator_with_variable_steps_has_no_gaps():
+    steps = 10.0 ** np.random.default_rng(1).uniform(-6.0, -2.0, 4000)
+    assert steps.max() > 50.0 * np.median(steps)
+    assert not in_gaps(np.cumsum(steps), EVEN).any()
+
+
+def test_linear_values_are_not_known_in_gaps_and_outside():
+    rows = np.delete(EVEN, np.arange(50, 80))
+    at = np.array([-0.1, 0.0, 0.255, 0.49, 0.6, 0.8, 2.1])
+    values = linear_values(rows, 3.0 * rows, at)
+    assert values == pytest.approx([np.nan, 0.0, 0.765, 1.47, np.nan, 2.4, np.nan], nan_ok=True)
+
+
+def test_a_note_names_the_first_gap_and_counts_the_others():
+    assert gap_notes(EVEN) == gap_notes(EVEN[:2]) == gap_notes(EVEN[:0]) == []
+    rows = np.delete(EVEN, np.r_[50:80, 120:140])
+    assert gap_notes(rows) == ["no rows between 0.49 and 0.8 s, nor in 1 further gap: nothing is known there"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.files.read import read_table
+from designopt_recordings.signals.even import linear_values
 
 from designopt.arrays import Vector
 from designopt.plugin import InputFile
@@ -62,7 +63,7 @@ def fibre_lengths(file: InputFile, track: Mapping[str, str], muscles: tuple[str,
     try:
         table = read_table(file)
         for muscle, column in track.items():
-            values = np.interp(time, table.time, table.column(column), left=np.nan, right=np.nan)
+            values = linear_values(table.time, table.column(column), time)
             if not np.isfinite(values).any():
                 raise RecordingError(f"the fibre of '{muscle}' has no length within the motion")
             lengths[:, muscles.index(muscle)] = values

@@ -52,7 +52,9 @@ class DynamicTrial:
         n, k = len(balance.time), len(muscles.names)
         if not balance.usable.all():
             when = balance.time[~balance.usable][0]
-            raise ValueError(f"the frame at {when:g} s is not usable; dynamic sharing needs all frames")
+            raise ValueError(
+                f"the frame at {when:g} s has no net moment or coordinate; dynamic sharing needs all frames"
+            )
         if muscles.names != balance.columns or len(muscles.lengths) != n:
             raise ValueError("the muscles are not the columns of the balance, or have other frames")
         if self.reserves.optimal.shape != (len(balance.rows),):

@@ -38,6 +38,9 @@ def share_dynamic(
     parameters of the trial's device and factors are neutral. The search begins at the static solution, which is also
     the result if there is no dynamic one.
 
+    The first activations are free: if the terms of the trial charge excitations alone, they depend on the mesh, and
+    cost ever less as it refines.
+
     Raises `ValueError` for frames that are no such mesh and for unknown parameters.
     """
     return share_trials([trial], parameters, scheme=scheme, tolerance=tolerance, iterations=iterations)[0]
