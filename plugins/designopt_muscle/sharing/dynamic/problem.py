@@ -80,9 +80,9 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
     boxes: dict[str, Box] = {name: neutral(name) for name in parameter_of}
     boxes |= parameters or {}
     constraints = {}
-    for trial, of in zip(trials, phases, strict=True):
+    for trial, phase in zip(trials, phases, strict=True):
         if trial.terms.start_from_rest:
-            constraints[f"rest_at_the_beginning_of_{of.name}"] = Constraint(_rest(trial, of.name), 0.0, 0.0)
+            constraints[f"rest_at_the_beginning_of_{phase.name}"] = Constraint(_rest(trial, phase.name), 0.0, 0.0)
     names = [p.name for p in phases]
 
     def integral(key: str) -> Callable[[Any], Any]:
