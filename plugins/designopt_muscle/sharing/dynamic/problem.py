@@ -80,10 +80,10 @@ def problem(trials: Sequence[DynamicTrial], parameters: Mapping[str, Box] | None
     boxes: dict[str, Box] = {name: neutral(name) for name in parameter_of}
     boxes |= parameters or {}
     constraints = {}
-    for trial, phase in zip(trials, phases, strict=True):
-        if trial.terms.start_from_rest:
-            constraints[f"rest_at_the_beginning_of_{phase.name}"] = Constraint(_rest(trial, phase.name), 0.0, 0.0)
     names = [p.name for p in phases]
+    for trial, name in zip(trials, names, strict=True):
+        if trial.terms.start_from_rest:
+            constraints[f"rest_at_the_beginning_of_{name}"] = Constraint(_rest(trial, name), 0.0, 0.0)
 
     def integral(key: str) -> Callable[[Any], Any]:
         return lambda e: sum(e.phase[name].integral[key] for name in names)
