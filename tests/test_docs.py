@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import command
+import markdown
 import pytest
 import yaml
 from jsonschema import Draft202012Validator
@@ -408,3 +409,12 @@ def test_the_extras_that_pages_name_are_those_of_the_package() -> None:
         e.strip() for text in texts for group in re.findall(r"designopt\[(.*?)\]'", text) for e in group.split(",")
     }
     assert named <= set(project["optional-dependencies"])
+
+
+@pytest.mark.parametrize("path", [*sorted(DOCS.rglob("*.md")), DOCS.parent / "README.md"], ids=lambda path: path.name)
+def test_every_table_of_a_page_is_one(path: Path) -> None:
+    """A block of lines with bars is rendered as a table of a head and a row for each further line."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    for block in re.findall(r"(?:^\|.*\n?)+", text, flags=re.MULTILINE):
+        rows = markdown.markdown(block, extensions=["tables"]).count("<tr>")
+        assert rows == len(block.splitlines()) - 1, block.splitlines()[0]
