@@ -74,7 +74,7 @@ class GivenResult(Result):
     events = ()
     validated: Any = None
 
-    def asked(self, stage: str) -> Any:
+    def designs_of(self, stage: str) -> Any:
         """What the test gave for the stage, or each of its designs once."""
         given = self.table.get("asked", {})
         return np.asarray(given.get(stage, np.flatnonzero(self.stage == stage)), dtype=int)

@@ -70,7 +70,7 @@ def test_progress_counts_refused_designs_with_the_invalid_ones(tmp_path):
     recorder = Recorder()
     run_study(picky([0.5, -0.5, 1.0, -1.0, 1.5], evaluations=3), tmp_path / "s", progress=recorder)
     last = recorder.snapshots[-1]
-    assert (last.done, last.total, last.invalid, last.failures) == (3, 3, 2, 0)
+    assert (last.completed, last.total, last.invalid, last.failures) == (3, 3, 2, 0)
 
 
 # ------------------------------------------------------------------------------------------ hypervolume budget

@@ -161,7 +161,7 @@ def test_a_run_reports_its_state_and_closes_its_display(tmp_path, clock, monkeyp
     study = make_study(settings={"pause": 0.03}, stages=(listed(values), listed(values, name="b")), names=("a",))
     run_study(study, tmp_path / "s", progress=recorder)
     assert recorder.closed
-    during = [s for s in recorder.snapshots if s.stage == "list" and s.done < 60]
+    during = [s for s in recorder.snapshots if s.stage == "list" and s.completed < 60]
     assert during
     assert all(s.total == 60 and s.rate > 0 for s in during)
     assert all((s.left is None) == (s.elapsed < 0.8) for s in during)
@@ -177,7 +177,7 @@ def test_invalid_designs_are_not_counted_with_those_of_the_budget(tmp_path):
     study = make_study(stages=(listed([0.5, 1.5, 0.25, 1.75, 0.75], evaluations=3),), names=("a",), relations=relations)
     run_study(study, tmp_path / "s", progress=recorder)
     last = recorder.snapshots[-1]
-    assert (last.done, last.total, last.invalid, last.left) == (3, 3, 2, 0.0)
+    assert (last.completed, last.total, last.invalid, last.left) == (3, 3, 2, 0.0)
 
 
 def test_the_plan_says_what_would_run(tmp_path):

@@ -344,4 +344,4 @@ def test_a_recorded_start_outside_the_space_is_damage(tmp_path, value):
     assert file.read_text().count("[[0.5]]") == 1
     file.write_text(file.read_text().replace("[[0.5]]", f"[[{value}]]"))
     with pytest.raises(StoreError, match=r"start_from.json is damaged: .* a design of stage 'front' is outside"):
-        settle(study, Problem.of(study), tmp_path / "second", {})
+        settle(study, Problem.from_study(study), tmp_path / "second", {})

@@ -223,7 +223,7 @@ from designopt.workers.pools import forking, local
 forking.NEEDED = forking.NEEDED[:1]
 with local._together:
     pass
-print(forking._kept.pid, flush=True)
+print(forking._idle_origin.pid, flush=True)
 {end}
 """
 

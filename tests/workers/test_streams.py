@@ -62,7 +62,7 @@ def test_every_worker_has_one_chunk_at_work_and_one_that_waits_and_the_others_co
     cluster.start("a", "b")
     cluster.submit(2, 3, 4, 5)
     assert cluster.chunks() == [("a", 1), ("b", 2), ("a", 3), ("b", 4)]
-    assert cluster.streams.held() == {"a": [1, 3], "b": [2, 4]}
+    assert cluster.streams.chunks_of_workers() == {"a": [1, 3], "b": [2, 4]}
     cluster.result("b", 2)
     assert cluster.ends.get_nowait() == (2, ("b", "none"))
     assert cluster.chunks() == [("b", 5)]
@@ -78,7 +78,7 @@ def test_a_chunk_behind_a_long_one_goes_to_a_worker_that_has_nothing_to_do(clust
     assert cluster.sent == [("a", RETURN, 3)]
     cluster.stream_handlers[RETURNED](worker="a", number=3)
     assert cluster.chunks() == [("b", 3)]
-    assert cluster.streams.held() == {"a": [1], "b": [3]}
+    assert cluster.streams.chunks_of_workers() == {"a": [1], "b": [3]}
 
 
 def test_chunks_of_a_worker_that_is_gone_are_reported_and_it_gets_no_more(cluster):

@@ -138,8 +138,8 @@ def state(pid):
 
 
 def end(judge, pid, beat):
-    note = read_note(judge._place)
-    write_note(judge._place, 1, 0, beat)
+    note = read_note(judge._notes)
+    write_note(judge._notes, 1, 0, beat)
     asyncio.run(Supervisor._end(judge, pid, note, TIMEOUT, "was terminated"))
 
 

@@ -151,9 +151,9 @@ def test_a_held_problem_is_solved_from_a_result_and_saved(tmp_path: object) -> N
     ("pieces", "options", "said"),
     [
         ({"x": 4}, QUICK, r"held\.x: there is no such control; known: u"),
-        ({"u": 0}, QUICK, r"held\.u: is 0: give the number of equal pieces"),
-        ({"u": 2.5}, QUICK, r"held\.u: is 2\.5: give the number"),
-        ({"u": True}, QUICK, r"held\.u: is True: give the number"),
+        ({"u": 0}, QUICK, r"held_controls\.u: is 0: give the number of equal pieces"),
+        ({"u": 2.5}, QUICK, r"held_controls\.u: is 2\.5: give the number"),
+        ({"u": True}, QUICK, r"held_controls\.u: is True: give the number"),
         ({"u": 4}, Options(scheme="hermite_simpson"), "controls of hermite_simpson have .*: use radau"),
     ],
 )  # fmt: skip

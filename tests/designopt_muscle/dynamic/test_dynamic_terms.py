@@ -377,7 +377,6 @@ def test_the_first_activation_depends_on_the_mesh_where_only_excitations_are_cha
 
 
 def test_the_model_warns_of_a_cost_without_an_answer_on_finer_meshes():
-    (warning,) = DynamicSharingModel().remarks({})
-    assert "costs ever less" in warning
+    (warning,) = (remark for remark in DynamicSharingModel().remarks({}) if "costs ever less" in remark)
     assert "effort: activation" in warning
-    assert DynamicSharingModel(effort="activation").remarks({}) == []
+    assert not any("costs ever less" in remark for remark in DynamicSharingModel(effort="activation").remarks({}))

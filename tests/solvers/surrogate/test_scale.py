@@ -14,13 +14,13 @@ FEASIBLE = np.array([False, False, True, True, True, False])
 
 @pytest.mark.parametrize("scale", [*Scale.choices(VALUES, FEASIBLE), *Scale.choices_of_limit(VALUES)])
 def test_values_come_back_from_what_is_seen_of_them(scale):
-    assert scale.values(scale.seen(VALUES)) == pytest.approx(VALUES, rel=1e-9, abs=1e-12)
+    assert scale.values(scale.scaled(VALUES)) == pytest.approx(VALUES, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("scale", [*Scale.choices(VALUES, FEASIBLE), *Scale.choices_of_limit(VALUES)])
 def test_the_slopes_of_a_scale_are_those_that_differences_show(scale):
     h = 1e-6 * (1.0 + np.abs(VALUES))
-    slopes = (scale.seen(VALUES + h) - scale.seen(VALUES - h)) / (2.0 * h)
+    slopes = (scale.scaled(VALUES + h) - scale.scaled(VALUES - h)) / (2.0 * h)
     assert scale.log_slopes(VALUES) == pytest.approx(np.log(slopes).sum(), rel=1e-5)
 
 
