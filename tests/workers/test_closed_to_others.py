@@ -57,7 +57,7 @@ def test_a_client_without_the_certificate_cannot_run_code(addresses):
 
 
 def test_the_run_itself_is_answered():
-    local = Local("0", 1, Path("s"))
+    local = Local("1", 1, Path("s"))
     try:
         assert list(local.client.run(lambda: 7).values()) == [7]
         options = local.cluster.security.get_connection_args("client")
