@@ -201,7 +201,7 @@ def _ranged(
     if declared is int and (parameter.kind == "real" or parameter.factor != 1.0):
         ctx.add(path, "the model takes an integer here; use type: int")
     if not low < high:
-        bounds = {key: section[key].written(parameter.unit) for key in ("low", "high")}
+        bounds = {key: section[key].text_in(parameter.unit) for key in ("low", "high")}
         ctx.add(path, "low ({low}) must be below high ({high})".format(**bounds))
     elif not math.isfinite(high - low):
         ctx.add(path, f"the range from {low:g} to {high:g} is too wide: its width is not finite")
