@@ -115,7 +115,7 @@ def _refusal(model: str, item: ForeignCode, permission: Permission) -> str:
     near = closest(item.name, permission.programs)
     instead = f" instead of --allow {near}" if near else ""
     what = f"the compiled code in '{item.name}'" if item.in_study else f"the program '{item.name}'"
-    why = "" if item.option == item.name else f" (it is not on PATH: write its file after '=')"
+    why = "" if item.option == item.name else " (it is not on PATH: write its file after '=')"
     return (
         f"model '{model}' runs {what}, which is not allowed; if you trust this study, add --allow {item.option}{why}"
         f"{instead} (in Python: allow=['{item.option}'])"
