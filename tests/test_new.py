@@ -141,6 +141,7 @@ def test_a_template_that_there_is_not_is_reported_with_the_nearest() -> None:
     assert done.exit_code == 2
     assert "no template named 'dampr'; did you mean 'damper'?" in done.output
     assert "-o and --name need a template" in designopt("new", "--name", "x").output
+    assert "the FMU is missing: designopt new fmu FILE.fmu" in designopt("new", "fmu").output
 
 
 def test_a_place_that_cannot_be_written_is_reported(here: Path) -> None:

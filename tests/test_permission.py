@@ -13,6 +13,7 @@ from click.testing import CliRunner
 import designopt
 from designopt.cli import main
 from designopt.plugin import CannotRun, Permission
+from designopt.store.errors import resume_command
 
 MODEL = """
 import subprocess
@@ -69,7 +70,7 @@ def designs(*arguments: str) -> tuple[int, str]:
 def test_a_study_that_runs_a_program_is_valid_and_says_what_it_runs(folder: Path) -> None:
     code, printed = designs("validate", "study.yaml", "--plugin", "doubled.py")
     assert code == 0
-    assert "runs doubling; allow it with: designopt run study.yaml --allow doubling" in printed
+    assert "runs doubling; allow it with: designopt run study.yaml --allow doubling=PATH" in printed
 
 
 def test_without_permission_a_run_ends_with_the_missing_option_and_writes_nothing(folder: Path) -> None:
@@ -79,15 +80,16 @@ def test_without_permission_a_run_ends_with_the_missing_option_and_writes_nothin
     assert not Path("out.study").exists()
     with pytest.raises(CannotRun, match="instead of --allow dubbling"):
         study.run("out.study", allow=["dubbling"])
-    with pytest.raises(CannotRun, match="add --allow doubling"):
+    with pytest.raises(CannotRun, match=r"add --allow doubling=PATH \(it is not on PATH"):
         study.evaluate({"x": 0.5})
 
 
-def test_an_allowed_program_runs_and_the_store_keeps_its_name_but_no_permission(folder: Path) -> None:
+def test_an_allowed_program_runs_and_the_store_keeps_its_option_but_neither_permission_nor_path(folder: Path) -> None:
     study = designopt.load("study.yaml", plugin_files=["doubled.py"])
     result = study.run("out.study", allow=["doubling=doubling"])
     assert result.outcomes.figures["twice"].max() > 1.0
-    assert json.loads(Path("out.study/problem.json").read_text())["runs"] == ["doubling"]
+    assert json.loads(Path("out.study/problem.json").read_text())["runs"] == ["doubling=PATH"]
+    assert resume_command(Path("out.study")).endswith(" --allow doubling=PATH")
     with pytest.raises(CannotRun):
         designopt.resume("out.study", plugin_files=["doubled.py"])
     resumed = designopt.resume("out.study", plugin_files=["doubled.py"], allow=["doubling=doubling"])

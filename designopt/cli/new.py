@@ -30,10 +30,13 @@ def new(template: str | None, model_file: str | None, output: str | None, name: 
         for listed in templates.TEMPLATES.values():
             echo(f"{listed.name:<10} {listed.meaning}")
         echo("\nstart from one of them: designopt new TEMPLATE [-o FILE] [--name NAME]")
+        echo("or from a model of another tool: designopt new fmu FILE.fmu")
         return
     if model_file is not None:
         _study_of(template, model_file, output, name)
         return
+    if template == "fmu":
+        raise click.UsageError("the FMU is missing: designopt new fmu FILE.fmu")
     try:
         created = templates.write(template, Path(output) if output else None, name)
     except ValueError as error:

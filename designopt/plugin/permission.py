@@ -38,6 +38,11 @@ class ForeignCode:
     name: str
     in_study: bool = False
 
+    @property
+    def option(self) -> str:
+        """The text of ``--allow``: the name, with ``=PATH`` for a program that is not on PATH of this machine."""
+        return self.name if self.in_study or shutil.which(self.name) else f"{self.name}=PATH"
+
 
 @dataclass(frozen=True)
 class Permission:
@@ -110,13 +115,13 @@ def _refusal(model: str, item: ForeignCode, permission: Permission) -> str:
     near = closest(item.name, permission.programs)
     instead = f" instead of --allow {near}" if near else ""
     what = f"the compiled code in '{item.name}'" if item.in_study else f"the program '{item.name}'"
-    also = "" if item.in_study or shutil.which(item.name) else f"={item.name.upper()}_PATH (it is not on PATH)"
+    why = "" if item.option == item.name else " (it is not on PATH: write its file after '=')"
     return (
-        f"model '{model}' runs {what}, which is not allowed; if you trust this study, add --allow {item.name}{also}"
-        f"{instead} (in Python: allow=['{item.name}'])"
+        f"model '{model}' runs {what}, which is not allowed; if you trust this study, add --allow {item.option}{why}"
+        f"{instead} (in Python: allow=['{item.option}'])"
     )
 
 
 def allow_options(items: Sequence[ForeignCode]) -> str:
     """The options that allow `items`, each after a space."""
-    return "".join(f" --allow {item.name}" for item in items)
+    return "".join(f" --allow {item.option}" for item in items)

@@ -29,8 +29,8 @@ def plugin_options(path: Path, passed_names: Collection[str] = ()) -> str:
 def allow_options(path: Path) -> str:
     """The options that allow what the model of the store `path` runs, each after a space."""
     try:
-        names = json.loads(safe_files.read_bytes(path / "problem.json")).get("runs", ())
-        return "".join(f" --allow {shlex.quote(str(name))}" for name in names)
+        options = json.loads(safe_files.read_bytes(path / "problem.json")).get("runs", ())
+        return "".join(f" --allow {shlex.quote(str(option))}" for option in options)
     except (OSError, ValueError, TypeError, AttributeError, RecursionError):
         return ""
 

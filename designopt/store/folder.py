@@ -130,7 +130,9 @@ class Store:
 
 
 def _exists(path: Path) -> StoreError:
-    way = f"{resume_command(path)} (in Python: run(..., resume=True))"
+    way = (
+        f"{resume_command(path)} (in Python: run(..., resume=True)); for a changed study choose another store: -o STORE"
+    )
     return StoreError(f"{path}: exists already; continue it with: {way}", path)
 
 
@@ -293,7 +295,7 @@ def _write_study(path: Path, study: StudyDefinition, problem: Problem) -> None:
     }
     data["study_digest"] = _digest(data["study"])
     if items := foreign_code(study.model):
-        data["runs"] = [item.name for item in items]
+        data["runs"] = [item.option for item in items]
     try:
         copied = [file for file in archive.files(study) if not file.root or file in study.tables]
         _copy({file.digest: file for file in copied}, path / "files")

@@ -132,7 +132,7 @@ def test_an_exit_code_is_an_error_and_the_printed_text_is_kept(folder: Path) -> 
         "stdout.txt:",
         "cantilever 1.0",
         "*ERROR: no convergence at height 0.01",
-        "the program ended with exit code 3",
+        "the program ended with exit code 3; its last line is: *ERROR: no convergence at height 0.01",
     ]
 
 
@@ -276,7 +276,7 @@ def test_results_of_another_design_are_never_read(folder: Path) -> None:
         ("{json: out.json, path: result.mass}", "out.json: at its top is no key 'result'; did you mean 'results'?"),
         ("{json: out.json, path: results.list.4}", "out.json: at 'results.list' is a list of 2, without position 4"),
         ("{json: out.dat, path: mass}", "out.dat: is not JSON"),
-        ("{csv: result.csv, column: sag}", "the program wrote no file 'result.csv'; did you mean"),
+        ("{csv: result.csv, column: sag}", "the program wrote no file 'result.csv'; the folder contains beam.inp, "),
         (
             "{text: out.dat, after: displacement in mm, column: 3}",
             "out.dat: no line matches 'displacement in mm'; the nearest lines are 1: displacements",

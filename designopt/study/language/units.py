@@ -276,7 +276,10 @@ _BY_LETTERS = {_letters(unit): unit for unit in ("N m", "kN m", *KNOWN)}
 
 
 def _suggestion(unit: str, target: str) -> str:
-    """``; did you mean 'km'?`` if a unit compatible with `target` has the same letters as `unit`."""
+    """``; did you mean 'km'?`` if a unit compatible with `target` has the same letters as `unit`. For a target without
+    a unit: the two ways out."""
+    if not target:
+        return "; remove the unit, or declare it where the quantity is defined"
     near = target if _letters(unit) == _letters(target) else _BY_LETTERS.get(_letters(unit), "")
     return f"; did you mean '{near}'?" if near and same_dimension(near, target) else ""
 

@@ -361,7 +361,9 @@ class ExternalProgram:
             _fail(folder, f"the program was ended by {ended.signal}", status="crashed", reason=ended.signal)
         success = self.ends.get("success", EvidenceSection())
         if ended.code not in success.get("exit", (0,)):
-            _fail(folder, f"the program ended with exit code {ended.code}", reason=f"exit code {ended.code}")
+            lines = (_text(folder, STDERR).strip() or _text(folder, STDOUT).strip()).splitlines()
+            last = f"; its last line is: {lines[-1].strip()[:200]}" if lines else ""
+            _fail(folder, f"the program ended with exit code {ended.code}{last}", reason=f"exit code {ended.code}")
         if "text" in success and not _line_with(success, folder):
             name = success.get("file", STDOUT)
             near = sources.nearest_lines(_text(folder, name), success["text"])

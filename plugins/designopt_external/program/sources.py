@@ -186,9 +186,11 @@ def text_of(folder: Path, name: str) -> str:
     file = folder / name
     if not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):
         names = sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file())
-        near = closest(name, names)
-        hint = f"did you mean '{near}'?" if near else f"the folder contains {', '.join(names[:8]) or 'nothing'}"
-        raise Missing(f"the program wrote no file '{name}'; {hint}")
+        nearest = sorted(difflib.get_close_matches(name, names, n=8, cutoff=0.0))
+        more = f" and {len(names) - len(nearest)} more" if len(names) > len(nearest) else ""
+        raise Missing(
+            f"the program wrote no file '{name}'; the folder contains {', '.join(nearest) or 'nothing'}{more}"
+        )
     if file.stat().st_size > LARGEST:
         raise Missing(f"{name}: has {file.stat().st_size} bytes; at most {LARGEST} are read")
     return file.read_text(encoding="utf-8", errors="replace")

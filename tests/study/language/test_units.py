@@ -139,3 +139,10 @@ def test_common_units_do_not_load_pint() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_unit_for_a_plain_number_is_refused_with_the_ways_out() -> None:
+    with pytest.raises(
+        units.UnitError, match="'MPa' cannot be converted to a plain number; remove the unit, or declare"
+    ):
+        units.convert(160.0, "MPa", "")
