@@ -28,8 +28,8 @@ LISTED = 8
 #: A file given with ``--plugin``: its name and content.
 PluginFile = tuple[str, bytes]
 
-#: Makes the problem for the solvers' checks (`check`, `minimum_budget`): ``designopt.problem.Problem.from_study``, which
-#: this layer must not import.
+#: Makes the problem for the solvers' checks (`check`, `minimum_budget`): ``designopt.problem.Problem.from_study``. This
+#: layer must not import it.
 ProblemOf = Callable[[StudyDefinition], Any]
 
 
