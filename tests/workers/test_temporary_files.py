@@ -126,6 +126,7 @@ def test_nodes_of_an_existing_scheduler_are_left_without_temporary_files(tmp_pat
         assert set(client.run(tempfile.gettempdir).values()) == {str(temporary_folder)}
 
 
+@pytest.mark.faults  # Dask waits 30 s for the worker of a nanny that is gone
 def test_a_killed_nanny_leaves_no_temporary_files_of_evaluations(tmp_path, temporary_folder, cluster):
     class Killing(Recorder):
         def update(self, snapshot):
