@@ -2,7 +2,7 @@
 
 Each ``[[fault]]`` has a `name` (what the code does with it), `file`, the text `old` that it replaces by `new`, and
 `tests`: the test files or node ids that fail with it. `before` is "killed" or "survived": the result with these files
-as of commit 95e39a4e, where it is known. `tolerated` gives the reason for a fault that changes no result.
+as of commit 95e39a4e, where it is known.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ class Fault:
     new: str
     tests: list[str]
     before: str = ""
-    tolerated: str = ""
 
     def code(self, text: str) -> str:
         """The content `text` of the file with the fault. Raises `ValueError` unless `old` occurs exactly once."""

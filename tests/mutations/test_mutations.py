@@ -111,12 +111,7 @@ def test_the_listed_tests_pass_without_a_fault(area: str, run_tests: RunTests) -
 @pytest.mark.timeout(LIMIT + 60)
 @pytest.mark.parametrize(
     "number",
-    [
-        pytest.param(
-            i, id=fault.name, marks=[pytest.mark.xfail(reason=fault.tolerated, strict=True)] if fault.tolerated else []
-        )
-        for i, fault in enumerate(FAULTS)
-    ],
+    [pytest.param(i, id=fault.name) for i, fault in enumerate(FAULTS)],
 )
 def test_a_single_fault_is_noticed(
     number: int, copy: Path, run_tests: RunTests, record_property: Callable[[str, object], None]

@@ -171,3 +171,14 @@ def grid(**more: Any) -> GivenResult:
         stage=["sweep"] * 35 + ["search"] * 20,
         **more,
     )
+
+
+#: Masses and sags: four designs on the front (0 to 3), one dominated, one that breaks mass <= 9.
+POINTS = [(1.0, 8.0), (2.0, 4.0), (4.0, 2.0), (8.0, 1.0), (5.0, 5.0), (9.5, 0.5)]
+
+
+def six_designs(**more: Any) -> GivenResult:
+    """The designs of `POINTS`, whose front is known."""
+    mass, sag = np.array(POINTS).T
+    X = np.column_stack([10 + mass, sag / 10])
+    return result(X, {"mass": mass, "sag": sag}, constraints=(at_most("mass", 9.0, "kg"),), **more)

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from given_results import GivenResult, at_most, grid, maximize, minimize, result
+from given_results import POINTS, at_most, grid, maximize, minimize, result, six_designs
 
 from designopt.counts import plural
 from designopt.plugin import Use, find
 from designopt.problem import Problem
-from designopt.report import state, summary_table
+from designopt.report import summary_table
 from designopt.report.colours import ORDERED_LINES, THEMED
-from designopt.report.grid import grid_over, scan_over
 from designopt.report.labels import hover_columns, listed, number, plain, thinned
 from designopt.report.parts.answer.best import best
 from designopt.report.parts.answer.limits import limits
@@ -22,19 +21,8 @@ from designopt.report.parts.answer.problem import problem
 from designopt.report.parts.answer.ranking import MOST, ranking
 from designopt.report.parts.designs.convergence import convergence, hypervolume_history
 from designopt.report.parts.designs.front import _box, _overlap, _spread, front, view
-from designopt.report.parts.designs.map import edges, map_figures
 from designopt.report.parts.designs.parallel import parallel, wrapped
-from designopt.report.parts.failures import failures
 from designopt.study.study import DesignVariable, Stage
-
-# Four designs on the front (0 to 3), one dominated, one that breaks mass <= 9.
-POINTS = [(1.0, 8.0), (2.0, 4.0), (4.0, 2.0), (8.0, 1.0), (5.0, 5.0), (9.5, 0.5)]
-
-
-def known(**more: object) -> GivenResult:
-    mass, sag = np.array(POINTS).T
-    X = np.column_stack([10 + mass, sag / 10])
-    return result(X, {"mass": mass, "sag": sag}, constraints=(at_most("mass", 9.0, "kg"),), **more)  # type: ignore[arg-type]
 
 
 def trace(section: object, name: str) -> dict[str, object]:
@@ -42,7 +30,7 @@ def trace(section: object, name: str) -> dict[str, object]:
 
 
 def test_the_front_is_drawn_with_dominated_designs_and_the_compromise() -> None:
-    section = front(known())
+    section = front(six_designs())
     assert section is not None
     assert list(zip(*(trace(section, "Pareto front")[k] for k in "xy"), strict=True)) == POINTS[:4]  # type: ignore[arg-type]
     assert list(trace(section, "dominated")["x"]) == [5.0]  # type: ignore[call-overload]
@@ -55,7 +43,7 @@ def test_the_front_is_drawn_with_dominated_designs_and_the_compromise() -> None:
 
 
 def test_the_table_of_the_front_has_every_design_and_sets_off_the_chosen_ones() -> None:
-    section = front(known())
+    section = front(six_designs())
     assert section is not None
     table = section.tables[0]
     assert [row[-2:] for row in table.rows] == POINTS[:4]
@@ -63,11 +51,11 @@ def test_the_table_of_the_front_has_every_design_and_sets_off_the_chosen_ones() 
 
 
 def test_hover_tells_all_values_of_a_design() -> None:
-    hover = trace(front(known()), "Pareto front")
+    hover = trace(front(six_designs()), "Pareto front")
     template = str(hover["hovertemplate"])
     for word in ("design", "width [mm]", "height [m]", "mass [kg]", "sag [mm]"):
         assert word in template
-    columns = hover_columns(known(), np.array([0, 2]))
+    columns = hover_columns(six_designs(), np.array([0, 2]))
     assert [list(values) for _, values in columns[:5]] == [[0, 2], [11, 14], [0.8, 0.2], [1, 4], [8, 2]]
 
 
@@ -90,7 +78,7 @@ def test_three_objectives_are_drawn_in_pairs_and_in_space() -> None:
 
 
 def test_one_objective_has_no_front() -> None:
-    assert front(known(objectives=(minimize("mass", "kg"),))) is None
+    assert front(six_designs(objectives=(minimize("mass", "kg"),))) is None
 
 
 def test_the_view_of_the_front_leaves_out_what_lies_far_beyond_it() -> None:
@@ -98,74 +86,6 @@ def test_the_view_of_the_front_leaves_out_what_lies_far_beyond_it() -> None:
     assert view(np.array([0.0, 10.0]), np.array([0.0, 12.0]), True) == [-1.0, 13.0]
     assert view(np.array([0.0, 10.0]), np.array([-1000.0]), False) == [-7.0, 11.0]
     assert view(np.array([3.0]), np.array([1.0, 5.0]), True) is None
-
-
-def test_the_map_shows_every_figure_on_the_grid_of_the_sweep(grid_result: GivenResult) -> None:
-    section = map_figures(grid_result)
-    assert section is not None
-    (figure,) = section.figures
-    assert figure.choices[0].options == ("mass [kg] (minimize)", "sag [mm] (minimize)", "mass [kg]", "sag [mm]", "cost")
-    z = figure.variants[(4,)]["data"]["0"]["z"]
-    width = np.geomspace(10, 100, 7)
-    np.testing.assert_allclose(z, np.tile((width - 40) ** 2, (5, 1)))
-    assert figure.plot["layout"]["xaxis"]["type"] == "log"
-    # Cells of a log axis meet at the geometric mean of their nodes.
-    np.testing.assert_allclose(figure.plot["data"][0]["x"][1:-1], np.sqrt(width[1:] * width[:-1]))
-
-
-def test_the_map_has_a_selector_for_scenarios() -> None:
-    section = map_figures(grid(scenarios=("calm", "storm")))
-    assert section is not None
-    (figure,) = section.figures
-    assert figure.choices[1].options == ("calm", "storm")
-    calm, storm = (figure.variants[(4, s)]["data"]["0"]["z"] for s in (0, 1))
-    np.testing.assert_allclose(storm, 1.1 * calm)
-
-
-def test_designs_off_a_grid_are_mapped_as_coloured_points() -> None:
-    section = map_figures(known())
-    assert section is not None
-    (figure,) = section.figures
-    assert figure.plot["data"][0]["type"] == "scatter"
-    np.testing.assert_array_equal(figure.variants[(1,)]["data"]["0"]["marker"]["color"], [p[1] for p in POINTS])
-
-
-def test_more_than_two_parameters_are_mapped_by_pairs() -> None:
-    space = tuple(DesignVariable(name, "real", low=0.0, high=1.0) for name in "abcd")
-    X = np.random.default_rng(1).random((40, 4))
-    section = map_figures(result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space))
-    assert section is not None
-    points = [t for t in section.figures[0].plot["data"] if t.get("name") is None]
-    assert len(points) == 6
-
-
-def test_a_few_nodes_of_a_screening_do_not_stand_for_all_designs() -> None:
-    nodes = [(w, h) for w in (10.0, 30.0, 100.0) for h in (0.0, 0.5, 1.0)]
-    rest = np.random.default_rng(3).uniform([10, 0], [100, 1], (60, 2))
-    X = np.concatenate([nodes, rest])
-    given = result(X, {"mass": X[:, 0], "sag": X[:, 1]}, stage=["screen"] * 9 + ["search"] * 60)
-    assert map_figures(given).figures[0].plot["data"][0]["type"] == "scatter"  # type: ignore[union-attr]
-    few = result(X[:20], {"mass": X[:20, 0], "sag": X[:20, 1]}, stage=["screen"] * 9 + ["search"] * 11)
-    assert map_figures(few).figures[0].plot["data"][0]["type"] == "heatmap"  # type: ignore[union-attr]
-
-
-def test_a_grid_is_found_by_stage_and_filled_by_later_stages() -> None:
-    nodes = [(w, h) for w in (10.0, 20.0, 30.0) for h in (0.0, 1.0)]
-    X = [*nodes[:-1], (15.0, 0.3), nodes[-1]]
-    given = result(X, {"mass": [1] * 7, "sag": [1] * 7}, stage=["sweep"] * 5 + ["search"] * 2)
-    grid = grid_over(given, 0, 1)
-    assert grid is not None
-    np.testing.assert_array_equal(grid.x, [10, 20, 30])
-    np.testing.assert_array_equal(grid.rows, [[0, 2, 4], [1, 3, 6]])
-    assert scan_over(given, 0) is None
-
-
-@pytest.mark.parametrize("nodes", [[5.0], [1.0, 2.0, 4.0]])
-def test_cell_borders_lie_around_their_nodes(nodes: list[float]) -> None:
-    for p in (None, DesignVariable("k", "real", low=1.0, high=9.0, scale="log")):
-        borders = edges(np.array(nodes), p)
-        assert (borders[:-1] < nodes).all()
-        assert (borders[1:] > nodes).all()
 
 
 def test_attained_bounds_and_active_limits_are_said_in_words() -> None:
@@ -223,7 +143,7 @@ def test_bounds_that_less_of_the_front_has_reached_are_one_note() -> None:
 
 
 def test_the_recommended_design_is_marked_in_the_table() -> None:
-    lines = summary_table(known()).splitlines()
+    lines = summary_table(six_designs()).splitlines()
     assert [line.split("  ")[0] for line in lines[1:4]] == ["best mass", "best sag", "compromise (recommended)"]
     one = result([(30.0, 0.5), (40.0, 0.6)], {"mass": [1, 2]}, objectives=(minimize("mass", "kg"),))
     assert "recommended" not in summary_table(one).splitlines()[1]
@@ -231,33 +151,12 @@ def test_the_recommended_design_is_marked_in_the_table() -> None:
 
 def test_the_name_of_a_stage_tells_what_auto_chose() -> None:
     auto = Stage("search", Use(find("solver", "auto"), {"evaluations": 60, "cost": None}))
-    given = known(stages=(Stage("sweep", Use(find("solver", "sobol"), {"samples": 4})), auto))
+    given = six_designs(stages=(Stage("sweep", Use(find("solver", "sobol"), {"samples": 4})), auto))
     assert [row[0] for row in problem(given).tables[2].rows] == ["sweep", "search (gp)"]
     names = ["sweep"] * 3 + ["search"] * 3
-    searched = known(stages=given.study.stages, stage=names)
+    searched = six_designs(stages=given.study.stages, stage=names)
     annotations = convergence(searched).figures[0].plot["layout"]["annotations"]  # type: ignore[union-attr]
     assert [a["text"] for a in annotations if a["text"].startswith("s")] == ["sweep", "search (gp)"]
-
-
-def test_the_map_keeps_the_colours_of_the_front_and_marks_what_breaks_a_limit() -> None:
-    section = map_figures(known())
-    assert section is not None
-    designs, ring, _, cross = section.figures[0].plot["data"]
-    assert (ring["name"], ring["marker"]["symbol"]) == ("Pareto front", "circle-open")
-    assert designs["marker"]["symbol"] == [0, 0, 0, 0, 0, 4]
-    assert (cross["name"], cross["showlegend"], cross["x"]) == ("violates a limit", True, [None])
-    (free,) = map_figures(result([(30, 0.5), (40, 0.6)], {"mass": [1, 2], "sag": [2, 1]})).figures  # type: ignore[union-attr]
-    assert "symbol" not in free.plot["data"][0]["marker"]
-    assert all(trace["name"] != "violates a limit" for trace in free.plot["data"][1:])
-
-
-def test_designs_on_a_grid_that_break_a_limit_are_crossed() -> None:
-    section = map_figures(grid(constraints=(at_most("mass", 40.0, "kg"),)))
-    assert section is not None
-    cross = section.figures[0].plot["data"][-1]
-    assert cross["name"] == "violates a limit"
-    np.testing.assert_array_less(40.0, np.array(cross["x"]) * (1 + np.array(cross["y"])))
-    assert len(cross["x"]) == sum(w * (1 + h) > 40 for w in np.geomspace(10, 100, 7) for h in np.linspace(0, 1, 5))
 
 
 def test_a_bound_at_which_the_recommended_design_lies_is_said_with_what_the_study_says_of_it() -> None:
@@ -306,13 +205,13 @@ def test_a_design_that_is_best_in_several_ways_has_one_column_with_all_labels() 
 
 
 def test_the_rings_of_the_front_stand_in_the_legend_once() -> None:
-    data = front(known()).figures[0].plot["data"]  # type: ignore[union-attr]
+    data = front(six_designs()).figures[0].plot["data"]  # type: ignore[union-attr]
     shown = [t["name"] for t in data if t["showlegend"]]
     assert shown == ["violates a limit", "dominated", "Pareto front", "best of an objective", "compromise"]
 
 
 def test_hypervolume_rises_to_the_final_one_with_a_fixed_reference() -> None:
-    given = known()
+    given = six_designs()
     reference, places, volume = hypervolume_history(given)
     np.testing.assert_allclose(reference, [8 + 0.7, 8 + 0.7])
     np.testing.assert_array_equal(places, [1, 2, 3, 4, 5, 6])
@@ -324,69 +223,15 @@ def test_hypervolume_rises_to_the_final_one_with_a_fixed_reference() -> None:
 
 
 def test_convergence_shows_the_best_feasible_value_so_far() -> None:
-    section = convergence(known())
+    section = convergence(six_designs())
     assert section is not None
     sag = section.figures[-1].plot["data"][1]
     assert list(sag["x"]) == [1, 2, 3, 4, 6]
     assert list(sag["y"]) == [8.0, 4.0, 2.0, 1.0, 1.0]
 
 
-def test_failures_are_counted_by_class_and_drawn_where_they_lie(grid_result: GivenResult) -> None:
-    section = failures(grid_result)
-    assert section is not None
-    assert section.facts == (("diverged", "2"), ("error", "1"))
-    assert [row[:3] for row in section.tables[0].rows] == [("diverged", "because", 2), ("error", "because", 1)]
-    drawn = {t["name"]: t for t in section.figures[0].plot["data"]}
-    np.testing.assert_array_equal(drawn["diverged (2)"]["x"], grid_result.outcomes.X[52:54, 0])
-    assert drawn["diverged (2)"]["marker"]["symbol"] != drawn["error (1)"]["marker"]["symbol"]
-
-
-def test_failures_are_drawn_over_the_parameters_in_which_they_differ() -> None:
-    space = tuple(DesignVariable(name, "real", low=0.0, high=1.0) for name in "abc")
-    X = np.random.default_rng(2).random((60, 3))
-    bad = (X[:, 1] > 0.7) | (X[:, 2] > 0.8)
-    given = result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space, status=np.where(bad, "diverged", "ok"))
-    axes = failures(given).figures[0].plot["layout"]  # type: ignore[union-attr]
-    assert (axes["xaxis"]["title"]["text"], axes["yaxis"]["title"]["text"]) == ("b", "c")
-
-
-def test_invalid_designs_are_kept_apart_from_failures_and_reported_by_relation() -> None:
-    X = [(10.0, 0.1), (20.0, 0.2), (60.0, 0.3), (70.0, 0.9), (80.0, 0.4), (30.0, 0.8)]
-    given = result(
-        X,
-        {"mass": [1, 2, 3, 4, 5, 6], "sag": [6, 5, 4, 3, 2, 1]},
-        relations=("width <= 50", "height <= 0.7"),
-        status=["ok", "timeout", "ok", "ok", "ok", "ok"],
-    )
-    section = failures(given)
-    assert section is not None
-    assert section.facts == (("timeout", "1"), ("invalid", "4"))
-    failed, invalid = section.introduction.split("\n\n")
-    assert failed.startswith("1 of 6 designs (16.7%) failed")
-    assert invalid.startswith("4 of 6 designs (66.7%) are invalid")
-    by_reason, by_relation = section.tables
-    assert [row[:3] for row in by_reason.rows] == [("timeout", "because", 1)]
-    assert by_relation.rows == (("breaks width <= 50", 3, ""), ("breaks height <= 0.7", 2, ""))
-    facts = dict(overview(given).facts)
-    assert (facts["failed designs"], facts["invalid designs"]) == ("1", "4")
-    assert "failed       timeout (because) 1\ninvalid      4 designs" in state(given)
-
-
-def test_values_that_the_model_refuses_are_invalid_with_its_words() -> None:
-    given = result([(10.0, 0.1), (20.0, 0.2)], {"mass": [1, 2], "sag": [2, 1]}, status=["ok", "invalid"])
-    section = failures(given)
-    assert section is not None
-    assert section.introduction.startswith("No evaluation failed.")
-    assert section.tables[0].rows == (("because", 1, "failed for <width> 20"),)
-    assert dict(overview(given).facts)["failed designs"] == "0"
-
-
-def test_without_failures_the_report_says_so() -> None:
-    assert failures(known()).introduction == "Every evaluation gave a result."  # type: ignore[union-attr]
-
-
 def test_parallel_coordinates_hold_feasible_designs_only() -> None:
-    section = parallel(known())
+    section = parallel(six_designs())
     assert section is not None
     dimensions = section.figures[0].plot["data"][0]["dimensions"]
     assert [d["label"] for d in dimensions] == ["width [mm]", "height [m]", "mass [kg]", "sag [mm]", "on the front"]
@@ -458,7 +303,7 @@ def test_every_colour_of_the_lines_stands_out_from_the_ground_of_its_theme(theme
 
 
 def test_the_best_designs_stand_side_by_side() -> None:
-    section = best(known())
+    section = best(six_designs())
     table = section.tables[0]
     assert table.columns == ("", "best mass", "best sag", "compromise")
     assert ("mass [kg] (minimize)", 1.0, 8.0, 2.0) in table.rows
@@ -466,7 +311,7 @@ def test_the_best_designs_stand_side_by_side() -> None:
 
 
 def test_the_overview_asks_the_question_and_counts() -> None:
-    section = overview(known())
+    section = overview(six_designs())
     assert "Which width and height of report_test_model minimize mass and sag" in section.introduction
     facts = dict(section.facts)
     assert (facts["distinct designs"], facts["feasible designs"], facts["on the Pareto front"]) == ("6", "5", "4")
@@ -481,7 +326,7 @@ def test_the_overview_asks_the_question_and_counts() -> None:
 
 
 def test_the_summary_is_an_aligned_table() -> None:
-    assert summary_table(known()).splitlines() == [
+    assert summary_table(six_designs()).splitlines() == [
         "design                    width [mm]  height [m]  mass [kg]  sag [mm]",
         "best mass                         11         0.8          1         8",
         "best sag                          18         0.1          8         1",

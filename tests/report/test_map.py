@@ -1,0 +1,100 @@
+"""The map of designs over their parameters, compared with results whose numbers are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from given_results import POINTS, GivenResult, at_most, grid, result, six_designs
+
+from designopt.report.grid import grid_over, scan_over
+from designopt.report.parts.designs.map import edges, map_figures
+from designopt.study.study import DesignVariable
+
+
+def test_the_map_shows_every_figure_on_the_grid_of_the_sweep(grid_result: GivenResult) -> None:
+    section = map_figures(grid_result)
+    assert section is not None
+    (figure,) = section.figures
+    assert figure.choices[0].options == ("mass [kg] (minimize)", "sag [mm] (minimize)", "mass [kg]", "sag [mm]", "cost")
+    z = figure.variants[(4,)]["data"]["0"]["z"]
+    width = np.geomspace(10, 100, 7)
+    np.testing.assert_allclose(z, np.tile((width - 40) ** 2, (5, 1)))
+    assert figure.plot["layout"]["xaxis"]["type"] == "log"
+    # Cells of a log axis meet at the geometric mean of their nodes.
+    np.testing.assert_allclose(figure.plot["data"][0]["x"][1:-1], np.sqrt(width[1:] * width[:-1]))
+
+
+def test_the_map_has_a_selector_for_scenarios() -> None:
+    section = map_figures(grid(scenarios=("calm", "storm")))
+    assert section is not None
+    (figure,) = section.figures
+    assert figure.choices[1].options == ("calm", "storm")
+    calm, storm = (figure.variants[(4, s)]["data"]["0"]["z"] for s in (0, 1))
+    np.testing.assert_allclose(storm, 1.1 * calm)
+
+
+def test_designs_off_a_grid_are_mapped_as_coloured_points() -> None:
+    section = map_figures(six_designs())
+    assert section is not None
+    (figure,) = section.figures
+    assert figure.plot["data"][0]["type"] == "scatter"
+    np.testing.assert_array_equal(figure.variants[(1,)]["data"]["0"]["marker"]["color"], [p[1] for p in POINTS])
+
+
+def test_more_than_two_parameters_are_mapped_by_pairs() -> None:
+    space = tuple(DesignVariable(name, "real", low=0.0, high=1.0) for name in "abcd")
+    X = np.random.default_rng(1).random((40, 4))
+    section = map_figures(result(X, {"mass": X[:, 0], "sag": X[:, 1]}, space=space))
+    assert section is not None
+    points = [t for t in section.figures[0].plot["data"] if t.get("name") is None]
+    assert len(points) == 6
+
+
+def test_a_few_nodes_of_a_screening_do_not_stand_for_all_designs() -> None:
+    nodes = [(w, h) for w in (10.0, 30.0, 100.0) for h in (0.0, 0.5, 1.0)]
+    rest = np.random.default_rng(3).uniform([10, 0], [100, 1], (60, 2))
+    X = np.concatenate([nodes, rest])
+    given = result(X, {"mass": X[:, 0], "sag": X[:, 1]}, stage=["screen"] * 9 + ["search"] * 60)
+    assert map_figures(given).figures[0].plot["data"][0]["type"] == "scatter"  # type: ignore[union-attr]
+    few = result(X[:20], {"mass": X[:20, 0], "sag": X[:20, 1]}, stage=["screen"] * 9 + ["search"] * 11)
+    assert map_figures(few).figures[0].plot["data"][0]["type"] == "heatmap"  # type: ignore[union-attr]
+
+
+def test_a_grid_is_found_by_stage_and_filled_by_later_stages() -> None:
+    nodes = [(w, h) for w in (10.0, 20.0, 30.0) for h in (0.0, 1.0)]
+    X = [*nodes[:-1], (15.0, 0.3), nodes[-1]]
+    given = result(X, {"mass": [1] * 7, "sag": [1] * 7}, stage=["sweep"] * 5 + ["search"] * 2)
+    grid = grid_over(given, 0, 1)
+    assert grid is not None
+    np.testing.assert_array_equal(grid.x, [10, 20, 30])
+    np.testing.assert_array_equal(grid.rows, [[0, 2, 4], [1, 3, 6]])
+    assert scan_over(given, 0) is None
+
+
+@pytest.mark.parametrize("nodes", [[5.0], [1.0, 2.0, 4.0]])
+def test_cell_borders_lie_around_their_nodes(nodes: list[float]) -> None:
+    for p in (None, DesignVariable("k", "real", low=1.0, high=9.0, scale="log")):
+        borders = edges(np.array(nodes), p)
+        assert (borders[:-1] < nodes).all()
+        assert (borders[1:] > nodes).all()
+
+
+def test_the_map_keeps_the_colours_of_the_front_and_marks_what_breaks_a_limit() -> None:
+    section = map_figures(six_designs())
+    assert section is not None
+    designs, ring, _, cross = section.figures[0].plot["data"]
+    assert (ring["name"], ring["marker"]["symbol"]) == ("Pareto front", "circle-open")
+    assert designs["marker"]["symbol"] == [0, 0, 0, 0, 0, 4]
+    assert (cross["name"], cross["showlegend"], cross["x"]) == ("violates a limit", True, [None])
+    (free,) = map_figures(result([(30, 0.5), (40, 0.6)], {"mass": [1, 2], "sag": [2, 1]})).figures  # type: ignore[union-attr]
+    assert "symbol" not in free.plot["data"][0]["marker"]
+    assert all(trace["name"] != "violates a limit" for trace in free.plot["data"][1:])
+
+
+def test_designs_on_a_grid_that_break_a_limit_are_crossed() -> None:
+    section = map_figures(grid(constraints=(at_most("mass", 40.0, "kg"),)))
+    assert section is not None
+    cross = section.figures[0].plot["data"][-1]
+    assert cross["name"] == "violates a limit"
+    np.testing.assert_array_less(40.0, np.array(cross["x"]) * (1 + np.array(cross["y"])))
+    assert len(cross["x"]) == sum(w * (1 + h) > 40 for w in np.geomspace(10, 100, 7) for h in np.linspace(0, 1, 5))
