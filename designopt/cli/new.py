@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -37,14 +39,8 @@ def new(template: str | None, model_file: str | None, output: str | None, name: 
         return
     if template == "fmu":
         raise click.UsageError("the FMU is missing: designopt new fmu FILE.fmu")
-    try:
+    with _explained():
         created = templates.write(template, Path(output) if output else None, name)
-    except ValueError as error:
-        fail(f"error: {error}", WRONG_INPUT)
-    except FileExistsError as error:
-        fail(f"error: {error.filename} already exists; choose another place with -o", WRONG_INPUT)
-    except OSError as error:
-        fail(f"error: {error.filename}: cannot be written: {error.strerror or error}", STORE)
     for file in created.files:
         echo(f"wrote  {file}")
     echo("\nnext:")
@@ -57,12 +53,19 @@ def _study_of(model: str, file: str, output: str | None, name: str | None) -> No
     reads = reader(file)
     if reads is None or reads.name != model:
         fail(f"error: no template '{model}' takes {file}; a study of an FMU: designopt new fmu model.fmu", WRONG_INPUT)
-    try:
+    with _explained():
         target, command = write_study(reads, file, Path(output) if output else None, name)
+    echo(f"wrote  {target}\n\nnext:\n  designopt show {file}\n  designopt validate {target}\n  {command}")
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Errors while files are written end the command with a sentence."""
+    try:
+        yield
     except ValueError as error:
         fail(f"error: {error}", WRONG_INPUT)
     except FileExistsError as error:
-        fail(f"error: {error.filename} already exists; choose another name with -o", WRONG_INPUT)
+        fail(f"error: {error.filename} already exists; choose another place with -o", WRONG_INPUT)
     except OSError as error:
         fail(f"error: {error.filename}: cannot be written: {error.strerror or error}", STORE)
-    echo(f"wrote  {target}\n\nnext:\n  designopt show {file}\n  designopt validate {target}\n  {command}")

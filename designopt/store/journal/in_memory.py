@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import sqlite3
-import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,10 @@ class JournalInMemory(Journal):
     """A journal without a file. Committed additions are written at the next read."""
 
     def __init__(self, problem: Problem) -> None:
-        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         connection.deserialize(_empty(tuple(problem.stored_name(p.name) for p in problem.space.free)))
         super().__init__(Path(":memory:"), problem, connection)
         self._file, self._logged = "", False
-        weakref.finalize(self, _close, connection)
 
     def commit(self, *, flush: bool = True) -> None:
         """No effect: there are no other readers."""
@@ -33,12 +31,6 @@ class JournalInMemory(Journal):
     def _select(self, query: str, *values: Any) -> Iterator[Any]:
         super().commit()
         yield from super()._select(query, *values)
-
-
-def _close(connection: sqlite3.Connection) -> None:
-    """Close the connection, unless another thread has to do so."""
-    with contextlib.suppress(sqlite3.ProgrammingError):
-        connection.close()
 
 
 @functools.lru_cache(maxsize=8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sqlite3
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -44,6 +45,7 @@ class JournalReader:
         self.path = path
         self.problem = problem
         self._db = connection
+        weakref.finalize(self, connection.close).atexit = False
         self._free = problem.space.free
         self.meta = _meta(connection, path)
         self.digested = int(self.meta["format"]) > 1
