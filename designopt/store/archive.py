@@ -35,6 +35,7 @@ from designopt.plugin import (
     find,
 )
 from designopt.study.former import present_settings, present_study, stored_settings, stored_study
+from designopt.study.language.checking.single_values import out_of_range
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, StudyConstraint, StudyDefinition
 
@@ -187,6 +188,9 @@ def _setting(item: Any, file: Callable[[str, str], InputFile]) -> Any:
             kind = typing.get_args(kind)[0] if typing.get_origin(kind) is Annotated else kind
             if kind in (int, float, bool, str):
                 _expect(_is_plain(kind, value), value, kind.__name__, f"{plugin.name}.{name}")
+            field = plugin.settings.get(name)
+            if field and _is_plain(float, value) and (reason := out_of_range(value, field.quantity)):
+                raise ValueError(f"'{plugin.name}.{name}' {reason}")
         return Use(plugin, {k: _record(hints.get(k), _setting(v, file)) for k, v in settings.items()})
     return {k: _setting(v, file) for k, v in item.items()}
 

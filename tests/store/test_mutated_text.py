@@ -181,8 +181,12 @@ def test_names_and_numbers_that_contradict_each_other_are_damage_with_their_plac
         assert re.search(f"s: problem.json is damaged: ValueError: {text}", answer.stderr)
 
 
-@pytest.mark.parametrize("value", ["x", None, [], 2.5])
-def test_a_setting_of_a_solver_that_is_of_another_type_is_damage(intact, tmp_path, value):
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(v, "TypeError: 'sobol.samples' is ") for v in ("x", None, [], 2.5)]
+    + [(-1, "ValueError: 'sobol.samples' must be at least 1, not -1")],
+)
+def test_a_setting_of_a_solver_of_another_type_or_out_of_range_is_damage(intact, tmp_path, value, text):
     path = tmp_path / "s"
     shutil.copytree(intact / "s", path)
     data = json.loads((path / "problem.json").read_text())
@@ -191,7 +195,7 @@ def test_a_setting_of_a_solver_that_is_of_another_type_is_damage(intact, tmp_pat
     (path / "problem.json").write_bytes(sealed(json.dumps(data)))
     answer = CliRunner().invoke(main, ["resume", str(path)])
     assert answer.exit_code == 4
-    assert "problem.json is damaged: TypeError: 'sobol.samples' is " in answer.stderr
+    assert f"problem.json is damaged: {text}" in answer.stderr
 
 
 def test_a_store_whose_journal_fails_while_it_is_shown_ends_with_a_sentence(intact, tmp_path):

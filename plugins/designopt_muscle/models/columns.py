@@ -17,6 +17,8 @@ _SIMILAR = 0.85
 _NAMED = 8
 _SIDE = re.compile(r"_?(l|r|left|right)$", re.IGNORECASE)
 _MOMENT = re.compile(r"_(moment|force)$")
+#: Endings of a moment and of what is written in its place.
+_ENDING = re.compile(r"_(moment|force|torque)s?$", re.IGNORECASE)
 
 
 def present(table: TimeTable, names: Iterable[str]) -> set[str]:
@@ -73,9 +75,9 @@ def _unused(table: TimeTable, model: OsimModel) -> list[str]:
 
 def _refuse_misspelt(file: str, labels: list[str], missing: list[str], ending: str, model: OsimModel) -> None:
     for label in labels:
-        stem = _MOMENT.sub("", label.removesuffix("/value").split("/")[-1])
+        stem = _ENDING.sub("", label.removesuffix("/value").split("/")[-1])
         for name in missing:
-            if _nearly(stem, name) or (ending and _nearly(label, name + ending)):
+            if _nearly(stem, name) or (ending and (stem == name or _nearly(label, name + ending))):
                 raise TrialError(
                     f"{file}: column '{label}' is not of the model '{model.name}'; did you mean '{name}{ending}', which"
                     " has no column? Rename or remove it"
