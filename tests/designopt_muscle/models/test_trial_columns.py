@@ -88,7 +88,8 @@ def test_the_check_of_a_study_opens_the_files_and_run_and_report_name_what_they_
     (tmp_path / "columns.yaml").write_text(STUDY)
     (tmp_path / "whole.csv").write_bytes(WALK.content)
     (tmp_path / "other.csv").write_bytes(renamed("_moment", "_torque").content)
-    with pytest.raises(StudyError, match=r"columns\.yaml:5:27: .*'other': other\.csv: column 'hip_flexion_torque' .*did you mean"):
+    misspelt = r"columns\.yaml:5:27: .*'other': other\.csv: column 'hip_flexion_torque' .*did you mean"
+    with pytest.raises(StudyError, match=misspelt):
         designopt.load(tmp_path / "columns.yaml")
     text = WALK.content.decode().splitlines()
     head = next(i for i, line in enumerate(text) if line.startswith("time"))
