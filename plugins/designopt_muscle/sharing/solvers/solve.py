@@ -8,6 +8,7 @@ import numpy as np
 
 from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.sharing.solvers.batch import Batch, Variables
+from designopt_muscle.sharing.solvers.compiled import Kernel, Outcome, kernel
 from designopt_muscle.sharing.solvers.dual import solve_dual
 from designopt_muscle.sharing.solvers.full import FullMatrices, is_full
 from designopt_muscle.sharing.solvers.interior import solve_interior
@@ -50,6 +51,28 @@ def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
             interior_solution.converged,
             interior_solution.iterations,
         )
+    compiled = kernel() if formulation.cost.invertible and not _steep(formulation.cost) else None
+    return _by_arrays(formulation) if compiled is None else _by_kernel(formulation, compiled)
+
+
+def _by_kernel(formulation: Formulation, compiled: Kernel) -> FrameSolutions:
+    """All frames by the compiled method, and what it leaves unsolved by the interior-point method."""
+    solutions = compiled(formulation)
+    x, multipliers, iterations = solutions.x, solutions.multipliers, solutions.iterations
+    unsolved = solutions.outcomes == Outcome.UNSOLVED
+    for b in np.flatnonzero(unsolved.any(axis=0)):
+        rows, columns = np.flatnonzero(solutions.row_blocks == b), np.flatnonzero(solutions.column_blocks == b)
+        block = _Block.from_formulation(formulation, rows, columns, np.ones(formulation.matrix.shape[1:], dtype=bool))
+        part = FrameSolutions(x[:, columns], multipliers[:, rows], ~unsolved[:, b], iterations)
+        repeated = _finished(formulation, block, part, np.zeros(len(x), dtype=np.bool_))
+        x[:, columns], multipliers[:, rows] = repeated.x, repeated.multipliers
+        iterations = np.maximum(iterations, repeated.iterations)
+        solutions.outcomes[unsolved[:, b] & repeated.converged, b] = Outcome.CONVERGED
+    return FrameSolutions(x, multipliers, (solutions.outcomes == Outcome.CONVERGED).all(axis=1), iterations)
+
+
+def _by_arrays(formulation: Formulation) -> FrameSolutions:
+    """All frames by operations on arrays of frames, blocks of the same form together."""
     frames, m, v = formulation.matrix.shape
     solved = FrameSolutions(
         np.empty((frames, v)),
@@ -117,6 +140,11 @@ class _Block:
         return formulation.matrix[np.ix_(frames, self.rows, self.columns)]
 
 
+def _steep(cost: Cost) -> bool:
+    """Whether an exponent is too large for the dual method."""
+    return bool(np.any((cost.weight > 0) & (cost.exponent > _STEEPEST))) and not cost.saturating
+
+
 def _alike(formulation: Formulation, is_entry: Mask) -> list[list[_Block]]:
     """The blocks of the problem; those of the same form in one list."""
     groups: dict[object, list[_Block]] = {}
@@ -130,8 +158,7 @@ def _solved(formulation: Formulation, group: list[_Block]) -> list[FrameSolution
     """The solutions of blocks of the same form."""
     first, frames = group[0], len(formulation.needed)
     cost = first.cost
-    steep = bool(np.any((cost.weight > 0) & (cost.exponent > _STEEPEST))) and not cost.saturating
-    if not cost.invertible or steep:
+    if not cost.invertible or _steep(cost):
         none = np.zeros(frames, dtype=np.bool_)
         return [
             _finished(
