@@ -34,6 +34,26 @@ def daqp(matrix, needed, lower, upper, p):
     return x
 
 
+def daqp_update(matrix, needed, lower, upper, p):
+    """DAQP with one model, whose matrix and right side change from frame to frame."""
+    from daqp import Model
+
+    n, m, v = matrix.shape
+    sense = np.zeros(v + m, dtype=ctypes.c_int)
+    sense[v:] = 5  # equality
+    low = np.append(np.maximum(lower, -INFINITE), needed[0])
+    up = np.append(np.minimum(upper, INFINITE), needed[0])
+    model = Model()
+    model.setup(2.0 * np.eye(v), np.zeros(v), np.ascontiguousarray(matrix[0]), up, low, sense)
+    x = np.empty((n, v))
+    for i in range(n):
+        low[v:] = up[v:] = needed[i]
+        if i:
+            model.update(None, None, np.ascontiguousarray(matrix[i]), up, low)
+        x[i] = model.solve()[0]
+    return x
+
+
 def quadprog(matrix, needed, lower, upper, p):
     """quadprog: the dual method of Goldfarb and Idnani."""
     from quadprog import solve_qp
@@ -131,7 +151,7 @@ def ipopt(matrix, needed, lower, upper, p):
 
 def main(name: str, path: str) -> None:
     problem = np.load(path)
-    known = (daqp, quadprog, piqp, proxsuite, slsqp, ipopt)
+    known = (daqp, daqp_update, quadprog, piqp, proxsuite, slsqp, ipopt)
     solver = {of.__name__: of for of in known}[name.removesuffix("_blocks")]
     matrix, needed, lower, upper, blocks = (problem[k] for k in ("matrix", "needed", "lower", "upper", "blocks"))
     m, p = needed.shape[1], float(problem["p"])
