@@ -3,8 +3,9 @@
 Peers run out of process with the Python that DESIGNOPT_PEER_MUSCLE names (``pip install daqp quadprog piqp proxsuite
 scipy`` there; casadi for IPOPT is the suite's own). A peer that is not installed is skipped. Ratios are the targets:
 2.5 against the fastest way with DAQP (one model, updated from frame to frame) on 50, 101 and 2000 frames, in order and
-shuffled, and 25 against the others, seen with daqp 0.11.0, quadprog 0.1.14, piqp 0.7.0 and proxsuite 0.8.0. ProxSuite is the exception: with its diagonal Hessian and warm
-from the frame before it is three times as fast as when the target was set; 10 is held, 14.7 was seen.
+shuffled, and 25 against the others, seen with daqp 0.11.0, quadprog 0.1.14, piqp 0.7.0 and proxsuite 0.8.0. ProxSuite
+is the exception: with its diagonal Hessian and warm from the frame before it is three times as fast as when the target
+was set; 10 is held, 14.7 was seen.
 """
 
 from __future__ import annotations
