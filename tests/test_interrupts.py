@@ -29,6 +29,7 @@ def wait_a_minute():
         time.sleep(0.01)
 
 
+@pytest.mark.filterwarnings("ignore:Exception ignored in PyObject_HasAttrString")  # Python 3.13 says so, too
 def test_casadi_loses_what_is_raised_in_its_conversions():
     """The reason for `Kept`: were this to change, it could go."""
     assert float(ca.evalf(ca.vec(Interrupting(3.0)))) == 3.0

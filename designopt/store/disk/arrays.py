@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import gc
 import io
 import math
 import os
@@ -203,8 +204,10 @@ class _Expanded:
     def add(self, memory: NDArray[np.uint8]) -> None:
         """Count an array until it is deleted. Raises `_NoRoom`."""
         with self._lock:
-            while self._released:
-                self._size -= self._released.popleft()
+            self._forget_released()
+            if self._size + memory.size > EXPANDED:
+                gc.collect()  # arrays in reference cycles
+                self._forget_released()
             if self._size + memory.size > EXPANDED:
                 new, rest, most = (f"{size / 2**20:.0f} MiB" for size in (memory.size, self._size, EXPANDED))
                 raise _NoRoom(
@@ -213,6 +216,10 @@ class _Expanded:
                 )
             self._size += memory.size
         weakref.finalize(memory, self._released.append, memory.size)
+
+    def _forget_released(self) -> None:
+        while self._released:
+            self._size -= self._released.popleft()
 
 
 _expanded = _Expanded()
