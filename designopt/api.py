@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from designopt.counts import plural
 from designopt.exports.errors import ExportError
 from designopt.plugin import Permission, PluginError, PluginFailed, as_model, closest, refuse_while_loading
-from designopt.plugin.plain import VALUE
+from designopt.plugin.plain_function import VALUE
 from designopt.problem import Problem
 from designopt.store.errors import RunError
 from designopt.study import study as definitions

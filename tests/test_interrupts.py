@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from interrupting import Interrupting
 
 from designopt.cli import _Commands
-from designopt.cli.ending import INTERRUPTED
+from designopt.cli.exit import INTERRUPTED
 from designopt.interrupts import Kept, handler_of_host
 
 

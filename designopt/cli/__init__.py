@@ -18,7 +18,7 @@ import click
 
 from designopt.cli.checking import validate
 from designopt.cli.desk import desk
-from designopt.cli.ending import INTERRUPTED, STORE, fail, fail_usage, sufficient_system, writable_output
+from designopt.cli.exit import INTERRUPTED, STORE, fail, fail_usage, sufficient_system, writable_output
 from designopt.cli.exporting import export
 from designopt.cli.listing import list_
 from designopt.cli.new import new

@@ -10,7 +10,7 @@ import click
 
 from designopt import templates
 from designopt.cli.completion import of_templates
-from designopt.cli.ending import STORE, WRONG_INPUT, echo, fail
+from designopt.cli.exit import STORE, WRONG_INPUT, echo, fail
 from designopt.cli.model_file import reader, write_study
 
 

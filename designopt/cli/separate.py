@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import click
 
-from designopt.cli.ending import (
+from designopt.cli.exit import (
     INTERRUPTED,
     STORE,
     WRONG_INPUT,

@@ -25,11 +25,11 @@ from designopt.collocation.statement.added.peaks import with_peaks
 from designopt.collocation.statement.added.rates import Rate, with_rates
 from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled, sampled
 from designopt.collocation.statement.options import Options, Refinement
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem, periodic
 from designopt.collocation.statement.scheme import Scheme, hermite_simpson, radau, trapezoidal
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.symbols import Ends, Symbols
 from designopt.collocation.statement.terms import Constraint, Integral, Peak, Samples
 from designopt.collocation.switching.solve_switched import Switch, Switched, solve_switched

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from designopt.store import safe_files
-from designopt.store.beside import suggestion
 from designopt.store.disk.explain import explained
 from designopt.store.disk.lock import at_work
 from designopt.store.errors import StoreError
 from designopt.store.journal.connection import connect_to_read
+from designopt.store.nearest_store import suggestion
 from designopt.study.language.findings import nearest
 
 #: Maximum depth, and maximum number of folders, of the search for stores and studies.

@@ -10,7 +10,7 @@ from operator import itemgetter
 import numpy as np
 
 from designopt.arrays import Matrix
-from designopt.canonical import canonical_json, canonical_use, tagged
+from designopt.canonical_form import canonical_json, canonical_use, tagged
 from designopt.plugin import SolverPlugin, Use
 from designopt.problem.statement import Statement
 from designopt.space import in_model_unit, shown_value

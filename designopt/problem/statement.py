@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from designopt.canonical import canonical_json, canonical_use, plain
+from designopt.canonical_form import canonical_json, canonical_use, plain
 from designopt.plugin import Fidelity, ModelPlugin, ObjectivePlugin, Use
 from designopt.problem.limit import Limit
 from designopt.space import Space

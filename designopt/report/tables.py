@@ -21,12 +21,12 @@ from designopt.report.labels import (
     with_unit,
 )
 from designopt.report.no_design import without_feasible, without_number
-from designopt.report.parts.answer import broken, summary
+from designopt.report.parts.answer import summary, violated_limits
 from designopt.report.parts.answer.limits import WARNED, fewer_bounds, recommended_bounds, warnings
 from designopt.report.parts.answer.tolerances import fragile_in_short, untried
 from designopt.report.parts.failures import invalid_designs
 from designopt.report.parts.motion.estimation import undetermined
-from designopt.solvers.given import given_names
+from designopt.solvers.listed_designs import given_names
 from designopt.store.errors import resume_command
 
 if TYPE_CHECKING:
@@ -185,10 +185,14 @@ def analysis_table(result: Result) -> str:
 def broken_limits(result: Result) -> list[str]:
     """Lines on limits that no design meets together: number of violations of each and the best value, the worst first,
     then pairs that no design meets together."""
-    limits = broken.broken_limits(result)
+    limits = violated_limits.broken_limits(result)
     rest = len(limits) - LINES
     more = [f"and {count(rest)} further limits, in the report"] if rest > 0 else []
-    return [*_aligned(broken.lines(limits[:LINES]), 1), *more, *broken.conflicts(limits)] if limits else []
+    return (
+        [*_aligned(violated_limits.lines(limits[:LINES]), 1), *more, *violated_limits.conflicts(limits)]
+        if limits
+        else []
+    )
 
 
 def _aligned(lines: list[list[str]], words: int) -> list[str]:

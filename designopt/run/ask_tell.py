@@ -23,7 +23,7 @@ from designopt.run.evaluations.work import Waiting, Work
 from designopt.run.runner import run_study
 from designopt.store.folder import Store
 from designopt.study.study import Scenario, StudyDefinition
-from designopt.workers.outside import Outside
+from designopt.workers.ask_tell import Outside
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,13 @@ from designopt.plugin import (
 from designopt.plugin.calling import calling
 from designopt.problem import Outcomes, Problem, StageEnded
 from designopt.run import start_from
+from designopt.run.changed_budgets import refuse_budgets, refuse_too_small, with_budgets
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, Ledger
 from designopt.run.evaluations.recall import Other, Recalling
 from designopt.run.evaluations.recompute import baselines_with_errors
 from designopt.run.evaluations.work import Waiting
 from designopt.run.finish import finish
-from designopt.run.given_budgets import refuse_budgets, refuse_too_small, with_budgets
 from designopt.run.progress import Progress, Silent
 from designopt.run.stage import StageRun
 from designopt.run.stopping import Signals
@@ -54,10 +54,10 @@ from designopt.store.errors import (
     resume_command,
 )
 from designopt.store.folder import Store, discard, read_study
-from designopt.store.journal import recorded
+from designopt.store.journal import recorded_designs
 from designopt.store.provenance import other_code, provenance
 from designopt.store.result import Result
-from designopt.store.views.validated import with_validation
+from designopt.store.views.validation import with_validation
 from designopt.study.study import Execution, Stage, StudyDefinition
 from designopt.workers.auto import executor_for
 from designopt.workers.evaluation.programs import has_programs
@@ -280,18 +280,18 @@ def _refuse_absent(plugin: Plugin, path: Path) -> None:
 def _ledger_of(store: Store, problem: Problem) -> Ledger:
     """The content of the journal, in memory."""
     ledger = Ledger(problem)
-    X, relation_violation = recorded.designs(store.journal, problem, gaps=True)
+    X, relation_violation = recorded_designs.designs(store.journal, problem, gaps=True)
     ledger.add_designs(X, relation_violation)
     ledger.lost.update(np.flatnonzero(np.isnan(relation_violation)).tolist())
     with_values = np.flatnonzero(~np.isnan(relation_violation))
-    for begin in range(0, len(with_values), recorded.BLOCK):
-        rows = with_values[begin : begin + recorded.BLOCK]
+    for begin in range(0, len(with_values), recorded_designs.BLOCK):
+        rows = with_values[begin : begin + recorded_designs.BLOCK]
         ledger.design_of.update((row[0], i) for i, row in zip(rows.tolist(), problem.keys(X[rows]), strict=True))
-    for block in recorded.blocks(store.journal.evaluations("key, status, outputs")):
+    for block in recorded_designs.blocks(store.journal.evaluations("key, status, outputs")):
         slots = np.arange(len(ledger.slot_of), len(ledger.slot_of) + len(block))
         ledger.slot_of.update((key, int(slot)) for slot, (key, _, _) in zip(slots, block, strict=True))
         ledger.add_slots(len(block))
-        names, values = recorded.outputs([text for _, _, text in block], ledger.columns, problem)
+        names, values = recorded_designs.outputs([text for _, _, text in block], ledger.columns, problem)
         ledger.record(slots, np.array([CODE[status] for _, status, _ in block], np.uint8), names, values)
     return ledger
 

@@ -16,7 +16,6 @@ from designopt.files import InputFile, root_of
 from designopt.plugin import foreign_code, is_installed
 from designopt.problem import Problem
 from designopt.store import archive, safe_files
-from designopt.store.beside import nearest_store
 from designopt.store.consistency import check_consistent
 from designopt.store.disk.arrays import remove_orphans
 from designopt.store.disk.durable import make_folder_durably, write_durably
@@ -27,6 +26,7 @@ from designopt.store.journal.connection import connect_to_read
 from designopt.store.journal.in_memory import JournalInMemory
 from designopt.store.journal.rebuild import rebuild
 from designopt.store.journal.writer import Journal
+from designopt.store.nearest_store import nearest_store
 from designopt.store.provenance import versions
 from designopt.study.language.files import FolderFiles
 from designopt.study.study import StudyDefinition

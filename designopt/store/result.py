@@ -20,11 +20,11 @@ from designopt.arrays import Matrix
 from designopt.plugin import PluginError, PluginFailed, Use, closest, find
 from designopt.printable import one_line, printable
 from designopt.problem import Outcomes, Problem
-from designopt.solvers.given import given_names
+from designopt.solvers.listed_designs import given_names
 from designopt.store.disk.arrays import read_arrays
 from designopt.store.errors import RunError, StoreError, reading
 from designopt.store.folder import read_study
-from designopt.store.journal import recorded
+from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
 from designopt.store.rescore import changed_study
 from designopt.store.views import activity, importance, table, volume
@@ -32,8 +32,8 @@ from designopt.store.views.activity import Activity, Attained
 from designopt.store.views.cheap import read_cheap
 from designopt.store.views.choices import ROBUST, Choices
 from designopt.store.views.programs import ProgramRecord, read_programs
-from designopt.store.views.tolerated import Tolerated, read_neighbours
-from designopt.store.views.validated import Validated, read_validation
+from designopt.store.views.tolerances import Tolerated, read_neighbours
+from designopt.store.views.validation import Validated, read_validation
 from designopt.study.study import StudyDefinition
 
 if TYPE_CHECKING:
@@ -491,9 +491,9 @@ class Result:
             raise StoreError(text, self.path) from error
 
     @cached_property
-    def _recorded(self) -> recorded.Recorded:
+    def _recorded(self) -> recorded_designs.Recorded:
         with self._journal() as journal, self._plugins():
-            return recorded.read(journal, self.recorded_problem, self.problem)
+            return recorded_designs.read(journal, self.recorded_problem, self.problem)
 
 
 RunError.opener = Result.open

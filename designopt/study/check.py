@@ -29,7 +29,7 @@ from designopt.study.sections.context import Context
 from designopt.study.sections.execution import execution as execution_
 from designopt.study.sections.execution import stages as stages_
 from designopt.study.sections.goals import Goals
-from designopt.study.sections.scenarios import given as scenarios_
+from designopt.study.sections.scenarios import conditions as scenarios_
 from designopt.study.sections.schema import SECTIONS, TopLevelKey, section_type
 from designopt.study.study import DesignVariable, Scenario, Stage, StudyDefinition, Tolerances
 

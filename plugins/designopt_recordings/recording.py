@@ -14,7 +14,7 @@ from designopt_recordings.arrays import checked, increasing, position, unique
 from designopt_recordings.channels import Channels
 from designopt_recordings.errors import RecordingError
 from designopt_recordings.plate import ForcePlate
-from designopt_recordings.signals.even import ROUNDED
+from designopt_recordings.signals.even_steps import ROUNDED
 
 
 @dataclass(frozen=True)

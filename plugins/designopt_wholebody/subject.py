@@ -14,7 +14,7 @@ from designopt_wholebody.body.body import BodySegment
 from designopt_wholebody.body.frames import axes_of, with_derived
 from designopt_wholebody.body.inertia import MassProperties, mass_of, mass_properties, possible
 from designopt_wholebody.constraints.constraints import Constraints
-from designopt_wholebody.constraints.stating import onto_ellipsoid, state_constraints
+from designopt_wholebody.constraints.rows import onto_ellipsoid, state_constraints
 from designopt_wholebody.model.schema import BodyModel, Joint, Segment
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from designopt.arrays import Indices, Matrix
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import Continued, Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.transcription import Transcription

@@ -13,10 +13,10 @@ from designopt.collocation.postoptimal.kkt import Kkt, active_set
 from designopt.collocation.solution.reading import Reader
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.solve.program import Program
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca

@@ -14,9 +14,9 @@ from designopt.collocation.solve.guess.initial_point import default_trajectory
 from designopt.collocation.solve.guess.multistart import perturbed, rolled
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program
-from designopt.collocation.statement.given import Box, ProblemError, ends
 from designopt.collocation.statement.guess import Guess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import Box, ProblemError, ends
 from designopt.collocation.transcription.scaling import WIDEST
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.dynamics.system import Variable

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from designopt.collocation.linear import library
 from designopt.collocation.solve.interrupt import watcher
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.options import Options
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.transcription import Transcription
 from designopt.lazy import casadi as ca
 

@@ -23,25 +23,25 @@ from designopt.collocation.solution.solution import Arc, Iterate, PhaseSolution,
 from designopt.collocation.solution.sparsity import Sparsity, sparsity
 from designopt.collocation.solution.status import Status
 from designopt.collocation.solution.versions import versions
+from designopt.collocation.solve.argument_checks import check_given, check_guess
 from designopt.collocation.solve.conditioning import Conditioning, conditioning
 from designopt.collocation.solve.finish import finished
 from designopt.collocation.solve.first_mesh import first_mesh, with_later_nodes
-from designopt.collocation.solve.given import check_given, check_guess
 from designopt.collocation.solve.guess.initial_point import initial_point
 from designopt.collocation.solve.invalid import invalid_number
 from designopt.collocation.solve.ipopt import COLD, WARM, check_settings, linear_solver
 from designopt.collocation.solve.outcomes import with_message
 from designopt.collocation.solve.over_constrained import equations, free_variables, over_constrained, without_idle_rows
 from designopt.collocation.solve.search import End, Search
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.boxes import ProgramBounds, boxes
 from designopt.collocation.transcription.functions.compiled import with_compiled
 from designopt.collocation.transcription.functions.functions import ProblemFunctions, state
 from designopt.collocation.transcription.functions.nonsmooth import nonsmooth_warnings
-from designopt.collocation.transcription.functions.variant import check_expressions
+from designopt.collocation.transcription.functions.program_variants import check_expressions
 from designopt.collocation.transcription.mesh.layout import Layout, layout
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.collocation.transcription.scaling import scales

@@ -13,8 +13,8 @@ from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solution.verification.equations import is_determined
 from designopt.collocation.solution.verification.resimulate import resimulate
 from designopt.collocation.solution.verification.violation import violation_between_points
+from designopt.collocation.solve.argument_checks import check_given
 from designopt.collocation.solve.attempts import persist
-from designopt.collocation.solve.given import check_given
 from designopt.collocation.solve.guess.multistart import solve_from_starts, spread
 from designopt.collocation.solve.guess.rollout import rollout
 from designopt.collocation.solve.program import Program

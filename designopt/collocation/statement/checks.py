@@ -9,8 +9,8 @@ from reprlib import repr as short
 from typing import Any
 
 from designopt.collocation.statement.delay import Delay
-from designopt.collocation.statement.given import MOST_INTERVALS, ProblemError, ends
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError, ends
 from designopt.collocation.statement.terms import Constraint, Integral
 from designopt.dynamics.signals import Signal
 from designopt.dynamics.system import Variable

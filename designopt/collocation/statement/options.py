@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Literal
 
-from designopt.collocation.statement.given import MOST_INTERVALS, ProblemError
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import DEGREES, SCHEMES, Scheme, SchemeName
+from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError
 from designopt.former import former_arguments
 
 #: Requested error below which the automatic choice is a Radau scheme of higher degree.

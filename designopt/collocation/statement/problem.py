@@ -16,7 +16,7 @@ import numpy as np
 
 from designopt.collocation.statement.complementary import Complementary
 from designopt.collocation.statement.delay import Delay
-from designopt.collocation.statement.given import (
+from designopt.collocation.statement.stated_values import (
     Box,
     ProblemError,
     ends,

@@ -13,10 +13,10 @@ from designopt.arrays import Vector
 from designopt.collocation.solution.solution import PhaseSolution, Solution
 from designopt.collocation.solve.solve import solve
 from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.given import MOST_INTERVALS, ProblemError, ends
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError, ends
 from designopt.collocation.statement.symbols import Symbols
 from designopt.collocation.statement.terms import Constraint, Samples
 from designopt.collocation.switching.sum_up import deviation, sum_up, sum_up_one_of

@@ -9,8 +9,8 @@ import numpy as np
 
 from designopt.arrays import Indices, Vector
 from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.given import Box, ProblemError, ends
 from designopt.collocation.statement.problem import Duration, EndValue, Phase, TrajectoryProblem, is_added
+from designopt.collocation.statement.stated_values import Box, ProblemError, ends
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import share, stencil
 from designopt.collocation.transcription.mesh.layout import Layout, PhaseLayout

@@ -26,10 +26,10 @@ from designopt.run.stopping import Signals, seconds_allotted
 from designopt.store.disk.arrays import write_arrays
 from designopt.store.errors import FailurePolicyStop, Interrupted, WorkersError, reading
 from designopt.store.folder import Store
-from designopt.store.running import Running
+from designopt.store.progress_note import Running
 from designopt.study.study import Execution
+from designopt.workers.ask_tell import Outside
 from designopt.workers.executor import Break, Chunk, ChunkResult, Completion, Executor, Loss
-from designopt.workers.outside import Outside
 
 logger = logging.getLogger(__name__)
 

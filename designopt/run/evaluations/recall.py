@@ -15,7 +15,7 @@ from designopt.run.evaluations.ledger import CODE
 from designopt.run.evaluations.work import Work
 from designopt.store.disk.arrays import read_arrays
 from designopt.store.errors import StoreError
-from designopt.store.journal import recorded
+from designopt.store.journal import recorded_designs
 from designopt.store.journal.reader import JournalReader
 from designopt.store.result import Result
 from designopt.workers.executor import ChunkResult
@@ -76,7 +76,7 @@ class Recalling(Dispatcher):
         if not row_of:
             return work
         rows = list(row_of.values())
-        names, values = recorded.outputs(
+        names, values = recorded_designs.outputs(
             [row[1] for row in rows], self.ledger.problem.output_names, self.ledger.problem
         )
         nothing = np.zeros(len(rows))

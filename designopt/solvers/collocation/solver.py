@@ -13,17 +13,17 @@ from designopt.arrays import Matrix
 from designopt.collocation import Options, ProblemError, Refinement
 from designopt.collocation.estimation.fitting import is_measured
 from designopt.collocation.postoptimal.directions import all_names
-from designopt.collocation.statement.given import MOST_INTERVALS
 from designopt.collocation.statement.options import MOST_STARTS
 from designopt.collocation.statement.scheme import SchemeName
+from designopt.collocation.statement.stated_values import MOST_INTERVALS
 from designopt.lazy import scipy
 from designopt.plugin import InvalidSetting, Quantity, solver
 from designopt.problem import Evaluate, Outcomes, Problem
 from designopt.solvers.collocation import sweep
-from designopt.solvers.collocation.asked import AskedPrograms, best, compared, verified
 from designopt.solvers.collocation.controls import Controls, RateLimits, SwitchSetting
 from designopt.solvers.collocation.margins import LimitMargins
 from designopt.solvers.collocation.programs import StudyPrograms
+from designopt.solvers.collocation.requested_programs import AskedPrograms, best, compared, verified
 from designopt.solvers.collocation.trajectory import StudyTrajectory, study_trajectory
 
 #: Settings that the options of a program may reject.

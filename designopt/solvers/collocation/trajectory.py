@@ -17,14 +17,14 @@ import numpy as np
 from designopt.arrays import Matrix
 from designopt.collocation.solution.solution import Solution
 from designopt.collocation.statement.added.peaks import with_peaks
-from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.lazy import casadi as ca
 from designopt.plugin import InvalidSetting, Use, find
 from designopt.problem import Problem
 from designopt.solvers.collocation.controls import AS_STATED, Controls
 from designopt.solvers.collocation.margins import NONE, WORST, LimitMargins
-from designopt.solvers.collocation.merged import Merged, limit_size
+from designopt.solvers.collocation.merged_problem import Merged, limit_size
 from designopt.solvers.collocation.refusals import (
     check_expression,
     check_parameters,

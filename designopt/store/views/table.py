@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designopt.problem import Problem, figure_meaning, figure_unit
-from designopt.store.journal.recorded import Recorded
+from designopt.store.journal.recorded_designs import Recorded
 from designopt.study.language import units
 from designopt.study.study import DesignVariable, Objective, StudyConstraint, StudyDefinition
 

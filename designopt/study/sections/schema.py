@@ -18,7 +18,7 @@ from designopt.study.language.checking.words import LABEL, Formula, Label, Scala
 from designopt.study.language.units import Amount
 from designopt.study.sections.choose import Rule
 from designopt.study.sections.execution.cluster import Memory
-from designopt.study.sections.scenarios.given import ScenarioEntry
+from designopt.study.sections.scenarios.conditions import ScenarioEntry
 
 
 class DeviationSection(TypedDict):

@@ -34,9 +34,9 @@ from designopt.plugin.calling import code_of
 from designopt.problem import STATUSES, Problem, derivative_name, evaluation_seed, figure_unit
 from designopt.space import Space
 from designopt.study.study import Scenario, StudyDefinition
-from designopt.workers.evaluation import answers
+from designopt.workers.evaluation import return_values
 from designopt.workers.evaluation.arrays import stored_arrays
-from designopt.workers.evaluation.prepared import PreparedScenarios
+from designopt.workers.evaluation.prepared_scenarios import PreparedScenarios
 from designopt.workers.executor import TOGETHER, Break, Chunk, ChunkResult
 
 OK, DIVERGED, NONFINITE, ERROR, TIMEOUT, CRASHED, LOST, INVALID = range(len(STATUSES))
@@ -229,7 +229,7 @@ class Evaluator:
                 kept_arrays = stored_arrays(error.arrays, (*arrays, *self.keeps_failed), self.arrays)
         except InvalidDesign as error:
             status, reason, message, raise_location = INVALID, "refused", text_of(error), ""
-        except answers.WrongAnswer as error:
+        except return_values.WrongAnswer as error:
             status, reason, message, raise_location = ERROR, "WrongAnswer", text_of(error), ""
         except Break:
             raise
@@ -249,13 +249,13 @@ class Evaluator:
         self, answer: Any, arrays: Sequence[str]
     ) -> tuple[dict[str, float], Mapping[str, NDArray[Any]], list[str]]:
         """Figures, requested arrays, and the names of required figures that are not finite."""
-        returned, have = answers.parts(answer, self.code) if self.takes_arrays else (answer, {})
-        outputs = answers.numbers(returned, self.outputs, self.required_outputs, self.code)
+        returned, have = return_values.parts(answer, self.code) if self.takes_arrays else (answer, {})
+        outputs = return_values.numbers(returned, self.outputs, self.required_outputs, self.code)
         wrong = [name for name, value in outputs.items() if self.outputs.get(name, True) and not math.isfinite(value)]
         if not wrong:
             for name, plugin, figure in self.figures:
                 returned = figure(*(_needed(need, outputs, have) for need in plugin.needs))
-                outputs[name] = value = answers.figure(returned, plugin)
+                outputs[name] = value = return_values.figure(returned, plugin)
                 if not math.isfinite(value):
                     wrong.append(name)
         missing = [name for name in arrays if name not in have]

@@ -21,7 +21,7 @@ from typing import Any
 
 import dask
 
-from designopt.workers.pools.inherited import inherited
+from designopt.workers.pools.process_state import inherited
 from designopt.workers.remote.fork_server import ORIGIN, SAFE_PATH, SOCKETS
 from designopt.workers.supervision import children
 

@@ -16,7 +16,7 @@ from distributed import SchedulerPlugin, Status, WorkerPlugin
 from distributed.protocol.core import dumps, loads
 from distributed.protocol.serialize import Serialized, serialize
 
-from designopt import advance
+from designopt import evaluation_progress
 from designopt.files import InputFileError, provide
 from designopt.plugin import PluginError
 from designopt.workers.evaluation.evaluate import Evaluator, name_of, text_of
@@ -25,7 +25,7 @@ from designopt.workers.remote.chunks import GivenChunks
 from designopt.workers.remote.delivery import Delivery
 from designopt.workers.remote.heap import keep_freed_memory
 from designopt.workers.remote.inbox import Inbox
-from designopt.workers.remote.warned import Warned
+from designopt.workers.remote.warning_forwarder import Warned
 from designopt.workers.supervision import children
 from designopt.workers.supervision.death import PREPARING
 from designopt.workers.supervision.watch import Watch, folder, ignore_interrupts, read_death
@@ -205,7 +205,7 @@ class DeliveredProblem(WorkerPlugin):
         watch.begin_chunk(chunk.number)
         try:
             owning = contextlib.nullcontext() if self.local else watch.owning()
-            with owning, watch.prints.capture(), advance.listened_by(watch.advance):
+            with owning, watch.prints.capture(), evaluation_progress.listened_by(watch.advance):
                 if chunk.alone:
                     time.sleep(0.0 if watch.fresh else LINGER)
                 if self.evaluator is None:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from designopt_regulator.plants.held import HeldPlant, hold
 from designopt_regulator.plants.linear import Plant
+from designopt_regulator.plants.sampled_plant import HeldPlant, hold
 
 
 class ModelMemory(NamedTuple):

@@ -23,7 +23,7 @@ from designopt_regulator.frequency.grid import finer, grid
 from designopt_regulator.frequency.margins import Margins, margins, no_margins
 from designopt_regulator.frequency.peaks import peaks
 from designopt_regulator.frequency.sampled_loop import LoopMeasures, damping_ratio, largest, rates, variance_of
-from designopt_regulator.plants.held import HeldPlant
+from designopt_regulator.plants.sampled_plant import HeldPlant
 
 Complex = NDArray[np.complex128]
 

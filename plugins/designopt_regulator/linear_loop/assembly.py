@@ -15,8 +15,8 @@ from designopt_regulator.controllers.predictor import Predictor, two_outputs
 from designopt_regulator.controllers.sections import SECTIONS, DifferenceEquation, Transfer, transfers
 from designopt_regulator.controllers.structure import Structure, StructureName
 from designopt_regulator.frequency.structured_loop import StructuredLoop
-from designopt_regulator.plants.held import HeldPlant, hold
 from designopt_regulator.plants.linear import Plant
+from designopt_regulator.plants.sampled_plant import HeldPlant, hold
 
 Settings = dict[str, float]
 

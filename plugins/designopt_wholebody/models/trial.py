@@ -21,13 +21,13 @@ from designopt.study.language.errors import StudyError
 from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.model.library import bundled, load_model
 from designopt_wholebody.model.schema import BodyModel
-from designopt_wholebody.models.declared import ARRAYS, Preparing, TrialOf, TrialOutputs
-from designopt_wholebody.models.summed import ENDS, Summed
+from designopt_wholebody.models.trial_declarations import ARRAYS, Preparing, TrialOf, TrialOutputs
+from designopt_wholebody.models.trial_outputs import ENDS, Summed
 from designopt_wholebody.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.synthetic.walk import walk
 from designopt_wholebody.trial.analysis import Settings, analyse
-from designopt_wholebody.trial.hidden import NotRebuilt, rebuilt_error, without
+from designopt_wholebody.trial.hidden_markers import NotRebuilt, rebuilt_error, without
 from designopt_wholebody.trial.landmarks import static_subject
 from designopt_wholebody.trial.marker_set import OWN_NAMES, MarkerSet, bundled_marker_set, read_marker_set
 

@@ -11,9 +11,9 @@ import numpy as np
 from designopt.arrays import Vector
 from designopt.collocation.solve.guess.first_values import algebraic_values, unknown_rates
 from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.guess import Guess, PhaseGuess, Sampled
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.collocation.transcription.boxes import ProgramBounds
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.delays import stencil

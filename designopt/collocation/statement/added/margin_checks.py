@@ -9,8 +9,8 @@ from numbers import Real
 from typing import Any
 
 from designopt.collocation.statement.checks import check_known
-from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.problem import Continued, TrajectoryProblem, is_added
+from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.collocation.statement.symbols import Ends, EndVariables
 from designopt.collocation.statement.terms import Constraint
 from designopt.lazy import casadi as ca

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Indices, Matrix, Vector
-from designopt.collocation.statement.given import ProblemError, ends
 from designopt.collocation.statement.problem import Phase
+from designopt.collocation.statement.stated_values import ProblemError, ends
 from designopt.collocation.statement.symbols import Symbols
 from designopt.collocation.statement.terms import Samples
 from designopt.collocation.transcription.mesh.mesh import Mesh

@@ -9,7 +9,7 @@ from designopt.plugin import report
 from designopt.report.labels import chosen_once, listed, number, objective_labels, objective_values
 from designopt.report.section import Section, Table
 from designopt.store.result import Result
-from designopt.store.views.tolerated import ENOUGH, Tolerated, enough_for
+from designopt.store.views.tolerances import ENOUGH, Tolerated, enough_for
 from designopt.study.study import Tolerance
 
 

@@ -16,7 +16,7 @@ from designopt.report.labels import (
     with_unit,
 )
 from designopt.report.section import Section, Table
-from designopt.solvers.given import given_names
+from designopt.solvers.listed_designs import given_names
 from designopt.store.result import Result
 
 #: Maximum rows of the table on the page; the CSV file has all.

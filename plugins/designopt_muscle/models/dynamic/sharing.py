@@ -20,7 +20,7 @@ from designopt_muscle.models.dynamic.frames import MeshFrames
 from designopt_muscle.models.dynamic.muscles import dynamic_muscles, fibre_lengths
 from designopt_muscle.models.emg import MeasuredActivity, measured
 from designopt_muscle.models.errors import TrialError
-from designopt_muscle.models.given import as_mistakes
+from designopt_muscle.models.sharing_files import as_mistakes
 from designopt_muscle.models.static_inputs import SharingScenario
 from designopt_muscle.models.trial import Trial, bundled, read_trial, recorded_times, trial_notes
 from designopt_muscle.osim.read import read_model

@@ -9,7 +9,7 @@ import numpy as np
 from designopt.arrays import Integers, Mask, Vector
 from designopt_muscle.sharing.solvers.batch import Batch, Variables
 from designopt_muscle.sharing.solvers.dual import solve_dual
-from designopt_muscle.sharing.solvers.full import FullMatrices, is_full
+from designopt_muscle.sharing.solvers.full_matrices import FullMatrices, is_full
 from designopt_muscle.sharing.solvers.interior import solve_interior
 from designopt_muscle.sharing.solvers.pattern import EntryPattern, Matrices
 from designopt_muscle.sharing.statement.convex import ConvexProblem

@@ -10,7 +10,7 @@ import numpy as np
 
 from designopt.run.progress import Snapshot
 from designopt.store.disk.lock import at_work
-from designopt.store.running import running
+from designopt.store.progress_note import running
 
 if TYPE_CHECKING:
     from designopt.store.result import Result

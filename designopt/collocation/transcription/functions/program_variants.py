@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from designopt.arrays import Array
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.problem import Phase, TrajectoryProblem, is_added
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.points import CollocationPoint

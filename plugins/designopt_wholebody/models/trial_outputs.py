@@ -16,7 +16,7 @@ from designopt.arrays import Array
 from designopt_wholebody.dynamics.balance import moment_balance
 from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.forward.replay import replay
-from designopt_wholebody.models.declared import KINDS, TrialOutputs
+from designopt_wholebody.models.trial_declarations import KINDS, TrialOutputs
 from designopt_wholebody.trial.agreement import agreement
 from designopt_wholebody.trial.analysis import Analysis
 from designopt_wholebody.trial.cycles import PERCENT, bands, trial_cycles

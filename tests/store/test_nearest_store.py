@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command import designopt
 
-from designopt.store.beside import NAMED, nearest_store, suggestion
+from designopt.store.nearest_store import NAMED, nearest_store, suggestion
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from designopt.canonical import canonical_json, plain
+from designopt.canonical_form import canonical_json, plain
 from designopt.study.study import Scenario
 
 #: Maximum bytes kept on a worker; the last used one is kept in any case.

@@ -7,10 +7,10 @@ from reprlib import repr as short
 from typing import Any
 
 from designopt.collocation.solution.solution import Solution
-from designopt.collocation.statement.given import ProblemError
 from designopt.collocation.statement.guess import Guess
 from designopt.collocation.statement.options import Options
 from designopt.collocation.statement.problem import TrajectoryProblem
+from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.mesh.mesh import Mesh
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from designopt_recordings.signals.even import gap_notes
+from designopt_recordings.signals.even_steps import gap_notes
 
 from designopt.arrays import Vector
 from designopt.plugin import InputFile, InvalidDesign, InvalidSetting

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from designopt_regulator.plants.held import hold
 from designopt_regulator.plants.linear import transfer_function
+from designopt_regulator.plants.sampled_plant import hold
 from scipy.signal import cont2discrete
 
 T = 0.1

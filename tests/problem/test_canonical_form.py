@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from problem_cases import CONDITIONAL, MIXED, Figures, limit, minimized, over, problem, real
 
-from designopt.canonical import canonical_json
+from designopt.canonical_form import canonical_json
 from designopt.plugin import InputFile, Use, find, model, solver
 from designopt.problem import Problem
 from designopt.study.study import Scenario, Stage, StudyDefinition
