@@ -25,7 +25,7 @@ from designopt.cli.new import new
 from designopt.cli.reporting import report
 from designopt.cli.running import resume, run
 from designopt.cli.showing import show
-from designopt.interrupts import Kept
+from designopt.interrupts import HostHandlers
 from designopt.printable import printable
 
 
@@ -55,7 +55,7 @@ class _Commands(click.Group):
         warnings.formatwarning = _one_line
         with writable_output():
             try:
-                with Kept(), sufficient_system():
+                with HostHandlers(), sufficient_system():
                     return super().invoke(ctx)
             except click.ClickException as error:
                 fail_usage(error)

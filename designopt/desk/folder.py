@@ -163,7 +163,7 @@ def listed(name: str, path: Path, stamp: str, changed: float, title: str = "") -
                 db.execute(f"SELECT COUNT(key) FROM evaluation{condition}").fetchone()[0],
             ]
             session = db.execute("SELECT reason FROM session ORDER BY id DESC LIMIT 1").fetchone()
-    except safe_files.NotOwn as error:
+    except safe_files.ForeignFile as error:
         return StoreEntry(
             name, title or name, "unreadable", 0, 0, changed, stamp, f"{error.filename}: {error.strerror}"
         )

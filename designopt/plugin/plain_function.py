@@ -56,10 +56,10 @@ def as_model(function: Callable[..., Any]) -> ModelPlugin:
                 if any(closest(one, list(accepted)) for one in design):  # misspelt, so not called by names
                     _check_names(name, accepted, design, {**scenario, **design})
                 if f"'{type(design).__name__}'" in str(error):
-                    raise _taken_as_design(name, names[0], design) from error
+                    raise _design_as_number_error(name, names[0], design) from error
                 raise
             if isinstance(answer, Mapping) and any(value is design for value in answer.values()):
-                raise _taken_as_design(name, names[0], design)
+                raise _design_as_number_error(name, names[0], design)
         return answer if isinstance(answer, Mapping) else {VALUE: _number(answer, name)}
 
     evaluate.__module__, evaluate.__doc__ = function.__module__, function.__doc__
@@ -106,7 +106,7 @@ def _check_names(
             )
 
 
-def _taken_as_design(name: str, argument: str, design: Mapping[str, Any]) -> TypeError:
+def _design_as_number_error(name: str, argument: str, design: Mapping[str, Any]) -> TypeError:
     """The error of a function that computes with the whole design as if it were one number."""
     first = next(iter(design), argument)
     return TypeError(

@@ -13,7 +13,7 @@ from designopt.arrays import Matrix
 from designopt.canonical_form import canonical_json, canonical_use, tagged
 from designopt.plugin import SolverPlugin, Use
 from designopt.problem.statement import Statement
-from designopt.space import in_model_unit, shown_value
+from designopt.space import display_value, in_model_unit
 
 
 class Keys:
@@ -69,7 +69,7 @@ class Keys:
                 entries = [name + b"d" + doubles[i : i + 8] for i in range(0, len(doubles), 8)]
             else:
                 distinct, inverse = np.unique(X[:, j], return_inverse=True)
-                texts = [name + tagged(in_model_unit(p, shown_value(p, x))) for x in distinct.tolist()]
+                texts = [name + tagged(in_model_unit(p, display_value(p, x))) for x in distinct.tolist()]
                 entries = [texts[i] for i in inverse.tolist()]
             if p.name in activity:
                 entries = [e if active else b"" for e, active in zip(entries, activity[p.name].tolist(), strict=True)]

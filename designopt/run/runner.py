@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from designopt.arrays import Integers
-from designopt.interrupts import Kept
+from designopt.interrupts import HostHandlers
 from designopt.plugin import (
     Permission,
     Plugin,
@@ -34,7 +34,7 @@ from designopt.run import start_from
 from designopt.run.changed_budgets import refuse_budgets, refuse_too_small, with_budgets
 from designopt.run.evaluations.dispatch import Dispatcher
 from designopt.run.evaluations.ledger import CODE, Ledger
-from designopt.run.evaluations.recall import Other, Recalling
+from designopt.run.evaluations.recall import OtherStore, Recalling
 from designopt.run.evaluations.recompute import baselines_with_errors
 from designopt.run.evaluations.work import Waiting
 from designopt.run.finish import finish
@@ -55,7 +55,7 @@ from designopt.store.errors import (
 )
 from designopt.store.folder import Store, discard, read_study
 from designopt.store.journal import recorded_designs
-from designopt.store.provenance import other_code, provenance
+from designopt.store.provenance import code_differences, provenance
 from designopt.store.result import Result
 from designopt.store.views.validation import with_validation
 from designopt.study.study import Execution, Stage, StudyDefinition
@@ -128,7 +128,7 @@ def run_study(
         starting_designs = {} if resume else start_from.take(study, problem, store_path)
         opened = Store.resume(store_path, study, problem) if resume else Store.create(store_path, study, problem)
         try:
-            with opened as store, Signals() as signals, Kept():
+            with opened as store, Signals() as signals, HostHandlers():
                 with reading(store_path):
                     repeated = baselines_with_errors(study, store) if resume else ""
                     ledger = _ledger_of(store, problem)
@@ -203,7 +203,7 @@ class _Start:
 
 
 def _dispatcher(
-    starting_designs: Mapping[str, start_from.Taken],
+    starting_designs: Mapping[str, start_from.StartingDesigns],
     store: Store,
     ledger: Ledger,
     execution: Execution,
@@ -215,7 +215,7 @@ def _dispatcher(
     stores = []
     for path in dict.fromkeys(Path(t.store) for t in starting_designs.values()):
         try:
-            stores.append(Other(path))
+            stores.append(OtherStore(path))
         except StoreError as error:  # requested designs stay; remaining ones are computed
             show.event("start_from", f"its evaluations can no longer be used: {error}")
     if stores:
@@ -300,7 +300,7 @@ def _begin_session(store: Store, study: StudyDefinition) -> list[str]:
     """Begin a session; report changed code."""
     facts = provenance(study)
     try:
-        changed, damaged = other_code(store.path, facts)
+        changed, damaged = code_differences(store.path, facts)
     except OSError as error:
         raise explain(error, store.path) from error
     store.journal.begin_session(host=socket.gethostname(), executor="none", workers=0, provenance=facts)
@@ -358,7 +358,7 @@ def _note_end(dispatcher: Dispatcher, stage: Stage, reason: str | None) -> None:
 
 
 def _run_stages(
-    study: StudyDefinition, dispatcher: Dispatcher, starting_designs: Mapping[str, start_from.Taken]
+    study: StudyDefinition, dispatcher: Dispatcher, starting_designs: Mapping[str, start_from.StartingDesigns]
 ) -> None:
     designs_of: dict[str, Integers] = {}
     for number, stage in enumerate(study.stages, 1):
@@ -382,7 +382,7 @@ def _run_stages(
         run.show(0, force=True)
 
 
-def _evaluated(run: StageRun, starting: start_from.Taken) -> Outcomes:
+def _evaluated(run: StageRun, starting: start_from.StartingDesigns) -> Outcomes:
     """Outcomes of the designs from another store, which are the first of the stage; without those that failed here."""
     text = f"stage {run.stage.name} starts from {starting.summary}"
     if not run.dispatcher.journal.has_event("start_from", text):

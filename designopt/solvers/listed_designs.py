@@ -14,7 +14,7 @@ from designopt.space import Space
 
 
 @solver("evaluate", version=1)
-class EvaluateGiven:
+class EvaluateListed:
     """Evaluate given designs in every scenario, in the given order, or the model with its fixed parameters.
 
     `designs` is a list of ``{name: ..., parameter: value, ...}``, `table` a CSV file with a column for each parameter.
@@ -43,7 +43,7 @@ class EvaluateGiven:
         return space.impute(np.array(rows, float).reshape(len(rows), len(space.free)))
 
 
-def given_names(use: Use[SolverPlugin]) -> tuple[str, ...]:
+def listed_names(use: Use[SolverPlugin]) -> tuple[str, ...]:
     """The names of the designs of the solver `use`, in their order, "" for one without a name; () for other solvers."""
     if use.plugin.name != "evaluate":
         return ()

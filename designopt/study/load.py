@@ -16,7 +16,7 @@ from designopt.study.check import check_study
 from designopt.study.former import with_present_names
 from designopt.study.language.checking.part import Part, as_part
 from designopt.study.language.errors import Issue, StudyError
-from designopt.study.language.files import NO_FILES, Files, FolderFiles, GivenFiles
+from designopt.study.language.files import NO_FILES, Files, FilesByName, FolderFiles
 from designopt.study.language.findings import Finding, issues, nearest_or_all
 from designopt.study.language.yaml import MAX_BYTES, MAX_DEPTH, Node, Source, Span, locate, node_of, parse, parse_bytes
 from designopt.study.sections.context import Context
@@ -56,7 +56,7 @@ def load_study(
     except OSError as error:
         reason = error.strerror or str(error)
         if isinstance(error, FileNotFoundError):
-            reason = f"no such file{_beside(path)}"
+            reason = f"no such file{_nearby_studies(path)}"
         raise StudyError([Issue(str(path), None, None, None, "", reason)]) from None
     except ValueError as error:  # a NUL in the name
         raise StudyError([Issue(repr(str(path)), None, None, None, "", str(error))]) from None
@@ -66,7 +66,7 @@ def load_study(
     return replace(study, text=text, path=path)
 
 
-def _beside(path: Path) -> str:
+def _nearby_studies(path: Path) -> str:
     """The study file of the folder that was probably intended, else the first ones; "" without any."""
     try:
         study_files = sorted(file.name for file in path.parent.iterdir() if file.suffix in (".yaml", ".yml"))
@@ -97,7 +97,7 @@ def load_text(
     """
     read: Files = NO_FILES if base is None else FolderFiles(base, data)
     if files is not None:
-        read = GivenFiles(files)
+        read = FilesByName(files)
     study = _study(parse(text, name), read, overrides, plugin_files, problem_of, base)
     return study if overrides else replace(study, text=text)
 

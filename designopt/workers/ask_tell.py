@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from designopt.workers.executor import Chunk, Completion, Uneventful
 
 
-class Outside(Uneventful):
+class AskTellExecutor(Uneventful):
     """Accepts every chunk and evaluates none: the dispatcher returns them instead of waiting."""
 
     name = "outside"

@@ -11,7 +11,7 @@ import designopt
 from designopt import Array, Quantity
 from designopt.report import summary_table
 
-HERE = r"^test_answers\.py:\d+: model 'answering' "
+HERE = r"^test_return_values\.py:\d+: model 'answering' "
 
 
 class Ride(TypedDict):

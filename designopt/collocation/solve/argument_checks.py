@@ -14,7 +14,7 @@ from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.mesh.mesh import Mesh
 
 
-def check_given(problem: Any, options: Any, guess: Any, meshes: Any) -> None:
+def check_arguments(problem: Any, options: Any, guess: Any, meshes: Any) -> None:
     """Raises `ProblemError` (bad_statement, bad_guess) for wrong types and too few meshes."""
     if not isinstance(problem, TrajectoryProblem):
         raise ProblemError("bad_statement", "problem", f"is {short(problem)}: give a TrajectoryProblem")

@@ -43,7 +43,7 @@ def ends(box: Box) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def stated_held(entry: Any) -> Any:
+def held_values(entry: Any) -> Any:
     """A number of pieces, or their values as a tuple; the check of the statement rejects anything else."""
     if isinstance(entry, Whole) and not isinstance(entry, bool):
         return int(entry)

@@ -206,7 +206,7 @@ def _reference(
 ) -> Matrix:
     """One reference point for all: that of the first study if all agree, else the worst values of all fronts plus a
     tenth of the range."""
-    stated = [_given_reference(e.result) for e in entries]
+    stated = [_study_reference_point(e.result) for e in entries]
     names = list(by_key_name(objectives, entries[0].result.study))
     if stated[0] and all(g == stated[0] for g in stated) and set(names) <= set(stated[0]):
         return np.array([o.sign * stated[0][name] for name, o in zip(names, objectives, strict=True)])
@@ -215,9 +215,9 @@ def _reference(
     return np.asarray(worst + 0.1 * np.where(span > 0.0, span, np.maximum(np.abs(worst), 1.0)))
 
 
-def _given_reference(result: Result) -> dict[str, float]:
+def _study_reference_point(result: Result) -> dict[str, float]:
     """The reference point of the study, by the objectives' names in keys."""
-    stated = result.given_reference
+    stated = result.study_reference_point
     by_key = by_key_name(result.problem.objectives, result.study)
     return {name: stated[o.name] for name, o in by_key.items() if o.name in stated}
 

@@ -155,7 +155,7 @@ def render(result: Result, parts: list[Section], refresh: float | None = None, *
     """The whole page as text; see `write_report` and, for `plotly`, `page`."""
     study = result.study
     going = result.ended == "not ended"
-    banners = [unfinished(result), *result.other_code]
+    banners = [unfinished(result), *result.code_differences]
     if result.changes:
         banners.append(
             f"Re-scored with changes: {'; '.join(result.changes)}. The search had other goals, so a study "

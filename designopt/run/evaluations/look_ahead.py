@@ -25,7 +25,7 @@ from designopt.run.evaluations.work import Work
 SILENT = 256
 
 
-class AheadStage(Protocol):
+class LookAheadStage(Protocol):
     """The part of a stage that this loop uses: its state and its rules for an end."""
 
     problem: Problem
@@ -55,11 +55,11 @@ class AheadStage(Protocol):
         """Count results that the solver receives."""
 
 
-class Ahead:
+class LookAheadLoop:
     """The ask-and-tell loop with one solver. `ended` is set if it ends before the solver does."""
 
     def __init__(
-        self, run: AheadStage, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int
+        self, run: LookAheadStage, ask: Callable[[], Matrix], tell: Callable[[Outcomes], None], look_ahead: int
     ) -> None:
         self._run = run
         self._ask_solver = ask
@@ -162,6 +162,6 @@ class Ahead:
         self._tell_solver(outcomes)
 
 
-def _nothing(run: AheadStage) -> Work:
+def _nothing(run: LookAheadStage) -> Work:
     none = np.empty(0, np.int64)
     return Work(none, [], none, none.astype(np.int32), np.empty((0, len(run.problem.space.free))))

@@ -27,7 +27,7 @@ TAKEN = ("ok", "diverged", "nonfinite", "invalid")
 Row = tuple[str, str | None, str | None, str | None, dict[str, NDArray[Any]]]
 
 
-class Other:
+class OtherStore:
     """The journal of another store, open for reading."""
 
     def __init__(self, path: Path) -> None:
@@ -59,7 +59,7 @@ class Other:
 class Recalling(Dispatcher):
     """A dispatcher that records results from `others` by key and sends only the rest to the executor."""
 
-    def __init__(self, *arguments: Any, stores: Sequence[Other]) -> None:
+    def __init__(self, *arguments: Any, stores: Sequence[OtherStore]) -> None:
         super().__init__(*arguments)
         self._stores = stores
 
@@ -70,7 +70,7 @@ class Recalling(Dispatcher):
                 work = self._recall(work, store, arrays) if work is not None and len(work) and not work.chain else work
             yield work
 
-    def _recall(self, work: Work, store: Other, arrays: tuple[str, ...]) -> Work:
+    def _recall(self, work: Work, store: OtherStore, arrays: tuple[str, ...]) -> Work:
         """Record the part of `work` that `store` contains, durably; returns the rest."""
         row_of = {i: row for i, key in enumerate(work.keys) if (row := store.find(key, arrays)) is not None}
         if not row_of:

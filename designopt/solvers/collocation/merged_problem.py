@@ -17,7 +17,7 @@ from designopt.plugin import InvalidSetting
 from designopt.problem import Problem
 from designopt.solvers.collocation.margins import WORST
 from designopt.solvers.collocation.symbolic import symbolic
-from designopt.space import in_model_unit, shown_value
+from designopt.space import display_value, in_model_unit
 from designopt.study.language.expressions.expression import Expression
 from designopt.study.study import Objective, StudyConstraint
 
@@ -27,7 +27,7 @@ INSIDE = 1e-7
 NO_SPREAD = 1e-6
 
 
-class Merged:
+class MergedProblem:
     """The trajectory problems of all scenarios (`parts`) as one, with shared parameters."""
 
     def __init__(self, problem: Problem, parts: Sequence[TrajectoryProblem], size: float) -> None:
@@ -193,7 +193,7 @@ def _related(problem: Problem, relation: Expression) -> Any:
     parameters = {p.name: p for p in space.parameters if p.name in relation.names}
     middle = space.from_search(0.5 * (space.lower + space.upper)[None])[0].tolist()
     entries = dict(zip(space.names, middle, strict=True))
-    numbers = {n: p.values[0] if p.kind == "fixed" else shown_value(p, entries[n]) for n, p in parameters.items()}
+    numbers = {n: p.values[0] if p.kind == "fixed" else display_value(p, entries[n]) for n, p in parameters.items()}
     sides = [float(Expression(part).evaluate(numbers)) for part in relation.root.parts]
     size = abs(sides[0]) + abs(sides[1])
     size = size if math.isfinite(size) and size > 0.0 else 1.0

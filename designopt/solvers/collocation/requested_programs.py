@@ -18,7 +18,7 @@ APART = 1e-4
 
 
 @dataclass(frozen=True)
-class AskedPrograms:
+class RequestedPrograms:
     """Programs row by row: starting designs, chains, seeds of perturbed guesses (0 for none), their point of the sweep,
     and whether they verify another program."""
 
@@ -29,7 +29,7 @@ class AskedPrograms:
     cold: Mask
 
 
-def best(problem: Problem, programs: AskedPrograms, solved: SolvedPrograms, points: int) -> Integers:
+def best(problem: Problem, programs: RequestedPrograms, solved: SolvedPrograms, points: int) -> Integers:
     """The row of the best program for each point, the first among ties; -1 if none was solved."""
     sign = problem.objectives[0].sign
     values = sign * solved.figures.get("program(objective)", np.full(len(solved), np.nan))
@@ -43,7 +43,7 @@ def best(problem: Problem, programs: AskedPrograms, solved: SolvedPrograms, poin
     return best
 
 
-def verified(programs: AskedPrograms, solved: SolvedPrograms) -> str | None:
+def verified(programs: RequestedPrograms, solved: SolvedPrograms) -> str | None:
     """The outcome of cold solves that verify points, as a sentence; None without any."""
     rows = np.flatnonzero(programs.cold)
     if not len(rows) or "program(objective)" not in solved.figures:

@@ -23,7 +23,7 @@ from designopt.solvers.collocation import sweep
 from designopt.solvers.collocation.controls import Controls, RateLimits, SwitchSetting
 from designopt.solvers.collocation.margins import LimitMargins
 from designopt.solvers.collocation.programs import StudyPrograms
-from designopt.solvers.collocation.requested_programs import AskedPrograms, best, compared, verified
+from designopt.solvers.collocation.requested_programs import RequestedPrograms, best, compared, verified
 from designopt.solvers.collocation.trajectory import StudyTrajectory, study_trajectory
 
 #: Settings that the options of a program may reject.
@@ -265,7 +265,9 @@ class Collocation:
             else np.empty((0, dimension))
         )
 
-    def _planned(self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator) -> AskedPrograms:
+    def _planned(
+        self, problem: Problem, points: Matrix, columns: list[int], rng: np.random.Generator
+    ) -> RequestedPrograms:
         """All programs: each point in its chain, then from other guesses, then cold solves for verification."""
         space, n = problem.space, len(points)
         numbers = np.arange(n)
@@ -286,7 +288,7 @@ class Collocation:
         chains = numbers // self.chain
         alone = chains[-1] + 1 + np.arange(len(designs) - n)
         cold = np.arange(len(designs)) >= len(designs) - len(verified)
-        return AskedPrograms(
+        return RequestedPrograms(
             designs, np.concatenate([chains, alone]), np.concatenate(seeds), np.concatenate(owners), cold
         )
 

@@ -80,14 +80,14 @@ def _connect(address: str, path: Path, seconds: float | None = None) -> LimitedC
     db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False, factory=LimitedConnection)
     try:
         db.limit(path / "journal.db", seconds)
-        _refuse_other_tables(db, path)
+        _refuse_foreign_tables(db, path)
     except BaseException:
         db.close()
         raise
     return db
 
 
-def _refuse_other_tables(db: sqlite3.Connection, path: Path) -> None:
+def _refuse_foreign_tables(db: sqlite3.Connection, path: Path) -> None:
     """Raise `StoreError` for a view, a trigger, or another table than those of a journal; the names of the parameters
     are not known here."""
     entries = [

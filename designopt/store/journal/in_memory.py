@@ -25,7 +25,7 @@ class JournalInMemory(Journal):
     def commit(self, *, flush: bool = True) -> None:
         """No effect: there are no other readers."""
 
-    def _refuse_other_tables(self) -> None:
+    def _refuse_foreign_tables(self) -> None:
         """No effect: there are no other writers."""
 
     def _select(self, query: str, *values: Any) -> Iterator[Any]:

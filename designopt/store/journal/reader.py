@@ -49,7 +49,7 @@ class JournalReader:
         self._free = problem.space.free
         self.meta = _meta(connection, path)
         self.digested = int(self.meta["format"]) > 1
-        self._refuse_other_tables()
+        self._refuse_foreign_tables()
         if not self.digested:
             format_1.show_as_2(connection, problem)
 
@@ -57,7 +57,7 @@ class JournalReader:
         """Close the file."""
         self._db.close()
 
-    def _refuse_other_tables(self) -> None:
+    def _refuse_foreign_tables(self) -> None:
         """A view or a trigger could change reads and writes."""
         ours = statements([self.problem.stored_name(p.name) for p in self._free])
         for kind, name, text in self._db.execute("SELECT type, name, sql FROM main.sqlite_master"):

@@ -20,7 +20,7 @@ BLOCK = 4096
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedDesigns:
     """Designs whose scenarios are all recorded, in ask order; `points` are the numbers of the designs requested by each
     stage, in its ask order, `numbers` (n,) those of the rows."""
 
@@ -73,7 +73,7 @@ def outputs(texts: Sequence[str | None], names: Iterable[str], problem: Problem)
     return tuple(map(problem.present_name, stored)), values.reshape(len(data), len(stored))
 
 
-def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Recorded:
+def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> RecordedDesigns:
     """The records of `problem`, with figures scored by `scored_with`."""
     X, relation_violation = designs(journal, problem)
     n, s = len(X), len(problem.scenarios)
@@ -99,7 +99,7 @@ def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Reco
             if name not in figures:
                 figures[name] = np.full((n, s), np.nan)
             figures[name][at] = column
-    alike = list(problem.first_alike)
+    alike = list(problem.first_occurrence)
     if alike != list(range(s)):  # an evaluation that two scenarios share is recorded for the first of them
         status, reason = status[:, alike], reason[:, alike]
         figures = {name: values[:, alike] for name, values in figures.items()}
@@ -116,4 +116,4 @@ def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> Reco
     outcomes = scored_with.judge(
         X[rows_], scored_figures, status[rows_] != "ok", relation_violation[rows_], refused[rows_]
     )
-    return Recorded(outcomes, rows_, status[rows_], reason[rows_], stage[rows_], wall[rows_], points)
+    return RecordedDesigns(outcomes, rows_, status[rows_], reason[rows_], stage[rows_], wall[rows_], points)

@@ -25,6 +25,6 @@ def read_cheap(journal: JournalReader, problem: Problem) -> Outcomes | None:
     for name, column in zip(names, values.T, strict=True):
         figures[name] = np.full(status.shape, np.nan)
         figures[name][at] = column
-    alike = list(problem.first_alike)
+    alike = list(problem.first_occurrence)
     status, figures = status[:, alike], {name: table[:, alike] for name, table in figures.items()}
     return problem.judge(X[designs], figures, status != "ok", relation_violation[designs], status == "invalid")

@@ -26,7 +26,7 @@ MIN_SPARE = 4
 
 
 @dataclass(frozen=True)
-class Tolerated:
+class ToleranceResults:
     """Designs (r) with their neighbours (k).
 
     `rows` are their rows in the outcomes. `known` (r, k) marks recorded neighbours, `feasible` (r, k) those that meet
@@ -118,7 +118,7 @@ def read_neighbours(
     seed: int,
     X: Matrix,
     numbers: Integers,
-) -> Tolerated | None:
+) -> ToleranceResults | None:
     """The recorded neighbours of the designs `X` (n, d), which have `numbers` in the journal of `problem`, scored by
     `scored_with`; None without any."""
     problem, scored_with = problem.unshifted, scored_with.unshifted
@@ -144,7 +144,9 @@ def read_neighbours(
     some = is_recorded.any(axis=1)  # not those of other tolerances, of an earlier session
     if not some.any():
         return None
-    return Tolerated(rows[some], names, is_recorded[some], feasible[some], objectives[some], np.array(effects)[some])
+    return ToleranceResults(
+        rows[some], names, is_recorded[some], feasible[some], objectives[some], np.array(effects)[some]
+    )
 
 
 def _scored(

@@ -17,7 +17,7 @@ from designopt.study.study import StudyDefinition, Validation
 
 
 @dataclass(frozen=True)
-class Validated:
+class ValidationResults:
     """Results of chosen designs (n) in the validation scenarios (s).
 
     `rows` are their rows in the outcomes, `labels` the reasons for the choice. `figures` and `objectives` (n, m, s) are
@@ -56,7 +56,7 @@ def read_validation(
     validation: Validation,
     X: Matrix,
     chosen: Mapping[str, int],
-) -> Validated | None:
+) -> ValidationResults | None:
     """The validation of the `chosen` designs (rows of `X`) in the journal of `problem`, scored by `scored_with`; None
     without records. Designs chosen for several reasons appear once."""
     labels: dict[int, list[str]] = {}
@@ -85,7 +85,7 @@ def read_validation(
     objectives = objectives.reshape(*shape, len(signs)).transpose(0, 2, 1)
     is_recorded = (statuses != "").reshape(shape)
     within_limits = (once.feasible.reshape(shape) & is_recorded).sum(axis=1)
-    return Validated(
+    return ValidationResults(
         rows=rows,
         labels=tuple(", ".join(some) for some in labels.values()),
         figures={name: column.reshape(shape) for name, column in figures.items()},

@@ -223,7 +223,7 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             continue
         _unique(ctx, section["name"], names, path, "constraint")
         over = _over(ctx, section, path, scenarios)
-        consistent = _limits_given(ctx, section, path)
+        consistent = _stated_limits(ctx, section, path)
         stated_unit = _unit(ctx, section, path)
         figure = _expression(ctx, space, section["of"], stated_unit, (*path, "of"), (*path, "unit"))
         if figure is None:
@@ -249,7 +249,7 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
     return [constraint for constraint, _ in placed]
 
 
-def _limits_given(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:
+def _stated_limits(ctx: Context, section: Mapping[str, Any], path: Path) -> bool:
     limits = [key for key in ("min", "max", "equals") if key in section]
     if not limits:
         if not ctx.unknown_key(path):

@@ -47,12 +47,12 @@ class Row:
         return (self.cells if key is None else self.heads).get(step, self.table_position)
 
 
-def of_list(mappings: Sequence[Mapping[str, Any]], path: Path) -> list[Row]:
+def list_row(mappings: Sequence[Mapping[str, Any]], path: Path) -> list[Row]:
     """The rows of a list at `path`."""
     return [Row(dict(values), (*path, position)) for position, values in enumerate(mappings)]
 
 
-def of_table(ctx: Context, file: InputFile, path: Path) -> list[Row]:
+def table_row(ctx: Context, file: InputFile, path: Path) -> list[Row]:
     """The rows of the table `file` named by the value at `path`; none if it cannot be read."""
     try:
         table = read_table(file)

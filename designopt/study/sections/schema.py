@@ -14,7 +14,7 @@ from designopt.study.language.checking.part import NamedPart, PartSection
 from designopt.study.language.checking.refusals import refused, wrong_kind
 from designopt.study.language.checking.settings import json_schema, settings_type
 from designopt.study.language.checking.values import Checked, known_checker
-from designopt.study.language.checking.words import LABEL, Formula, Label, Scalar, Word, short_forms, spelt_out
+from designopt.study.language.checking.words import LABEL, Formula, Label, Scalar, Word, short_forms, spelled
 from designopt.study.language.units import Amount
 from designopt.study.sections.choose import Rule
 from designopt.study.sections.execution.cluster import Memory
@@ -57,7 +57,7 @@ class ParameterSection(TypedDict, total=False):
 def _parameter(value: Any, handler: Any) -> Any:
     if value is None:
         raise wrong_kind("a mapping with 'low' and 'high', 'values' or 'value'", value)
-    value = spelt_out(value)
+    value = spelled(value)
     return handler(value if isinstance(value, Mapping) else {"value": value})
 
 

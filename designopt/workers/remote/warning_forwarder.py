@@ -9,7 +9,7 @@ from collections.abc import Callable
 MOST = 50
 
 
-class Warned(logging.Handler):
+class WarningForwarder(logging.Handler):
     """Passes each warning of designopt's loggers to `tell`, once."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:

@@ -118,7 +118,7 @@ def read_trial(
     moving = None
     if dynamics or inverse_dynamics == "compute":
         moved = {name: (coordinate_values[:, i], rates[:, i], seconds[:, i]) for i, name in enumerate(free)}
-        moving = Dynamics.of_model(skeleton, moved, _loads(external, skeleton, recorded, moved))
+        moving = Dynamics.from_model(skeleton, moved, _loads(external, skeleton, recorded, moved))
     column_of = {name: coordinate_values[:, i] for i, name in enumerate(free)}
     column_of = {
         c.name: column_of.get(c.name, np.full(len(coordinate_values), c.default)) for c in skeleton.coordinates

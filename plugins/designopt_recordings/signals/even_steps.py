@@ -120,7 +120,7 @@ def spline_values(time: Array, values: Array, at: Array, degree: int = 5) -> Arr
     result = np.full((len(at), values.shape[1]), np.nan)
     for rows, columns in finite_runs(values):
         t = time[rows]
-        chosen = _apart(t, close)
+        chosen = _uneven_rows(t, close)
         inside = (at >= t[0] - margin) & (at <= t[-1] + margin)
         usable = min(degree, len(chosen) - 1)
         usable -= 1 - usable % 2  # an odd degree
@@ -131,7 +131,7 @@ def spline_values(time: Array, values: Array, at: Array, degree: int = 5) -> Arr
     return result
 
 
-def _apart(time: Array, step: float) -> list[int]:
+def _uneven_rows(time: Array, step: float) -> list[int]:
     """Rows of `time` (n,) at least `step` after the row chosen before, and the last row."""
     chosen = [0]
     for i in range(1, len(time)):

@@ -31,7 +31,7 @@ class LateOutput:
 
 
 @dataclass(frozen=True)
-class HeldPlant:
+class SampledPlant:
     """`R` (s, s), `G` (s,) and its outputs; all zeros of `sample_time` (s) are samples."""
 
     R: Array
@@ -50,7 +50,7 @@ class HeldPlant:
         return np.asarray(np.log(z[np.abs(z) > 0.0]) / self.sample_time)
 
 
-def hold(plant: Plant, sample_time: float, more: Sequence[tuple[Array, float, float]] = ()) -> HeldPlant:
+def hold(plant: Plant, sample_time: float, more: Sequence[tuple[Array, float, float]] = ()) -> SampledPlant:
     """The plant with its output and `more` outputs of the same states: each C, D and delay (s)."""
     from scipy.linalg import expm
 
@@ -67,4 +67,4 @@ def hold(plant: Plant, sample_time: float, more: Sequence[tuple[Array, float, fl
     transition = expm(generator * sample_time)
     first = (plant.C, float(plant.D), float(plant.delay))
     outputs = tuple(late(*output_terms) for output_terms in (first, *more))
-    return HeldPlant(transition[:s, :s] - np.eye(s), transition[:s, s], outputs, sample_time)
+    return SampledPlant(transition[:s, :s] - np.eye(s), transition[:s, s], outputs, sample_time)

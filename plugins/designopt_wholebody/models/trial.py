@@ -21,8 +21,8 @@ from designopt.study.language.errors import StudyError
 from designopt_wholebody.dynamics.loads import JointLoads
 from designopt_wholebody.model.library import bundled, load_model
 from designopt_wholebody.model.schema import BodyModel
-from designopt_wholebody.models.trial_declarations import ARRAYS, Preparing, TrialOf, TrialOutputs
-from designopt_wholebody.models.trial_outputs import ENDS, Summed
+from designopt_wholebody.models.trial_declarations import ARRAYS, Preparing, TrialOutputs, TrialSource
+from designopt_wholebody.models.trial_outputs import ENDS, AnalysedTrial
 from designopt_wholebody.subject import Subject, SubjectError, make_subject
 from designopt_wholebody.synthetic.pushup import pushup
 from designopt_wholebody.synthetic.walk import walk
@@ -96,7 +96,7 @@ class WholebodyTrial:
             raise InvalidSetting("marker_set", f"line {first.line}, column {first.column}: {first.message}") from None
 
     def evaluate(
-        self, design: Preparing, scenario: TrialOf, arrays: Set[str] = frozenset()
+        self, design: Preparing, scenario: TrialSource, arrays: Set[str] = frozenset()
     ) -> tuple[TrialOutputs, dict[str, NDArray[Any]]]:
         """Analyse the trial.
 
@@ -105,7 +105,7 @@ class WholebodyTrial:
         preparing = filled(Preparing, design)
         body = varied(chosen(preparing["body"]), cast(Mapping[str, float], preparing))
         try:
-            subject, recording, truth = self._trial(body, preparing["grip"], filled(TrialOf, scenario))
+            subject, recording, truth = self._trial(body, preparing["grip"], filled(TrialSource, scenario))
             settings = Settings(
                 preparation=preparing["preparation"],
                 cutoff=preparing["cutoff"],
@@ -120,7 +120,7 @@ class WholebodyTrial:
             visible = recording if preparing["hidden"] == "none" else without(recording, preparing["hidden"])
             analysis = analyse(subject, visible, settings, markers)
             rebuilt = rebuilt_error(analysis, recording, visible)
-            summed = Summed(
+            summed = AnalysedTrial(
                 analysis, recording.rate, truth, min(self.noise_above, 0.45 * recording.rate), self.cycle_angle
             )
             _ = summed.cycles
@@ -138,7 +138,7 @@ class WholebodyTrial:
         return summed.outputs(rebuilt), summed.arrays(arrays)
 
     def _trial(
-        self, body: BodyModel, grip: Literal["closed", "open"], scenario: TrialOf
+        self, body: BodyModel, grip: Literal["closed", "open"], scenario: TrialSource
     ) -> tuple[Subject, Recording, JointLoads | None]:
         if "recording" in scenario:
             static = scenario.get("static")

@@ -47,7 +47,7 @@ class Preparing(TypedDict, total=False):
     leg_mass: Annotated[float, Q("", "factor on legs and feet", gt=0, default=1.0)]
 
 
-class TrialOf(TypedDict, total=False):
+class TrialSource(TypedDict, total=False):
     """A trial: files of a laboratory, or a bundled synthetic one without them."""
 
     exercise: Annotated[Literal["pushup", "walk"], Q("", "the bundled trial", default="pushup")]

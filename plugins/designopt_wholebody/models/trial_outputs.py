@@ -28,8 +28,8 @@ ENDS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Summed:
-    """An analysed trial `found` of a recording at `rate` Hz; `truth` are the joint loads of a synthetic one.
+class AnalysedTrial:
+    """An analysed trial of a recording at `rate` Hz; `truth` are the joint loads of a synthetic one.
 
     Torques above `noise_above` Hz are noise. Cycles are cut by the angle `cycle_angle`, see `trial_cycles`.
     """

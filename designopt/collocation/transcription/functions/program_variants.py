@@ -15,7 +15,7 @@ from designopt.collocation.statement.stated_values import ProblemError
 from designopt.collocation.transcription.functions.ends import EndSymbols, end_symbols
 from designopt.collocation.transcription.functions.functions import ProblemFunctions
 from designopt.collocation.transcription.mesh.points import CollocationPoint
-from designopt.collocation.transcription.mesh.samples import of_phase
+from designopt.collocation.transcription.mesh.samples import phase_samples
 from designopt.lazy import casadi as ca
 
 Functions = Sequence[Callable[..., Any]]
@@ -52,7 +52,9 @@ def check_expressions(statement: ProblemFunctions, problem: TrajectoryProblem) -
         constraints = {n: replace(c, value=limits[n]) for n, c in before.constraints.items()}
         variant = replace(before, cost=cost, constraints=constraints, terms=terms, figures=figures)
         ends_before, ends_after = statement.ends, end_symbols(variant, statement.points)
-        _compare(names, (ends_before.all, list(_of_ends(ends_before))), (ends_after.all, list(_of_ends(ends_after))))
+        _compare(
+            names, (ends_before.all, list(_end_names(ends_before))), (ends_after.all, list(_end_names(ends_after)))
+        )
 
 
 def _names(problem: TrajectoryProblem) -> list[Any]:
@@ -92,9 +94,11 @@ def _check_phase(statement: ProblemFunctions, stated: Phase, phase: Phase, point
     names += [f"{phase.name}: path.{n}" for n in phase.path]
     names += [f"{phase.name}: integrals.{n}" for n in phase.integrals]
     _compare(
-        names, (point.arguments, list(_of_point(point))), (variant_point.arguments, list(_of_point(variant_point)))
+        names,
+        (point.arguments, list(_point_expressions(point))),
+        (variant_point.arguments, list(_point_expressions(variant_point))),
     )
-    for sample in of_phase(0, variant_point):
+    for sample in phase_samples(0, variant_point):
         (stated_sample,) = [s for s in statement.samples if s.where == sample.where]
         if stated_sample.data_names == sample.data_names:
             _compare(
@@ -102,7 +106,7 @@ def _check_phase(statement: ProblemFunctions, stated: Phase, phase: Phase, point
             )
 
 
-def _of_point(point: CollocationPoint) -> Iterator[Any]:
+def _point_expressions(point: CollocationPoint) -> Iterator[Any]:
     rows, which = point.equations([])
     yield from ca.vertsplit(point.rates)
     yield rows[which.residuals.start : which.residuals.stop]
@@ -112,7 +116,7 @@ def _of_point(point: CollocationPoint) -> Iterator[Any]:
     yield from point.integrands
 
 
-def _of_ends(ends: EndSymbols) -> Iterator[Any]:
+def _end_names(ends: EndSymbols) -> Iterator[Any]:
     yield ends.cost
     yield from ends.constraints
     yield from ends.figures.values()

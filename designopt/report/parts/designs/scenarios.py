@@ -8,7 +8,7 @@ from designopt.arrays import Mask, Matrix
 from designopt.plugin import report
 from designopt.report import scenario_values
 from designopt.report.colours import ORDERED, axis, bare_layout, colour_bar
-from designopt.report.labels import chosen_once, figures_shown, number, objective_labels, plain, titled, with_unit
+from designopt.report.labels import chosen_once, displayed_figures, number, objective_labels, plain, titled, with_unit
 from designopt.report.section import Figure, Section, Table
 from designopt.report.traces import Trace, selected
 from designopt.store.result import Result
@@ -32,7 +32,7 @@ def scenarios(result: Result) -> Section | None:
     }
     bad = [o.sign for o in problem.objectives]
     listed = {str(o.expression) for o in problem.objectives}
-    raw = {with_unit(n, unit): v[rows] for n, (unit, v) in figures_shown(result).items() if n not in listed}
+    raw = {with_unit(n, unit): v[rows] for n, (unit, v) in displayed_figures(result).items() if n not in listed}
     listed |= set(figures)
     limited = {
         with_unit(c.name, c.unit): scenario_values.values(c, figures, shape)

@@ -44,7 +44,7 @@ ScenarioEntry = Annotated[
 
 
 @dataclass
-class _Made:
+class _ScenarioList:
     """The scenarios so far, and the admissible conditions with their check (None: the model declares none)."""
 
     against: Checked | None
@@ -52,7 +52,7 @@ class _Made:
     scenarios: list[Scenario] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
 
-    def meant_as_name(self, key: str) -> bool:
+    def is_misspelt_name(self, key: str) -> bool:
         """Whether an unknown key is probably a misspelt 'name'."""
         if self.conditions is None or key in self.conditions:
             return False
@@ -83,7 +83,7 @@ def scenarios(
             ctx.add((), f"'scenarios' is missing: model '{model.name}' needs {', '.join(required)}")
         return [Scenario("nominal")]
     try:
-        collected = _Made(None if conditions is None else fields_type("scenario", conditions), conditions)
+        collected = _ScenarioList(None if conditions is None else fields_type("scenario", conditions), conditions)
     except PluginError as error:
         ctx.add(path, str(error))
         return []
@@ -112,9 +112,11 @@ def scenarios(
     return collected.scenarios
 
 
-def _single(ctx: Context, collected: _Made, section: Mapping[str, Any], model: ModelPlugin | None, path: Path) -> None:
+def _single(
+    ctx: Context, collected: _ScenarioList, section: Mapping[str, Any], model: ModelPlugin | None, path: Path
+) -> None:
     scenario_keys = {
-        k: v for k, v in section.items() if k == "name" or ("name" not in section and collected.meant_as_name(k))
+        k: v for k, v in section.items() if k == "name" or ("name" not in section and collected.is_misspelt_name(k))
     }
     named, mistakes = check(known_checker(ScenarioSection), scenario_keys, ctx.read)
     ctx.findings.extend(finding.below(path) for finding in mistakes)
@@ -129,7 +131,7 @@ def _single(ctx: Context, collected: _Made, section: Mapping[str, Any], model: M
 
 
 def _several(
-    ctx: Context, collected: _Made, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path
+    ctx: Context, collected: _ScenarioList, section: Mapping[str, Any], model: ModelPlugin | None, seed: int, path: Path
 ) -> None:
     """The scenarios of files or a table, or of a sample."""
     left = MOST_SCENARIOS - len(collected.scenarios)

@@ -200,7 +200,7 @@ class DynamicSharingModel:
         sharing = self._shared(trial, design)
         without_margin = frames.cut(sharing)
         all_arrays = {
-            name: value[frames.kept_points] if ARRAYS[name].axes[0] == "time" else value
+            name: value[frames.sampled_points] if ARRAYS[name].axes[0] == "time" else value
             for name, value in tables(trial, sharing).items()
         }
         all_arrays["factors"] = np.array(list(self.factors), dtype=str)

@@ -58,7 +58,7 @@ def solve(formulation: Formulation, *, strict: bool = False) -> FrameSolutions:
         np.zeros(frames, dtype=np.int64),
     )
     is_entry = np.asarray((formulation.matrix != 0).any(axis=0))
-    for group in _alike(formulation, is_entry):
+    for group in _blocks_by_form(formulation, is_entry):
         for block, part in zip(group, _solved(formulation, group), strict=True):
             solved.x[:, block.columns] = part.x
             solved.multipliers[:, block.rows] = part.multipliers[:, : len(block.rows)]
@@ -117,7 +117,7 @@ class _Block:
         return formulation.matrix[np.ix_(frames, self.rows, self.columns)]
 
 
-def _alike(formulation: Formulation, is_entry: Mask) -> list[list[_Block]]:
+def _blocks_by_form(formulation: Formulation, is_entry: Mask) -> list[list[_Block]]:
     """The blocks of the problem; those of the same form in one list."""
     groups: dict[object, list[_Block]] = {}
     for rows, columns in blocks(is_entry):
