@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from designopt.plugin import InputFile, Plugin, Use
-from designopt.study.former import stored_settings
 
 
 def canonical_json(data: Any) -> str:
@@ -23,7 +22,7 @@ def canonical_use(use: Use[Plugin]) -> dict[str, Any]:
     """A plugin with all its settings: an omitted setting equals its default written out."""
     plugin: Plugin = use.plugin
     defaults = {name: f.default for name, f in plugin.settings.items() if not f.required}
-    settings = stored_settings(plugin, plain({**defaults, **use.settings}))
+    settings = plain({**defaults, **use.settings})
     return {"use": plugin.name, "version": plugin.version, "settings": settings}
 
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 #: Lower layers first; a module may import its own layer and those before it.
 LAYERS = (
-    ("arrays", "counts", "files", "former", "interrupts", "lazy", "printable"),
+    ("arrays", "counts", "files", "interrupts", "lazy", "printable"),
     ("plugin", "evaluation_progress"),
     ("study",),
     ("space", "canonical_form"),

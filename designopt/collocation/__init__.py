@@ -36,7 +36,6 @@ from designopt.collocation.switching.solve_switched import Switch, Switched, sol
 from designopt.collocation.switching.sum_up import sum_up, sum_up_one_of
 from designopt.collocation.transcription.mesh.mesh import Mesh
 from designopt.dynamics.signals import Signal, SignalTable
-from designopt.former import former_names
 
 __all__ = [
     "Complementary",
@@ -118,5 +117,3 @@ __all__ = [
     "with_peaks",
     "with_rates",
 ]
-
-__getattr__ = former_names(__name__, {"Course": "PhaseGuess"})

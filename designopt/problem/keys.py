@@ -32,9 +32,8 @@ class Keys:
         #: One partial hash per scenario: model, version, settings, computed figures and scenario.
         self._started = [hashlib.blake2b(canonical_json(each).encode(), digest_size=16) for each in identities]
         column = {p.name: j for j, p in enumerate(self._space.free)}
-        names = problem.model.plugin.key_names
-        named = [(names.get(p.name, p.name).encode() + b"\0", p, column.get(p.name)) for p in self._space.parameters]
-        #: Parameters in the order of keys, with their names in keys and their columns.
+        named = [(p.name.encode() + b"\0", p, column.get(p.name)) for p in self._space.parameters]
+        #: Parameters in the order of keys, with their names and their columns.
         self._named = sorted(named, key=itemgetter(0))
 
     @property

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designopt.arrays import Array
-from designopt.former import former_names
 from designopt.report.animation import animation_frames, play_buttons, time_labels, time_slider
 from designopt.report.colours import axis, category, layout
 
@@ -192,7 +191,3 @@ def _axes(ranges: list[list[float]], names: str) -> dict[str, Any]:
         "xaxis": axis(f"{names[0]} [m]", range=ranges[0], zeroline=False),
         "yaxis": axis(f"{names[1]} [m]", range=ranges[1], zeroline=False, scaleanchor="x"),
     }
-
-
-if not TYPE_CHECKING:
-    __getattr__ = former_names(__name__, {"Motion": "DrawnMotion"})

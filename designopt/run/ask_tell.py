@@ -155,7 +155,7 @@ def _row(
             raise ValueError(f"figure '{name}' needs the array '{needs[0]}', which cannot be supplied externally")
         outputs[name] = float(use.build()(*(outputs[need] for need in use.plugin.needs)))
     wrong = [name for name, value in outputs.items() if not math.isfinite(value)]
-    stored = {problem.stored_name(name): value if math.isfinite(value) else None for name, value in outputs.items()}
+    stored = {name: value if math.isfinite(value) else None for name, value in outputs.items()}
     text = json.dumps(stored, separators=(",", ":"))
     return (*start, "nonfinite" if wrong else "ok", wrong[0] if wrong else None, text)
 

@@ -188,7 +188,6 @@ def _second_pass(ctx: Context, study_sections: _Sections) -> tuple[StudyDefiniti
     model = None if plugin is None or part is None else ctx.settings(plugin, part, ("model",))
     if plugin is not None and plugin.has_declares:  # its declarations depend on its settings
         plugin = None if model is None else model.plugin
-    ctx.former = {} if plugin is None else {former: name for name, former in plugin.key_names.items()}
     names = study_sections.mapping("space")
     meanings = space_.with_probable_names(names, plugin)
     if values.get("space") == {}:

@@ -13,7 +13,6 @@ from typing import Any
 from designopt.files import InputFile, regular
 from designopt.plugin import Plugin, PluginError, closest, load_file
 from designopt.study.check import check_study
-from designopt.study.former import with_present_names
 from designopt.study.language.checking.part import Part, as_part
 from designopt.study.language.errors import Issue, StudyError
 from designopt.study.language.files import NO_FILES, Files, FilesByName, FolderFiles
@@ -127,7 +126,7 @@ def plugin_with(plugin: Plugin, overrides: Sequence[str], data: Mapping[str, Pat
         if not override.startswith(f"{plugin.kind}."):
             text = f"a setting of the {plugin.kind} '{plugin.name}' is given as {plugin.kind}.setting=value"
             raise StudyError([Issue(f"--set {override}", None, None, None, "", text)])
-        root = with_present_names(_overridden(root, override))
+        root = _overridden(root, override)
     settings = {key: value for key, value in root.data()[plugin.kind].items() if key != "use"}
     ctx = Context(FolderFiles(Path.cwd(), data))
     use = ctx.settings(plugin, Part(plugin, settings), (plugin.kind,))
@@ -151,10 +150,10 @@ def _study(
             load_file(name, content)
         except PluginError as error:
             unloaded.append(Issue("", None, None, None, "", str(error)))
-    file = root = with_present_names(root)
+    file = root
     for override in overrides:
         try:
-            root = with_present_names(_overridden(root, override))
+            root = _overridden(root, override)
         except StudyError as error:
             wrong.extend(error.issues)
 

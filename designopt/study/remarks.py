@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from designopt.counts import plural
 from designopt.plugin import Diverged, Field, InvalidDesign, InvalidSetting, Quantity
 from designopt.plugin.calling import calling
-from designopt.study.former import with_present_names
 from designopt.study.language.checking.refusals import is_number
 from designopt.study.language.checking.values import check, members_of
 from designopt.study.language.files import NO_FILES
@@ -34,8 +32,7 @@ Assumption = tuple[str, str]
 def assumed_units(study: StudyDefinition) -> dict[str, str]:
     """The quantities written without a unit, each with the model's, which is assumed: parameters of the space, their
     tolerances, limits, settings of the model and conditions of scenarios, also in their tables."""
-    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # the first reading has warned
-        data = with_present_names(parse(study.text, "")).data()
+    data = parse(study.text, "").data()
     sections = data if isinstance(data, Mapping) else {}
     return dict(
         [
@@ -161,12 +158,9 @@ def _conditions(study: StudyDefinition, data: Mapping[str, Any]) -> Iterator[Ass
 
 def _columns(study: StudyDefinition, name: Any) -> list[dict[str, Any]]:
     """The rows of the table `name` of scenarios; none if it is not a table."""
-    present = {old: present_name for present_name, old in study.model.plugin.key_names.items()}
     tables = [read_table(file) for file in study.tables if file.name == name]
     return [
-        {present.get(column, column): value for column, (value, _) in table.values(row).items()}
-        for table in tables
-        for row in table.rows
+        {column: value for column, (value, _) in table.values(row).items()} for table in tables for row in table.rows
     ]
 
 

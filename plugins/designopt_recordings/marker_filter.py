@@ -64,7 +64,7 @@ class MarkerFilter:
     """
 
     order: Annotated[int, Q("", "of the Butterworth filter, forwards and backwards", ge=1, le=8)] = 2
-    max_gap: Annotated[float, Q("s", "that is interpolated", ge=0, former="longest_gap")] = 0.2
+    max_gap: Annotated[float, Q("s", "that is interpolated", ge=0)] = 0.2
 
     def remarks(self, conditions: RecordedTrial) -> list[str]:
         """What the reader of the trial left out or assumed; why a trial cannot be read, which costs its scenario."""

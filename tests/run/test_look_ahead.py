@@ -67,12 +67,12 @@ def threads(monkeypatch):
     monkeypatch.setattr("designopt.run.runner.executor_for", executor_for)
 
 
-def follower(executor="serial", model="bowl", *, budget=None, workers=2, order="ask", settings=None, **others):
+def follower(executor="serial", model="bowl", *, budget=None, workers=2, settings=None, **others):
     names = {k: others.pop(k) for k in ("count", "look_ahead", "log") if k in others}
     stage = Stage("follow", use("solver", "follower", **names), budget or Budget())
     return make_study(
         model, settings=settings or {}, stages=(stage,),
-        execution={"executor": executor, "workers": workers, "order": order, "grace": 5.0}, **others,
+        execution={"executor": executor, "workers": workers, "grace": 5.0}, **others,
     )  # fmt: skip
 
 

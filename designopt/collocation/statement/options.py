@@ -10,7 +10,6 @@ from typing import Literal
 from designopt.collocation.statement.problem import TrajectoryProblem
 from designopt.collocation.statement.scheme import DEGREES, SCHEMES, Scheme, SchemeName
 from designopt.collocation.statement.stated_values import MOST_INTERVALS, ProblemError
-from designopt.former import former_arguments
 
 #: Requested error below which the automatic choice is a Radau scheme of higher degree.
 FINE = 1e-6
@@ -40,7 +39,6 @@ def _check_positive(name: str, value: object) -> None:
         raise ValueError(f"{name} must be positive and finite, not {value!r}")
 
 
-@former_arguments(greatest_degree="max_degree")
 @dataclass(frozen=True)
 class Refinement:
     """Mesh refinement until the error estimate of every interval is below `tolerance`, at most `rounds` times.

@@ -340,7 +340,7 @@ class Dispatcher:
             self._compare(work, result, worker, ~fresh)
             new = np.flatnonzero(fresh).tolist()
             work, result = work.take(new), result.take(new)
-        n, texts = len(work), _json(tuple(map(self.ledger.problem.stored_name, result.names)), result.values)
+        n, texts = len(work), _json(result.names, result.values)
         finished, kind, session = time.time(), work.kind, self.journal.session
         reasons = [result.messages.get(i, ("", "", "")) for i in range(len(work))] if result.messages else None
         names = [STATUSES[status] for status in result.status.tolist()]

@@ -1,8 +1,7 @@
 """Solvers that propose one design at a time and learn from each, with several pending.
 
 Up to L (the solver's `look_ahead`) designs are pending. Ask i follows tell i - L and precedes the next one, so that the
-sequence of designs is fixed; a design that is ready early waits for its turn. Stores of an earlier version may contain
-results told out of turn: a resumed run repeats that order.
+sequence of designs is fixed; a design that is ready early waits for its turn.
 """
 
 from __future__ import annotations
@@ -67,7 +66,6 @@ class LookAheadLoop:
         self._look_ahead = look_ahead
         self._ledger = run.ledger
         self._old = len(run.ledger.slot_of)
-        self._tells = run.dispatcher.journal.tells(run.points.number)
         #: Requested but not sent, for want of budget: rejected pending designs return some of it.
         self._delayed: deque[Matrix] = deque()
         self._out: dict[int, tuple[Matrix, Matrix, Integers]] = {}
@@ -143,10 +141,7 @@ class LookAheadLoop:
         if not self._out:
             return None
         first = next(iter(self._out))
-        next_ask = self._tells.get(self._run.tells, first)
-        if next_ask in self._out and not self._waits(next_ask):
-            return next_ask
-        return None
+        return None if self._waits(first) else first
 
     def _tell(self, index: int) -> None:
         run = self._run

@@ -41,7 +41,7 @@ class Refine:
         Literal["split", "hp"], Quantity("", "divide intervals, or raise the degree of radau intervals first")
     ] = "split"
     rounds: Annotated[int, Quantity("", "maximum number of refinements", ge=1)] = 8
-    max_degree: Annotated[int, Quantity("", "of radau intervals with hp", ge=1, le=9, former="greatest_degree")] = 8
+    max_degree: Annotated[int, Quantity("", "of radau intervals with hp", ge=1, le=9)] = 8
 
 
 @solver("collocation", version=1)

@@ -94,8 +94,7 @@ def _refuse_foreign_tables(db: sqlite3.Connection, path: Path) -> None:
         tuple(str(value, errors="replace") if isinstance(value, bytes) else value for value in row)
         for row in db.execute("SELECT type, CAST(name AS BLOB), CAST(sql AS BLOB) FROM main.sqlite_master")
     ]
-    digested = any(name == "total" for _, name, _ in entries)  # format 1 has neither digests nor totals
-    expected = statements(()) if digested else {}
+    expected = statements(())
     for kind, name, text in entries:
         if kind == "index" and text is None:
             continue

@@ -68,9 +68,9 @@ def outputs(texts: Sequence[str | None], names: Iterable[str], problem: Problem)
     """The figures of `problem` in the journal's JSON `texts`: names, starting with `names`, and values, NaN for missing
     ones."""
     data = json.loads(f"[{','.join(text or '{}' for text in texts)}]")  # in one call: a third of the time
-    stored = tuple(dict.fromkeys(itertools.chain(map(problem.stored_name, names), *data)))
+    stored = tuple(dict.fromkeys(itertools.chain(names, *data)))
     values = np.array([[figures.get(name) for name in stored] for figures in data], float)
-    return tuple(map(problem.present_name, stored)), values.reshape(len(data), len(stored))
+    return stored, values.reshape(len(data), len(stored))
 
 
 def read(journal: JournalReader, problem: Problem, scored_with: Problem) -> RecordedDesigns:

@@ -51,9 +51,8 @@ def namespace(
         if not name.isidentifier():
             ctx.add(path, "the name of a figure has only letters, digits and underscores", key="")
             part = None
-        elif model and name in {*model.outputs, *model.key_names.values()}:
-            has = "has" if name in model.outputs else "had"
-            ctx.add(path, f"model '{model.name}' {has} an output '{name}'; give the figure another name", key="")
+        elif model and name in model.outputs:
+            ctx.add(path, f"model '{model.name}' has an output '{name}'; give the figure another name", key="")
             continue
         use = ctx.use(ObjectivePlugin, part, path)
         if use is None or not _fed(ctx, use.plugin, model, path, None):
@@ -207,7 +206,6 @@ def objectives(ctx: Context, sections: list[Any], space: Namespace, scenarios: i
                     "minimize" if direction == "minimize" else "maximize",
                     over,
                     unit,
-                    section.get("former") or "",
                 )
             )
     return valid
@@ -241,10 +239,7 @@ def constraints(ctx: Context, sections: list[Any], space: Namespace, scenarios: 
             continue
         _reachable(ctx, space, expression, limits, path)
         stated = stated_unit or next((section[key].unit for key in limits if section[key].unit), "")
-        former = section.get("former") or ""
-        placed.append(
-            (StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated, former), path)
-        )
+        placed.append((StudyConstraint(section["name"], expression, over, low, high, equals, unit, stated), path))
     contradictions(ctx, placed, scenarios)
     return [constraint for constraint, _ in placed]
 

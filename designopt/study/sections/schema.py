@@ -73,7 +73,6 @@ class ObjectiveSection(TypedDict, total=False):
     maximize: Annotated[Formula, Quantity("", "expression to maximise, instead of minimize")]
     unit: Annotated[str, Quantity("", "unit of results; default: that of the expression")]
     over: Annotated[NamedPart, Quantity("", "aggregation over scenarios; default worst")]
-    former: Annotated[Label, Quantity("", "its name when the study was run, so that the existing store is used")]
 
 
 class ConstraintSection(TypedDict, total=False):
@@ -86,7 +85,6 @@ class ConstraintSection(TypedDict, total=False):
     equals: Annotated[Amount, Quantity("", "required value")]
     unit: Annotated[str, Quantity("", "unit of bare limits, and of results; default: that of the expression")]
     over: Annotated[NamedPart, Quantity("", "aggregation over scenarios; default worst")]
-    former: Annotated[Label, Quantity("", "its name when the study was run, so that the existing store is used")]
 
 
 _FIGURE = ObjectiveSection.__annotations__.keys() | ConstraintSection.__annotations__.keys()
@@ -234,10 +232,6 @@ class ExecutionSection(TypedDict, total=False):
             "trajectories to keep: of the front and the chosen designs, of the chosen ones, of all, or of failed "
             "evaluations; default none",
         ),
-    ]
-    order: Annotated[
-        Literal["ask", "completion"],
-        Quantity("", "order in which a solver with look-ahead receives results; default ask"),
     ]
 
 

@@ -46,9 +46,7 @@ class WholebodyTrial:
     markers: Annotated[
         str, Q("", "bundled marker set of the files; own_names: markers have the names of landmarks")
     ] = "own_names"
-    cycle_angle: Annotated[
-        str | None, Q("", "joint angle whose minima cut cycles, like knee_R.flexion", former="cut_by")
-    ] = None
+    cycle_angle: Annotated[str | None, Q("", "joint angle whose minima cut cycles, like knee_R.flexion")] = None
     cycles: Annotated[int, Q("", "of the bundled trials", ge=1, le=100)] = 2
     rate: Annotated[float, Q("Hz", "of the bundled trials", ge=20, le=1000)] = 50.0
     skin: Annotated[float, Q("m", "motion of markers on the skin in the bundled trials", ge=0)] = 0.005

@@ -25,7 +25,6 @@ class Preparing(TypedDict, total=False):
             "s",
             "gaps up to which markers are interpolated where their segment has fewer than three",
             ge=0,
-            former="longest_gap",
             default=0.0,
         ),
     ]
