@@ -36,7 +36,6 @@ PACKAGES = (
     "pint",
     "moocore",
     "SALib",
-    "optuna",
     "dask-jobqueue",
 )
 

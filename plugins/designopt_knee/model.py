@@ -175,7 +175,7 @@ class FourBarKnee:
         0.62,
         0.93,
     )
-    method: Annotated[Literal["rosenbrock4", "rosenbrock3", "lsoda"], Q("", "integrator")] = "rosenbrock4"
+    method: Annotated[Literal["rosenbrock4", "lsoda"], Q("", "integrator")] = "rosenbrock4"
     relative_tolerance: Annotated[float, Q("", "of the integration", gt=0, le=1e-2)] = 3e-6
     absolute_tolerance: Annotated[float, Q("rad", "of the integration; of rates 100 times as much", gt=0, le=1e-2)] = (
         1e-7

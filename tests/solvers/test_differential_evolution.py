@@ -1,4 +1,4 @@
-"""SciPy's global searches: SciPy's own sequence, published optima, order of designs, whole numbers, endings."""
+"""SciPy's global search: SciPy's own sequence, published optima, order of designs, whole numbers, endings."""
 
 import sys
 
@@ -9,7 +9,6 @@ from scipy import optimize
 from designopt.plugin import Diverged, InvalidSetting
 from designopt.problem import StageEnded
 from designopt.solvers.scipy_searches.differential_evolution import DifferentialEvolution
-from designopt.solvers.scipy_searches.dual_annealing import DualAnnealing
 from designopt.study.study import DesignVariable
 from designopt.testing import InProcess, check_solver, no_outcomes, problem_from
 
@@ -39,16 +38,9 @@ def best(evaluate: InProcess) -> float:
     return float(outcomes.objectives[outcomes.feasible].min())
 
 
-@pytest.mark.parametrize(
-    ("solver", "settings"),
-    [
-        (DifferentialEvolution, {"strategy": "rand1exp", "weight_low": 0.6, "weight_high": 0.6, "generations": 4}),
-        (DualAnnealing, {"iterations": 5, "polish": True}),
-    ],
-    ids=lambda value: value.__name__ if isinstance(value, type) else ",".join(value),
-)
-def test_they_keep_the_rules_of_solvers(solver, settings):
-    check_solver(solver, settings, budget=40)
+def test_it_keeps_the_rules_of_solvers():
+    settings = {"strategy": "rand1exp", "weight_low": 0.6, "weight_high": 0.6, "generations": 4}
+    check_solver(DifferentialEvolution, settings, budget=40)
 
 
 # -------------------------------------------------------------------------------------------------------- as in SciPy
@@ -78,19 +70,6 @@ def test_differential_evolution_asks_for_the_designs_that_scipy_evaluates():
     np.testing.assert_allclose(evaluate.X, list(once), atol=2e-9)
 
 
-def test_dual_annealing_asks_for_the_designs_that_scipy_evaluates():
-    evaluate, _ = run(DualAnnealing(iterations=50), BRANIN, seed=3)
-    expected = []
-
-    def function(u):
-        expected.append(scaled(u))
-        return branin(*expected[-1].tolist())
-
-    rng = np.random.default_rng(3)
-    optimize.dual_annealing(function, [(0.0, 1.0)] * 2, maxiter=50, rng=rng, no_local_search=True)
-    np.testing.assert_allclose(evaluate.X, expected, rtol=1e-9, atol=1e-9)
-
-
 # -------------------------------------------------------------------------------------------------------- what is found
 
 
@@ -103,23 +82,15 @@ def test_differential_evolution_finds_a_minimum_of_branin_and_ends_by_itself():
     assert {len(batch) for batch in evaluate.batches} <= {28, 29, 30}
 
 
-def test_dual_annealing_finds_a_minimum_of_branin():
-    evaluate, ended = run(DualAnnealing(iterations=400), BRANIN)
-    assert ended == "it reached its last temperature"
-    assert best(evaluate) < 0.45
-    assert {len(batch) for batch in evaluate.batches} == {1}
-
-
-@pytest.mark.parametrize("solver", [DifferentialEvolution, DualAnnealing])
-def test_a_simplex_search_at_the_end_gives_the_last_digits(solver):
-    settings = {"generations": 12} if solver is DifferentialEvolution else {"iterations": 60}
-    plain, polished = (best(run(solver(**settings, polish=polish), BRANIN)[0]) for polish in (False, True))
+def test_a_simplex_search_at_the_end_gives_the_last_digits():
+    plain, polished = (
+        best(run(DifferentialEvolution(generations=12, polish=polish), BRANIN)[0]) for polish in (False, True)
+    )
     assert polished == pytest.approx(0.397887358, abs=1e-7)
     assert polished < plain - 1e-6
 
 
-@pytest.mark.parametrize("solver", [DifferentialEvolution(), DualAnnealing()], ids=lambda s: type(s).__name__)
-def test_limits_and_failures_are_kept_out_by_order(solver):
+def test_limits_and_failures_are_kept_out_by_order():
     # The objective pulls to x = 0, which fails below 0.2 and breaks the limit below 0.5.
     def function(design, scenario):
         if design["x"] < 0.2:
@@ -128,12 +99,11 @@ def test_limits_and_failures_are_kept_out_by_order(solver):
 
     space = [DesignVariable("x", "real", 0.0, 1.0), DesignVariable("y", "real", -1.0, 1.0)]
     problem = problem_from(function, space, minimize=["f"], limits={"g": 0.0})
-    evaluate, _ = run(solver, problem, 900)
+    evaluate, _ = run(DifferentialEvolution(), problem, 900)
     assert best(evaluate) == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.parametrize("solver", [DifferentialEvolution(), DualAnnealing()], ids=lambda s: type(s).__name__)
-def test_whole_numbers_choices_and_conditions_are_searched_too(solver):
+def test_whole_numbers_choices_and_conditions_are_searched_too():
     def function(design, scenario):
         offset = {"a": 3.0, "b": 1.0, "c": 2.0}[design["kind"]]
         return {"f": offset + (design["n"] - 4) ** 2 + (design.get("x", 0.9) - 0.3) ** 2}
@@ -143,35 +113,30 @@ def test_whole_numbers_choices_and_conditions_are_searched_too(solver):
         DesignVariable("n", "int", -10, 10),
         DesignVariable("x", "real", 0.0, 1.0, when={"kind": ("b",)}),
     ]
-    evaluate, _ = run(solver, problem_from(function, space, minimize=["f"]), 600)
+    evaluate, _ = run(DifferentialEvolution(), problem_from(function, space, minimize=["f"]), 600)
     assert best(evaluate) == pytest.approx(1.0, abs=0.02)
     assert len(np.unique(evaluate.X, axis=0)) == len(evaluate.X)  # a known design is not asked again
 
 
-@pytest.mark.parametrize("solver", [DifferentialEvolution, DualAnnealing])
-def test_known_designs_are_the_beginning_and_are_not_asked_again(solver):
+def test_known_designs_are_the_beginning_and_are_not_asked_again():
     start = [[3.1, 2.2], [-5.0, 0.0], [10.0, 15.0]]
-    settings = {"population": 10} if solver is DifferentialEvolution else {"temperature": 0.02}
-    evaluate, _ = run(solver(**settings), BRANIN, 60, start=start)
+    evaluate, _ = run(DifferentialEvolution(population=10), BRANIN, 60, start=start)
     assert not (evaluate.X[:, None] == np.array(start)).all(axis=2).any()
-    if solver is DifferentialEvolution:
-        assert len(evaluate.batches[0]) == 7
+    assert len(evaluate.batches[0]) == 7
     assert best(evaluate) < 0.5  # the first one is near a minimum
 
 
 def test_the_generator_decides_everything():
-    for solver in (DifferentialEvolution(population=10), DualAnnealing()):
-        one, again, other = (run(solver, BRANIN, 100, seed=seed)[0].X for seed in (5, 5, 6))
-        assert np.array_equal(one, again)
-        assert not np.array_equal(one[:50], other[:50])
+    one, again, other = (run(DifferentialEvolution(population=10), BRANIN, 100, seed=s)[0].X for s in (5, 5, 6))
+    assert np.array_equal(one, again)
+    assert not np.array_equal(one[:50], other[:50])
 
 
 def test_a_search_ends_where_every_design_is_known():
     problem = problem_from(lambda d, s: {"f": d["n"] ** 2}, [DesignVariable("n", "int", -2, 2)], minimize=["f"])
-    for solver in (DifferentialEvolution(generations=20), DualAnnealing(iterations=20)):
-        evaluate, ended = run(solver, problem)
-        assert ended.startswith("it ")
-        assert len(evaluate.X) <= 5
+    evaluate, ended = run(DifferentialEvolution(generations=20), problem)
+    assert ended.startswith("it ")
+    assert len(evaluate.X) <= 5
 
 
 def test_the_largest_number_of_generations_is_reported():
@@ -190,11 +155,10 @@ def test_the_smallest_sensible_budget_is_one_population():
 def test_questions_that_they_cannot_answer_are_refused():
     two = problem_from(lambda d, s: {"f": 0.0, "g": 0.0}, AREA, minimize=["f", "g"])
     nothing = problem_from(lambda d, s: {"f": 0.0}, [DesignVariable("x", "fixed", values=(1.0,))], minimize=["f"])
-    for solver in (DifferentialEvolution(), DualAnnealing()):
-        with pytest.raises(InvalidSetting, match="has one objective; this study has 2"):
-            solver.check(two)
-        with pytest.raises(InvalidSetting, match="needs a free parameter"):
-            solver.check(nothing)
+    with pytest.raises(InvalidSetting, match="has one objective; this study has 2"):
+        DifferentialEvolution().check(two)
+    with pytest.raises(InvalidSetting, match="needs a free parameter"):
+        DifferentialEvolution().check(nothing)
     with pytest.raises(InvalidSetting, match=r"^weight_low: is above weight_high \(0.4\)"):
         DifferentialEvolution(weight_high=0.4).check(BRANIN)
 
@@ -202,6 +166,6 @@ def test_questions_that_they_cannot_answer_are_refused():
 def test_they_are_declared_without_loading_scipy():
     import subprocess
 
-    code = "import sys, designopt.solvers.scipy_searches.dual_annealing\nprint('scipy' in sys.modules)"
+    code = "import sys, designopt.solvers.scipy_searches.differential_evolution\nprint('scipy' in sys.modules)"
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert printed.strip() == "False"
